@@ -1,0 +1,39 @@
+# The two commands that matter: `make run` and `make test`. Each line calls one script or one program.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test check soak bench generate lock clean
+
+run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store with a demo site
+	$(BIN)/agentgate serve --demo
+
+test: $(VENV)/dev.stamp  ## set up everything, then run every check and test
+	scripts/test
+
+check: $(VENV)/dev.stamp  ## formatting, lint and types only
+	scripts/check
+
+soak: $(VENV)/dev.stamp  ## the long runs: crashes
+	scripts/servers && REQUIRE_SERVERS=1 $(BIN)/pytest -m soak tests/soak
+
+bench: $(VENV)/dev.stamp  ## the figures that README and docs print
+	$(BIN)/python bench/run.py
+
+generate: $(VENV)/dev.stamp  ## OpenAPI documents, TypeScript types, settings page and map, from the code
+	$(BIN)/python tools/generate.py
+
+lock: $(VENV)/dev.stamp  ## resolve the dependencies anew and write the lock files
+	scripts/lock
+
+$(VENV)/run.stamp: requirements.lock pyproject.toml
+	PYTHON=$(PYTHON) scripts/setup $(VENV) requirements.lock
+	touch $@
+
+$(VENV)/dev.stamp: requirements-dev.lock pyproject.toml
+	PYTHON=$(PYTHON) scripts/setup $(VENV) requirements-dev.lock
+	touch $@ $(VENV)/run.stamp
+
+clean:
+	rm -rf $(VENV) node_modules build dist

@@ -1,0 +1,1 @@
+"""A customer's account: what it is called, what state it is in, how much it may have."""

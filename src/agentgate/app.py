@@ -1,0 +1,213 @@
+"""The composition root: settings, stores, services, two listeners. Only here are things put together."""
+
+import asyncio
+import contextlib
+import multiprocessing
+import socket
+from typing import Any
+
+import apsw
+import structlog
+
+from agentgate import __version__
+from agentgate.config import Settings
+from agentgate.core.clock import Clock, SystemClock
+from agentgate.core.database import Store, StoreUnavailable
+from agentgate.core.keyring import REFRESH_MS, Keyring, Sealer, StoredKey, load_keys
+from agentgate.core.keyring import rotate_key as rotate_stored_key
+from agentgate.core.limiter import Limiter
+from agentgate.first_start import admin_key, root_secret
+from agentgate.identity.operators import Operators
+from agentgate.readiness.checks import Check, Readiness
+from agentgate.sites.ports import ActivityStore
+from agentgate.store.fast_stores.fallback import FallbackFastStore
+from agentgate.store.migrate import apply
+from agentgate.store.open import SETS, Stores, open_stores
+from agentgate.surfaces import ADMIN_LISTENER, PUBLIC_LISTENER
+from agentgate.telemetry.metrics import Metrics
+from agentgate.telemetry.requests import RequestObserver
+from agentgate.telemetry.tracing import Tracer, open_tracer
+from agentgate.web.address import ClientAddress
+from agentgate.web.asgi import HttpApp
+from agentgate.web.connection import ConnectionLimits
+from agentgate.web.hot_path import HotReply, HotRequest
+from agentgate.web.listener import Listener, ListenerOptions
+from agentgate.web.openapi_endpoints import Documents
+from agentgate.web.surface import Surface
+
+# Long enough for a proxy's next readiness probe to see that this one is going away.
+NOTICE_S = 1.0
+# A slow client is gone within 10 s: deadlines are looked at once a second, and a refusal lingers for a second more.
+READ_DEADLINE_S = 8.0
+
+_ALIVE = HotReply(200, [(b"content-type", b"application/json"), (b"cache-control", b"no-store")], b'{"status":"ok"}')
+
+
+def _alive(_request: HotRequest) -> HotReply:
+    return _ALIVE
+
+
+class Application:
+    """One worker: its stores, its two listeners, its timed work."""
+
+    def __init__(self, settings: Settings, clock: Clock, stores: Stores, keyring: Keyring) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.stores = stores
+        self.keyring = keyring
+        self.metrics = Metrics(version=__version__, worker=multiprocessing.current_process().name)
+        self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
+        self.readiness = Readiness(_checks(stores, self.metrics))
+        self._sealer = Sealer(root_secret(settings))
+        self._listeners: tuple[Listener, ...] = ()
+        self._refreshing: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, settings: Settings, *, clock: Clock | None = None) -> "Application":
+        """Open and migrate the stores and read the keys, making what does not exist yet."""
+        clock = clock or SystemClock()
+        sealer = Sealer(root_secret(settings))
+        stores = await open_stores(settings, clock)
+        try:
+            for name in SETS:
+                await apply(stores.databases[name], name, clock=clock)
+            now_ms = clock.now_ms()
+            keyring = Keyring(await load_keys(stores.store, sealer, now_ms), now_ms)
+        except BaseException:
+            await stores.close()
+            raise
+        return cls(settings, clock, stores, keyring)
+
+    async def start(
+        self, public_socket: socket.socket | None = None, admin_socket: socket.socket | None = None
+    ) -> None:
+        """Open both listeners."""
+        settings = self.settings
+        self._listeners = (
+            self._listener("public", PUBLIC_LISTENER, settings.public_listen, public_socket),
+            self._listener("admin", ADMIN_LISTENER, settings.admin_listen, admin_socket),
+        )
+        for listener in self._listeners:
+            await listener.start()
+        self._refreshing = asyncio.create_task(self._refresh_keys())
+
+    @property
+    def public_address(self) -> tuple[str, int]:
+        """The public listener's host and port."""
+        return self._listeners[0].address
+
+    @property
+    def admin_address(self) -> tuple[str, int]:
+        """The admin listener's host and port."""
+        return self._listeners[1].address
+
+    async def drain(self) -> None:
+        """Say that this worker goes away, then take no more connections and finish what is open."""
+        self.readiness.draining = True
+        await asyncio.sleep(min(NOTICE_S, self.settings.drain_seconds))
+        await asyncio.gather(*(listener.drain(self.settings.drain_seconds) for listener in self._listeners))
+
+    async def close(self) -> None:
+        """Close everything that was opened, the stores last."""
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._refreshing
+        for listener in self._listeners:
+            await listener.drain(0)
+        # Telling the collector the last spans may take its time, which the event loop does not have.
+        await asyncio.to_thread(self.tracer.close)
+        await self.stores.close()
+
+    def _listener(
+        self, name: str, surfaces: tuple[Surface, ...], address: Any, inherited: socket.socket | None
+    ) -> Listener:
+        settings = self.settings
+        app = HttpApp(
+            surfaces,
+            self._dependencies(surfaces),
+            clock=self.clock,
+            client_address=ClientAddress(str(network) for network in settings.trusted_proxies),
+            allowed_hosts=frozenset(settings.admin_hosts) if name == "admin" else None,
+            observer=RequestObserver(name, metrics=self.metrics, tracer=self.tracer),
+        )
+        options = ListenerOptions(
+            host=address.host,
+            port=address.port,
+            inherited=inherited,
+            limits=ConnectionLimits(
+                header_deadline_s=READ_DEADLINE_S,
+                body_deadline_s=READ_DEADLINE_S,
+                max_in_flight=settings.max_in_flight,
+            ),
+        )
+        listener = Listener(app, options, clock=self.clock, hot_paths={b"/healthz": _alive})
+        self.metrics.watch_refusals(name, lambda: {**listener.refused, "no_room": listener.shed})
+        return listener
+
+    def _dependencies(self, surfaces: tuple[Surface, ...]) -> dict[Any, Any]:
+        limiter = Limiter(self.stores.fast, self.clock)
+        return {
+            Store: self.stores.store,
+            ActivityStore: self.stores.activity,
+            Operators: Operators(
+                admin_key(self.settings), store=self.stores.store, keyring=self.keyring, limiter=limiter
+            ),
+            Readiness: self.readiness,
+            Metrics: self.metrics,
+            Documents: Documents(surfaces),
+        }
+
+    async def _refresh_keys(self) -> None:
+        """Take over keys that were rotated elsewhere, well before they are first used."""
+        while True:
+            await asyncio.sleep(REFRESH_MS / 1000)
+            now_ms = self.clock.now_ms()
+            try:
+                self.keyring.replace(await load_keys(self.stores.store, self._sealer, now_ms), now_ms)
+            except StoreUnavailable:
+                structlog.get_logger().warning("keys not refreshed, the store is away")
+
+
+def _checks(stores: Stores, metrics: Metrics) -> tuple[Check, ...]:
+    async def probe(name: str) -> str:
+        database = stores.databases[name]
+        try:
+            await database.ping()
+        except StoreUnavailable:
+            metrics.store_answers(name, up=False)
+            raise
+        metrics.store_answers(name, up=True)
+        return f"SQLite {apsw.sqlite_lib_version()}" if database.dialect == "sqlite" else "PostgreSQL"
+
+    async def probe_fast() -> str:
+        if not await stores.fast.ping():
+            raise StoreUnavailable("the fast store is away; limits are counted per worker")
+        return "Redis" if isinstance(stores.fast, FallbackFastStore) else "memory"
+
+    # Without the configuration nothing can be decided. Counters and rate windows can be done without for a while.
+    return (
+        Check("config", required=True, probe=lambda: probe("config")),
+        Check("stats", required=False, probe=lambda: probe("stats")),
+        Check("fast", required=False, probe=probe_fast),
+    )
+
+
+async def list_keys(settings: Settings) -> list[StoredKey]:
+    """Return every stored key, for the command line."""
+    application = await Application.open(settings)
+    try:
+        return await application.stores.store.read.keys.list_keys()
+    finally:
+        await application.close()
+
+
+async def rotate_key(settings: Settings, purpose: str) -> list[StoredKey]:
+    """Rotate a purpose's key, for the command line; return the new one."""
+    application = await Application.open(settings)
+    try:
+        sealer = Sealer(root_secret(settings))
+        now_ms = application.clock.now_ms()
+        return [await rotate_stored_key(application.stores.store, sealer, purpose, now_ms)]
+    finally:
+        await application.close()

@@ -1,0 +1,169 @@
+"""`agentgate serve`: run the service. What it serves is put together in `agentgate.app`."""
+
+import asyncio
+import contextlib
+import shlex
+import signal
+import socket
+import sys
+from typing import Annotated, Any
+
+import structlog
+import typer
+import uvloop
+from rich.console import Console
+from rich.markup import escape
+
+from agentgate.cli.options import ConfigOption
+from agentgate.config import Settings, read_process_settings
+from agentgate.config_values import ListenAddress
+from agentgate.supervisor import Beat, Sockets, supervise
+from agentgate.telemetry import logs
+
+BEAT_S = 1.0
+# The application keeps the drain time itself; this is for one that does not come back.
+DRAIN_MARGIN_S = 2.0
+
+
+def serve(
+    config: ConfigOption = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Create a demo account and site and show a first call.")] = False,
+) -> int:
+    """Open the public and the admin listener and serve until SIGTERM or Ctrl-C."""
+    settings = read_process_settings(config)
+    _configure_logs(settings)
+    demo_site_key = None
+    # Done once here and not by each worker: schema, keys and first secrets are made without a race, and what is wrong
+    # with a store is told in one line.
+    if demo or settings.workers > 1:
+        with _runner() as runner:
+            demo_site_key = runner.run(_prepare(settings, demo=demo))
+    preload = ("agentgate.cli.serve", "agentgate.app")
+    return supervise(
+        settings, run_worker, preload=preload, on_ready=lambda sockets: _announce(settings, sockets, demo_site_key)
+    )
+
+
+def run_worker(settings: Settings, sockets: Sockets, beat: Beat) -> None:
+    """Serve on the sockets until told to stop: the body of a worker process."""
+    _configure_logs(settings)
+    with _runner() as runner:
+        runner.run(_serve(settings, sockets, beat))
+
+
+def _runner() -> asyncio.Runner:
+    return asyncio.Runner(loop_factory=uvloop.new_event_loop)
+
+
+async def _prepare(settings: Settings, *, demo: bool) -> str | None:
+    """Open everything once and let go of it; return the demo site's key when one was asked for."""
+    from agentgate.app import Application  # noqa: PLC0415 - keeps the rest of the command line quick
+
+    application = await Application.open(settings)
+    try:
+        if not demo:
+            return None
+        from agentgate.demo import seed  # noqa: PLC0415 - likewise
+
+        return await seed(application.stores.store, application.clock)
+    finally:
+        await application.close()
+
+
+async def _serve(settings: Settings, sockets: Sockets, beat: Beat) -> None:
+    from agentgate.app import Application  # noqa: PLC0415 - keeps the rest of the command line quick
+
+    stop = _Stop(asyncio.get_running_loop())
+    application = await Application.open(settings)
+    try:
+        await application.start(sockets.public, sockets.admin)
+        pulse = asyncio.create_task(_pulse(beat))
+        try:
+            await stop.asked.wait()
+            await _drain(application, stop, timeout_s=settings.drain_seconds + DRAIN_MARGIN_S)
+        finally:
+            pulse.cancel()
+    finally:
+        await application.close()
+
+
+class _Stop:
+    """Notes SIGTERM and SIGINT. The same signal a second time means: do not wait for open requests."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.asked = asyncio.Event()
+        self.hurried = asyncio.Event()
+        self._seen: set[int] = set()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._note, number)
+
+    def _note(self, number: int) -> None:
+        # Ctrl-C arrives as SIGINT and, through the supervisor, as SIGTERM: two signals, one wish.
+        if number in self._seen:
+            self.hurried.set()
+        self._seen.add(number)
+        self.asked.set()
+
+
+async def _pulse(beat: Beat) -> None:
+    while True:
+        beat()
+        await asyncio.sleep(BEAT_S)
+
+
+async def _drain(application: Any, stop: _Stop, *, timeout_s: float) -> None:
+    draining = asyncio.create_task(application.drain())
+    hurried = asyncio.create_task(stop.hurried.wait())
+    await asyncio.wait({draining, hurried}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    if not draining.done():
+        structlog.get_logger().warning("stopping before all requests are finished")
+    hurried.cancel()
+    draining.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await draining
+
+
+def _configure_logs(settings: Settings) -> None:
+    # On a terminal lines are for people, unless somebody asked for a format.
+    unasked = "log_format" not in dict(settings.sources)
+    log_format = "console" if unasked and sys.stderr.isatty() else settings.log_format
+    logs.configure(log_format, settings.log_level)
+
+
+def _announce(settings: Settings, sockets: Sockets, demo_site_key: str | None) -> None:
+    """Say where to look: on a terminal in words, else in a log line."""
+    public, admin = _url(sockets.public), _url(sockets.admin)
+    if not sys.stdout.isatty():
+        structlog.get_logger().info("serving", public_url=public, admin_url=admin, workers=settings.workers)
+    else:
+        Console().print(_welcome(settings, public, admin), highlight=False)
+    if demo_site_key is not None:
+        print(_first_call(settings, admin, demo_site_key), flush=True)
+
+
+def _welcome(settings: Settings, public: str, admin: str) -> str:
+    key = "AGENTGATE_ADMIN_KEY" if settings.admin_key else str(settings.admin_key_path.absolute())
+    return "\n".join(
+        (
+            "[bold]AgentGate is ready.[/bold] Ctrl-C stops it.",
+            f"  Public     {public}",
+            f"  Admin      {admin}",
+            f"  Admin key  {escape(key)}",
+            f"  OpenAPI    {public}/openapi/  {admin}/openapi/",
+        )
+    )
+
+
+def _first_call(settings: Settings, admin: str, demo_site_key: str) -> str:
+    # The shell looks the key up, so that it stands neither on the screen nor in the shell's history.
+    key = (
+        "$AGENTGATE_ADMIN_KEY"
+        if settings.admin_key
+        else f"$(cat {shlex.quote(str(settings.admin_key_path.absolute()))})"
+    )
+    return f'Look at the demo site:\ncurl -H "X-Admin-Key: {key}" {admin}/v1/admin/sites/{demo_site_key}'
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{ListenAddress(host, port)}"

@@ -1,0 +1,17 @@
+"""Actor: on whose behalf a call is made, as the audit trail will name it."""
+
+from msgspec import Struct
+
+from agentgate.core.enums import ActorKind
+
+
+class Actor(Struct, frozen=True, kw_only=True):
+    """Somebody, or something, that may act."""
+
+    kind: ActorKind
+    name: str
+    # The account whose objects the actor may see; None sees every account's (operators and the system).
+    account_id: str | None = None
+
+
+SYSTEM = Actor(kind=ActorKind.SYSTEM, name="system")

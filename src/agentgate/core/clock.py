@@ -1,0 +1,63 @@
+"""Time is handed in, so that a test can hold it still and a job can be replayed.
+
+Inside the service a moment is an integer: milliseconds since 1970 in UTC. RFC 3339 exists at the edge only.
+"""
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+SECOND_MS = 1_000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+
+
+class Clock(Protocol):
+    """Where the present moment comes from."""
+
+    def now_ms(self) -> int:
+        """Return the present moment."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock, which never runs backwards within one process.
+
+    A clock set back must not make an expired token, session or link valid again.
+    """
+
+    def __init__(self) -> None:
+        self._latest_ms = 0
+
+    def now_ms(self) -> int:
+        """Return the machine's time, or the latest moment already given out if that is later."""
+        self._latest_ms = max(self._latest_ms, time.time_ns() // 1_000_000)
+        return self._latest_ms
+
+
+class FixedClock:
+    """A clock that stands still until it is moved. For tests and for replaying."""
+
+    def __init__(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        """Return the moment it was set to."""
+        return self._now_ms
+
+    def advance(self, *, ms: int = 0, seconds: float = 0, hours: float = 0, days: float = 0) -> None:
+        """Move forward (or back, with a negative amount)."""
+        self._now_ms += ms + round(seconds * SECOND_MS + hours * HOUR_MS + days * DAY_MS)
+
+
+def to_rfc3339(moment_ms: int) -> str:
+    """Write a moment the way every API answer does: UTC, milliseconds, `Z`."""
+    moment = datetime.fromtimestamp(moment_ms // 1000, UTC)
+    # Not strftime, which writes the year 999 with three digits.
+    return f"{moment.isoformat()[:19]}.{moment_ms % 1000:03d}Z"
+
+
+def utc_day(moment_ms: int) -> str:
+    """Return the UTC day a moment falls on, as `YYYY-MM-DD`."""
+    return to_rfc3339(moment_ms)[:10]

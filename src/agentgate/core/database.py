@@ -1,0 +1,84 @@
+"""What a concept asks of durable storage, and what a database driver offers.
+
+SQL is portable text with `$1`, `$2`, ... for values. Rows are tuples in the order of the selected columns.
+A change is a *unit of work*: an `async` function that is handed an open transaction and awaits nothing but that
+transaction. So it can run on a writer thread among others (SQLite, one commit for many units) and can be tried again
+after a deadlock (PostgreSQL).
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+Row = tuple[Any, ...]
+Value = int | float | str | bytes | None
+
+T = TypeVar("T")
+Stores = TypeVar("Stores", covariant=True)  # noqa: PLC0105 - reads better in every signature
+
+
+class StoreUnavailable(Exception):  # noqa: N818 - says what happened
+    """The store did not answer, or did not say whether it committed. Safe to show as 503; the cause is logged."""
+
+
+class Conflict(Exception):  # noqa: N818 - likewise
+    """A statement broke a uniqueness or foreign-key constraint. Nothing of its unit of work was kept."""
+
+
+class Session(Protocol):
+    """Runs statements: inside a transaction, or each on its own."""
+
+    async def one(self, sql: str, *values: Value) -> Row | None:
+        """Return the first row, or None."""
+        ...
+
+    async def all(self, sql: str, *values: Value) -> list[Row]:
+        """Return every row."""
+        ...
+
+    async def run(self, sql: str, *values: Value) -> int:
+        """Run a statement and return how many rows it changed."""
+        ...
+
+    async def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        """Run one statement for each row of values."""
+        ...
+
+
+class Transaction(Session, Protocol):
+    """An open transaction."""
+
+    async def lock(self, *key: str) -> None:
+        """Wait until no other transaction holds this key, and hold it to the end.
+
+        Counting and then inserting is only safe between two lines of which this is the first.
+        """
+        ...
+
+
+class Database(Session, Protocol):
+    """One database. Statements outside a transaction see what is committed."""
+
+    async def transaction(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run a unit of work and return its result once that is durable; an exception undoes all of it."""
+        ...
+
+    async def ping(self) -> None:
+        """Return when the database answers; raise StoreUnavailable when it does not."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was accepted, then let go of files and connections."""
+        ...
+
+
+class Store(Protocol[Stores]):
+    """The durable store as a concept sees it; `Stores` names the ports the concept uses."""
+
+    @property
+    def read(self) -> Stores:
+        """The ports, each call on its own."""
+        ...
+
+    async def change(self, work: Callable[[Stores], Awaitable[T]]) -> T:
+        """Run a unit of work on the ports in one transaction."""
+        ...

@@ -1,0 +1,39 @@
+"""How each kind of identifier is made. IDs name things; they are never secrets."""
+
+import secrets
+
+_LOWER_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def _hex_id(prefix: str) -> str:
+    return f"{prefix}_{secrets.token_hex(8)}"
+
+
+def new_site_id() -> str:
+    """Return an ID for a site."""
+    return _hex_id("st")
+
+
+def new_site_key() -> str:
+    """Return a site key, which pages and agents will send."""
+    return "site_" + "".join(secrets.choice(_LOWER_BASE36) for _ in range(16))
+
+
+def new_credential_id() -> str:
+    """Return an ID for a backend credential."""
+    return _hex_id("cred")
+
+
+def new_account_id() -> str:
+    """Return an ID for a customer account."""
+    return _hex_id("acc")
+
+
+def new_session_id() -> str:
+    """Return an ID for a session, as listed to its owner. What the cookie carries is another value."""
+    return _hex_id("ses")
+
+
+def new_request_id() -> str:
+    """Return an ID that ties one HTTP request to its log lines."""
+    return secrets.token_hex(8)

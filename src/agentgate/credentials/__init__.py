@@ -1,0 +1,1 @@
+"""Backend credentials: the secrets with which a site's own servers prove themselves."""

@@ -1,0 +1,1 @@
+"""People and their sessions. So far: the operators of the service."""

@@ -1,0 +1,41 @@
+"""Who calls: an operator, by session cookie or by key."""
+
+from agentgate.core.actor import Actor
+from agentgate.core.enums import ActorKind
+from agentgate.errors import Refused
+from agentgate.identity.operators import DEFAULT_OPERATOR, Operators
+from agentgate.web.call import Call
+from agentgate.web.guards import stance
+from agentgate.web.origin import check_same_origin
+
+ADMIN_COOKIE = "ag_admin"
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+OPERATOR_SECURITY = (("adminKey",), ("adminSession", "csrf"))
+
+
+@stance(refuses=("unauthorized", "session_expired", "csrf", "cross_origin", "rate_limited"), security=OPERATOR_SECURITY)
+async def operator(call: Call, operators: Operators) -> Call:
+    """Let operators in: with `X-Admin-Key`, or with a session and, on changes, its CSRF token."""
+    key = call.request.header("x-admin-key")
+    if key is not None:
+        await operators.check_key(call, key)
+        check_same_origin(call.request)
+        return call.acting_as(Actor(kind=ActorKind.OPERATOR, name=DEFAULT_OPERATOR))
+    secret = call.request.cookie(ADMIN_COOKIE)
+    if secret is None:
+        raise Refused("unauthorized", "Sign in at /v1/admin/login, or send the operator credential in X-Admin-Key.")
+    session = await operators.find_session(call, secret)
+    check_same_origin(call.request)
+    if call.request.method not in SAFE_METHODS:
+        token = call.request.header("x-csrf-token")
+        if token is None or not operators.is_csrf_token(session, token):
+            raise Refused("csrf", "X-CSRF-Token must carry the csrfToken of GET /v1/admin/session.")
+    return call.acting_as(Actor(kind=ActorKind.OPERATOR, name=session.operator))
+
+
+@stance(refuses=("cross_origin",))
+async def not_cross_origin(call: Call) -> Call:
+    """Let everybody in whose browser does not say that another site sent it."""
+    check_same_origin(call.request)
+    return call

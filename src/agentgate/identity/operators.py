@@ -1,0 +1,114 @@
+"""Operators: the credential, its limits, sessions and their CSRF tokens."""
+
+import base64
+import binascii
+
+from agentgate import limits
+from agentgate.audit.actions import Action
+from agentgate.audit.trail import Subject, record
+from agentgate.core.actor import Actor
+from agentgate.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from agentgate.core.database import Store
+from agentgate.core.enums import ActorKind
+from agentgate.core.ids import new_session_id
+from agentgate.core.keyring import Keyring
+from agentgate.core.limiter import Limiter, Window
+from agentgate.core.moment import Moment
+from agentgate.core.secrets import digest, new_secret, same
+from agentgate.errors import Refused
+from agentgate.identity.ports import OperatorStores
+from agentgate.identity.records import OperatorSession
+from agentgate.web.address import source_of
+from agentgate.web.call import Call
+
+DEFAULT_OPERATOR = "operator"
+SESSION_MS = limits.CONSOLE_SESSION_HOURS * HOUR_MS
+IDLE_MS = limits.CONSOLE_SESSION_IDLE_HOURS * HOUR_MS
+# Writing the time of every use would make each read a write. A minute's error in a two-hour limit is nothing.
+TOUCH_MS = MINUTE_MS
+# Ended sessions are kept a while, so that their cookie answers `session_expired` and not `unauthorized`.
+KEPT_MS = 7 * DAY_MS
+
+PER_SOURCE = Window("operator-source", limits.LOGIN_FAILURES_PER_SOURCE, limits.LOGIN_WINDOW_MINUTES * MINUTE_MS)
+ALL_SOURCES = Window("operator-all", limits.LOGINS_PER_MINUTE, MINUTE_MS)
+
+
+class Operators:
+    """Knows the operator credential and the sessions made with it."""
+
+    def __init__(self, admin_key: str, *, store: Store[OperatorStores], keyring: Keyring, limiter: Limiter) -> None:
+        self._key_digest = digest(admin_key)
+        self._store = store
+        self._keyring = keyring
+        self._limiter = limiter
+
+    async def check_key(self, call: Call, key: str) -> None:
+        """Return when the key is right. Wrong ones are counted, by source and over all; too many refuse every key."""
+        source = source_of(call.request.address)
+        for window, subject in ((PER_SOURCE, source), (ALL_SOURCES, "")):
+            if await self._limiter.is_over(window, subject):
+                raise Refused(
+                    "rate_limited",
+                    "Too many wrong operator credentials; try again later.",
+                    headers={"retry-after": str(self._limiter.seconds_left(window))},
+                )
+        if same(digest(key), self._key_digest):
+            return
+        await self._limiter.count(PER_SOURCE, source)
+        await self._limiter.count(ALL_SOURCES, "")
+        raise Refused("unauthorized", "The operator credential is wrong.")
+
+    async def start_session(self, call: Call, operator: str) -> tuple[str, OperatorSession]:
+        """Start a session; return the secret for the cookie, and the session."""
+        secret = new_secret()
+        session = OperatorSession(
+            secret_digest=digest(secret),
+            id=new_session_id(),
+            operator=operator,
+            created_ms=call.now,
+            last_used_ms=call.now,
+        )
+        signed_in = call.acting_as(Actor(kind=ActorKind.OPERATOR, name=operator))
+
+        async def work(stores: OperatorStores) -> None:
+            await stores.operator_sessions.sweep_sessions(call.now - SESSION_MS - KEPT_MS)
+            await stores.operator_sessions.add_session(session)
+            await record(stores, signed_in, Action.SIGNIN_SUCCESS, Subject(target=session.id))
+
+        await self._store.change(work)
+        return secret, session
+
+    async def find_session(self, call: Call, secret: str) -> OperatorSession:
+        """Return the live session of a cookie, or refuse."""
+        session = await self._store.read.operator_sessions.find_session(digest(secret))
+        if session is None:
+            raise Refused("unauthorized")
+        idle_ms = call.now - session.last_used_ms
+        if session.ended_ms is not None or call.now >= session.created_ms + SESSION_MS or idle_ms >= IDLE_MS:
+            raise Refused("session_expired")
+        if idle_ms >= TOUCH_MS:
+            await self._store.change(
+                lambda stores: stores.operator_sessions.touch_session(session.secret_digest, call.now)
+            )
+        return session
+
+    async def end_session(self, call: Call, secret: str) -> None:
+        """End the session of a cookie."""
+        await self._store.change(lambda stores: stores.operator_sessions.end_session(digest(secret), call.now))
+
+    def csrf_token(self, session: OperatorSession) -> str:
+        """Return the token that every changing request of this session must carry."""
+        tag = self._keyring.mac("csrf", session.secret_digest)
+        return base64.urlsafe_b64encode(tag).decode().rstrip("=")
+
+    def is_csrf_token(self, session: OperatorSession, token: str) -> bool:
+        """Say whether the token is this session's."""
+        try:
+            tag = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            return False
+        return len(tag) == 32 and self._keyring.is_mac(tag, "csrf", session.secret_digest)
+
+    def expires_at(self, session: OperatorSession) -> Moment:
+        """Return when the session ends if it is used until then."""
+        return Moment(session.created_ms + SESSION_MS)

@@ -1,0 +1,145 @@
+"""The specification's Limits table as named constants, in its order, then the numbers the contract adds.
+
+Units stand last in each name. What an operator may set (retention, token lifetime) has its default in `config`.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The least and the most a value may be, and what it is when absent."""
+
+    least: int
+    most: int
+    default: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """The least and the most characters a text may have."""
+
+    least: int
+    most: int
+
+
+# What one account, site or user may have. The first four, and the origins, can be changed per account by an operator.
+SITES_PER_ACCOUNT = 5
+LIVE_SECRETS_PER_SITE = 3
+MEMBERS_PER_ACCOUNT = 10
+LIVE_API_TOKENS_PER_ACCOUNT = 25
+ACCOUNTS_OWNED_PER_USER = 3
+ORIGINS_PER_CONSOLE_SITE = 10
+CREDENTIAL_NAME_CHARACTERS = 100
+OPERATOR_NAME_CHARACTERS = 64
+OVERLAP_SECONDS = Bounds(0, 604_800, default=86_400)
+
+# Sessions, links and what is single use.
+CONSOLE_SESSION_HOURS = 12
+CONSOLE_SESSION_IDLE_HOURS = 2
+MFA_PRE_SESSION_MINUTES = 5
+RECOVERY_CODES = 10
+INVITE_LINK_DAYS = 7
+PASSWORD_RESET_LINK_HOURS = 1
+DELETED_ACCOUNT_PURGE_DAYS = 30
+
+# Time ranges of the read models.
+METRICS_RANGE_DEFAULT_DAYS = 7
+METRICS_RANGE_MOST_DAYS = 92
+ANALYTICS_RANGE_DEFAULT_HOURS = 24
+ANALYTICS_RANGE_MOST_DAYS = 92
+HOURLY_BUCKETS_MOST_HOURS = 48
+TRAFFIC_RANGE_DEFAULT_HOURS = 24
+TRAFFIC_RANGE_MOST_DAYS = 31
+VISITOR_DETAIL_RANGE_DAYS = 31
+VISITOR_DETAIL_DECISIONS = 50
+
+# Lists.
+PAGE_SIZE = Bounds(1, 200, default=50)
+CHANGES_LIMIT = Bounds(1, 500, default=50)
+LABELS_LIMIT = Bounds(1, 1000, default=100)
+ACCESS_REQUESTS_LIMIT = Bounds(1, 500, default=100)
+OUTBOX_LIMIT = ACCESS_REQUESTS_LIMIT
+CUSTOMERS_LIMIT = Bounds(1, 1000, default=200)
+CUSTOMERS_QUERY_CHARACTERS = 200
+DOCS_FEEDBACK_DAYS = Bounds(1, 3650, default=30)
+SUSPEND_ACCOUNT_REASON_CHARACTERS = Lengths(1, 500)
+SUSPEND_USER_REASON_CHARACTERS = Lengths(0, 500)
+LATENCY_SAMPLES = 5000
+FEATURE_CAPTURE_LEAST_DAYS = 1
+
+# The browser check, siteverify, the SDK and agents.
+CHALLENGE_LIFETIME_MINUTES = 5
+VERIFY_ATTEMPTS_PER_CHALLENGE = 4
+CHALLENGES_PER_MINUTE_PER_ADDRESS = 60
+VERIFICATIONS_PER_MINUTE_PER_ADDRESS = 120
+BROWSER_RETRY_AFTER_S = 60
+SITEVERIFY_BODY_BYTES = 4 * 1024
+TOKEN_LIFETIME_DEFAULT_MINUTES = 2
+REQUEST_ID_CHARACTERS = Lengths(1, 128)
+SDK_TIMEOUT_S = 30
+SDK_CHECK_TIMEOUT_MINUTES = 5
+AGENT_QUOTA_RETRY_AFTER_S = 60
+
+# When the site health checks speak up.
+SITEVERIFY_ERRORS_LEAST_FAILURES = 5
+SITEVERIFY_ERRORS_LEAST_PERCENT = 20
+SITEVERIFY_MISSING_SHARE = 0.5
+SITEVERIFY_MISSING_LEAST_TOKENS = 10
+
+# ---- The contract's numbers, by its sections. ----
+
+# 1: secrets.
+OPERATOR_KEY_LEAST_CHARACTERS = 24
+PASSWORD_CHARACTERS = Lengths(12, 128)
+
+# 3: bodies.
+BODY_BYTES = 256 * 1024
+RULES_BODY_BYTES = 2 * 1024 * 1024
+MODEL_BODY_BYTES = 2 * 1024 * 1024
+STORE_UNAVAILABLE_RETRY_AFTER_S = 5
+
+# 4: accounts and signing in. Failures count per address and per e-mail or operator source; attempts count globally.
+CUSTOMER_DETAIL_AUDIT_EVENTS = 20
+LOGIN_FAILURES_PER_ADDRESS = 10
+LOGIN_FAILURES_PER_SOURCE = 5
+LOGIN_WINDOW_MINUTES = 15
+LOGINS_PER_MINUTE = 100
+
+# 5 and 6: labels and analytics.
+LABEL_NOTE_CHARACTERS = 500
+ANALYTICS_TOP_ENTRIES = 10
+
+# 7: the browser check.
+BROWSER_BODY_BYTES = 64 * 1024
+CUSTOM_DATA_CHARACTERS = 255
+WORK_MOST_S = 5
+
+# 8: tokens, receipts, clearance.
+RECEIPT_CHARACTERS = 2048
+REDEMPTION_KEPT_HOURS = 24
+PUBLISHED_KEYS_MAX_AGE_S = 300
+CLEARANCE_LIFETIME_DEFAULT_MINUTES = 30
+
+# 10: agents.
+SIGNATURE_SKEW_S = 60
+GATEWAY_SIGNATURE_WINDOW_HOURS = 24
+SUBMIT_SIGNATURE_WINDOW_S = 600
+DIRECTORY_TIMEOUT_S = 3
+DIRECTORY_BYTES = 64 * 1024
+DIRECTORY_KEYS = 20
+DIRECTORY_CACHE_LEAST_S = 60
+DIRECTORY_CACHE_MOST_HOURS = 24
+SUBMIT_BODY_BYTES = 64 * 1024
+SUBMISSION_ID_CHARACTERS = Lengths(1, 128)
+AGENT_QUOTA_DEFAULT_PER_MINUTE = 60
+HANDOFF_POLL_INTERVAL_S = 5
+HANDOFF_LIFETIME_S = 600
+AGENT_TOOLS_MAX_AGE_S = 300
+# A price is a currency, up to nine whole digits and two decimals: in minor units it stays below this.
+PRICE_MOST_MINOR_UNITS = 999_999_999_99
+
+# 11: rules.
+RULES_PER_SET = 200
+RULE_SET_TEXT_BYTES = 64 * 1024
+RULE_SET_DEPTH = 8

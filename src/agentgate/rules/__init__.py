@@ -1,0 +1,1 @@
+"""Rule sets: which set applies to a site, and under which version."""

@@ -1,0 +1,47 @@
+"""Sites over HTTP. The operator's handlers; a customer's differ in guard and input, not in what they do."""
+
+from agentgate.core.database import Store
+from agentgate.sites import detail, editing
+from agentgate.sites.ports import ActivityStore, SiteStores
+from agentgate.sites.records import MoveInput, SiteChange, SiteDetail, SiteInput, SiteList
+from agentgate.web.call import Call, SiteCall
+
+
+async def list_sites(call: Call, store: Store[SiteStores], activity: ActivityStore) -> SiteList:
+    """List sites, newest first."""
+    summaries = await detail.list_summaries(store.read, activity, account_id=call.actor.account_id, now=call.now)
+    return SiteList(items=summaries)
+
+
+async def create_site(call: Call, body: SiteInput, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
+    """Create a site.
+
+    With no `customerId`, a customer named `customerName` (default: the site's name) is created. Without `mode` the
+    site starts in `monitor`, without `actions` it has one, `submit`.
+    """
+
+    async def work(stores: SiteStores) -> str:
+        account = await editing.find_or_create_account(stores, call, body)
+        return (await editing.create_site(stores, call, body, account)).id
+
+    site_id = await store.change(work)
+    return await detail.read_detail(store.read, activity, site_id, now=call.now)
+
+
+async def read_site(call: SiteCall, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
+    """Read a site with its credentials, newest changes and rules."""
+    return await detail.read_detail(store.read, activity, call.site_id, now=call.now)
+
+
+async def change_site(
+    call: SiteCall, body: SiteChange, store: Store[SiteStores], activity: ActivityStore
+) -> SiteDetail:
+    """Change a site; absent fields keep their value."""
+    await store.change(lambda stores: editing.change_site(stores, call, body))
+    return await detail.read_detail(store.read, activity, call.site_id, now=call.now)
+
+
+async def move_site(call: SiteCall, body: MoveInput, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
+    """Move a site to another account."""
+    await store.change(lambda stores: editing.move_site(stores, call, body.customer_id))
+    return await detail.read_detail(store.read, activity, call.site_id, now=call.now)

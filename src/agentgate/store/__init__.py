@@ -1,0 +1,1 @@
+"""All SQL. Nothing else knows a database; nothing but `app` and `cli` imports this package."""

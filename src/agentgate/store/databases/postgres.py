@@ -1,0 +1,325 @@
+"""PostgresDatabase: a PostgreSQL database through a pool of asyncpg connections.
+
+Every wait is bounded, and a server that is away shows as StoreUnavailable until it is back.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, Literal, TypeVar
+
+import asyncpg
+
+from agentgate.core.database import Conflict, Row, StoreUnavailable, Value
+from agentgate.store.databases.values import check_values
+
+T = TypeVar("T")
+
+RETRIES = 3
+RETRY_S = 0.01
+CLOSE_S = 10.0
+# A script is a migration: the server's statement_timeout, which the file may raise, is its limit.
+SCRIPT_S = 3_600.0
+
+# What asyncpg raises by itself, as opposed to what a unit of work raises.
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+CONFLICTS = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
+RETRYABLE = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError, asyncpg.InvalidCachedStatementError)
+UNAVAILABLE = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,  # shutting down, starting up, or a statement that ran out of time
+    asyncpg.InsufficientResourcesError,  # connections, memory, disk
+    asyncpg.LockNotAvailableError,
+    asyncpg.ReadOnlySQLTransactionError,  # a standby answers, after a failover
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.PostgresSystemError,
+)
+
+
+class TryAgain(StoreUnavailable):
+    """The server asks that the unit of work be run once more."""
+
+
+class PostgresTransaction:
+    """An open transaction."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._open = True
+        self._failure: Exception | None = None
+
+    async def one(self, sql: str, *values: Value) -> Row | None:
+        """Return the first row, or None."""
+        check_values(values)
+        row = await self._guard(lambda: self._connection.fetchrow(sql, *values))
+        return None if row is None else tuple(row)
+
+    async def all(self, sql: str, *values: Value) -> list[Row]:
+        """Return every row."""
+        check_values(values)
+        return [tuple(row) for row in await self._guard(lambda: self._connection.fetch(sql, *values))]
+
+    async def run(self, sql: str, *values: Value) -> int:
+        """Run a statement and return how many rows it changed."""
+        check_values(values)
+        return changed_rows(await self._guard(lambda: self._connection.execute(sql, *values)))
+
+    async def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        """Run one statement for each row of values."""
+        for row in rows:
+            check_values(row)
+        await self._guard(lambda: self._connection.executemany(sql, rows))
+
+    async def lock(self, *key: str) -> None:
+        """Wait until no other transaction holds this key, and hold it to the end."""
+        check_values(key)
+        await self._guard(lambda: self._connection.execute("SELECT pg_advisory_xact_lock($1)", lock_number(*key)))
+
+    async def script(self, sql: str) -> None:
+        """Run several statements without values, as a migration file holds them."""
+        await self._guard(lambda: self._connection.execute(sql, timeout=SCRIPT_S))
+
+    def confirm(self) -> None:
+        """Raise the failure of a statement, if there was one and the unit of work swallowed it."""
+        if self._failure is not None:
+            raise self._failure
+
+    def end(self) -> None:
+        """Refuse every later use."""
+        self._open = False
+
+    async def _guard(self, act: Callable[[], Awaitable[Any]]) -> Any:
+        if not self._open:
+            raise RuntimeError("the transaction has ended")
+        # After a failed statement the server undoes everything at COMMIT and calls that a success.
+        if self._failure is not None:
+            raise self._failure
+        try:
+            return await act()
+        except DRIVER_ERRORS as error:
+            self._failure = translated(error)
+            raise self._failure from (None if self._failure is error else error)
+
+
+class PostgresDatabase:
+    """One PostgreSQL database. It connects when it is first used, and again by itself after a failure."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        max_connections: int = 10,
+        acquire_timeout_s: float = 1.0,
+        command_timeout_s: float = 5.0,
+    ) -> None:
+        self._url = url
+        self._max_connections = max_connections
+        self._acquire_timeout_s = acquire_timeout_s
+        self._command_timeout_s = command_timeout_s
+        self._pool: Any = None
+        self._starting = asyncio.Lock()
+        self._places = asyncio.Semaphore(max_connections)
+        self._accepted = 0
+        self._idle = asyncio.Event()
+        self._closed = False
+
+    @property
+    def dialect(self) -> Literal["sqlite", "postgres"]:
+        """Which variant of a migration is meant for this database."""
+        return "postgres"
+
+    async def open(self) -> None:
+        """Make a first connection. When that fails, later calls try again by themselves."""
+        await self.ping()
+
+    async def one(self, sql: str, *values: Value) -> Row | None:
+        """Return the first row, or None."""
+        check_values(values)
+        async with self._connection() as connection:
+            row = await _translating(connection.fetchrow(sql, *values))
+        return None if row is None else tuple(row)
+
+    async def all(self, sql: str, *values: Value) -> list[Row]:
+        """Return every row."""
+        check_values(values)
+        async with self._connection() as connection:
+            rows = await _translating(connection.fetch(sql, *values))
+        return [tuple(row) for row in rows]
+
+    async def run(self, sql: str, *values: Value) -> int:
+        """Run a statement and return how many rows it changed."""
+        check_values(values)
+        async with self._connection() as connection:
+            return changed_rows(await _translating(connection.execute(sql, *values)))
+
+    async def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        """Run one statement for each row of values, all or none."""
+        for row in rows:
+            check_values(row)
+        async with self._connection() as connection:
+            await _translating(connection.executemany(sql, rows))
+
+    async def transaction(self, work: Callable[[PostgresTransaction], Awaitable[T]]) -> T:
+        """Run a unit of work; return its result once that is durable. It may be run again after a deadlock."""
+        for attempt in range(RETRIES):
+            try:
+                return await self._transact(work)
+            except TryAgain:
+                # Two units that met in a deadlock must not meet again in step.
+                await asyncio.sleep(RETRY_S * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311 - protects nothing
+        return await self._transact(work)
+
+    async def ping(self) -> None:
+        """Return when the server answers; raise StoreUnavailable when it does not."""
+        await self.one("SELECT 1")
+
+    async def close(self) -> None:
+        """Wait for what was accepted, then close the connections."""
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                while self._accepted:
+                    self._idle.clear()
+                    await self._idle.wait()
+                if self._pool is not None:
+                    await self._pool.close()
+                return
+        if self._pool is not None:
+            self._pool.terminate()
+
+    async def _transact(self, work: Callable[[PostgresTransaction], Awaitable[T]]) -> T:
+        async with self._connection() as connection:
+            span = connection.transaction(isolation="read_committed")
+            await _translating(span.start())
+            transaction = PostgresTransaction(connection)
+            try:
+                result = await work(transaction)
+                transaction.confirm()
+            except BaseException:
+                # A connection that cannot even undo is dropped by the pool, and the server undoes for it.
+                with contextlib.suppress(*DRIVER_ERRORS):
+                    await span.rollback()
+                raise
+            finally:
+                transaction.end()
+            await _translating(span.commit())
+            return result
+
+    @contextlib.asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Any]:
+        if self._closed:
+            raise StoreUnavailable("the database is closed")
+        self._accepted += 1
+        try:
+            await self._take_place()
+            try:
+                async with self._borrowed(self._pool or await self._start()) as connection:
+                    yield connection
+            finally:
+                self._places.release()
+        finally:
+            self._accepted -= 1
+            if self._accepted == 0:
+                self._idle.set()
+
+    async def _take_place(self) -> None:
+        """Wait in line. The pool itself lets newcomers overtake, and under load some would wait until they time out."""
+        try:
+            async with asyncio.timeout(self._acquire_timeout_s):
+                await self._places.acquire()
+        except TimeoutError as error:
+            raise StoreUnavailable("too many units of work wait for PostgreSQL") from error
+
+    @contextlib.asynccontextmanager
+    async def _borrowed(self, pool: Any) -> AsyncIterator[Any]:
+        try:
+            connection = await pool.acquire(timeout=self._acquire_timeout_s)
+        except asyncpg.ClientConfigurationError:
+            raise
+        except DRIVER_ERRORS as error:
+            raise StoreUnavailable(f"PostgreSQL gave no connection: {type(error).__name__}") from error
+        try:
+            yield connection
+        finally:
+            # What is committed stays committed, even if the connection then breaks.
+            with contextlib.suppress(*DRIVER_ERRORS):
+                await pool.release(connection)
+
+    async def _start(self) -> Any:
+        """Make the pool. It connects on demand, so this works while the server is away."""
+        async with self._starting:
+            if self._pool is None:
+                milliseconds = round(self._command_timeout_s * 1_000)
+                self._pool = await asyncpg.create_pool(
+                    self._url,
+                    min_size=0,
+                    max_size=self._max_connections,
+                    timeout=self._acquire_timeout_s,
+                    # The server stops a slow statement first, so that the connection stays usable.
+                    command_timeout=self._command_timeout_s + 1,
+                    statement_cache_size=512,
+                    init=_use_plain_numbers,
+                    reset=_keep_session,
+                    server_settings={
+                        "application_name": "agentgate",
+                        "statement_timeout": str(milliseconds),
+                        "lock_timeout": str(milliseconds * 4 // 5),
+                        "idle_in_transaction_session_timeout": str(milliseconds * 2),
+                        "jit": "off",
+                    },
+                )
+            return self._pool
+
+
+def lock_number(*key: str) -> int:
+    """Return the 64-bit number under which PostgreSQL knows a lock. Lengths keep ("ab", "c") from ("a", "bc")."""
+    digest = hashlib.blake2b(digest_size=8)
+    for part in key:
+        data = part.encode()
+        digest.update(len(data).to_bytes(4, "big") + data)
+    return int.from_bytes(digest.digest(), "big", signed=True)
+
+
+def changed_rows(status: str) -> int:
+    """Read the row count from a status such as `INSERT 0 3` or `UPDATE 2`."""
+    words = status.split()
+    return int(words[-1]) if words and words[0] in {"INSERT", "UPDATE", "DELETE", "MERGE"} else 0
+
+
+def translated(error: Exception) -> Exception:
+    """Return what a caller should see for this error: itself when it is a mistake in a statement."""
+    if isinstance(error, CONFLICTS):
+        return Conflict(str(error))
+    if isinstance(error, RETRYABLE):
+        return TryAgain(f"PostgreSQL: {error}")
+    lost = isinstance(error, asyncpg.InterfaceError) and "closed" in str(error)
+    if lost or isinstance(error, UNAVAILABLE):
+        return StoreUnavailable(f"PostgreSQL: {type(error).__name__}: {error}")
+    return error
+
+
+async def _translating(pending: Awaitable[Any]) -> Any:
+    try:
+        return await pending
+    except DRIVER_ERRORS as error:
+        failure = translated(error)
+        raise failure from (None if failure is error else error)
+
+
+async def _use_plain_numbers(connection: Any) -> None:
+    """Return sums and averages as SQLite does, not as Decimal."""
+    await connection.set_type_codec("numeric", schema="pg_catalog", encoder=str, decoder=_plain_number, format="text")
+
+
+def _plain_number(text: str) -> int | float:
+    return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+async def _keep_session(_connection: Any) -> None:
+    """Do nothing: all we set is local to a transaction, and asyncpg's own reset costs a round trip each time."""

@@ -1,0 +1,1 @@
+"""The statements, one file per concept, written once for SQLite and PostgreSQL."""

@@ -1,0 +1,105 @@
+"""Metrics of this process for Prometheus, in a registry of its own.
+
+Each worker has its own counts and shows them with its `worker` label. Figures about traffic that customers see are not
+here: those come from the recorded events.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+# From half a millisecond, because a gateway check takes less than one, to the longest deadline of a request.
+DURATION_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """The counts of one process. Routes are templates (`/v1/admin/sites/{siteKey}`), never paths: paths are endless."""
+
+    def __init__(self, *, version: str, worker: str) -> None:
+        self._registry = CollectorRegistry()
+        self._shown = CollectorRegistry()
+        self._shown.register(_Labelled(self._registry, worker))
+        self._requests = Counter(
+            "agentgate_http_requests", "Requests answered", ["surface", "route", "status"], registry=self._registry
+        )
+        self._durations = Histogram(
+            "agentgate_http_request_duration_seconds",
+            "Time from the request line to the end of the answer",
+            ["surface", "route"],
+            buckets=DURATION_BUCKETS_S,
+            registry=self._registry,
+        )
+        self._in_flight = Gauge("agentgate_http_in_flight", "Requests being answered", registry=self._registry)
+        self._refusals = _Refusals()
+        self._registry.register(self._refusals)
+        self._event_write_failures = Counter(
+            "agentgate_event_write_failures", "Decision events that were not written", registry=self._registry
+        )
+        self._store_up = Gauge(
+            "agentgate_store_up", "1 while the store answers, 0 while it does not", ["store"], registry=self._registry
+        )
+        build = Gauge("agentgate_build_info", "Always 1, with the version", ["version"], registry=self._registry)
+        build.labels(version).set(1)
+        ProcessCollector(registry=self._registry)
+
+    def request_started(self) -> None:
+        """Count a request as being answered; `request_finished` must follow."""
+        self._in_flight.inc()
+
+    def request_finished(self, surface: str, route: str, *, status: int, duration_s: float) -> None:
+        """Count a request as answered."""
+        self._in_flight.dec()
+        self._requests.labels(surface, route, str(status)).inc()
+        self._durations.labels(surface, route).observe(duration_s)
+
+    def watch_refusals(self, listener: str, read: Callable[[], Mapping[str, int]]) -> None:
+        """Show what a listener refuses before routing, by reason. It counts by itself and is asked when read."""
+        self._refusals.sources[listener] = read
+
+    def event_write_failed(self, count: int = 1) -> None:
+        """Count decision events that were dropped or not committed."""
+        self._event_write_failures.inc(count)
+
+    def store_answers(self, store: str, *, up: bool) -> None:
+        """Note whether a store (`database`, `fast`) answered when it was last asked."""
+        self._store_up.labels(store).set(1 if up else 0)
+
+    def exposition(self) -> tuple[bytes, str]:
+        """Return the body of `/metrics` and its content type."""
+        return generate_latest(self._shown), CONTENT_TYPE_PLAIN_0_0_4
+
+
+class _Refusals(Collector):
+    """Asks each listener for its own counts, so that refusing a request costs nothing more here."""
+
+    def __init__(self) -> None:
+        self.sources: dict[str, Callable[[], Mapping[str, int]]] = {}
+
+    def collect(self) -> Iterable[Metric]:
+        family = CounterMetricFamily(
+            "agentgate_requests_refused", "Requests refused before routing", labels=["listener", "reason"]
+        )
+        for listener, read in self.sources.items():
+            for reason, count in read().items():
+                family.add_metric([listener, reason], count)
+        yield family
+
+
+class _Labelled(Collector):
+    """Adds the worker to every sample when it is read, so that counting a request need not carry it."""
+
+    def __init__(self, registry: CollectorRegistry, worker: str) -> None:
+        self._registry = registry
+        self._worker = worker
+
+    def collect(self) -> Iterable[Metric]:
+        for family in self._registry.collect():
+            shown = Metric(family.name, family.documentation, family.type)
+            for sample in family.samples:
+                # The library adds a creation time beside each counter: as many series again, which nobody reads.
+                if not sample.name.endswith("_created"):
+                    shown.add_sample(sample.name, {**sample.labels, "worker": self._worker}, sample.value)
+            yield shown

@@ -1,0 +1,1 @@
+"""A very small HTTP kernel. It knows no concept of the product."""

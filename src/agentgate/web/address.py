@@ -1,0 +1,54 @@
+"""The client's address: the peer's, or what a trusted proxy says. Anything else a client could make up."""
+
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+
+class ClientAddress:
+    """Finds the address of the client, given the networks whose `X-Forwarded-For` is believed."""
+
+    def __init__(self, trusted_proxies: Iterable[str]) -> None:
+        self._trusted = tuple(ip_network(network, strict=False) for network in trusted_proxies)
+
+    def find(self, peer: str | None, forwarded_for: Sequence[str]) -> str:
+        """Return the right-most address that is not a trusted proxy; a peer without address is local and trusted."""
+        current = _parse(peer) if peer else IPv6Address("::1")
+        if current is None:
+            return "::1"
+        hops = [hop.strip() for line in forwarded_for for hop in line.split(",")]
+        while hops and self._is_trusted(current):
+            before = _parse(hops.pop())
+            if before is None:
+                # An entry that is no address ends what can be believed.
+                break
+            current = before
+        return str(current)
+
+    def is_trusted(self, peer: str | None) -> bool:
+        """Say whether a peer's forwarding headers are believed."""
+        address = _parse(peer) if peer else None
+        return peer is None or (address is not None and self._is_trusted(address))
+
+    def _is_trusted(self, address: IPv4Address | IPv6Address) -> bool:
+        return any(address.version == network.version and address in network for network in self._trusted)
+
+
+def source_of(address: str) -> str:
+    """Return what attempts are counted by: the address, or the /64 of an IPv6 one, all of which one client has."""
+    parsed = _parse(address)
+    if not isinstance(parsed, IPv6Address):
+        return address
+    return str(ip_network((parsed, 64), strict=False))
+
+
+def _parse(text: str) -> IPv4Address | IPv6Address | None:
+    if text.startswith("[") and "]" in text:
+        text = text[1 : text.index("]")]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    # A client must be the same visitor whether it arrives on an IPv4 or a dual-stack socket.
+    return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address

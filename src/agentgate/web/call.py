@@ -1,0 +1,44 @@
+"""Call: what a handler is given. Guards and scopes add to it; nothing takes away."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from agentgate.core.actor import Actor
+from agentgate.core.moment import Moment
+from agentgate.web.request import Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One request on its way to one handler."""
+
+    request: Request
+    request_id: str
+    now: Moment
+    # The values of the `{names}` in the path, as they stand there.
+    params: dict[str, str]
+    # The route's path with `{names}`: cursors are bound to it, logs and metrics name it.
+    route: str
+    # Filled along the way and written once, with the request's log line.
+    log: dict[str, Any] = field(default_factory=dict)
+    caller: Actor | None = None
+
+    @property
+    def actor(self) -> Actor:
+        """Return who calls. Only a guarded handler may ask."""
+        assert self.caller is not None, "an unguarded handler asked for its actor"
+        return self.caller
+
+    def acting_as(self, actor: Actor) -> Self:
+        """Return the same call with its caller known."""
+        self.log["actor"] = actor.name
+        return replace(self, caller=actor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteCall(Call):
+    """A call whose path or query names a site that the caller may see."""
+
+    site_id: str
+    site_key: str
+    account_id: str

@@ -1,0 +1,30 @@
+"""What a guard or scope says of itself, so that OpenAPI can say it of every route behind it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Stance:
+    """The codes it refuses with, and the ways to satisfy it: each way is a set of security schemes."""
+
+    refuses: tuple[str, ...] = ()
+    security: tuple[tuple[str, ...], ...] = ()
+
+
+def stance(*, refuses: tuple[str, ...] = (), security: tuple[tuple[str, ...], ...] = ()) -> Callable[[F], F]:
+    """Declare a guard's or scope's stance."""
+
+    def mark(function: F) -> F:
+        function.stance = Stance(refuses, security)  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def stance_of(function: Callable[..., Any] | None) -> Stance:
+    """Return what a guard or scope declared."""
+    return getattr(function, "stance", Stance())

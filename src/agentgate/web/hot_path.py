@@ -1,0 +1,78 @@
+"""What a hot function is given and gives back, and how its reply becomes bytes.
+
+A hot function is synchronous and answers before any ASGI scope exists. The connection that calls it is `protocol.py`.
+"""
+
+import http
+from collections.abc import Awaitable, Callable, Mapping
+
+import msgspec
+from msgspec import Struct
+
+
+class HotRequest(Struct, frozen=True, gc=False):
+    """A request without a body; nothing of it is decoded.
+
+    Header names are in lower case and in the order of arrival. The values of a name that came more than once are
+    joined with `, ` (RFC 9110 5.3); names that must be single never come more than once.
+    """
+
+    method: bytes
+    path: bytes
+    query: bytes
+    headers: dict[bytes, bytes]
+    peer: tuple[str, int] | None
+
+
+class HotReply(Struct, frozen=True, gc=False):
+    """An answer; `content-length`, `date` and `connection` are added when it is written."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+# None sends the request the cold way; an awaitable is awaited in a task, and the connection keeps its order meanwhile.
+HotAnswer = HotReply | Awaitable[HotReply] | None
+HotFunction = Callable[[HotRequest], HotAnswer]
+HotPaths = Mapping[bytes, HotFunction]
+
+_STATUS_LINES = {
+    status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode("ascii")) for status in http.HTTPStatus
+}
+
+
+def encode_reply(reply: HotReply, date_line: bytes, *, with_body: bool, keep_alive: bool) -> bytes:
+    """Return the bytes of a whole response; ValueError when a header would begin a line of its own."""
+    status = reply.status
+    parts = [_STATUS_LINES[status], date_line]
+    for name, value in reply.headers:
+        parts += (name, b": ", value, b"\r\n")
+    # A 204 or a 304 has no body by definition, and a length on it confuses intermediaries (RFC 9110 8.6).
+    has_length = status not in (204, 304)
+    if has_length:
+        parts.append(b"content-length: %d\r\n" % len(reply.body))
+    if not keep_alive:
+        parts.append(b"connection: close\r\n")
+    parts.append(b"\r\n")
+    head = b"".join(parts)
+    # Counting the bytes of line ends costs less than looking at each value, and finds the same response splitting.
+    line_count = 3 + len(reply.headers) + has_length + (not keep_alive)
+    if len(head) - len(head.translate(None, b"\r\n")) != 2 * line_count:
+        raise ValueError("a header of a reply contains a line end")
+    return head + reply.body if with_body and has_length else head
+
+
+def json_reply(status: int, code: str, *, message: str, headers: list[tuple[bytes, bytes]] | None = None) -> HotReply:
+    """Return the small JSON answer used wherever no handler has run."""
+    body = msgspec.json.encode({"error": code, "message": message})
+    return HotReply(status, [(b"content-type", b"application/json"), *(headers or [])], body)
+
+
+FAILED = json_reply(500, "internal_error", message="The request could not be answered.")
+OVERLOADED = json_reply(
+    503,
+    "unavailable",
+    message="There is no room for this request now. Try again in 5 seconds.",
+    headers=[(b"retry-after", b"5")],
+)

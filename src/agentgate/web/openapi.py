@@ -1,0 +1,181 @@
+"""Surfaces and records to OpenAPI 3.1. Nothing is written by hand: a route that exists is described."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from agentgate.core.moment import Moment
+from agentgate.core.records import CREDENTIAL_ID_PATTERN, SITE_KEY_PATTERN, Record
+from agentgate.web.decode import QUERY_CODES
+from agentgate.web.endpoint import Endpoint, Shape, is_record, shape_of
+from agentgate.web.guards import stance_of
+from agentgate.web.surface import Surface
+
+# The version of the contract, which all documents carry.
+API_VERSION = "1.0.0"
+
+_PATH_PARAMETER = re.compile(r"\{(\w+)\}")
+_PATH_PATTERNS = {"siteKey": SITE_KEY_PATTERN, "credId": CREDENTIAL_ID_PATTERN, "visitorId": r"^[0-9a-f]{16}\Z"}
+
+SECURITY_SCHEMES = {
+    "adminSession": {"type": "apiKey", "in": "cookie", "name": "ag_admin"},
+    "adminKey": {"type": "apiKey", "in": "header", "name": "X-Admin-Key"},
+    "csrf": {"type": "apiKey", "in": "header", "name": "X-CSRF-Token"},
+}
+
+
+class ErrorBody(Record, frozen=True, kw_only=True):
+    """Every refusal has this body. `error` is stable; `message` is for people and may change."""
+
+    error: str
+    message: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def document(surface: Surface, *, version: str) -> dict[str, Any]:
+    """Describe one surface."""
+    shapes = [(row, shape_of(row.handler)) for row in surface.rows]
+    schemas = _Schemas(_records(shapes))
+    paths: dict[str, dict[str, Any]] = defaultdict(dict)
+    for row, shape in shapes:
+        paths[row.path][row.method.lower()] = _operation(row, shape, surface, schemas)
+    used = {scheme for row in surface.rows for way in stance_of(row.guard).security for scheme in way}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": surface.title, "version": version, "license": {"name": "Apache-2.0"}},
+        "paths": dict(paths),
+        "components": {
+            "schemas": schemas.components,
+            "securitySchemes": {name: scheme for name, scheme in SECURITY_SCHEMES.items() if name in used},
+        },
+    }
+
+
+def refusals(row: Endpoint, shape: Shape, surface: Surface) -> list[str]:
+    """Return every code that a row may refuse with, in the order of its surface's table."""
+    codes = {*stance_of(row.guard).refuses, *stance_of(row.scope).refuses, *row.refuses}
+    codes |= {QUERY_CODES.get(name, "invalid_filter") for name in (*_query_fields(shape), "")}
+    # Any request can be malformed, if only in its Host.
+    codes.add(surface.malformed)
+    if row.method != "GET":
+        codes.add(surface.too_large)
+        if shape.body is not None:
+            codes |= set(shape.body.refused_fields.values())
+    codes.add(surface.unavailable)
+    return [code for code in surface.errors.rows if code in codes]
+
+
+class _Schemas:
+    """The record types of a surface as JSON Schema components."""
+
+    def __init__(self, kinds: Iterable[Any]) -> None:
+        self._kinds = list(dict.fromkeys(kinds))
+        references, components = msgspec.json.schema_components(
+            self._kinds, schema_hook=_extra_schema, ref_template="#/components/schemas/{name}"
+        )
+        self._references = [_in_json_dialect(reference) for reference in references]
+        self.components: dict[str, Any] = _in_json_dialect(dict(sorted(components.items())))
+
+    def reference(self, kind: Any) -> dict[str, Any]:
+        """Return the schema of one of the types, by reference."""
+        reference: dict[str, Any] = self._references[self._kinds.index(kind)]
+        return reference
+
+
+def _records(shapes: Iterable[tuple[Endpoint, Shape]]) -> Iterable[Any]:
+    yield ErrorBody
+    for row, shape in shapes:
+        if is_record(shape.reply):
+            yield shape.reply
+        if shape.body is not None:
+            yield shape.body
+        yield from row.other_replies.values()
+
+
+def _operation(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": f"{surface.name}_{row.handler.__name__}",
+        "summary": row.summary,
+        "tags": [row.handler.__module__.split(".")[1]],
+        "parameters": [*_path_parameters(row.path), *_query_parameters(shape)],
+        "responses": _responses(row, shape, surface, schemas),
+    }
+    if row.description:
+        operation["description"] = row.description
+    if shape.body is not None:
+        operation["requestBody"] = {
+            "required": shape.body_required,
+            "content": {"application/json": {"schema": schemas.reference(shape.body)}},
+        }
+    security = stance_of(row.guard).security
+    operation["security"] = [
+        {scheme: [] for scheme in way if scheme != "csrf" or row.method != "GET"} for way in security
+    ]
+    return operation
+
+
+def _responses(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas) -> dict[str, Any]:
+    responses: dict[str, Any] = {str(row.status): {"description": row.success}}
+    if is_record(shape.reply):
+        responses[str(row.status)]["content"] = {row.media_type: {"schema": schemas.reference(shape.reply)}}
+    elif shape.reply is not None:
+        responses[str(row.status)]["content"] = {row.media_type: {}}
+    for status, kind in row.other_replies.items():
+        responses[str(status)] = {
+            "description": "An answer of its own",
+            "content": {"application/json": {"schema": schemas.reference(kind)}},
+        }
+    by_status: dict[int, list[str]] = defaultdict(list)
+    for code in refusals(row, shape, surface):
+        by_status[surface.errors.lookup(code).status].append(code)
+    for status, codes in sorted(by_status.items()):
+        schema = schemas.reference(ErrorBody)
+        if status in row.other_replies:
+            schema = {"anyOf": [schemas.reference(row.other_replies[status]), schema]}
+        responses[str(status)] = {
+            "description": ", ".join(f"`{code}`" for code in codes),
+            "content": {"application/json": {"schema": schema}},
+        }
+    return responses
+
+
+def _path_parameters(path: str) -> Iterable[dict[str, Any]]:
+    for name in _PATH_PARAMETER.findall(path):
+        schema: dict[str, Any] = {"type": "string"}
+        if name in _PATH_PATTERNS:
+            schema["pattern"] = _PATH_PATTERNS[name].replace(r"\Z", "$")
+        yield {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _query_fields(shape: Shape) -> tuple[str, ...]:
+    return shape.query.__struct_encode_fields__ if shape.query else ()
+
+
+def _query_parameters(shape: Shape) -> Iterable[dict[str, Any]]:
+    if shape.query is None:
+        return
+    _, components = msgspec.json.schema_components([shape.query], schema_hook=_extra_schema)
+    schema = _in_json_dialect(components[shape.query.__name__])
+    for name, field in schema["properties"].items():
+        parameter = {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": field}
+        if "description" in field:
+            parameter["description"] = field.pop("description")
+        yield parameter
+
+
+def _extra_schema(kind: type) -> dict[str, Any]:
+    if kind is Moment:
+        return {"type": "string", "format": "date-time"}
+    raise NotImplementedError(f"{kind.__name__} has no schema")
+
+
+def _in_json_dialect(schema: Any) -> Any:
+    # `$` means the very end in JSON Schema's regular expressions, which have no `\Z`.
+    if isinstance(schema, dict):
+        return {
+            key: value.replace(r"\Z", "$") if key == "pattern" else _in_json_dialect(value)
+            for key, value in schema.items()
+        }
+    return [_in_json_dialect(item) for item in schema] if isinstance(schema, list) else schema

@@ -1,0 +1,70 @@
+"""Serving the OpenAPI documents, and a page for people that asks nothing of any other host."""
+
+from collections.abc import Iterable
+
+from agentgate.core.records import to_json
+from agentgate.web.call import Call
+from agentgate.web.openapi import API_VERSION, document
+from agentgate.web.openapi_page import index_page, stylesheet, surface_page
+from agentgate.web.replies import JSON, Reply, Text
+from agentgate.web.surface import Surface
+
+HTML = "text/html; charset=utf-8"
+PAGE_POLICY = (
+    "content-security-policy",
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+)
+
+
+class Documents:
+    """The documents of one listener and their pages, made once: they change only with the program."""
+
+    def __init__(self, surfaces: Iterable[Surface]) -> None:
+        surfaces = tuple(surfaces)
+        paths = {row.path for surface in surfaces for row in surface.rows}
+        # A surface without a row for its document, such as the probes, is not described.
+        described = {
+            surface.name: document(surface, version=API_VERSION)
+            for surface in surfaces
+            if f"/openapi/{surface.name}.json" in paths
+        }
+        self.index = index_page(described).encode()
+        self._documents = {name: to_json(found) for name, found in described.items()}
+        self._pages = {name: surface_page(found).encode() for name, found in described.items()}
+
+    def document(self, call: Call) -> bytes:
+        """Return the document that the path names."""
+        return self._documents[_name(call)]
+
+    def page(self, call: Call) -> bytes:
+        """Return the page that the path names."""
+        return self._pages[_name(call)]
+
+
+async def read_document(call: Call, documents: Documents) -> Text:
+    """Read the OpenAPI 3.1 document of this API."""
+    return Text(documents.document(call), JSON)
+
+
+async def read_index(call: Call, documents: Documents) -> Reply[Text]:  # noqa: ARG001 - every handler is given its call
+    """Read the list of the APIs on this listener, as a page."""
+    return _page(documents.index)
+
+
+async def read_page(call: Call, documents: Documents) -> Reply[Text]:
+    """Read the description of this API, as a page."""
+    return _page(documents.page(call))
+
+
+async def read_style(call: Call) -> Text:  # noqa: ARG001 - every handler is given its call
+    """Read the style sheet of the pages."""
+    return Text(stylesheet(), "text/css; charset=utf-8")
+
+
+def _page(html: bytes) -> Reply[Text]:
+    return Reply(body=Text(html, HTML), headers=(PAGE_POLICY,))
+
+
+def _name(call: Call) -> str:
+    # The row's own path, not the caller's: it always names a surface of this listener.
+    return call.route.rpartition("/")[2].removesuffix(".json")

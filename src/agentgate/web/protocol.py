@@ -1,0 +1,396 @@
+"""One HTTP connection: every byte comes in here and is bounded, timed and judged before a handler exists.
+
+Built on uvicorn's httptools protocol, of which it keeps the request-response cycle (ASGI) and replaces the callbacks of
+the parser. What a head must look like is in `request_guard.py`, sockets and the ticking of deadlines in `listener.py`.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import partial
+from math import inf
+from typing import Final
+
+import httptools
+import msgspec
+from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from agentgate.web import request_guard
+from agentgate.web.cold_path import RequestHead, disconnect, new_cycle
+from agentgate.web.connection import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
+from agentgate.web.hot_path import FAILED, OVERLOADED, HotFunction, HotPaths, HotReply, encode_reply, json_reply
+from agentgate.web.request_guard import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, Refusal, judge_head
+
+# The parser is fed at most this much at once: what it keeps, and how many headers there are, is looked at in between.
+PIECE_BYTES = 4 * 1024
+# A head begins somewhere inside a piece, so one piece more than the head itself can have been counted.
+MAX_SILENT_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES + PIECE_BYTES + 1024
+
+_HEAD_LATE: Final = Refusal(400, "head_timeout")
+_BODY_LATE: Final = Refusal(400, "body_timeout")
+_PIPELINE_FULL: Final = Refusal(400, "too_many_pipelined")
+
+
+class GateProtocol(HttpToolsProtocol):
+    """Speaks HTTP/1.1 with one client. At most one request of a connection runs; the others wait in order."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: GateState,
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        limits: ConnectionLimits,
+        hot_paths: HotPaths,
+    ) -> None:
+        super().__init__(config, server_state, app_state={}, _loop=_loop)
+        self.logger = logging.getLogger("agentgate.http")
+        self._state = server_state
+        self._limits = limits
+        self._hot_paths = hot_paths
+        self._phase: int = BETWEEN
+        self._timed_phase: int | None = BETWEEN
+        self._deadline = inf
+        self._stall_deadline = inf
+        self._silent_bytes = 0
+        self._fields: dict[bytes, bytes] = {}
+        self._repeated: list[bytes] = []
+        self._is_first = True
+        self._is_last = False
+        self._is_stopped = False
+        self._is_lingering = False
+        self._is_draining = False
+        self._is_busy = False
+        self._running: RequestResponseCycle | None = None
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._refusal: Refusal | None = None
+        self._head: RequestHead | None = None
+        self._hot: HotFunction | None = None
+
+    # The transport's callbacks.
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        super().connection_made(transport)
+        self._deadline = self.loop.time() + self._limits.header_deadline_s
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._is_stopped = True
+        self._waiting.clear()
+        if self._running is not None:
+            disconnect(self._running)
+
+    def data_received(self, data: bytes) -> None:
+        if len(data) <= PIECE_BYTES:
+            self._feed(data)
+            return
+        view = memoryview(data)
+        for start in range(0, len(data), PIECE_BYTES):
+            self._feed(view[start : start + PIECE_BYTES])
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall_deadline = self.loop.time() + self._limits.write_stall_s
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stall_deadline = inf
+        self._advance()
+
+    def shutdown(self) -> None:
+        """Finish what has begun to arrive or to run, then close; close at once when there is nothing."""
+        self._is_draining = True
+        if self._waiting:
+            return
+        if self._running is not None:
+            self._running.keep_alive = False
+        elif not self._is_busy and self._phase == BETWEEN:
+            self.transport.close()
+
+    def check_deadlines(self, now: float) -> None:
+        """End the connection if its client had its time. Called about once a second: a request sets no timer."""
+        is_closing = self.transport.is_closing()
+        if is_closing and self._stall_deadline == inf:
+            # Closing waits for the last bytes to be taken, which may be never.
+            self._stall_deadline = now + self._limits.write_stall_s
+        if now >= self._stall_deadline or (self._is_lingering and now >= self._deadline):
+            self.transport.abort()
+        elif is_closing or now < self._deadline:
+            return
+        elif self.flow.read_paused:
+            # We stopped reading, so the client is not the one who is late.
+            self._deadline = now + self._limits.header_deadline_s
+        elif self._phase == BETWEEN:
+            self.transport.close()
+        else:
+            self._refuse(_HEAD_LATE if self._phase == HEAD else _BODY_LATE)
+
+    # The parser and its callbacks; `on_url` is uvicorn's.
+
+    def _feed(self, piece: bytes | memoryview) -> None:
+        rest = piece
+        while rest and not self._is_stopped:
+            try:
+                self.parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as upgrade:
+                # Protocols are never switched: the request was plain HTTP/1.1, and so is what follows it.
+                rest = rest[upgrade.args[0] :]
+                continue
+            except httptools.HttpParserError as error:
+                self._on_parser_error(error)
+            break
+        if self._is_stopped:
+            return
+        phase = self._phase
+        if self._timed_phase != phase:
+            self._set_deadline()
+        if phase != BETWEEN:
+            self._silent_bytes += len(piece)
+            if len(self._fields) + len(self._repeated) > MAX_HEADERS:
+                self._refuse(request_guard.TOO_MANY_HEADERS)
+            elif self._silent_bytes > MAX_SILENT_BYTES:
+                self._refuse(request_guard.HEADERS_TOO_LARGE if phase == HEAD else request_guard.MALFORMED)
+
+    def _on_parser_error(self, error: httptools.HttpParserError) -> None:
+        if self._is_last and self._phase == BETWEEN:
+            self._is_stopped = True
+            self._deadline = inf
+            return
+        if self._refusal is None and isinstance(error.__context__, Exception):
+            self.logger.error("a parser callback failed", exc_info=error.__context__)
+        self._refuse(self._refusal or request_guard.MALFORMED)
+
+    def on_message_begin(self) -> None:
+        if self._is_last:
+            # The client asked to close after the request before this one.
+            raise httptools.HttpParserError
+        self._phase = HEAD
+        self._timed_phase = None
+        self._silent_bytes = 0
+        self.url = b""
+        if self._fields or self._repeated:
+            self._fields = {}
+            self._repeated = []
+        self.cycle = None  # type: ignore[assignment]  # uvicorn starts with None as well
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        fields = self._fields
+        if name in fields:
+            self._repeated.append(name)
+            fields[name] += b", " + value
+        else:
+            fields[name] = value
+
+    def on_headers_complete(self) -> None:
+        parser = self.parser
+        method = parser.get_method()
+        version = parser.get_http_version()
+        fields = self._fields
+        refusal = judge_head(method, self.url, version=version, fields=fields, repeated=self._repeated)
+        if refusal is None and len(self._waiting) >= self._limits.max_pipelined:
+            refusal = _PIPELINE_FULL
+        if refusal is not None:
+            self._stop(refusal)
+        self._phase = BODY
+        # Trailers still to come must not join the headers that have just been judged.
+        self._fields = {}
+        path, _, query = self.url.partition(b"?")
+        keep_alive = version == "1.1" and parser.should_keep_alive()
+        self._is_last = not keep_alive
+        head = RequestHead(method, path, query, fields, self.client, version, keep_alive)
+        if method in (b"GET", b"HEAD") and path in self._hot_paths:
+            # Decided when the message is complete: only then is it sure that there is no body.
+            self._head = head
+            self._hot = self._hot_paths[path]
+        else:
+            self._receive_cold(head)
+
+    def on_body(self, body: bytes) -> None:
+        self._silent_bytes = 0
+        if self._hot is not None and self._head is not None:
+            self._hot = None
+            self._receive_cold(self._head)
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
+
+    def on_message_complete(self) -> None:
+        self._phase = BETWEEN
+        function = self._hot
+        if function is None:
+            self.cycle.more_body = False
+            self.cycle.message_event.set()
+            return
+        head = self._head
+        assert head is not None
+        self._hot = self._head = None
+        if self._is_busy or self._waiting or self.flow.write_paused:
+            self._enter(partial(self._answer_hot, function, head))
+        else:
+            self._answer_hot(function, head)
+
+    def _stop(self, refusal: Refusal) -> None:
+        """End parsing from inside a callback; whatever is raised there, the parser looks at no further byte."""
+        self._refusal = refusal
+        raise httptools.HttpParserError
+
+    def _set_deadline(self) -> None:
+        self._timed_phase = phase = self._phase
+        if phase == HEAD:
+            # The first head of a connection is timed from the moment the connection was made.
+            if not self._is_first:
+                self._deadline = self.loop.time() + self._limits.header_deadline_s
+            return
+        self._is_first = False
+        if phase == BODY:
+            self._deadline = self.loop.time() + self._limits.body_deadline_s
+        elif self._is_busy or self._waiting:
+            self._deadline = inf
+        elif self._is_draining:
+            self.transport.close()
+        else:
+            self._deadline = self.loop.time() + self._limits.keep_alive_s
+
+    # The order of answers on this connection.
+
+    def _enter(self, start: Callable[[], None]) -> None:
+        if self._is_busy or self._waiting or self.flow.write_paused:
+            self._waiting.append(start)
+            self.flow.pause_reading()
+        else:
+            start()
+
+    def _advance(self) -> None:
+        """Start what waits, or rest until the next request."""
+        while self._waiting and not (self._is_busy or self.flow.write_paused or self.transport.is_closing()):
+            self._waiting.popleft()()
+        if self._waiting or self._is_busy or self._is_stopped or self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self._phase == BETWEEN:
+            self._set_deadline()
+
+    def _closes_next(self) -> bool:
+        return self._is_draining and not self._waiting
+
+    # The hot way.
+
+    def _answer_hot(self, function: HotFunction, head: RequestHead) -> None:
+        try:
+            answer = function(head)
+        except Exception:
+            self.logger.exception("a hot function failed")
+            answer = FAILED
+        if isinstance(answer, HotReply):
+            self._answer(answer, head)
+        elif answer is None:
+            cycle = new_cycle(head, self)
+            cycle.more_body = False
+            cycle.message_event.set()
+            self._start_cold(cycle, head)
+        else:
+            self._is_busy = True
+            task = self.loop.create_task(self._answer_later(answer, head))
+            task.add_done_callback(self.tasks.discard)
+            self.tasks.add(task)
+
+    async def _answer_later(self, pending: Awaitable[HotReply], head: RequestHead) -> None:
+        try:
+            reply = await pending
+        except Exception:
+            self.logger.exception("a hot function failed")
+            reply = FAILED
+        self._is_busy = False
+        self._answer(reply, head)
+        self._advance()
+
+    def _answer(self, reply: HotReply, head: RequestHead) -> None:
+        self._state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        keep_alive = head.keep_alive and not self._closes_next()
+        with_body = head.method != b"HEAD"
+        try:
+            data = encode_reply(reply, self._state.date_line, with_body=with_body, keep_alive=keep_alive)
+        except Exception:
+            self.logger.exception("a reply could not be written")
+            data = encode_reply(FAILED, self._state.date_line, with_body=with_body, keep_alive=keep_alive)
+        self.transport.write(data)
+        if not keep_alive:
+            self._is_last = True
+            self.transport.close()
+
+    # The cold way.
+
+    def _receive_cold(self, head: RequestHead) -> None:
+        self.cycle = cycle = new_cycle(head, self)
+        self._enter(partial(self._start_cold, cycle, head))
+
+    def _start_cold(self, cycle: RequestResponseCycle, head: RequestHead) -> None:
+        if len(self.tasks) >= self._limits.max_in_flight:
+            self._shed(cycle, head)
+            return
+        self._is_busy = True
+        self._running = cycle
+        cycle.keep_alive = head.keep_alive and not self._closes_next()
+        self._start_asgi_task(cycle, self.app)
+
+    def on_response_complete(self) -> None:
+        self._state.total_requests += 1
+        self._is_busy = False
+        self._running = None
+        self._advance()
+
+    def _shed(self, cycle: RequestResponseCycle, head: RequestHead) -> None:
+        """Answer that there is no room. The connection stays usable, and a body that still comes is thrown away."""
+        self._state.shed += 1
+        cycle.response_started = cycle.response_complete = True
+        if cycle.waiting_for_100_continue:
+            # Whether the body comes after such an answer is up to the client, so the next request could be anywhere.
+            head = msgspec.structs.replace(head, keep_alive=False)
+        self._answer(OVERLOADED, head)
+
+    # Refusing: nothing that comes later on this connection is looked at.
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self._is_stopped = True
+        self._deadline = inf
+        self._state.count_refusal(refusal.code)
+        cycle = self.cycle if self._phase == BODY else None
+        if cycle is not None and cycle.response_started:
+            disconnect(cycle)
+            self.transport.close()
+            return
+        if cycle is not None:
+            self._withdraw(cycle)
+        self.flow.pause_reading()
+        self._enter(partial(self._send_refusal, refusal))
+
+    def _withdraw(self, cycle: RequestResponseCycle) -> None:
+        """Take a request whose body turned out to be bad away from its handler, so that the refusal has its turn."""
+        disconnect(cycle)
+        if cycle is self._running:
+            self._running = None
+            self._is_busy = False
+        else:
+            self._waiting.pop()
+
+    def _send_refusal(self, refusal: Refusal) -> None:
+        if self.transport.is_closing():
+            return
+        too_large = refusal.status == 431
+        message = "The request line or the headers are too large." if too_large else "The request is not valid HTTP."
+        reply = json_reply(refusal.status, refusal.code, message=message)
+        self.transport.write(encode_reply(reply, self._state.date_line, with_body=True, keep_alive=False))
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self._is_lingering = True
+        self._deadline = self.loop.time() + self._limits.linger_s

@@ -1,0 +1,68 @@
+"""Replies: what a handler may return beside a plain record, and how refusals look."""
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from agentgate.core.records import to_json
+from agentgate.errors import ErrorTable, Refused
+
+T = TypeVar("T")
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply(Generic[T]):
+    """An answer with headers of its own. `Reply[Site]` in a handler's signature declares the body's type."""
+
+    body: T
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Text:
+    """An answer that is not JSON."""
+
+    content: bytes
+    media_type: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is sent: status, headers, bytes."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+def answer(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
+    """Encode a handler's result."""
+    encoded = [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers]
+    if body is None:
+        return Answer(status, encoded, b"")
+    media_type, content = (body.media_type, body.content) if isinstance(body, Text) else (JSON, to_json(body))
+    return Answer(status, [(b"content-type", media_type.encode("ascii")), *encoded], content)
+
+
+def refusal(refused: Refused, table: ErrorTable) -> Answer:
+    """Turn a refusal into the surface's own status and body."""
+    row = table.lookup(refused.code)
+    headers = dict(refused.headers)
+    if row.retry_after_s is not None:
+        headers.setdefault("retry-after", str(row.retry_after_s))
+    body = {"error": row.code, "message": refused.message or row.message, **refused.extra}
+    return answer(row.status, body, headers=tuple(headers.items()))
+
+
+def set_cookie(
+    name: str, value: str, *, path: str, same_site: str, secure: bool, max_age_s: int | None = None
+) -> tuple[str, str]:
+    """Return a `Set-Cookie` header. Every cookie of ours is hidden from scripts."""
+    parts = [f"{name}={value}", f"Path={path}", "HttpOnly", f"SameSite={same_site}"]
+    if max_age_s is not None:
+        parts.append(f"Max-Age={max_age_s}")
+    if secure:
+        parts.append("Secure")
+    return "set-cookie", "; ".join(parts)

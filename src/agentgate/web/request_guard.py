@@ -1,0 +1,191 @@
+"""Judges a parsed request head: pure functions that return None or a refusal.
+
+Reading bytes, counting them while they arrive and answering are in `protocol.py`.
+Each rule closes a way in which two programs on one connection can read the same bytes differently.
+"""
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+# Names in lower case, in the order of arrival.
+Fields = Mapping[bytes, bytes]
+
+MAX_TARGET_BYTES = 8 * 1024
+MAX_HEADERS = 64
+MAX_HEADER_BYTES = 16 * 1024
+# What each header costs beside its name and value: the colon, the space and the line end.
+HEADER_OVERHEAD_BYTES = 4
+MAX_CONTENT_LENGTH_DIGITS = 19
+
+METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
+VERSIONS = frozenset({"1.0", "1.1"})
+
+# Read by us or by adapters as one value: a second one would let two readers choose differently.
+SINGLE_HEADERS = frozenset(
+    {
+        b"authorization",
+        b"content-encoding",
+        b"content-length",
+        b"content-type",
+        b"cookie",
+        b"host",
+        b"origin",
+        b"sec-fetch-site",
+        b"transfer-encoding",
+        b"x-admin-key",
+        b"x-csrf-token",
+    }
+)
+SINGLE_PREFIX = b"x-original-"
+# CGI-like programs read `_` as `-`, so `x_original_uri` would arrive as a header that only an adapter may set.
+TRUSTED_PREFIXES = (SINGLE_PREFIX, b"x-service-", b"x-forwarded-")
+
+
+def _changing_all_but(allowed: bytes) -> bytes:
+    """Return a table for `bytes.translate` that leaves a text as it is only if each of its bytes is allowed.
+
+    One pass in C, without a pattern to match: the guard runs for every request.
+    """
+    return bytes(byte if byte in allowed else byte ^ 0xFF for byte in range(256))
+
+
+_ALPHANUMERIC = b"0123456789abcdefghijklmnopqrstuvwxyz"
+# The bytes of a token (RFC 9110 5.6.2) without the underscore, which needs a second look.
+_PLAIN_NAME = _changing_all_but(b"!#$%&'*+-.^`|~" + _ALPHANUMERIC)
+_NAME = _changing_all_but(b"!#$%&'*+-.^`|~_" + _ALPHANUMERIC)
+_VALUE = _changing_all_but(b"\t" + bytes(range(0x20, 0x7F)) + bytes(range(0x80, 0x100)))
+_TARGET = _changing_all_but(bytes(range(0x21, 0x7F)).replace(b"#", b""))
+# RFC 3986 also allows sub-delimiters and percent escapes in a host. No real one has them, and they travel into links.
+_HOST = _changing_all_but(b"-._~" + _ALPHANUMERIC + _ALPHANUMERIC.upper())
+_IPV6 = _changing_all_but(b":.0123456789abcdefABCDEF")
+_MAX_HOST_BYTES = 254
+
+
+class Refusal(Struct, frozen=True):
+    """Why a request is not run: the status of the answer and a short plain code."""
+
+    status: int
+    code: str
+
+
+TARGET_TOO_LONG = Refusal(431, "target_too_long")
+TOO_MANY_HEADERS = Refusal(431, "too_many_headers")
+HEADERS_TOO_LARGE = Refusal(431, "headers_too_large")
+MALFORMED = Refusal(400, "malformed_request")
+
+
+def judge_head(
+    method: bytes, target: bytes, *, version: str, fields: Fields, repeated: Sequence[bytes]
+) -> Refusal | None:
+    """Return why this head must not reach a handler, or None.
+
+    `fields` holds each header once, `repeated` the name of each further line that carried a name again.
+    """
+    if len(fields) + len(repeated) > MAX_HEADERS:
+        return TOO_MANY_HEADERS
+    if method not in METHODS:
+        return Refusal(400, "unknown_method")
+    if version not in VERSIONS:
+        return Refusal(400, "unsupported_version")
+    return judge_target(target) or _judge_bytes(fields) or _judge_meaning(version, fields, repeated)
+
+
+def judge_target(target: bytes) -> Refusal | None:
+    """Allow the origin form only. The absolute form and the others name a host beside the Host header."""
+    if len(target) > MAX_TARGET_BYTES:
+        return TARGET_TOO_LONG
+    if target[:1] != b"/":
+        return Refusal(400, "target_form")
+    if target.translate(_TARGET) != target:
+        return Refusal(400, "target_bytes")
+    return None
+
+
+def judge_host(host: bytes) -> Refusal | None:
+    """Allow a name or address with an optional port: no user, no list, no whitespace."""
+    if host[:1] == b"[":
+        address, bracket, rest = host[1:].partition(b"]")
+        colon, port = rest[:1], rest[1:]
+        is_valid = bracket == b"]" and colon in (b"", b":") and _is_ipv6(address)
+    else:
+        name, colon, port = host.partition(b":")
+        is_valid = 0 < len(name) <= _MAX_HOST_BYTES and name.translate(_HOST) == name and name[0] not in b"-.~"
+    if not is_valid or (colon and not (port.isdigit() and len(port) <= 5 and int(port) <= 65_535)):
+        return Refusal(400, "host_invalid")
+    return None
+
+
+def _judge_bytes(fields: Fields) -> Refusal | None:
+    """Check all headers together, each check one pass in C, because this runs for every request."""
+    names = b"".join(fields)
+    values = b"".join(fields.values())
+    if len(names) + len(values) + HEADER_OVERHEAD_BYTES * len(fields) > MAX_HEADER_BYTES:
+        return HEADERS_TOO_LARGE
+    if values.translate(_VALUE) != values:
+        return Refusal(400, "header_value")
+    if names.translate(_PLAIN_NAME) == names and b"" not in fields:
+        return None
+    return _judge_unusual_names(fields)
+
+
+def _judge_unusual_names(fields: Fields) -> Refusal | None:
+    if any(not name or name.translate(_NAME) != name for name in fields):
+        return Refusal(400, "header_name")
+    if any(_is_disguised(name) for name in fields):
+        return Refusal(400, "header_underscore")
+    return None
+
+
+def _judge_meaning(version: str, fields: Fields, repeated: Sequence[bytes]) -> Refusal | None:
+    """Check what the headers say about the host and about where the body ends."""
+    if repeated and any(_is_single(name) for name in repeated):
+        return Refusal(400, "header_repeated")
+    if b"host" not in fields:
+        return Refusal(400, "host_missing")
+    refusal = judge_host(fields[b"host"])
+    if refusal is None and (
+        b"content-length" in fields or b"transfer-encoding" in fields or b"content-encoding" in fields
+    ):
+        refusal = _judge_body(version, fields)
+    return refusal
+
+
+def _judge_body(version: str, fields: Fields) -> Refusal | None:
+    length = fields.get(b"content-length")
+    transfer_encoding = fields.get(b"transfer-encoding")
+    if length is not None and transfer_encoding is not None:
+        return Refusal(400, "length_and_encoding")
+    # HTTP/1.0 has no chunks (RFC 9112 6.1): whoever sends them there is read differently by somebody on the way.
+    if transfer_encoding is not None and (transfer_encoding.lower() != b"chunked" or version == "1.0"):
+        return Refusal(400, "transfer_encoding")
+    if length is not None and not (length.isdigit() and len(length) <= MAX_CONTENT_LENGTH_DIGITS):
+        return Refusal(400, "content_length")
+    if fields.get(b"content-encoding", b"identity").lower() != b"identity":
+        return Refusal(400, "content_encoding")
+    # The parser skips the body of a request that asks for another protocol, and would read it as the next request.
+    if b"upgrade" in fields and (length is not None or transfer_encoding is not None):
+        return Refusal(400, "upgrade_with_body")
+    return None
+
+
+def _is_single(name: bytes) -> bool:
+    return name in SINGLE_HEADERS or name.startswith(SINGLE_PREFIX)
+
+
+def _is_disguised(name: bytes) -> bool:
+    if b"_" not in name:
+        return False
+    read_as = name.replace(b"_", b"-")
+    return read_as in SINGLE_HEADERS or read_as.startswith(TRUSTED_PREFIXES)
+
+
+def _is_ipv6(address: bytes) -> bool:
+    if address.translate(_IPV6) != address:
+        return False
+    try:
+        ipaddress.IPv6Address(address.decode("ascii"))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,53 @@
+"""An HTTP client that holds every answer against what the route declares, so that each API test is a contract test."""
+
+from typing import Any
+
+import httpx
+
+from agentgate.core.records import json_decoder
+from agentgate.surfaces import ADMIN_LISTENER, PUBLIC_LISTENER
+from agentgate.web.endpoint import is_record, shape_of
+from agentgate.web.openapi import refusals
+from agentgate.web.routes import Routes
+
+# Answers that any route may give and that no table needs to name.
+_EVERYWHERE = {404, 405, 500}
+
+
+class ApiClient(httpx.Client):
+    """Checks status, error code and body of each answer."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        super().__init__(base_url=url, timeout=20, **options)
+        self._routes = Routes(
+            (row.method, row.path, (row, surface))
+            for surface in (*ADMIN_LISTENER, *PUBLIC_LISTENER)
+            for row in surface.rows
+            if surface.prefix
+        )
+
+    def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        """Send, then check."""
+        response = super().send(request, **options)
+        match = self._routes.find(request.method, request.url.raw_path.decode().partition("?")[0])
+        if match is not None and match.target is not None:
+            _check(response, *match.target)
+        return response
+
+
+def _check(response: httpx.Response, row: Any, surface: Any) -> None:
+    shape = shape_of(row.handler)
+    if response.status_code == row.status:
+        if is_record(shape.reply) and response.request.method != "HEAD":
+            # Every field that arrives must be one that the record names: nothing leaks by accident.
+            decoded = json_decoder(shape.reply).decode(response.content)
+            assert set(response.json()) <= set(decoded.__struct_encode_fields__)
+        return
+    if response.status_code in row.other_replies:
+        return
+    code = response.json()["error"]
+    if response.status_code in _EVERYWHERE and code in {"not_found", "internal_error"}:
+        return
+    assert code in refusals(row, shape, surface), f"{row.method} {row.path} does not declare {code}"
+    assert response.status_code == surface.errors.lookup(code).status
+    assert response.json()["message"]

@@ -1,0 +1,145 @@
+"""The error tables against the specification, both ways, and the codes in the source against the tables."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from agentgate import errors
+from agentgate.errors import CRAWLER_ERROR_STATUSES, TABLES, CrawlerError, Refused
+from tests.contract.additions import ADDED_CODES
+from tests.contract.spec import crawler_errors, error_table, spec_text, status_table
+
+SOURCE = Path(__file__).parents[2] / "src" / "agentgate"
+SECTIONS = {
+    "browser": "Browser SDK routes",
+    "siteverify": "Server-side validation",
+    "gateway": "Gateway",
+    "console": "Console, account and admin APIs",
+}
+NAMED = {table.name: table for table in TABLES}
+
+
+def statuses(row):
+    return tuple(answer.status for answer in row.answers) or (row.status,)
+
+
+@pytest.mark.parametrize(("name", "section"), SECTIONS.items())
+def test_a_table_has_the_rows_of_the_specification_in_its_order(name, section):
+    named = [(code, statuses(row)) for code, row in NAMED[name].rows.items() if not row.added]
+
+    assert named == list(error_table(spec_text(), section).items())
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_the_rows_a_table_adds_are_the_listed_ones(name):
+    added = [code for code, row in NAMED[name].rows.items() if row.added]
+
+    assert added == list(ADDED_CODES.get(name, {}))
+
+
+def test_the_agent_table_has_the_statuses_of_the_specification_and_those_of_handoff_polling():
+    handoff = next(line for line in spec_text().splitlines() if line.startswith("Handoff polling"))
+    of_handoff = {int(status) for status in re.findall(r"\b4\d\d\b", handoff)}
+
+    found = {row.status for row in errors.AGENTS.rows.values()}
+
+    assert found == {*status_table(spec_text(), "Agents"), *of_handoff}
+
+
+def test_the_times_to_wait_are_those_the_specification_gives():
+    waits = {(table.name, row.code): row.retry_after_s for table in TABLES for row in table.rows.values()}
+
+    assert {key: wait for key, wait in waits.items() if wait is not None} == {
+        ("browser", "rate_limited"): 60,
+        ("browser", "unavailable"): 5,
+        ("console", "store_unavailable"): 5,
+        ("agents", "rate_limited"): 60,
+    }
+
+
+def test_the_crawler_errors_are_those_of_the_specification():
+    found = {error.value: CRAWLER_ERROR_STATUSES[error] for error in CrawlerError}
+
+    assert found == crawler_errors(spec_text())
+
+
+@pytest.mark.parametrize("name", sorted(NAMED.keys() - {"gateway"}))
+def test_every_default_message_is_a_sentence_without_placeholders(name):
+    for row in NAMED[name].rows.values():
+        assert re.fullmatch(r"[A-Z/a-z].*\.", row.message), row
+        assert not re.search(r"\{[a-z_]+\}", row.message), row
+
+
+def test_every_gateway_answer_pairs_its_decision_with_its_status():
+    usual = {"allow": {204}, "challenge": {401}, "block": {403}}
+    answers = {row.code: row.answers for row in errors.GATEWAY.rows.values() if row.code != "service_unavailable"}
+
+    assert [code for code, ways in answers.items() if any(way.status not in usual[way.decision] for way in ways)] == []
+    assert errors.GATEWAY.lookup("service_unavailable").status_for("block") == 503
+    assert errors.GATEWAY.lookup("service_unavailable").status_for("allow") == 204
+
+
+def test_a_decision_that_a_reason_never_has_is_a_bug():
+    with pytest.raises(LookupError, match="allowed never comes with the decision block"):
+        errors.GATEWAY.lookup("allowed").status_for("block")
+
+
+def test_a_code_missing_from_a_table_is_a_bug():
+    with pytest.raises(LookupError, match="browser table has no code not_found"):
+        errors.BROWSER.lookup("not_found")
+
+
+def test_a_refusal_cannot_be_changed():
+    headers = {"retry-after": "1"}
+    refused = Refused("rate_limited", headers=headers, handoff={"id": "ho_1"})
+    headers["retry-after"] = "2"
+
+    with pytest.raises(AttributeError):
+        refused.code = "not_found"
+    with pytest.raises(TypeError):
+        refused.extra["handoff"] = None
+
+    assert (refused.code, refused.message, dict(refused.headers)) == ("rate_limited", None, {"retry-after": "1"})
+
+
+def test_a_further_field_may_not_hide_the_code():
+    with pytest.raises(ValueError, match="holds the code"):
+        Refused("rate_limited", error="other")
+
+
+def refused_codes(source):
+    """Return the literal codes that a source refuses with."""
+    for node in ast.walk(ast.parse(source)):
+        name = getattr(node, "func", None)
+        called = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", None)
+        if called == "Refused" and node.args and isinstance(node.args[0], ast.Constant):
+            yield node.args[0].value
+
+
+def unknown_codes(source):
+    return [code for code in refused_codes(source) if not any(code in table for table in TABLES)]
+
+
+def test_a_code_outside_every_table_is_found():
+    assert unknown_codes('raise Refused("not_found")\nraise errors.Refused("no_such", "x")\n') == ["no_such"]
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_every_code_refused_with_stands_in_a_table(path):
+    assert unknown_codes(path.read_text(encoding="utf-8")) == []
+
+
+def test_every_code_a_route_says_it_refuses_with_stands_in_its_surfaces_table():
+    from agentgate.surfaces import SURFACES
+
+    unknown = [
+        (row.method, row.path, code)
+        for surface in SURFACES
+        for row in surface.rows
+        for code in row.refuses
+        if code not in surface.errors
+    ]
+
+    assert unknown == []

@@ -1,0 +1,252 @@
+"""One connection in ordinary use: keep-alive, pipelining, bodies, shedding, sockets of other kinds."""
+
+import asyncio
+import re
+import socket
+
+from agentgate.web.listener import ListenerOptions
+from tests.http.corpus import post, request
+from tests.http.wire import Client, EchoApp, answer, connected, listening, run, until
+
+CHUNKED = b"Transfer-Encoding: chunked"
+
+
+def test_a_connection_serves_one_request_after_another():
+    async def work():
+        app = EchoApp()
+        async with listening(app) as listener, connected(listener) as client:
+            for number in range(3):
+                await client.send(post(b"Content-Length: 1", body=b"%d" % number))
+                response = await client.response()
+                assert response.body == b"/echo|%d" % number
+
+            assert listener.connections == 1
+            assert listener.answered == 3
+
+    run(work())
+
+
+def test_an_answer_carries_the_date_and_no_server():
+    async def work():
+        async with listening(EchoApp()) as listener, connected(listener) as client:
+            await client.send(request())
+            response = await client.response()
+
+            assert re.fullmatch(rb"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", response.headers[b"date"])
+            assert b"server" not in response.headers
+
+    run(work())
+
+
+def test_a_chunked_body_arrives_whole():
+    async def work():
+        app = EchoApp()
+        async with listening(app) as listener, connected(listener) as client:
+            await client.send(post(CHUNKED, body=b"5;a=b\r\nhello\r\n"))
+            await client.send(b"6\r\n world\r\n0\r\n\r\n")
+            response = await client.response()
+
+            assert response.body == b"/echo|hello world"
+
+    run(work())
+
+
+def test_a_large_body_arrives_whole():
+    async def work():
+        app = EchoApp()
+        body = bytes(range(256)) * 2000
+        async with listening(app) as listener, connected(listener) as client:
+            await client.send(post(b"Content-Length: %d" % len(body), body=body))
+            response = await client.response()
+
+            assert response.body == b"/echo|" + body
+
+    run(work())
+
+
+def test_a_client_that_expects_100_continue_is_told_to():
+    async def work():
+        async with listening(EchoApp()) as listener, connected(listener) as client:
+            await client.send(post(b"Content-Length: 2", b"Expect: 100-continue"))
+            interim = await client.response()
+            await client.send(b"hi")
+            response = await client.response()
+
+            assert interim.status == 100
+            assert response.body == b"/echo|hi"
+
+    run(work())
+
+
+def test_pipelined_requests_are_answered_in_order():
+    async def work():
+        app = EchoApp()
+        async with listening(app) as listener, connected(listener) as client:
+            await client.send(request(b"/wait/1") + post(b"Content-Length: 2", body=b"hi") + request(b"/wait/3"))
+            await asyncio.sleep(0.05)
+            running = list(app.paths)
+            app.gate.set()
+            bodies = [(await client.response()).body for _ in range(3)]
+
+            assert running == ["/wait/1"]
+            assert bodies == [b"/wait/1|", b"/echo|hi", b"/wait/3|"]
+
+    run(work())
+
+
+def test_too_many_pipelined_requests_are_refused():
+    async def work():
+        app = EchoApp()
+        async with listening(app, max_pipelined=4) as listener, connected(listener) as client:
+            await client.send(request(b"/wait") * 50)
+            await until(lambda: bool(app.seen))
+            app.gate.set()
+            received = await client.rest()
+
+            assert received.count(b"HTTP/1.1 200 ") == 5
+            assert received.count(b"too_many_pipelined") == 1
+            assert len(app.seen) == 5
+
+    run(work())
+
+
+def test_a_repeated_header_that_may_be_a_list_arrives_as_one():
+    async def work():
+        app = EchoApp()
+        async with listening(app) as listener, connected(listener) as client:
+            await client.send(request(b"/echo", b"Via: a", b"Accept: b", b"VIA: c"))
+            await client.response()
+
+            assert app.seen[0].headers == [(b"host", b"gate.example"), (b"via", b"a, c"), (b"accept", b"b")]
+
+    run(work())
+
+
+def test_a_request_without_room_is_shed_and_the_connection_stays():
+    async def work():
+        app = EchoApp()
+        async with (
+            listening(app, max_in_flight=1) as listener,
+            connected(listener) as busy,
+            connected(listener) as shed,
+        ):
+            await busy.send(request(b"/wait"))
+            await until(lambda: listener.in_flight == 1)
+            await shed.send(post(b"Content-Length: 300000", body=b"a" * 300_000))
+            refused = await shed.response()
+            app.gate.set()
+            await busy.response()
+            await until(lambda: listener.in_flight == 0)
+            await shed.send(request())
+            served = await shed.response()
+
+            assert refused.status == 503
+            assert refused.headers[b"retry-after"] == b"5"
+            assert refused.body.startswith(b'{"error":"unavailable",')
+            assert b"connection" not in refused.headers
+            assert served.status == 200
+            assert app.paths == ["/wait", "/echo"]
+            assert listener.shed == 1
+
+    run(work())
+
+
+def test_a_shed_client_that_waits_for_100_continue_is_closed():
+    async def work():
+        app = EchoApp()
+        async with listening(app, max_in_flight=0) as listener, connected(listener) as client:
+            await client.send(post(b"Content-Length: 2", b"Expect: 100-continue"))
+            response = await client.response()
+
+            assert response.status == 503
+            assert response.headers[b"connection"] == b"close"
+            assert await client.rest() == b""
+
+    run(work())
+
+
+def test_a_handler_is_told_when_its_client_has_gone():
+    ended = asyncio.Event()
+
+    async def waits(scope, receive, send):
+        await receive()
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            ended.set()
+
+    async def work():
+        async with listening(waits) as listener:
+            async with connected(listener) as client:
+                # The second request is why the first is not the newest on its connection.
+                await client.send(request(b"/a") + request(b"/b"))
+                await until(lambda: listener.in_flight == 1)
+            await asyncio.wait_for(ended.wait(), 2)
+
+    run(work())
+
+
+def test_a_handler_that_fails_is_a_500():
+    async def fails(scope, receive, send):
+        raise LookupError("a detail that must not leave")
+
+    async def work():
+        async with listening(fails) as listener, connected(listener) as client:
+            await client.send(request())
+            received = await client.rest()
+
+            assert received.startswith(b"HTTP/1.1 500 ")
+            assert b"detail" not in received
+
+    run(work())
+
+
+def test_a_unix_socket_has_no_peer(tmp_path):
+    async def work():
+        app = EchoApp()
+        path = tmp_path / "gate.sock"
+        async with listening(app, options=ListenerOptions(unix_path=path)) as listener:
+            client = Client(*await asyncio.open_unix_connection(str(path)))
+            await client.send(request())
+            response = await client.response()
+            await client.close()
+
+            assert response.status == 200
+            assert app.seen[0].client is None
+            assert listener.address == (str(path), 0)
+        assert not path.exists()
+
+    run(work())
+
+
+def test_a_listener_can_use_a_socket_that_is_already_bound():
+    async def work():
+        inherited = socket.create_server(("127.0.0.1", 0))
+        bound = inherited.getsockname()
+        app = EchoApp()
+        async with (
+            listening(app, options=ListenerOptions(inherited=inherited)) as listener,
+            connected(listener) as client,
+        ):
+            await client.send(request())
+            response = await client.response()
+
+            assert response.status == 200
+            assert listener.address == bound
+            assert app.seen[0].client == client.writer.get_extra_info("sockname")
+
+    run(work())
+
+
+def test_head_has_no_body_the_cold_way():
+    async def app(scope, receive, send):
+        await answer(send, 200, b"hello")
+
+    async def work():
+        async with listening(app) as listener, connected(listener) as client:
+            await client.send(request(method=b"HEAD") + request())
+            without, with_body = await client.response(to_head=True), await client.response()
+
+            assert without.headers[b"content-length"] == b"5"
+            assert with_body.body == b"hello"
+
+    run(work())

@@ -1,0 +1,83 @@
+"""The whole service, running in a thread of the test's own process: real listeners, real stores, a clock to move."""
+
+import asyncio
+import io
+import re
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import uvloop
+
+from agentgate.app import Application
+from agentgate.config import Settings
+from agentgate.core.clock import FixedClock
+from agentgate.telemetry import logs
+from tests.client import ApiClient
+
+T = TypeVar("T")
+
+ADMIN_KEY = "agk_test_operator_credential_of_the_suite"
+SECRET = re.compile(r"ag[skt]_[A-Za-z0-9_-]{40}")
+NOON_MS = 1_794_744_000_000  # 2026-11-15T12:00:00Z
+
+
+class RunningService:
+    """A started service and the ways to talk to it."""
+
+    def __init__(self, application: Application, loop: asyncio.AbstractEventLoop, clock: FixedClock) -> None:
+        self.application = application
+        self.clock = clock
+        self._loop = loop
+        self.public_url = "http://{}:{}".format(*application.public_address)
+        self.admin_url = "http://{}:{}".format(*application.admin_address)
+        self.public = ApiClient(self.public_url)
+        self.anonymous = ApiClient(self.admin_url)
+        self.operator = ApiClient(self.admin_url, headers={"X-Admin-Key": ADMIN_KEY})
+        self._clients = [self.public, self.anonymous, self.operator]
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the service's own loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
+
+    def new_client(self) -> ApiClient:
+        """Return a client of the admin listener without cookies or key."""
+        client = ApiClient(self.admin_url)
+        self._clients.append(client)
+        return client
+
+    def close_clients(self) -> None:
+        """Close the connections."""
+        for client in self._clients:
+            client.close()
+
+
+@contextmanager
+def running_service(settings: Settings) -> Iterator[RunningService]:
+    """Start the service, and stop it afterwards."""
+    clock = FixedClock(NOON_MS)
+    log = io.StringIO()
+    logs.configure("json", "info", log)
+    loop = uvloop.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    async def start() -> Application:
+        application = await Application.open(settings, clock=clock)
+        await application.start()
+        return application
+
+    application = asyncio.run_coroutine_threadsafe(start(), loop).result(timeout=30)
+    service = RunningService(application, loop, clock)
+    try:
+        yield service
+    finally:
+        service.close_clients()
+        asyncio.run_coroutine_threadsafe(application.close(), loop).result(timeout=30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout=10)
+        loop.close()
+    # Whatever a test did, nothing that opens a door may stand in the log.
+    assert ADMIN_KEY not in log.getvalue()
+    assert SECRET.search(log.getvalue()) is None

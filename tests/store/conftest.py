@@ -1,0 +1,69 @@
+"""Fixtures of the store tests: both databases behind one face, and the fast stores' server."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+import pytest
+
+from agentgate.store.databases.postgres import PostgresDatabase
+from agentgate.store.databases.sqlite import SqliteDatabase
+from tests.servers import PostgresServer
+
+AnyDatabase = SqliteDatabase | PostgresDatabase
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One empty store: how to make a Database object on it, and how to make it go away for a while."""
+
+    dialect: str
+    make: Callable[[], AnyDatabase]
+    away: Callable[[], AbstractContextManager[None]]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
+    if request.param == "sqlite":
+        path = tmp_path / "test.db"
+        return Backend("sqlite", lambda: SqliteDatabase(path), lambda: _held(path))
+    url = request.getfixturevalue("postgres_url")
+    server = request.getfixturevalue("postgres")
+    # Patient, because a slow machine is not what these tests are about.
+    return Backend("postgres", lambda: PostgresDatabase(url, acquire_timeout_s=5), lambda: _stopped(server))
+
+
+@pytest.fixture
+async def database(backend: Backend) -> AsyncIterator[AnyDatabase]:
+    """A database with the table `item`, whose rows may point at others."""
+    database = backend.make()
+    await database.open()
+    await database.run(
+        "CREATE TABLE item (id BIGINT PRIMARY KEY, name TEXT, data BYTEA, part_of BIGINT REFERENCES item (id))"
+    )
+    yield database
+    await database.close()
+
+
+@contextlib.contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """Hold the file's write lock, as a process that hangs would."""
+    connection = apsw.Connection(str(path))
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+        connection.close()
+
+
+@contextlib.contextmanager
+def _stopped(server: PostgresServer) -> Iterator[None]:
+    server.stop()
+    try:
+        yield
+    finally:
+        server.start()

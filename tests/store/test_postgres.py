@@ -1,0 +1,155 @@
+"""What only PostgreSQL has: a server that can deadlock, run out of time and come back."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from agentgate.core.database import StoreUnavailable
+from agentgate.store.databases.postgres import PostgresDatabase, changed_rows, lock_number
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def database(postgres_url):
+    database = PostgresDatabase(postgres_url, max_connections=4)
+    await database.open()
+    await database.run("CREATE TABLE item (id BIGINT PRIMARY KEY, count BIGINT NOT NULL)")
+    await database.run_many("INSERT INTO item (id, count) VALUES ($1, $2)", [(1, 0), (2, 0)])
+    yield database
+    await database.close()
+
+
+async def test_units_that_meet_in_a_deadlock_are_both_done_in_the_end(database):
+    tries = []
+    both = asyncio.Barrier(2)
+
+    async def work(transaction, first, second):
+        tries.append(first)
+        await transaction.script("SET LOCAL deadlock_timeout = '20ms'")
+        await transaction.run("UPDATE item SET count = count + 1 WHERE id = $1", first)
+        if len(tries) <= 2:
+            await both.wait()
+        await transaction.run("UPDATE item SET count = count + 1 WHERE id = $1", second)
+
+    await asyncio.gather(
+        database.transaction(lambda transaction: work(transaction, 1, 2)),
+        database.transaction(lambda transaction: work(transaction, 2, 1)),
+    )
+
+    assert len(tries) == 3
+    assert await database.all("SELECT count FROM item") == [(2,), (2,)]
+
+
+async def test_a_unit_is_tried_four_times_and_then_the_store_is_unavailable(database):
+    tries = []
+
+    async def work(transaction):
+        tries.append(1)
+        await transaction.script("DO $$ BEGIN RAISE SQLSTATE '40001'; END $$")
+
+    with pytest.raises(StoreUnavailable):
+        await database.transaction(work)
+
+    assert len(tries) == 4
+
+
+async def test_a_statement_that_takes_too_long_is_unavailable_and_its_connection_goes_on(postgres_url):
+    database = PostgresDatabase(postgres_url, max_connections=1, command_timeout_s=0.3)
+    try:
+        with pytest.raises(StoreUnavailable):
+            await database.one("SELECT pg_sleep(5)")
+
+        assert await database.one("SELECT 1") == (1,)
+    finally:
+        await database.close()
+
+
+async def test_a_lock_that_is_not_given_in_time_is_unavailable(postgres_url):
+    database = PostgresDatabase(postgres_url, max_connections=2, command_timeout_s=0.2)
+    held = asyncio.Event()
+    release = asyncio.Event()
+
+    async def hold(transaction):
+        await transaction.lock("a", "b")
+        held.set()
+        await release.wait()
+
+    try:
+        holder = asyncio.ensure_future(database.transaction(hold))
+        await held.wait()
+        with pytest.raises(StoreUnavailable):
+            await database.transaction(lambda transaction: transaction.lock("a", "b"))
+        await database.transaction(lambda transaction: transaction.lock("ab"))
+        release.set()
+        await holder
+    finally:
+        await database.close()
+
+
+async def test_waiting_for_a_connection_is_bounded(postgres_url):
+    database = PostgresDatabase(postgres_url, max_connections=1, acquire_timeout_s=0.1)
+    held = asyncio.Event()
+    release = asyncio.Event()
+
+    async def hold(transaction):
+        held.set()
+        await release.wait()
+
+    try:
+        await database.open()
+        holder = asyncio.ensure_future(database.transaction(hold))
+        await held.wait()
+        with pytest.raises(StoreUnavailable):
+            await database.one("SELECT 1")
+        release.set()
+        await holder
+    finally:
+        await database.close()
+
+
+async def test_a_connection_the_server_ended_is_replaced(database):
+    async def work(transaction):
+        await transaction.one("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    with pytest.raises(StoreUnavailable):
+        await database.transaction(work)
+
+    assert await database.one("SELECT 1") == (1,)
+
+
+async def test_a_unit_survives_a_change_of_the_table_under_its_prepared_statements(database, postgres_url):
+    async def work(transaction):
+        return await transaction.one("SELECT * FROM item WHERE id = $1", 1)
+
+    await database.transaction(work)
+    connection = await asyncpg.connect(postgres_url)
+    await connection.execute("ALTER TABLE item ADD COLUMN more TEXT")
+    await connection.close()
+
+    assert await database.transaction(work) == (1, 0, None)
+
+
+async def test_a_server_that_is_not_there_is_unavailable(tmp_path):
+    database = PostgresDatabase(f"postgresql://postgres@/none?host={tmp_path}")
+
+    with pytest.raises(StoreUnavailable):
+        await database.open()
+
+    await database.close()
+
+
+def test_the_parts_of_a_lock_do_not_run_into_each_other():
+    numbers = {lock_number("ab", "c"), lock_number("a", "bc"), lock_number("abc"), lock_number("abc", "")}
+
+    assert len(numbers) == 4
+    assert all(-(2**63) <= number < 2**63 for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("status", "rows"),
+    [("INSERT 0 3", 3), ("UPDATE 2", 2), ("DELETE 0", 0), ("SELECT 5", 0), ("CREATE TABLE", 0), ("", 0)],
+)
+def test_the_row_count_is_read_from_the_status(status, rows):
+    assert changed_rows(status) == rows

@@ -1,0 +1,60 @@
+"""Who may import whom, bottom to top, as data. `test_imports` compares the source with it."""
+
+# Importable everywhere, the lowest layer included; they import nothing of ours themselves.
+EVERYWHERE = {"errors", "limits"}
+
+# Concept -> the other concepts it may import. Every concept may also import what stands in BELOW_CONCEPTS.
+CONCEPTS: dict[str, set[str]] = {
+    "audit": set(),
+    "outbox": set(),
+    "events": set(),
+    "detect": set(),
+    "feedback": set(),
+    "readiness": set(),
+    "credentials": {"audit"},
+    "rules": {"audit"},
+    "scoring": {"detect", "events", "audit"},
+    "identity": {"audit", "outbox"},
+    "accounts": {"identity", "audit", "outbox"},
+    "sites": {"accounts", "credentials", "rules", "audit"},
+    "customers": {"accounts", "identity", "sites", "audit", "outbox"},
+    "tokens": {"credentials", "sites", "events"},
+    "decide": {"detect", "rules", "scoring", "events", "sites"},
+    "browser": {"decide", "tokens", "sites", "events"},
+    "agents": {"decide", "tokens", "sites", "events"},
+    "gateway": {"decide", "tokens", "agents", "credentials", "sites", "events"},
+    "traffic": {"events", "sites", "scoring", "rules"},
+}
+BELOW_CONCEPTS = {"core", "telemetry", "web"}
+
+# The settings are one concern in two root modules.
+SETTINGS = {"config", "config_values"}
+
+# Package or root module -> what it may import beside EVERYWHERE and itself.
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "limits": set(),
+    "core": set(),
+    "telemetry": {"core"},
+    "web": {"core", "telemetry"},
+    **{name: others | BELOW_CONCEPTS for name, others in CONCEPTS.items()},
+    "store": {"core", "telemetry", *SETTINGS, *CONCEPTS},
+    "surfaces": {*BELOW_CONCEPTS, *CONCEPTS},
+    "config_values": {"core"},
+    "config": {"core", "config_values"},
+    "jobs": {"core", "telemetry", *SETTINGS, *CONCEPTS},
+    "supervisor": {"core", "telemetry", *SETTINGS},
+    "first_start": {"core", *SETTINGS},
+    "app": {*BELOW_CONCEPTS, *CONCEPTS, "store", "surfaces", "jobs", "first_start", *SETTINGS},
+    "demo": {*BELOW_CONCEPTS, "app", *SETTINGS, *CONCEPTS},
+    "cli": {*BELOW_CONCEPTS, *CONCEPTS, "store", "surfaces", "jobs", "supervisor", "app", "demo", *SETTINGS},
+    "__main__": {"cli"},
+    # The root package holds the version and nothing else.
+    "agentgate": set(),
+}
+
+# Of each concept, the two edges see these modules only.
+PARTS_SEEN_BY = {"store": {"records", "ports"}, "surfaces": {"endpoints", "guards"}}
+
+# The hot path: pure and synchronous, so no `await` and no port in these modules.
+HOT_MODULES = ("detect/observe.py", "scoring/score.py", "rules/evaluate.py", "decide/", "sites/routes.py")

@@ -1,0 +1,234 @@
+"""Names and habits: no empty words, a docstring on each module, one place for the environment, one for the clock."""
+
+import ast
+import io
+import re
+import tokenize
+
+import pytest
+
+from tests.tidy.sources import sources
+
+PACKAGE = "src/agentgate/"
+EMPTY_WORDS = frozenset(
+    [
+        "util",
+        "utils",
+        "helper",
+        "helpers",
+        "common",
+        "base",
+        "manager",
+        "managers",
+        "service",
+        "services",
+        "misc",
+        "stuff",
+        "mgr",
+        "svc",
+        "cfg",
+        "ctx",
+        "impl",
+    ]
+)
+# The specification's own terms, in which such a word does say something.
+SPECIFIED_TERMS = re.compile(r"base_?url", re.IGNORECASE)
+MOST_DOCSTRING_LINES = 5
+LATER = "TO" + "DO"
+UNNUMBERED = re.compile(rf"\b(?:{LATER}(?!\(#\d+\): \S)|FIX" + r"ME\b|X" + r"XX\b)")
+CLOCK_READS = {
+    "time.time",
+    "time.time_ns",
+    "time.localtime",
+    "time.gmtime",
+    "datetime.datetime.now",
+    "datetime.datetime.utcnow",
+    "datetime.datetime.today",
+    "datetime.date.today",
+}
+ENVIRONMENT_READS = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
+ANY_COLUMN = re.compile(r"(?:\bSELECT\s+(?:DISTINCT\s+|ALL\s+)?|,\s*|\bRETURNING\s+)(?:\w+\.)?\*", re.IGNORECASE)
+
+
+def words(name):
+    """Split a name in snake_case or CamelCase into its lower-case words."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name)]
+
+
+def name_problems(path, text):
+    """Return a line about each module, class and function whose name holds a word that says nothing.
+
+    The name of a test is a sentence and may use any word.
+    """
+    module = [(1, part) for part in path.removesuffix(".py").split("/")]
+    kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
+    defined = [(node.lineno, node.name) for node in nodes if not node.name.startswith("test_")]
+    return [
+        f"{path}:{line}: {name}: `{word}` says nothing; name what it is or does"
+        for line, name in [*module, *defined]
+        for word in words(SPECIFIED_TERMS.sub("", name))
+        if word in EMPTY_WORDS
+    ]
+
+
+def docstring_problems(path, text):
+    """Return a line about a module that does not open by saying in one to five lines what is in it."""
+    docstring = ast.get_docstring(ast.parse(text))
+    if not docstring:
+        return [f"{path}: say in one to five lines what is here and what is not"]
+    count = len([line for line in docstring.splitlines() if line.strip()])
+    return [f"{path}: the docstring has {count} lines, at most 5"] if count > MOST_DOCSTRING_LINES else []
+
+
+def later_problems(path, text):
+    """Return a line about each note on later work that names no issue."""
+    if path.endswith(".py"):
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        notes = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
+    else:
+        notes = list(enumerate(text.splitlines(), start=1))
+    return [f"{path}:{line}: write {LATER}(#12): and what" for line, note in notes if UNNUMBERED.search(note)]
+
+
+def full_names(tree):
+    """Yield line number and full dotted name of each use of an imported name, whatever it was imported as."""
+    origins = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            origins.update({alias.asname or alias.name: alias.name for alias in node.names})
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            origins.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute):
+            first, *rest = ast.unparse(node).split(".")
+            if first in origins:
+                yield node.lineno, ".".join([origins[first], *rest])
+
+
+def use_problems(path, text, *, forbidden, advice):
+    """Return a line about each use of a forbidden name."""
+    found = sorted({(line, name) for line, name in full_names(ast.parse(text)) if name in forbidden})
+    return [f"{path}:{line}: {name}: {advice}" for line, name in found]
+
+
+def clock_problems(path, text):
+    """Return a line about each look at the machine's clock."""
+    return use_problems(path, text, forbidden=CLOCK_READS, advice="ask the Clock that is handed in")
+
+
+def environment_problems(path, text):
+    """Return a line about each look at the environment."""
+    return use_problems(path, text, forbidden=ENVIRONMENT_READS, advice="only config reads the environment")
+
+
+def select_problems(path, text):
+    """Return a line about each statement that asks for whatever columns there are."""
+    constants = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+    texts = [node for node in constants if isinstance(node.value, str) and ANY_COLUMN.search(node.value)]
+    return [f"{path}:{node.lineno}: name the columns" for node in texts]
+
+
+def problems(check, *suffixes, under="", but=()):
+    return [
+        line for path, text in sources(*suffixes, under=under).items() if path not in but for line in check(path, text)
+    ]
+
+
+def test_no_name_holds_a_word_that_says_nothing():
+    assert problems(name_problems, ".py", under="src/") == []
+
+
+def test_every_module_opens_with_a_docstring():
+    assert problems(docstring_problems, ".py") == []
+
+
+def test_every_note_on_later_work_names_an_issue():
+    assert problems(later_problems, ".py", ".ts", ".tsx", ".sql", ".md", ".toml", ".css", ".sh") == []
+
+
+def test_nothing_but_the_clock_reads_the_time():
+    assert problems(clock_problems, ".py", under=PACKAGE, but={PACKAGE + "core/clock.py"}) == []
+
+
+def test_nothing_but_config_reads_the_environment():
+    assert problems(environment_problems, ".py", under=PACKAGE, but={PACKAGE + "config.py"}) == []
+
+
+def test_every_select_names_its_columns():
+    assert problems(select_problems, ".py", under=PACKAGE + "store/") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("src/agentgate/web/utils.py", ""),
+        ("src/agentgate/common/ids.py", ""),
+        ("a.py", "class SessionManager: ..."),
+        ("a.py", "class HTTPService: ..."),
+        ("a.py", "async def load_base(): ..."),
+    ],
+)
+def test_a_name_that_says_nothing_is_found(path, text):
+    assert len(name_problems(path, text)) == 1
+
+
+def test_words_that_only_look_alike_pass():
+    text = (
+        "def base32_of(): ...\n"
+        "def public_base_url(): ...\n"
+        "class Database: ...\n"
+        "def test_a_common_password_is_weak(): ...\n"
+    )
+
+    assert name_problems("src/agentgate/core/database.py", text) == []
+
+
+def test_a_missing_and_a_long_docstring_are_found():
+    assert docstring_problems("a.py", "x = 1\n") == ["a.py: say in one to five lines what is here and what is not"]
+    assert docstring_problems("a.py", '"""' + "x\n" * 6 + '"""') == ["a.py: the docstring has 6 lines, at most 5"]
+    assert docstring_problems("a.py", '"""' + "x\n\n" * 5 + '"""') == []
+
+
+def test_a_note_without_an_issue_is_found():
+    assert later_problems("a.py", f"# {LATER}: tidy\n") == [f"a.py:1: write {LATER}(#12): and what"]
+    assert len(later_problems("a.ts", f"\n// {LATER}(me): tidy\n")) == 1
+    assert later_problems("a.py", f"# {LATER}(#7): tidy\nx = '{LATER}'\n") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import time\ntime.time()",
+        "import time as t\nt.time_ns()",
+        "from time import time as now\nnow()",
+        "import datetime\ndatetime.datetime.now()",
+        "from datetime import datetime\nclock = datetime.now",
+        "from datetime import date\ndate.today()",
+    ],
+)
+def test_a_look_at_the_clock_is_found(text):
+    assert len(clock_problems("a.py", text)) == 1
+
+
+def test_measuring_a_duration_passes():
+    assert clock_problems("a.py", "import time\ntime.monotonic()\ntime.perf_counter()\nself.time.time()") == []
+
+
+@pytest.mark.parametrize(
+    "text", ["import os\nos.environ['X']", "import os\nos.getenv('X')", "from os import environ\nenviron.get('X')"]
+)
+def test_a_look_at_the_environment_is_found(text):
+    assert len(environment_problems("a.py", text)) == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["SELECT * FROM site", "select\n  s.*\nfrom site s", "SELECT id, s.* FROM site s", "DELETE FROM site RETURNING *"],
+)
+def test_a_select_without_columns_is_found(statement):
+    assert len(select_problems("a.py", f"Q = {statement!r}")) == 1
+
+
+def test_counting_and_multiplying_pass():
+    assert select_problems("a.py", "Q = 'SELECT count(*), 2 * amount FROM site'") == []

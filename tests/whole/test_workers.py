@@ -1,0 +1,196 @@
+"""Several workers, and several servers, act as one: limits, sessions and counts are shared, a dead one is replaced."""
+
+import contextlib
+import os
+import re
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.processes import ADMIN_KEY, AdminConnection, ServeProcess, members, serving
+
+SITES = "/v1/admin/sites"
+LOGIN, SESSION = "/v1/admin/login", "/v1/admin/session"
+ROOT_SECRET = "5a" * 32
+WORKER = re.compile(r'worker="([^"]+)"')
+# The kernel decides which worker gets a connection; so many in a row to one of two do not happen.
+MOST_CONNECTIONS = 200
+
+Deployment = tuple[ServeProcess, ...]
+
+
+@contextlib.contextmanager
+def two_workers(folder: Path, **settings: str) -> Iterator[Deployment]:
+    with serving(folder, AGENTGATE_WORKERS="2", AGENTGATE_DRAIN_SECONDS="0", **settings) as process:
+        yield (process,)
+
+
+@contextlib.contextmanager
+def two_servers(folder: Path, **settings: str) -> Iterator[Deployment]:
+    # Started one after the other here; that they may start together is the migrations' own test.
+    common = {"AGENTGATE_ROOT_SECRET": ROOT_SECRET, "AGENTGATE_DRAIN_SECONDS": "0", **settings}
+    with serving(folder / "one", **common) as one, serving(folder / "two", **common) as two:
+        yield one, two
+
+
+@pytest.fixture
+def server_settings(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Where PostgreSQL and Redis are."""
+    return {
+        "AGENTGATE_DATABASE_URL": request.getfixturevalue("postgres_url"),
+        "AGENTGATE_REDIS_URL": request.getfixturevalue("redis_url"),
+    }
+
+
+@pytest.fixture(params=["two workers", "two servers", "two workers, embedded"])
+def deployment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deployment]:
+    """Two processes that serve the same data."""
+    if request.param == "two workers, embedded":
+        started = two_workers(tmp_path)
+    else:
+        start = two_workers if request.param == "two workers" else two_servers
+        started = start(tmp_path, **request.getfixturevalue("server_settings"))
+    with started as processes:
+        yield processes
+
+
+def in_parallel(deployment: Deployment, count: int, call: Callable[[AdminConnection, int], Any]) -> list[Any]:
+    """Make so many calls at once, each on a connection of its own, spread over all processes."""
+
+    def one(number: int) -> Any:
+        with deployment[number % len(deployment)].admin() as connection:
+            return call(connection, number)
+
+    with ThreadPoolExecutor(32) as threads:
+        return list(threads.map(one, range(count)))
+
+
+def worker_of(connection: AdminConnection) -> str:
+    """Return which worker has this connection, as its metrics say."""
+    match = WORKER.search(connection.call("GET", "/metrics").body.decode())
+    assert match is not None
+    return match[1]
+
+
+@contextlib.contextmanager
+def one_connection_each(process: ServeProcess, **headers: str) -> Iterator[list[AdminConnection]]:
+    """Connect until both workers have a connection; headers replace the operator's credential."""
+    with contextlib.ExitStack() as stack:
+        found: dict[str, AdminConnection] = {}
+        for _ in range(MOST_CONNECTIONS):
+            connection = stack.enter_context(AdminConnection(process.admin_url, **headers))
+            found.setdefault(worker_of(connection), connection)
+            if len(found) == 2:
+                break
+        assert sorted(found) == ["worker-1", "worker-2"]
+        yield [found[name] for name in sorted(found)]
+
+
+def test_parallel_creations_over_all_processes_keep_the_limit_of_live_credentials(deployment: Deployment) -> None:
+    with deployment[0].admin() as operator:
+        assert operator.call("POST", SITES, {"name": "Shop", "siteKey": "site_shop"}).status == 201
+
+    answers = in_parallel(
+        deployment, 64, lambda connection, _: connection.call("POST", f"{SITES}/site_shop/credentials").status
+    )
+
+    assert Counter(answers) == {201: 3, 409: 61}
+    for process in deployment:
+        with process.admin() as operator:
+            assert operator.call("GET", f"{SITES}/site_shop").body["credentials"] == {"active": 3, "total": 3}
+
+
+def test_parallel_creations_of_one_site_key_make_one_site(deployment: Deployment) -> None:
+    answers = in_parallel(
+        deployment,
+        64,
+        lambda connection, number: connection.call("POST", SITES, {"name": f"Shop {number}", "siteKey": "site_shop"}),
+    )
+
+    assert Counter(answer.status for answer in answers) == {201: 1, 409: 63}
+    assert {answer.body.get("error") for answer in answers} == {None, "site_key_taken"}
+    for process in deployment:
+        with process.admin() as operator:
+            assert len(operator.call("GET", SITES).body["items"]) == 1
+
+
+def test_a_session_made_on_one_worker_works_on_the_other(tmp_path: Path, server_settings: dict[str, str]) -> None:
+    with two_workers(tmp_path, **server_settings) as (process,), one_connection_each(process, Accept="*/*") as workers:
+        check_shared_session(*workers)
+
+
+def test_a_session_made_on_one_server_works_on_the_other(tmp_path: Path, server_settings: dict[str, str]) -> None:
+    with two_servers(tmp_path, **server_settings) as servers, contextlib.ExitStack() as stack:
+        check_shared_session(
+            *(stack.enter_context(AdminConnection(server.admin_url, Accept="*/*")) for server in servers)
+        )
+
+
+def check_shared_session(first: AdminConnection, second: AdminConnection) -> None:
+    login = first.call("POST", LOGIN, {"key": ADMIN_KEY, "operator": "Olga"})
+    assert login.status == 200
+    cookie = login.headers["set-cookie"].partition(";")[0]
+
+    session = second.call("GET", SESSION, Cookie=cookie)
+    assert (session.status, session.body["operator"]) == (200, "Olga")
+    assert session.body["csrfToken"] == login.body["csrfToken"]
+    change = {"Cookie": cookie, "X-CSRF-Token": login.body["csrfToken"]}
+    assert second.call("POST", SITES, {"name": "Shop"}, **change).status == 201
+    assert second.call("POST", "/v1/admin/logout", **change).status == 204
+    ended = first.call("GET", SESSION, Cookie=cookie)
+    assert (ended.status, ended.body["error"]) == (401, "session_expired")
+
+
+def test_wrong_credentials_are_counted_over_all_workers(tmp_path: Path, server_settings: dict[str, str]) -> None:
+    with two_workers(tmp_path, **server_settings) as (process,), one_connection_each(process, Accept="*/*") as workers:
+        first, second = workers
+        wrong = [
+            worker.call("POST", LOGIN, {"key": "wrong"}).status for worker in (first, second, first, second, first)
+        ]
+
+        right = [worker.call("POST", LOGIN, {"key": ADMIN_KEY}) for worker in workers]
+
+    assert wrong == [401] * 5
+    assert [(answer.status, answer.body["error"]) for answer in right] == [(429, "rate_limited")] * 2
+
+
+def test_a_killed_worker_is_replaced_and_the_service_goes_on_answering(
+    tmp_path: Path, server_settings: dict[str, str]
+) -> None:
+    with two_workers(tmp_path, **server_settings) as (process,):
+        victim = process.wait_for_events("worker started", 2)[0]["pid"]
+        with process.admin() as operator:
+            assert operator.call("POST", SITES, {"name": "Shop", "siteKey": "site_shop"}).status == 201
+
+        os.kill(victim, signal.SIGKILL)
+        process.wait_for_events("worker died", 1)
+        statuses = []
+        for _ in range(50):
+            with process.admin() as operator:
+                statuses.append(operator.call("GET", f"{SITES}/site_shop").status)
+        started = process.wait_for_events("worker started", 3)
+
+        assert statuses == [200] * 50
+        assert started[2]["worker"] == 1
+        assert started[2]["pid"] not in {event["pid"] for event in started[:2]}
+        with one_connection_each(process) as workers:
+            assert [worker.call("GET", f"{SITES}/site_shop").status for worker in workers] == [200, 200]
+
+
+def test_stopping_leaves_no_process_behind(tmp_path: Path) -> None:
+    with two_workers(tmp_path) as (process,):
+        assert len(members(process.process_id)) >= 2
+
+        assert process.stop() == 0
+
+        # The server that forks workers notices the end of its parent by a closed pipe, a moment later.
+        deadline_s = time.monotonic() + 5
+        while members(process.process_id) and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        assert members(process.process_id) == []
