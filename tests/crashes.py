@@ -11,6 +11,7 @@ import json
 import random
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ CLIENTS = 4
 LEAST_LIFE_S, MOST_LIFE_S = 0.060, 0.150
 SITES = "/v1/admin/sites"
 CHANGES_PER_SITE = 12
+TRAIL = "SELECT action, time_ms, account_id, site_id, target, detail FROM audit_entry ORDER BY id"
 GONE = (OSError, http.client.HTTPException)
 
 
@@ -229,23 +231,17 @@ class Stored:
     @classmethod
     def read(cls, path: Path) -> "Stored":
         """Read all of it in one transaction."""
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            with connection:
-                trail = connection.execute(
-                    "SELECT action, time_ms, account_id, site_id, target, detail FROM audit_entry ORDER BY id"
-                )
-                return cls(
-                    accounts=[row[0] for row in connection.execute("SELECT id FROM account")],
-                    sites={row[0]: row[1:] for row in connection.execute("SELECT id, account_id, name FROM site")},
-                    credentials={
-                        row[0]: row[1:]
-                        for row in connection.execute("SELECT id, expires_ms, revoked_ms FROM credential")
-                    },
-                    entries=[Entry(*columns, json.loads(detail)) for *columns, detail in trail],
-                )
-        finally:
-            connection.close()
+        with _opened(path) as connection, connection:
+            accounts: list[Any] = connection.execute("SELECT id FROM account").fetchall()
+            sites: list[Any] = connection.execute("SELECT id, account_id, name FROM site").fetchall()
+            credentials: list[Any] = connection.execute("SELECT id, expires_ms, revoked_ms FROM credential").fetchall()
+            trail: list[Any] = connection.execute(TRAIL).fetchall()
+        return cls(
+            accounts=[row[0] for row in accounts],
+            sites={row[0]: (row[1], row[2]) for row in sites},
+            credentials={row[0]: (row[1], row[2]) for row in credentials},
+            entries=[Entry._make((*columns, json.loads(detail))) for *columns, detail in trail],
+        )
 
     def names(self, site_id: str) -> list[str]:
         """Return every name a site was given, in order, as its trail tells."""
@@ -293,10 +289,17 @@ class Stored:
         return [entry for entry in self.entries if entry.action in actions]
 
 
-def _damage(path: Path) -> list[str]:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[apsw.Connection]:
+    # Read-only: what is looked at must stay as the crash and the restart left it.
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+        yield connection
     finally:
         connection.close()
+
+
+def _damage(path: Path) -> list[str]:
+    with _opened(path) as connection:
+        found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
     return [line for line in found if line != "ok"]

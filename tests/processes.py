@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 ADMIN_KEY = "agk_test_operator_credential_of_the_suite"
 START_S = 30.0
 STOP_S = 30.0
+ANSWER_S = 20.0
 POLL_S = 0.003
 
 
@@ -32,19 +33,23 @@ class Answer(NamedTuple):
 
 
 class AdminConnection:
-    """One keep-alive connection that sends JSON with the operator's credential."""
+    """One keep-alive connection that sends JSON, with the operator's credential unless other headers are given."""
 
-    def __init__(self, url: str, *, timeout_s: float = 20.0, **headers: str) -> None:
+    def __init__(self, url: str, headers: dict[str, str] | None = None) -> None:
         parts = urlsplit(url)
         assert parts.hostname is not None
-        self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)
-        self._headers = headers or {"X-Admin-Key": ADMIN_KEY}
+        self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=ANSWER_S)
+        self._headers = {"X-Admin-Key": ADMIN_KEY} if headers is None else headers
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
+
+    def connect(self) -> None:
+        """Connect now, where a failure to do so must be told from a failure of the first request."""
+        self._connection.connect()
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """Send a request and read its answer to the end."""

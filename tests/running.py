@@ -26,8 +26,11 @@ NOON_MS = 1_794_744_000_000  # 2026-11-15T12:00:00Z
 class RunningService:
     """A started service and the ways to talk to it."""
 
-    def __init__(self, application: Application, loop: asyncio.AbstractEventLoop, clock: FixedClock) -> None:
+    def __init__(
+        self, application: Application, loop: asyncio.AbstractEventLoop, *, clock: FixedClock, log: io.StringIO
+    ) -> None:
         self.application = application
+        self.log = log
         self.clock = clock
         self._loop = loop
         self.public_url = "http://{}:{}".format(*application.public_address)
@@ -44,6 +47,12 @@ class RunningService:
     def new_client(self) -> ApiClient:
         """Return a client of the admin listener without cookies or key."""
         client = ApiClient(self.admin_url)
+        self._clients.append(client)
+        return client
+
+    def new_public_client(self) -> ApiClient:
+        """Return a client of the public listener without cookies."""
+        client = ApiClient(self.public_url)
         self._clients.append(client)
         return client
 
@@ -69,7 +78,7 @@ def running_service(settings: Settings) -> Iterator[RunningService]:
         return application
 
     application = asyncio.run_coroutine_threadsafe(start(), loop).result(timeout=30)
-    service = RunningService(application, loop, clock)
+    service = RunningService(application, loop, clock=clock, log=log)
     try:
         yield service
     finally:

@@ -4,20 +4,36 @@ import asyncio
 import contextlib
 import multiprocessing
 import socket
+from functools import partial
 from typing import Any
 
 import apsw
 import structlog
 
 from agentgate import __version__
+from agentgate.accounts.browser_check import BrowserCheck, NoBrowserCheck
+from agentgate.accounts.code_check import CodeCheck
+from agentgate.accounts.password_check import PasswordCheck
+from agentgate.accounts.password_reset import PasswordReset
 from agentgate.config import Settings
+from agentgate.core.background import Background
 from agentgate.core.clock import Clock, SystemClock
 from agentgate.core.database import Store, StoreUnavailable
-from agentgate.core.keyring import REFRESH_MS, Keyring, Sealer, StoredKey, load_keys
+from agentgate.core.keyring import REFRESH_MS, Keyring, KeysUnreadable, Sealer, StoredKey, load_keys
 from agentgate.core.keyring import rotate_key as rotate_stored_key
 from agentgate.core.limiter import Limiter
+from agentgate.customers.invitations import Invitations
 from agentgate.first_start import admin_key, root_secret
+from agentgate.identity.links import LinkUrls
+from agentgate.identity.mfa import SecondFactor
 from agentgate.identity.operators import Operators
+from agentgate.identity.passwords import Passwords
+from agentgate.identity.sessions import UserSessions
+from agentgate.identity.sign_in_limits import SignInLimits
+from agentgate.jobs import JobRunner, timed_jobs
+from agentgate.outbox.deliver import Delivery
+from agentgate.outbox.messages import Messenger
+from agentgate.outbox.smtp import read_mail_url
 from agentgate.readiness.checks import Check, Readiness
 from agentgate.sites.ports import ActivityStore
 from agentgate.store.fast_stores.fallback import FallbackFastStore
@@ -27,7 +43,7 @@ from agentgate.surfaces import ADMIN_LISTENER, PUBLIC_LISTENER
 from agentgate.telemetry.metrics import Metrics
 from agentgate.telemetry.requests import RequestObserver
 from agentgate.telemetry.tracing import Tracer, open_tracer
-from agentgate.web.address import ClientAddress
+from agentgate.web.address import ClientAddress, address_id
 from agentgate.web.asgi import HttpApp
 from agentgate.web.connection import ConnectionLimits
 from agentgate.web.hot_path import HotReply, HotRequest
@@ -58,7 +74,12 @@ class Application:
         self.metrics = Metrics(version=__version__, worker=multiprocessing.current_process().name)
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
         self.readiness = Readiness(_checks(stores, self.metrics))
+        self.background = Background()
+        self._passwords = Passwords()
         self._sealer = Sealer(root_secret(settings))
+        self._messenger = Messenger(self._sealer)
+        jobs = timed_jobs(stores.store, stores.activity, clock=clock, delivery=self._delivery())
+        self._jobs = JobRunner(jobs, store=stores.store, clock=clock)
         self._listeners: tuple[Listener, ...] = ()
         self._refreshing: asyncio.Task[None] | None = None
 
@@ -90,6 +111,7 @@ class Application:
         for listener in self._listeners:
             await listener.start()
         self._refreshing = asyncio.create_task(self._refresh_keys())
+        self._jobs.start()
 
     @property
     def public_address(self) -> tuple[str, int]:
@@ -109,12 +131,15 @@ class Application:
 
     async def close(self) -> None:
         """Close everything that was opened, the stores last."""
+        await self._jobs.stop()
         if self._refreshing is not None:
             self._refreshing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._refreshing
         for listener in self._listeners:
             await listener.drain(0)
+        await self.background.settle()
+        self._passwords.close()
         # Telling the collector the last spans may take its time, which the event loop does not have.
         await asyncio.to_thread(self.tracer.close)
         await self.stores.close()
@@ -127,7 +152,9 @@ class Application:
             surfaces,
             self._dependencies(surfaces),
             clock=self.clock,
-            client_address=ClientAddress(str(network) for network in settings.trusted_proxies),
+            client_address=ClientAddress(
+                map(str, settings.trusted_proxies), pseudonym=partial(address_id, self.keyring)
+            ),
             allowed_hosts=frozenset(settings.admin_hosts) if name == "admin" else None,
             observer=RequestObserver(name, metrics=self.metrics, tracer=self.tracer),
         )
@@ -147,16 +174,44 @@ class Application:
 
     def _dependencies(self, surfaces: tuple[Surface, ...]) -> dict[Any, Any]:
         limiter = Limiter(self.stores.fast, self.clock)
+        messenger = self._messenger
+        urls = LinkUrls(self.settings.public_base_url, f"http://{self.settings.public_listen}")
+        sign_in_limits = SignInLimits(limiter)
+        second_factor = SecondFactor(self._sealer)
         return {
             Store: self.stores.store,
             ActivityStore: self.stores.activity,
+            BrowserCheck: NoBrowserCheck(),
+            CodeCheck: CodeCheck(second_factor, sign_in_limits, limiter),
+            Invitations: Invitations(messenger, urls),
+            Keyring: self.keyring,
+            Limiter: limiter,
+            LinkUrls: urls,
+            Messenger: messenger,
             Operators: Operators(
                 admin_key(self.settings), store=self.stores.store, keyring=self.keyring, limiter=limiter
             ),
+            PasswordCheck: PasswordCheck(self._passwords, sign_in_limits),
+            PasswordReset: PasswordReset(
+                self.stores.store, limiter=limiter, background=self.background, messenger=messenger, urls=urls
+            ),
+            SecondFactor: second_factor,
             Readiness: self.readiness,
             Metrics: self.metrics,
             Documents: Documents(surfaces),
+            UserSessions: UserSessions(self.keyring),
         }
+
+    def _delivery(self) -> Delivery | None:
+        if not self.settings.smtp_url:
+            return None
+        return Delivery(
+            read_mail_url(self.settings.smtp_url),
+            mail_from=self.settings.mail_sender,
+            store=self.stores.store,
+            messenger=self._messenger,
+            clock=self.clock,
+        )
 
     async def _refresh_keys(self) -> None:
         """Take over keys that were rotated elsewhere, well before they are first used."""
@@ -165,8 +220,9 @@ class Application:
             now_ms = self.clock.now_ms()
             try:
                 self.keyring.replace(await load_keys(self.stores.store, self._sealer, now_ms), now_ms)
-            except StoreUnavailable:
-                structlog.get_logger().warning("keys not refreshed, the store is away")
+            except (StoreUnavailable, KeysUnreadable) as failure:
+                # The keys at hand go on working; an operator must learn why new ones do not arrive.
+                structlog.get_logger().error("keys not refreshed", reason=type(failure).__name__)
 
 
 def _checks(stores: Stores, metrics: Metrics) -> tuple[Check, ...]:

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_type_hints
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import fields as struct_fields
@@ -83,6 +84,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         str,
         Setting(values.url("smtp", "smtps"), "Mail server; when empty, messages wait in the outbox", secret=True),
     ] = ""
+    mail_from: Annotated[
+        str,
+        Setting(values.mail_address(), "Sender of mail; when empty, `agentgate` at the host of the public address"),
+    ] = ""
     otlp_endpoint: Annotated[
         str, Setting(values.url("http", "https"), "OpenTelemetry collector (OTLP over HTTP); when empty, no traces")
     ] = ""
@@ -101,7 +106,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         str, Setting(values.choice("debug", "info", "warning", "error"), "The least severity that is logged")
     ] = "info"
     max_in_flight: Annotated[
-        int, Setting(values.number(1, 100_000), "Requests a worker handles at once before it refuses more")
+        int,
+        Setting(
+            values.number(1, 100_000), "Requests that one listener of a worker handles at once before it refuses more"
+        ),
     ] = 512
     drain_seconds: Annotated[
         int, Setting(values.number(0, 600), "How long open requests may take to finish when the service stops")
@@ -118,6 +126,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     def root_secret_path(self) -> Path:
         """Where the first start keeps the root secret that it makes when none is set."""
         return self.data_dir / "root.secret"
+
+    @property
+    def mail_sender(self) -> str:
+        """The address that mail comes from."""
+        host = urlsplit(self.public_base_url).hostname or ""
+        # Letters from an IP address are taken by nobody.
+        named = values.HOST_NAME.match(host) and not host.rpartition(".")[2].isdigit()
+        return self.mail_from or f"agentgate@{host if named else 'localhost'}"
 
     def __repr__(self) -> str:
         """Write the settings without secrets, because a representation ends up in logs and tracebacks."""

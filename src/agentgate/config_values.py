@@ -20,6 +20,7 @@ Network = IPv4Network | IPv6Network
 ROOT_SECRET_BYTES = 32
 HIDDEN = "(hidden)"
 HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*\Z")
+MAIL_LOCAL_PART = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*\Z")
 HEX = re.compile(r"([0-9a-fA-F]{2})+\Z")
 BASE64URL = re.compile(r"[A-Za-z0-9_-]+={0,2}\Z")
 
@@ -186,6 +187,18 @@ def hosts(*, any_host: bool) -> Kind[tuple[str, ...]]:
 
     right = "host names without ports, with commas between" + (", or `*` for every host" if any_host else "")
     return Kind(parse=parse, right=right, show=_show_list)
+
+
+def mail_address() -> Kind[str]:
+    """Return the kind of mail addresses, plain and in ASCII; empty means none."""
+
+    def parse(text: str) -> str:
+        local, at, domain = text.rpartition("@")
+        if text and not (at and MAIL_LOCAL_PART.match(local) and HOST_NAME.match(domain.lower())):
+            raise Unfit("it is not a mail address")
+        return text
+
+    return Kind(parse=parse, right="a mail address, such as `agentgate@example.com`")
 
 
 def passphrase(least: int) -> Kind[str]:

@@ -36,6 +36,11 @@ def root_secret(settings: Settings) -> bytes:
     """Return the root secret: the setting, or what the first start made."""
     if settings.root_secret:
         return settings.root_secret
+    if not settings.root_secret_path.exists() and (settings.data_dir / "config.db").exists():
+        raise SecretFileRefused(
+            f"{settings.root_secret_path} is missing, but the databases beside it were made with one;"
+            " put the file back from a backup"
+        )
     text = _read_or_make(settings.root_secret_path, secrets.token_hex(ROOT_SECRET_BYTES))
     try:
         secret = bytes.fromhex(text)

@@ -99,7 +99,7 @@ RULES_BODY_BYTES = 2 * 1024 * 1024
 MODEL_BODY_BYTES = 2 * 1024 * 1024
 STORE_UNAVAILABLE_RETRY_AFTER_S = 5
 
-# 4: accounts and signing in. Failures count per address and per e-mail or operator source; attempts count globally.
+# 4: accounts and signing in. Failures count per address and per e-mail or operator source, and globally.
 CUSTOMER_DETAIL_AUDIT_EVENTS = 20
 LOGIN_FAILURES_PER_ADDRESS = 10
 LOGIN_FAILURES_PER_SOURCE = 5

@@ -7,6 +7,8 @@ ADDITIONS = {
     "GET /openapi/": 2,
     "GET /openapi/style.css": 2,
     "GET /openapi/public": 2,
+    "GET /openapi/account": 2,
+    "GET /openapi/console": 2,
     "GET /openapi/admin": 2,
     "GET /openapi/public.json": 2,
     "GET /openapi/account.json": 2,

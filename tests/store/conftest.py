@@ -9,8 +9,12 @@ from pathlib import Path
 import apsw
 import pytest
 
+from agentgate.core.clock import FixedClock
 from agentgate.store.databases.postgres import PostgresDatabase
 from agentgate.store.databases.sqlite import SqliteDatabase
+from agentgate.store.migrate import apply
+from agentgate.store.open import CONFIG
+from agentgate.store.stores import SqlStore
 from tests.servers import PostgresServer
 
 AnyDatabase = SqliteDatabase | PostgresDatabase
@@ -67,3 +71,12 @@ def _stopped(server: PostgresServer) -> Iterator[None]:
         yield
     finally:
         server.start()
+
+
+@pytest.fixture
+async def store(backend: Backend) -> AsyncIterator[SqlStore]:
+    """Every port over an empty, migrated database."""
+    database = backend.make()
+    await apply(database, CONFIG, clock=FixedClock(0))
+    yield SqlStore(database)
+    await database.close()

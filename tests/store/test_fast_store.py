@@ -26,7 +26,7 @@ async def store(request):
         store = RedisFastStore(request.getfixturevalue("redis_url"), timeout_s=PATIENT_S)
     else:
         primary = RedisFastStore(request.getfixturevalue("redis_url"), timeout_s=PATIENT_S)
-        store = FallbackFastStore(primary, MemoryFastStore(SystemClock()), workers=4, clock=SystemClock())
+        store = FallbackFastStore(primary, MemoryFastStore(SystemClock(), workers=4), clock=SystemClock())
     yield store
     await store.close()
 
@@ -201,7 +201,7 @@ async def test_counters_go_on_after_redis_was_restarted_and_forgot_its_scripts(r
 async def fallback(redis_url):
     """A fallback whose clock the test holds, with its clock."""
     clock = FixedClock(1_000_000)
-    store = FallbackFastStore(RedisFastStore(redis_url, timeout_s=0.2), MemoryFastStore(clock), workers=4, clock=clock)
+    store = FallbackFastStore(RedisFastStore(redis_url, timeout_s=0.2), MemoryFastStore(clock, workers=4), clock=clock)
     assert await store.ping()
     yield store, clock
     await store.close()

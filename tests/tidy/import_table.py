@@ -53,7 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "agentgate": set(),
 }
 
-# Of each concept, the two edges see these modules only.
+# Of each concept, the two edges see these modules only: `records`, and `user_records` likewise.
 PARTS_SEEN_BY = {"store": {"records", "ports"}, "surfaces": {"endpoints", "guards"}}
 
 # The hot path: pure and synchronous, so no `await` and no port in these modules.

@@ -2,9 +2,8 @@
 
 import json
 
-from tools.generate import COMMAND, generated_files, main, stale_files, write_files
-
 from tests.tidy.sources import ROOT
+from tools.generate import COMMAND, generated_files, main, stale_files, write_files
 
 
 def test_no_generated_file_is_stale():

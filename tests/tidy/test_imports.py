@@ -46,7 +46,7 @@ def import_problems(path, text):
         seen = PARTS_SEEN_BY.get(own)
         if target not in ALLOWED[own]:
             found.append(f"{path}:{line}: {own} may not import {target}")
-        elif seen and target in CONCEPTS and part not in seen:
+        elif seen and target in CONCEPTS and part.rpartition("_")[2] not in seen:
             found.append(f"{path}:{line}: {own} may import only {' and '.join(sorted(seen))} of {target}, not {part}")
     return found
 

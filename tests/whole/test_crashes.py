@@ -10,6 +10,8 @@ from tests.crashes import crash_repeatedly
 SEED = 20_261_115
 
 
+# About 20 s on a quiet machine; a busy one may take several times as long to start a process twenty times.
+@pytest.mark.timeout(300)
 def test_nothing_acknowledged_is_lost_and_nothing_is_half_written_when_the_process_is_killed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

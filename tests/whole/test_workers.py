@@ -17,6 +17,7 @@ from tests.processes import ADMIN_KEY, AdminConnection, ServeProcess, members, s
 
 SITES = "/v1/admin/sites"
 LOGIN, SESSION = "/v1/admin/login", "/v1/admin/session"
+NO_KEY: dict[str, str] = {}
 ROOT_SECRET = "5a" * 32
 WORKER = re.compile(r'worker="([^"]+)"')
 # The kernel decides which worker gets a connection; so many in a row to one of two do not happen.
@@ -79,12 +80,14 @@ def worker_of(connection: AdminConnection) -> str:
 
 
 @contextlib.contextmanager
-def one_connection_each(process: ServeProcess, **headers: str) -> Iterator[list[AdminConnection]]:
-    """Connect until both workers have a connection; headers replace the operator's credential."""
+def one_connection_each(
+    process: ServeProcess, headers: dict[str, str] | None = None
+) -> Iterator[list[AdminConnection]]:
+    """Connect until both workers have a connection."""
     with contextlib.ExitStack() as stack:
         found: dict[str, AdminConnection] = {}
         for _ in range(MOST_CONNECTIONS):
-            connection = stack.enter_context(AdminConnection(process.admin_url, **headers))
+            connection = stack.enter_context(AdminConnection(process.admin_url, headers))
             found.setdefault(worker_of(connection), connection)
             if len(found) == 2:
                 break
@@ -121,15 +124,13 @@ def test_parallel_creations_of_one_site_key_make_one_site(deployment: Deployment
 
 
 def test_a_session_made_on_one_worker_works_on_the_other(tmp_path: Path, server_settings: dict[str, str]) -> None:
-    with two_workers(tmp_path, **server_settings) as (process,), one_connection_each(process, Accept="*/*") as workers:
+    with two_workers(tmp_path, **server_settings) as (process,), one_connection_each(process, NO_KEY) as workers:
         check_shared_session(*workers)
 
 
 def test_a_session_made_on_one_server_works_on_the_other(tmp_path: Path, server_settings: dict[str, str]) -> None:
     with two_servers(tmp_path, **server_settings) as servers, contextlib.ExitStack() as stack:
-        check_shared_session(
-            *(stack.enter_context(AdminConnection(server.admin_url, Accept="*/*")) for server in servers)
-        )
+        check_shared_session(*(stack.enter_context(AdminConnection(server.admin_url, NO_KEY)) for server in servers))
 
 
 def check_shared_session(first: AdminConnection, second: AdminConnection) -> None:
@@ -148,7 +149,7 @@ def check_shared_session(first: AdminConnection, second: AdminConnection) -> Non
 
 
 def test_wrong_credentials_are_counted_over_all_workers(tmp_path: Path, server_settings: dict[str, str]) -> None:
-    with two_workers(tmp_path, **server_settings) as (process,), one_connection_each(process, Accept="*/*") as workers:
+    with two_workers(tmp_path, **server_settings) as (process,), one_connection_each(process, NO_KEY) as workers:
         first, second = workers
         wrong = [
             worker.call("POST", LOGIN, {"key": "wrong"}).status for worker in (first, second, first, second, first)

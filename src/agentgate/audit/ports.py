@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from agentgate.audit.records import AuditEntry, ConfigChange
+from agentgate.audit.records import AuditEntry, AuditEvent, ConfigChange
 
 
 class AuditStore(Protocol):
@@ -12,8 +12,14 @@ class AuditStore(Protocol):
         """Keep an entry, in the transaction of what it tells of."""
         ...
 
-    async def list_site_changes(self, site_id: str, limit: int) -> list[ConfigChange]:
-        """Return a site's newest entries, newest first; none for an unknown site."""
+    async def list_site_changes(self, site_id: str, limit: int, *, account_id: str | None = None) -> list[ConfigChange]:
+        """Return a site's newest entries, newest first; with an account, only those of its own time with the site."""
+        ...
+
+    async def list_account_events(
+        self, account_id: str, *, action: str | None = None, before: int | None = None, limit: int
+    ) -> list[AuditEvent]:
+        """Return an account's newest entries, newest first: of an action and its dotted children, before an entry."""
         ...
 
 

@@ -33,6 +33,7 @@ async def record(
         site_id=subject.site_id,
         target=subject.target,
         detail=detail or {},
-        address=call.request.address,
+        # The address itself is never kept: a trail is read by many, for years.
+        address=call.address_id(subject.account_id or ""),
     )
     await stores.audit.add_entry(entry)

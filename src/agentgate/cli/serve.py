@@ -137,6 +137,8 @@ def _announce(settings: Settings, sockets: Sockets, demo_site_key: str | None) -
         structlog.get_logger().info("serving", public_url=public, admin_url=admin, workers=settings.workers)
     else:
         Console().print(_welcome(settings, public, admin), highlight=False)
+    if not settings.public_base_url:
+        structlog.get_logger().warning("PUBLIC_BASE_URL is not set: links in messages lead to this machine")
     if demo_site_key is not None:
         print(_first_call(settings, admin, demo_site_key), flush=True)
 

@@ -10,6 +10,8 @@ class Actor(Struct, frozen=True, kw_only=True):
 
     kind: ActorKind
     name: str
+    # A user's ID. Log lines name users by it: an e-mail address is nobody's business there.
+    user_id: str | None = None
     # The account whose objects the actor may see; None sees every account's (operators and the system).
     account_id: str | None = None
 

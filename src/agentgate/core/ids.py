@@ -34,6 +34,26 @@ def new_session_id() -> str:
     return _hex_id("ses")
 
 
+def new_user_id() -> str:
+    """Return an ID for a user."""
+    return _hex_id("usr")
+
+
+def new_api_token_id() -> str:
+    """Return an ID for an API token. Its secret is another value."""
+    return _hex_id("tok")
+
+
+def new_access_request_id() -> str:
+    """Return an ID for somebody's request for an account."""
+    return _hex_id("req")
+
+
+def new_message_id() -> str:
+    """Return an ID for a message in the outbox."""
+    return _hex_id("msg")
+
+
 def new_request_id() -> str:
     """Return an ID that ties one HTTP request to its log lines."""
     return secrets.token_hex(8)

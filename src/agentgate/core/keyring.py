@@ -22,7 +22,6 @@ from agentgate.core.database import Store
 PURPOSES = {
     "cursor": DAY_MS,
     "csrf": DAY_MS,
-    "link": 8 * DAY_MS,
     "challenge": DAY_MS,
     "clearance": DAY_MS,
     "visitor": 0,
@@ -151,6 +150,8 @@ async def load_keys(store: Store[KeyStores], sealer: Sealer, now_ms: int) -> lis
     async def work(stores: KeyStores) -> list[StoredKey]:
         await stores.keys.lock_keys()
         stored = await stores.keys.list_keys()
+        # With the wrong root secret nothing may be added: the right one could not open it.
+        _open(stored, sealer)
         for purpose in _missing(stored):
             made = _new_key(purpose, sealer, now_ms, active_ms=now_ms)
             await stores.keys.add_key(made)
@@ -160,6 +161,10 @@ async def load_keys(store: Store[KeyStores], sealer: Sealer, now_ms: int) -> lis
     stored = await store.read.keys.list_keys()
     if _missing(stored):
         stored = await store.change(work)
+    return _open(stored, sealer)
+
+
+def _open(stored: Iterable[StoredKey], sealer: Sealer) -> list[tuple[StoredKey, bytes]]:
     return [(key, sealer.open(key.sealed, f"{key.purpose}:{key.id}")) for key in stored]
 
 

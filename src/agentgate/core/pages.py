@@ -52,4 +52,4 @@ def _split(cursor: str) -> tuple[bytes, bytes]:
 
 
 def _refusal() -> Refused:
-    return Refused("invalid_cursor", "cursor is not one that this route gave out for this site and these filters.")
+    return Refused("invalid_cursor", "cursor is not one that this route gave out for these filters.")

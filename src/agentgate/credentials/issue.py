@@ -50,7 +50,7 @@ async def rotate(
 
 async def revoke(stores: CredentialStores, call: SiteCall, credential_id: str) -> Credential:
     """End a credential now. Revoking it again changes nothing."""
-    # A rotation that read the credential before this would write it back unrevoked.
+    # A rotation that read the credential before must not write its end over this one.
     await stores.credentials.lock_site(call.site_id)
     credential = await get(stores, call.site_id, credential_id)
     if isinstance(credential.revoked_at, Moment):

@@ -30,7 +30,7 @@ class CredentialStore(Protocol):
         ...
 
     async def live_limit(self, site_id: str) -> int:
-        """Return how many live credentials the site's account allows it."""
+        """Return how many live credentials the site's account allows it; none once the account is deleted."""
         ...
 
 

@@ -1,1 +1,1 @@
-"""People and their sessions. So far: the operators of the service."""
+"""People and their sessions: operators, and users with their passwords, second factors and links."""

@@ -1,4 +1,6 @@
-"""Who calls: an operator, by session cookie or by key."""
+"""Who calls: an operator, by session cookie or by key. Never an API token, which is for the console only."""
+
+import re
 
 from agentgate.core.actor import Actor
 from agentgate.core.enums import ActorKind
@@ -7,6 +9,7 @@ from agentgate.identity.operators import DEFAULT_OPERATOR, Operators
 from agentgate.web.call import Call
 from agentgate.web.guards import stance
 from agentgate.web.origin import check_same_origin
+from agentgate.web.request import Request
 
 ADMIN_COOKIE = "ag_admin"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -14,9 +17,16 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 OPERATOR_SECURITY = (("adminKey",), ("adminSession", "csrf"))
 
 
-@stance(refuses=("unauthorized", "session_expired", "csrf", "cross_origin", "rate_limited"), security=OPERATOR_SECURITY)
+_BEARER = re.compile(r"bearer(?: +(.*))?\Z", re.IGNORECASE | re.ASCII | re.DOTALL)
+
+
+@stance(
+    refuses=("token_not_allowed", "unauthorized", "session_expired", "csrf", "cross_origin", "rate_limited"),
+    security=OPERATOR_SECURITY,
+)
 async def operator(call: Call, operators: Operators) -> Call:
     """Let operators in: with `X-Admin-Key`, or with a session and, on changes, its CSRF token."""
+    refuse_bearer(call.request)
     key = call.request.header("x-admin-key")
     if key is not None:
         await operators.check_key(call, key)
@@ -34,8 +44,21 @@ async def operator(call: Call, operators: Operators) -> Call:
     return call.acting_as(Actor(kind=ActorKind.OPERATOR, name=session.operator))
 
 
-@stance(refuses=("cross_origin",))
+@stance(refuses=("token_not_allowed", "cross_origin"))
 async def not_cross_origin(call: Call) -> Call:
-    """Let everybody in whose browser does not say that another site sent it."""
+    """Let everybody in but API tokens, and what another site's page sent."""
+    refuse_bearer(call.request)
     check_same_origin(call.request)
     return call
+
+
+def bearer_secret(request: Request) -> str | None:
+    """Return what `Authorization: Bearer` carries, maybe nothing; None when the header is not of this kind."""
+    match = _BEARER.match(request.header("authorization") or "")
+    return None if match is None else (match[1] or "")
+
+
+def refuse_bearer(request: Request) -> None:
+    """Refuse whoever sends an API token, or what could be one, where none works."""
+    if bearer_secret(request) is not None:
+        raise Refused("token_not_allowed")

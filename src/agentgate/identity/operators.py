@@ -1,7 +1,4 @@
-"""Operators: the credential, its limits, sessions and their CSRF tokens."""
-
-import base64
-import binascii
+"""Operators: the credential, its limits, and sessions. How CSRF tokens are made is in `csrf`."""
 
 from agentgate import limits
 from agentgate.audit.actions import Action
@@ -16,6 +13,7 @@ from agentgate.core.limiter import Limiter, Window
 from agentgate.core.moment import Moment
 from agentgate.core.secrets import digest, new_secret, same
 from agentgate.errors import Refused
+from agentgate.identity import csrf
 from agentgate.identity.ports import OperatorStores
 from agentgate.identity.records import OperatorSession
 from agentgate.web.address import source_of
@@ -98,16 +96,11 @@ class Operators:
 
     def csrf_token(self, session: OperatorSession) -> str:
         """Return the token that every changing request of this session must carry."""
-        tag = self._keyring.mac("csrf", session.secret_digest)
-        return base64.urlsafe_b64encode(tag).decode().rstrip("=")
+        return csrf.csrf_token(self._keyring, session.secret_digest)
 
     def is_csrf_token(self, session: OperatorSession, token: str) -> bool:
         """Say whether the token is this session's."""
-        try:
-            tag = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-        except (binascii.Error, ValueError):
-            return False
-        return len(tag) == 32 and self._keyring.is_mac(tag, "csrf", session.secret_digest)
+        return csrf.is_csrf_token(self._keyring, session.secret_digest, token)
 
     def expires_at(self, session: OperatorSession) -> Moment:
         """Return when the session ends if it is used until then."""

@@ -45,8 +45,10 @@ async def list_summaries(
     return [summarise(each, seen.get(each.site.id, QUIET)) for each in listed]
 
 
-async def read_detail(stores: SiteStores, activity: ActivityStore, site_id: str, *, now: Moment) -> SiteDetail:
-    """Return everything about one site."""
+async def read_detail(
+    stores: SiteStores, activity: ActivityStore, site_id: str, *, now: Moment, account_id: str | None = None
+) -> SiteDetail:
+    """Return everything about one site; an account sees of its trail only its own time with the site."""
     listed = await stores.sites.find_listed(site_id, now_ms=now)
     if listed is None:
         raise Refused("site_not_found")
@@ -55,6 +57,6 @@ async def read_detail(stores: SiteStores, activity: ActivityStore, site_id: str,
     return SiteDetail(
         **{name: getattr(summary, name) for name in summary.__struct_fields__},
         credential_list=await stores.credentials.list_credentials(site_id),
-        changes=await stores.audit.list_site_changes(site_id, CHANGES_LIMIT.default),
+        changes=await stores.audit.list_site_changes(site_id, CHANGES_LIMIT.default, account_id=account_id),
         rules=summary_of(await stores.rules.find_rules(site_id)),
     )

@@ -13,7 +13,7 @@ from agentgate.core.ids import new_site_id, new_site_key
 from agentgate.core.records import given
 from agentgate.errors import Refused
 from agentgate.sites.ports import SiteStores
-from agentgate.sites.records import Site, SiteAction, SiteChange, SiteInput
+from agentgate.sites.records import OwnSiteInput, Site, SiteAction, SiteChange, SiteInput
 from agentgate.sites.validate import canonical_origins, check_name, check_site
 from agentgate.web.call import Call, SiteCall
 
@@ -31,6 +31,19 @@ async def create_site(stores: SiteStores, call: Call, body: SiteInput, account: 
     detail = {"name": site.name, "siteKey": site.site_key, "mode": site.mode.value}
     await record(stores, call, Action.SITE_CREATE, _subject(site), detail)
     return site
+
+
+async def create_own_site(stores: SiteStores, call: Call, body: OwnSiteInput, account_id: str) -> Site:
+    """Create a site in the caller's account, unless that has all it may have."""
+    await stores.accounts.lock_account(account_id)
+    account = await stores.accounts.find_account(account_id)
+    if account is None or account.status == AccountStatus.DELETED:
+        raise Refused("no_account")
+    _check_origin_limit(body, account)
+    usage = await stores.accounts.read_usage(account_id, call.now)
+    if usage.sites >= account.limits.sites:
+        raise Refused("site_limit", f"The account has {usage.sites} sites of {account.limits.sites}.")
+    return await create_site(stores, call, SiteInput(**given(body)), account)
 
 
 def new_site(call: Call, body: SiteInput, account_id: str) -> Site:
@@ -71,6 +84,8 @@ async def find_or_create_account(stores: SiteStores, call: Call, body: SiteInput
 
 async def change_site(stores: SiteStores, call: SiteCall, body: SiteChange) -> None:
     """Change what is given and keep the rest. A change that changes nothing leaves no trace."""
+    # Deleting the account looks for sites that enforce: it must not miss one that begins to meanwhile.
+    await stores.accounts.lock_account(call.account_id)
     before = await _locked_site(stores, call)
     after = _with_changes(before, body)
     changes = diff(before, after, CHANGEABLE)
@@ -81,8 +96,21 @@ async def change_site(stores: SiteStores, call: SiteCall, body: SiteChange) -> N
     await record(stores, call, action, _subject(before), changes)
 
 
+async def change_own_site(stores: SiteStores, call: SiteCall, body: SiteChange) -> None:
+    """Change a site of the caller's account, within what the account allows."""
+    await stores.accounts.lock_account(call.account_id)
+    account = await stores.accounts.find_account(call.account_id)
+    if account is None or account.status == AccountStatus.DELETED:
+        raise Refused("site_not_found")
+    _check_origin_limit(body, account)
+    await change_site(stores, call, body)
+
+
 async def move_site(stores: SiteStores, call: SiteCall, customer_id: str) -> None:
     """Give a site to another account. Both accounts' trails tell of it."""
+    # In one order, so that two moves in opposite directions do not wait for each other.
+    for account_id in sorted({call.account_id, customer_id}):
+        await stores.accounts.lock_account(account_id)
     site = await _locked_site(stores, call)
     source = await stores.accounts.find_account(site.customer_id)
     target = await stores.accounts.find_account(customer_id)
@@ -97,6 +125,13 @@ async def move_site(stores: SiteStores, call: SiteCall, customer_id: str) -> Non
     detail = {"customerId": {"from": source.id, "to": target.id}}
     await record(stores, call, Action.SITE_MOVE_OUT, _subject(site), detail)
     await record(stores, call, Action.SITE_MOVE, _subject(moved), detail)
+
+
+def _check_origin_limit(body: SiteChange, account: StoredAccount) -> None:
+    # Only what is sent is counted: a site that an operator gave more keeps them until its origins are changed.
+    most = account.limits.origins_per_site
+    if not isinstance(body.allowed_origins, UnsetType) and len(body.allowed_origins) > most:
+        raise Refused("origin_limit", f"allowedOrigins may have at most {most} entries.")
 
 
 def _subject(site: Site) -> Subject:

@@ -3,7 +3,7 @@
 from agentgate.core.database import Store
 from agentgate.sites import detail, editing
 from agentgate.sites.ports import ActivityStore, SiteStores
-from agentgate.sites.records import MoveInput, SiteChange, SiteDetail, SiteInput, SiteList
+from agentgate.sites.records import MoveInput, OwnSiteInput, SiteChange, SiteDetail, SiteInput, SiteList
 from agentgate.web.call import Call, SiteCall
 
 
@@ -30,7 +30,7 @@ async def create_site(call: Call, body: SiteInput, store: Store[SiteStores], act
 
 async def read_site(call: SiteCall, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
     """Read a site with its credentials, newest changes and rules."""
-    return await detail.read_detail(store.read, activity, call.site_id, now=call.now)
+    return await _read(call, store, activity)
 
 
 async def change_site(
@@ -38,10 +38,36 @@ async def change_site(
 ) -> SiteDetail:
     """Change a site; absent fields keep their value."""
     await store.change(lambda stores: editing.change_site(stores, call, body))
-    return await detail.read_detail(store.read, activity, call.site_id, now=call.now)
+    return await _read(call, store, activity)
 
 
 async def move_site(call: SiteCall, body: MoveInput, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
     """Move a site to another account."""
     await store.change(lambda stores: editing.move_site(stores, call, body.customer_id))
-    return await detail.read_detail(store.read, activity, call.site_id, now=call.now)
+    return await _read(call, store, activity)
+
+
+async def create_own_site(
+    call: Call, body: OwnSiteInput, store: Store[SiteStores], activity: ActivityStore
+) -> SiteDetail:
+    """Create a site in the account.
+
+    Without `mode` the site starts in `monitor`, without `widgetMode` in `invisible`; without `actions` it has one,
+    `submit`.
+    """
+    account_id = call.actor.account_id
+    assert account_id is not None, "the guard lets in members of an account only"
+    site = await store.change(lambda stores: editing.create_own_site(stores, call, body, account_id))
+    return await detail.read_detail(store.read, activity, site.id, now=call.now, account_id=account_id)
+
+
+async def change_own_site(
+    call: SiteCall, body: SiteChange, store: Store[SiteStores], activity: ActivityStore
+) -> SiteDetail:
+    """Change a site of the account; absent fields keep their value."""
+    await store.change(lambda stores: editing.change_own_site(stores, call, body))
+    return await _read(call, store, activity)
+
+
+async def _read(call: SiteCall, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
+    return await detail.read_detail(store.read, activity, call.site_id, now=call.now, account_id=call.actor.account_id)

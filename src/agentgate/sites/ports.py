@@ -62,6 +62,10 @@ class ActivityStore(Protocol):
         """Return the activity of those sites that had any."""
         ...
 
+    async def forget_sites(self, account_id: str) -> None:
+        """Forget the activity of all sites of an account."""
+        ...
+
 
 class SiteStores(AccountStores, CredentialStores, Protocol):
     """The ports that a unit of work on sites uses."""

@@ -125,6 +125,12 @@ class SiteInput(SiteChange, frozen=True, kw_only=True):
     customer_name: Annotated[str, Meta(max_length=200)] | UnsetType = UNSET
 
 
+class OwnSiteInput(SiteChange, frozen=True, kw_only=True):
+    """A customer's new site. `name` is needed; the key is generated, and the account is the caller's."""
+
+    refused_fields: ClassVar = {**_SET_BY_SERVER, **dict.fromkeys(_CREATE_ONLY, "forbidden_field")}
+
+
 class MoveInput(Input, frozen=True, kw_only=True):
     """Which account the site goes to."""
 

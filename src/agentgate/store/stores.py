@@ -5,13 +5,21 @@ from functools import cached_property
 from typing import TypeVar, cast
 
 from agentgate.core.database import Database, Transaction
+from agentgate.store.sql.access_requests import SqlAccessRequests
 from agentgate.store.sql.accounts import SqlAccounts
+from agentgate.store.sql.api_tokens import SqlApiTokens
 from agentgate.store.sql.audit import SqlAudit
 from agentgate.store.sql.credentials import SqlCredentials
+from agentgate.store.sql.customers import SqlCustomers
+from agentgate.store.sql.feedback import SqlFeedback
 from agentgate.store.sql.identity import SqlOperatorSessions
+from agentgate.store.sql.jobs import SqlJobs
 from agentgate.store.sql.keys import SqlKeys
+from agentgate.store.sql.members import SqlMembers
+from agentgate.store.sql.outbox import SqlOutbox
 from agentgate.store.sql.rules import SqlRules
 from agentgate.store.sql.sites import SqlSites
+from agentgate.store.sql.users import SqlLinks, SqlUsers, SqlUserSessions
 
 T = TypeVar("T")
 
@@ -23,9 +31,19 @@ class SqlStores:
         self._session = session
 
     @cached_property
+    def access_requests(self) -> SqlAccessRequests:
+        """Requests for an account."""
+        return SqlAccessRequests(self._session)
+
+    @cached_property
     def accounts(self) -> SqlAccounts:
         """Customer accounts."""
         return SqlAccounts(self._session)
+
+    @cached_property
+    def api_tokens(self) -> SqlApiTokens:
+        """API tokens."""
+        return SqlApiTokens(self._session)
 
     @cached_property
     def audit(self) -> SqlAudit:
@@ -38,14 +56,44 @@ class SqlStores:
         return SqlCredentials(self._session)
 
     @cached_property
+    def customers(self) -> SqlCustomers:
+        """Accounts with what is counted about them."""
+        return SqlCustomers(self._session)
+
+    @cached_property
+    def feedback(self) -> SqlFeedback:
+        """Answers about the documentation."""
+        return SqlFeedback(self._session)
+
+    @cached_property
+    def jobs(self) -> SqlJobs:
+        """Leases and the times of jobs."""
+        return SqlJobs(self._session)
+
+    @cached_property
     def keys(self) -> SqlKeys:
         """The service's own keys."""
         return SqlKeys(self._session)
 
     @cached_property
+    def links(self) -> SqlLinks:
+        """One-time links."""
+        return SqlLinks(self._session)
+
+    @cached_property
+    def members(self) -> SqlMembers:
+        """Who belongs to which account."""
+        return SqlMembers(self._session)
+
+    @cached_property
     def operator_sessions(self) -> SqlOperatorSessions:
         """Operators' sessions."""
         return SqlOperatorSessions(self._session)
+
+    @cached_property
+    def outbox(self) -> SqlOutbox:
+        """Messages to people."""
+        return SqlOutbox(self._session)
 
     @cached_property
     def rules(self) -> SqlRules:
@@ -56,6 +104,16 @@ class SqlStores:
     def sites(self) -> SqlSites:
         """Sites."""
         return SqlSites(self._session)
+
+    @cached_property
+    def user_sessions(self) -> SqlUserSessions:
+        """Users' sessions."""
+        return SqlUserSessions(self._session)
+
+    @cached_property
+    def users(self) -> SqlUsers:
+        """People."""
+        return SqlUsers(self._session)
 
 
 class SqlStore:

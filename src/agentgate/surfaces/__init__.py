@@ -1,12 +1,14 @@
 """The route tables, in the order of the specification. Tables only: method, path, handler, guard."""
 
+from agentgate.surfaces.account import ACCOUNT
 from agentgate.surfaces.admin import ADMIN
+from agentgate.surfaces.console import CONSOLE
 from agentgate.surfaces.operations import OPERATIONS
 from agentgate.surfaces.public import PUBLIC
 from agentgate.web.surface import Surface
 
-SURFACES: tuple[Surface, ...] = (PUBLIC, ADMIN, OPERATIONS)
+SURFACES: tuple[Surface, ...] = (PUBLIC, ACCOUNT, CONSOLE, ADMIN, OPERATIONS)
 
 # What each listener has. The public one does not contain the admin routes at all.
-PUBLIC_LISTENER = (PUBLIC,)
+PUBLIC_LISTENER = (PUBLIC, ACCOUNT, CONSOLE)
 ADMIN_LISTENER = (ADMIN, OPERATIONS)

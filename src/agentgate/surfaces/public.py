@@ -1,9 +1,10 @@
 """The routes that need no session, on the public listener."""
 
 from agentgate import errors
+from agentgate.feedback import endpoints as feedback
 from agentgate.readiness import endpoints as readiness
 from agentgate.web import openapi_endpoints as openapi
-from agentgate.web.surface import Surface, anyone, get, rows
+from agentgate.web.surface import Surface, anyone, get, post, rows
 
 PUBLIC = Surface(
     name="public",
@@ -16,10 +17,15 @@ PUBLIC = Surface(
         (
             get("/healthz", readiness.read_health),
             get("/readyz", readiness.read_readiness, other_replies={503: readiness.ReadinessState}),
+            post("/v1/docs/feedback", feedback.add_feedback, status=202, refuses=("rate_limited",)),
             get("/openapi/", openapi.read_index, media_type="text/html"),
             get("/openapi/style.css", openapi.read_style, media_type="text/css"),
             get("/openapi/public.json", openapi.read_document),
             get("/openapi/public", openapi.read_page, media_type="text/html"),
+            get("/openapi/account.json", openapi.read_document),
+            get("/openapi/account", openapi.read_page, media_type="text/html"),
+            get("/openapi/console.json", openapi.read_document),
+            get("/openapi/console", openapi.read_page, media_type="text/html"),
         ),
     ),
 )

@@ -64,7 +64,7 @@ class Metrics:
         self._event_write_failures.inc(count)
 
     def store_answers(self, store: str, *, up: bool) -> None:
-        """Note whether a store (`database`, `fast`) answered when it was last asked."""
+        """Note whether a store (`config`, `stats`) answered when it was last asked."""
         self._store_up.labels(store).set(1 if up else 0)
 
     def exposition(self) -> tuple[bytes, str]:

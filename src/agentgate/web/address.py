@@ -1,14 +1,20 @@
 """The client's address: the peer's, or what a trusted proxy says. Anything else a client could make up."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from agentgate.core.keyring import Keyring
 
 
 class ClientAddress:
-    """Finds the address of the client, given the networks whose `X-Forwarded-For` is believed."""
+    """Finds the address of the client, given the networks whose `X-Forwarded-For` is believed.
 
-    def __init__(self, trusted_proxies: Iterable[str]) -> None:
+    `pseudonym` makes of a scope and an address what people are shown in its place.
+    """
+
+    def __init__(self, trusted_proxies: Iterable[str], *, pseudonym: Callable[[str, str], str] | None = None) -> None:
         self._trusted = tuple(ip_network(network, strict=False) for network in trusted_proxies)
+        self.pseudonym = pseudonym
 
     def find(self, peer: str | None, forwarded_for: Sequence[str]) -> str:
         """Return the right-most address that is not a trusted proxy; a peer without address is local and trusted."""
@@ -39,6 +45,14 @@ def source_of(address: str) -> str:
     if not isinstance(parsed, IPv6Address):
         return address
     return str(ip_network((parsed, 64), strict=False))
+
+
+def address_id(keyring: Keyring, scope: str, address: str) -> str:
+    """Return the pseudonym of an address: the same for the same source in one scope, and nothing that leads back.
+
+    Between scopes it differs: who is in two accounts cannot tell that the same person came to both.
+    """
+    return keyring.mac("visitor", b"address", scope.encode(), source_of(address).encode())[:8].hex()
 
 
 def _parse(text: str) -> IPv4Address | IPv6Address | None:

@@ -119,6 +119,7 @@ class HttpApp:
             now=Moment(self._clock.now_ms()),
             params=match.params if match else {},
             route=match.target.endpoint.path if match and match.target else "",
+            pseudonym=self._client_address.pseudonym,
         )
         surface = match.target.surface if match and match.target else self._surfaces[0]
         # What stands here is told of a request that was cancelled before it had an answer.

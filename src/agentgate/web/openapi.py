@@ -23,6 +23,8 @@ _PATH_PATTERNS = {"siteKey": SITE_KEY_PATTERN, "credId": CREDENTIAL_ID_PATTERN, 
 SECURITY_SCHEMES = {
     "adminSession": {"type": "apiKey", "in": "cookie", "name": "ag_admin"},
     "adminKey": {"type": "apiKey", "in": "header", "name": "X-Admin-Key"},
+    "accountSession": {"type": "apiKey", "in": "cookie", "name": "ag_account"},
+    "apiToken": {"type": "http", "scheme": "bearer", "description": "An API token, `agt_...`"},
     "csrf": {"type": "apiKey", "in": "header", "name": "X-CSRF-Token"},
 }
 
@@ -96,7 +98,7 @@ def _records(shapes: Iterable[tuple[Endpoint, Shape]]) -> Iterable[Any]:
 
 def _operation(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas) -> dict[str, Any]:
     operation: dict[str, Any] = {
-        "operationId": f"{surface.name}_{row.handler.__name__}",
+        "operationId": _operation_id(row, surface),
         "summary": row.summary,
         "tags": [row.handler.__module__.split(".")[1]],
         "parameters": [*_path_parameters(row.path), *_query_parameters(shape)],
@@ -114,6 +116,14 @@ def _operation(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas)
         {scheme: [] for scheme in way if scheme != "csrf" or row.method != "GET"} for way in security
     ]
     return operation
+
+
+def _operation_id(row: Endpoint, surface: Surface) -> str:
+    name = f"{surface.name}_{row.handler.__name__}"
+    if sum(other.handler is row.handler for other in surface.rows) == 1:
+        return name
+    # Several rows have this handler: what their paths end in tells them apart.
+    return f"{name}_{row.path.rpartition('/')[2].partition('.')[0]}"
 
 
 def _responses(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Serving the OpenAPI documents, and a page for people that asks nothing of any other host."""
 
 from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
 
 from agentgate.core.records import to_json
 from agentgate.web.call import Call
@@ -17,28 +19,37 @@ PAGE_POLICY = (
 
 
 class Documents:
-    """The documents of one listener and their pages, made once: they change only with the program."""
+    """The documents of one listener and their pages. Each is made when first asked for: a start has no time for it."""
 
     def __init__(self, surfaces: Iterable[Surface]) -> None:
-        surfaces = tuple(surfaces)
-        paths = {row.path for surface in surfaces for row in surface.rows}
+        self._surfaces = tuple(surfaces)
+        self._pages: dict[str, bytes] = {}
+
+    @cached_property
+    def _documents(self) -> dict[str, dict[str, Any]]:
+        paths = {row.path for surface in self._surfaces for row in surface.rows}
         # A surface without a row for its document, such as the probes, is not described.
-        described = {
+        return {
             surface.name: document(surface, version=API_VERSION)
-            for surface in surfaces
+            for surface in self._surfaces
             if f"/openapi/{surface.name}.json" in paths
         }
-        self.index = index_page(described).encode()
-        self._documents = {name: to_json(found) for name, found in described.items()}
-        self._pages = {name: surface_page(found).encode() for name, found in described.items()}
+
+    @cached_property
+    def index(self) -> bytes:
+        """The page that lists them."""
+        return index_page(self._documents).encode()
 
     def document(self, call: Call) -> bytes:
         """Return the document that the path names."""
-        return self._documents[_name(call)]
+        return to_json(self._documents[_name(call)])
 
     def page(self, call: Call) -> bytes:
         """Return the page that the path names."""
-        return self._pages[_name(call)]
+        name = _name(call)
+        if name not in self._pages:
+            self._pages[name] = surface_page(self._documents[name]).encode()
+        return self._pages[name]
 
 
 async def read_document(call: Call, documents: Documents) -> Text:

@@ -197,3 +197,18 @@ def test_another_sites_credential_answers_like_an_unknown_one(service: RunningSe
     assert foreign.status_code == 404
     assert foreign.content == unknown.content == malformed.content
     assert service.operator.get(SITE).json() == before
+
+
+def test_a_rotation_beside_it_never_undoes_a_revocation(service: RunningService) -> None:
+    def act(step: str) -> int:
+        with ApiClient(service.admin_url, headers={"X-Admin-Key": ADMIN_KEY}) as client:
+            return client.post(f"{CREDENTIALS}/{made}/{step}").status_code
+
+    for _ in range(10):
+        made = create(service)["credential"]["id"]
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(act, ("rotate", "revoke")))
+        credential = next(each for each in listed(service) if each["id"] == made)
+        assert "revokedAt" in credential
+        for each in listed(service):
+            service.operator.post(f"{CREDENTIALS}/{each['id']}/revoke")

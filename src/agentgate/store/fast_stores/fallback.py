@@ -1,6 +1,6 @@
 """FallbackFastStore: goes on with this process's memory while the shared store is away.
 
-Limits then hold for all workers together at about the same height: each counts for all of them.
+The local store counts for all workers, so that limits hold at about the same height.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,10 +19,9 @@ OPEN_MS = SECOND_MS
 class FallbackFastStore:
     """Asks the primary store; while that fails, asks the local one. A primary that is away raises nothing here."""
 
-    def __init__(self, primary: FastStore, local: FastStore, workers: int, clock: Clock) -> None:
+    def __init__(self, primary: FastStore, local: FastStore, clock: Clock) -> None:
         self._primary = primary
         self._local = local
-        self._workers = workers
         self._clock = clock
         self._degraded = False
         self._ask_again_ms = 0
@@ -45,13 +44,8 @@ class FallbackFastStore:
         return await self._ask(lambda store: store.take_once(key, ttl_ms=ttl_ms))
 
     async def add(self, key: str, amount: int, *, ttl_ms: int) -> int:
-        """Add to a counter and return the new count; while degraded, this process's count times the workers."""
-
-        async def add_to(store: FastStore) -> int:
-            count = await store.add(key, amount, ttl_ms=ttl_ms)
-            return count if store is self._primary else count * self._workers
-
-        return await self._ask(add_to)
+        """Add to a counter and return the new count; while degraded, the local store's."""
+        return await self._ask(lambda store: store.add(key, amount, ttl_ms=ttl_ms))
 
     async def delete(self, key: str) -> None:
         """Forget the key in both stores, so that it does not come back when the other one answers."""

@@ -11,8 +11,10 @@ SLACK = 1_024
 class MemoryFastStore:
     """Expiring values and counters in a dictionary, with a heap that knows what expires next."""
 
-    def __init__(self, clock: Clock, max_keys: int = 200_000) -> None:
+    def __init__(self, clock: Clock, max_keys: int = 200_000, *, workers: int = 1) -> None:
         self._clock = clock
+        # Processes that do not share counts must share the limit: each counts for all of them.
+        self._workers = workers
         self._max_keys = max_keys
         self._entries: dict[str, tuple[int, bytes | int]] = {}
         self._expiries: list[tuple[int, str]] = []
@@ -34,14 +36,14 @@ class MemoryFastStore:
         return True
 
     async def add(self, key: str, amount: int, *, ttl_ms: int) -> int:
-        """Add to a counter and return the new count. The first addition starts the time to live."""
+        """Add to a counter and return the new count, times the workers. The first addition starts the time to live."""
         value = self._live(key)
         if value is None:
             self._set(key, amount, ttl_ms=ttl_ms)
-            return amount
+            return amount * self._workers
         count = int(value) + amount
         self._entries[key] = (self._entries[key][0], count)
-        return count
+        return count * self._workers
 
     async def delete(self, key: str) -> None:
         """Forget the key. Nothing happens when there is none."""

@@ -2,10 +2,15 @@
 
 import json
 
-from agentgate.audit.records import AuditEntry, ConfigChange
-from agentgate.core.database import Session
+from agentgate.audit.records import AuditEntry, AuditEvent, ConfigChange
+from agentgate.core.database import Row, Session
+from agentgate.core.enums import ActorKind
 from agentgate.core.moment import Moment
-from agentgate.core.records import to_json
+from agentgate.core.records import optional, to_json
+
+# Above every number that either database counts up to.
+LAST_ID = 2**63 - 1
+_MATCHING = "AND (action = $4 OR substr(action, 1, $6) = $5)"
 
 
 class SqlAudit:
@@ -31,13 +36,15 @@ class SqlAudit:
             entry.address,
         )
 
-    async def list_site_changes(self, site_id: str, limit: int) -> list[ConfigChange]:
-        """Return a site's newest entries, newest first; none for an unknown site."""
+    async def list_site_changes(self, site_id: str, limit: int, *, account_id: str | None = None) -> list[ConfigChange]:
+        """Return a site's newest entries, newest first; with an account, only those of its own time with the site."""
+        mine, values = ("", ()) if account_id is None else ("AND account_id = $3", (account_id,))
         rows = await self._session.all(
-            """SELECT id, time_ms, actor, action, detail FROM audit_entry
-                WHERE site_id = $1 ORDER BY id DESC LIMIT $2""",
+            f"""SELECT id, time_ms, actor, action, detail FROM audit_entry
+                WHERE site_id = $1 {mine} ORDER BY id DESC LIMIT $2""",  # noqa: S608 - the parts are constants
             site_id,
             limit,
+            *values,
         )
         return [
             ConfigChange(
@@ -45,3 +52,35 @@ class SqlAudit:
             )
             for entry_id, time_ms, actor, action, detail in rows
         ]
+
+    async def list_account_events(
+        self, account_id: str, *, action: str | None = None, before: int | None = None, limit: int
+    ) -> list[AuditEvent]:
+        """Return an account's newest entries, newest first: of an action and its dotted children, before an entry."""
+        # Whole parts are compared as they are: in LIKE the `_` of a name would stand for anything, and `<` would
+        # follow the database's collation.
+        prefix = f"{action}."
+        matching, values = ("", ()) if action is None else (_MATCHING, (action, prefix, len(prefix)))
+        rows = await self._session.all(
+            f"""SELECT id, time_ms, actor, actor_kind, action, target, detail, address FROM audit_entry
+                WHERE account_id = $1 AND id < $2 {matching} ORDER BY id DESC LIMIT $3""",  # noqa: S608 - likewise
+            account_id,
+            LAST_ID if before is None else before,
+            limit,
+            *values,
+        )
+        return [_event(row) for row in rows]
+
+
+def _event(row: Row) -> AuditEvent:
+    entry_id, time_ms, actor, actor_kind, action, target, detail, address = row
+    return AuditEvent(
+        id=entry_id,
+        time=Moment(time_ms),
+        actor=actor,
+        actor_kind=ActorKind(actor_kind),
+        action=action,
+        target=optional(target),
+        detail=json.loads(detail),
+        address=optional(address),
+    )

@@ -57,10 +57,10 @@ class SqlCredentials:
         )
 
     async def live_limit(self, site_id: str) -> int:
-        """Return how many live credentials the site's account allows it."""
+        """Return how many live credentials the site's account allows it; none once the account is deleted."""
         row = await self._session.one(
             """SELECT account.limit_credentials FROM account JOIN site ON site.account_id = account.id
-                WHERE site.id = $1""",
+                WHERE site.id = $1 AND account.status <> 'deleted'""",
             site_id,
         )
         return int(row[0]) if row else 0

@@ -31,12 +31,15 @@ class SqlSites:
 
     async def add_site(self, site: Site) -> bool:
         """Keep a new site; False when its key exists already."""
-        # Numbers are given one after the other, and two sites must not get the same.
+        # Numbers are given one after the other, and two sites must not get the same, not even one that is purged.
         await self._session.lock("site-number")
         added = await self._session.run(
             """INSERT INTO site (id, number, site_key, account_id, name, mode, widget_mode, allowed_origins, actions,
                     routes, created_ms, updated_ms)
-                SELECT $1, coalesce((SELECT max(number) FROM site), 0) + 1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
+                SELECT $1, 1 + coalesce(
+                        (SELECT max(number) FROM site WHERE number > (SELECT max(last) FROM site_number)),
+                        (SELECT max(last) FROM site_number)
+                    ), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
                 WHERE NOT EXISTS (SELECT 1 FROM site WHERE site_key = $2)""",
             site.id,
             site.site_key,
@@ -130,6 +133,11 @@ class SqlActivity:
             for site, last_event_ms, *counts in rows
             if site in numbers
         }
+
+    async def forget_sites(self, account_id: str) -> None:
+        """Forget the activity of all sites of an account."""
+        numbers = await self._config.all("SELECT number FROM site WHERE account_id = $1", account_id)
+        await self._stats.run_many("DELETE FROM site_hour WHERE site = $1", numbers)
 
     async def _numbers(self, site_ids: Sequence[str]) -> list[Any]:
         if len(site_ids) == 1:

@@ -1,0 +1,125 @@
+"""`make bench`: measures a real process, prints a table and writes bench/results.json. Nothing is asserted here."""
+
+import json
+import os
+import platform
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+# Run as a file, this folder is on the path and its parent is not.
+sys.path.insert(0, str(ROOT))
+
+from bench.group_commit import measure_changes  # noqa: E402 - after the path is set
+from bench.latency import fill, measure_reads  # noqa: E402
+from bench.processor import measure_processor  # noqa: E402
+from tests.processes import ServeProcess, serving  # noqa: E402
+from tests.servers import postgres_server  # noqa: E402
+
+STARTS = 5
+READS = 2_000
+CHANGES_S = 4.0
+MANY_CLIENTS = 32
+PROCESSOR_ROUNDS, PROCESSOR_REQUESTS = 6, 8_000
+
+Figures = dict[str, Any]
+
+
+@contextmanager
+def temporary_process(**settings: str) -> Iterator[ServeProcess]:
+    """Run the service in a folder that is gone afterwards."""
+    # Writing a log line for each request is part of the service and is measured with it.
+    with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as folder, serving(Path(folder), **settings) as process:
+        yield process
+
+
+def start_to_ready() -> Figures:
+    """Start on a new folder several times."""
+    times_s = []
+    for _ in range(STARTS):
+        with temporary_process() as process:
+            times_s.append(process.ready_s)
+    return {"median_s": statistics.median(times_s), "least_s": min(times_s), "most_s": max(times_s)}
+
+
+def admin_read_sqlite() -> Figures:
+    """Read a site on the embedded store."""
+    with temporary_process() as process:
+        return _admin_read(process)
+
+
+def admin_read_postgres() -> Figures:
+    """Read a site on PostgreSQL."""
+    with postgres_server() as server, temporary_process(AGENTGATE_DATABASE_URL=server.url) as process:
+        return _admin_read(process)
+
+
+def _admin_read(process: ServeProcess) -> Figures:
+    fill(process)
+    measured = measure_reads(process, READS)
+    site, health = measured["site"], measured["healthz"]
+    return {**site._asdict(), "healthz_p50_ms": health.p50_ms, "ratio_to_healthz": site.p50_ms / health.p50_ms}
+
+
+def group_commit() -> Figures:
+    """Change credentials with one client and with many, on the embedded store."""
+    with temporary_process() as process:
+        one = measure_changes(process, clients=1, duration_s=CHANGES_S)
+        many = measure_changes(process, clients=MANY_CLIENTS, duration_s=CHANGES_S)
+    return {"one_client_per_s": one, f"{MANY_CLIENTS}_clients_per_s": many, "ratio": many / one}
+
+
+def processor_per_request() -> Figures:
+    """Compare `/healthz` with nginx."""
+    with temporary_process() as process:
+        measured = measure_processor(process, rounds=PROCESSOR_ROUNDS, requests=PROCESSOR_REQUESTS)
+    if measured is None:
+        return {"skipped": "nginx is not installed"}
+    agentgate_us, nginx_us = measured["agentgate"], measured["nginx"]
+    return {"agentgate_us": agentgate_us, "nginx_us": nginx_us, "ratio_to_nginx": agentgate_us / nginx_us}
+
+
+SECTIONS: dict[str, Callable[[], Figures]] = {
+    "start to ready": start_to_ready,
+    "admin read, SQLite": admin_read_sqlite,
+    "admin read, PostgreSQL": admin_read_postgres,
+    "group commit, SQLite": group_commit,
+    "processor per /healthz": processor_per_request,
+}
+
+
+def main() -> None:
+    """Measure everything, print as it comes, write the file at the end."""
+    results: dict[str, Figures] = {}
+    print(f"{'what':<26}{'figure':<22}{'value':>12}")
+    for name, measure in SECTIONS.items():
+        results[name] = _measured(measure)
+        for figure, value in results[name].items():
+            print(f"{name:<26}{figure:<22}{_shown(value):>12}", flush=True)
+    machine = {"python": platform.python_version(), "processors": os.cpu_count(), "load": os.getloadavg()}
+    path = ROOT / "bench" / "results.json"
+    path.write_text(json.dumps({"machine": machine, "results": results}, indent=2) + "\n")
+    print(f"written to {path.relative_to(ROOT)}")
+
+
+def _measured(measure: Callable[[], Figures]) -> Figures:
+    try:
+        return measure()
+    except BaseException as error:
+        # What pytest raises for a server that is not there is no Exception, and this is not pytest.
+        if type(error).__name__ in {"Skipped", "Failed"}:
+            return {"skipped": str(error)}
+        raise
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    main()

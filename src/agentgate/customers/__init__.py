@@ -1,0 +1,1 @@
+"""Customers as operators see them: accounts with their members, sites and tokens."""

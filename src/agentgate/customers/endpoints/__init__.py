@@ -1,0 +1,1 @@
+"""What operators do with accounts and their people, over HTTP."""

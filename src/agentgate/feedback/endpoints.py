@@ -1,0 +1,44 @@
+"""Feedback on the documentation over HTTP: readers answer, operators see the counts."""
+
+from agentgate.core.clock import DAY_MS, HOUR_MS
+from agentgate.core.database import Store
+from agentgate.core.limiter import Limiter, Window
+from agentgate.errors import Refused
+from agentgate.feedback.ports import FeedbackStores
+from agentgate.feedback.records import (
+    DocsFeedback,
+    DocsFeedbackReport,
+    FeedbackInput,
+    FeedbackQuery,
+    FeedbackReceived,
+)
+from agentgate.web.address import source_of
+from agentgate.web.call import Call
+
+PER_SOURCE = Window("docs-feedback", 20, HOUR_MS)
+
+
+async def add_feedback(
+    call: Call, body: FeedbackInput, store: Store[FeedbackStores], limiter: Limiter
+) -> FeedbackReceived:
+    """Say whether a page of the documentation was helpful."""
+    if not await limiter.count(PER_SOURCE, source_of(call.request.address)):
+        raise Refused("rate_limited", headers={"retry-after": str(limiter.seconds_left(PER_SOURCE))})
+    day = call.now // DAY_MS
+    await store.change(lambda stores: stores.feedback.add_answer(body.page, day, helpful=body.helpful))
+    return FeedbackReceived()
+
+
+async def read_report(call: Call, query: FeedbackQuery, store: Store[FeedbackStores]) -> DocsFeedbackReport:
+    """Count the answers per page over the last days, most answered first."""
+    counts = await store.read.feedback.list_counts(call.now // DAY_MS - query.days + 1)
+    items = [
+        DocsFeedback(
+            page=count.page,
+            helpful=count.helpful,
+            not_helpful=count.not_helpful,
+            total=count.helpful + count.not_helpful,
+        )
+        for count in counts
+    ]
+    return DocsFeedbackReport(days=query.days, items=items)

@@ -1,0 +1,25 @@
+"""Who gets what on which route is as the table says, which people have read. A route without a line fails."""
+
+import difflib
+
+import pytest
+
+from tests.api.authorisation.table import PATH, make_table
+from tests.every_route import ADMIN_ROUTES, PUBLIC_ROUTES
+from tests.running import RunningService
+
+
+@pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
+def test_every_route_answers_every_caller_as_the_table_says(service: RunningService) -> None:
+    written, found = PATH.read_text(encoding="utf-8"), make_table(service)
+
+    changes = difflib.unified_diff(written.splitlines(), found.splitlines(), "table.md", "the service", lineterm="")
+    assert list(changes) == []
+
+
+def test_every_route_has_a_place_in_the_table() -> None:
+    headings = [
+        line.removeprefix("### ") for line in PATH.read_text(encoding="utf-8").splitlines() if line[:4] == "### "
+    ]
+
+    assert headings == [*PUBLIC_ROUTES, *ADMIN_ROUTES]

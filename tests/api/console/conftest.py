@@ -1,0 +1,12 @@
+"""The people whose console is tested, signed in."""
+
+import pytest
+
+from tests.cast import Cast, cast
+from tests.running import RunningService
+
+
+@pytest.fixture
+def people(service: RunningService) -> Cast:
+    """Acme's and Globex's people."""
+    return cast(service)

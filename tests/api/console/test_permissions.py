@@ -1,0 +1,108 @@
+"""Who may reach which route: every row of the table, for everybody."""
+
+from collections.abc import Collection
+
+from agentgate.accounts.roles import PERMISSIONS
+from agentgate.core.enums import AccountRole, ApiTokenScope
+from agentgate.surfaces.console import CONSOLE
+from tests.cast import Cast
+from tests.client import ApiClient
+from tests.running import ADMIN_KEY, RunningService
+
+# The contract's table, written out: what each route needs.
+NEEDS = {
+    "GET /v1/console/account": "sites:read",
+    "PATCH /v1/console/account": "account:write",
+    "DELETE /v1/console/account": "account:delete",
+    "POST /v1/console/account/transfer-ownership": "account:delete",
+    "GET /v1/console/members": "members:read",
+    "POST /v1/console/members": "members:write",
+    "PATCH /v1/console/members/{userId}": "members:write",
+    "DELETE /v1/console/members/{userId}": "members:write",
+    "POST /v1/console/members/{userId}/resend-invite": "members:write",
+    "GET /v1/console/audit": "audit:read",
+    "GET /v1/console/sites": "sites:read",
+    "POST /v1/console/sites": "sites:write",
+    "GET /v1/console/sites/{siteKey}": "sites:read",
+    "PATCH /v1/console/sites/{siteKey}": "sites:write",
+    "GET /v1/console/sites/{siteKey}/changes": "sites:read",
+    "POST /v1/console/sites/{siteKey}/credentials": "sites:write",
+    "POST /v1/console/sites/{siteKey}/credentials/{credId}/rotate": "sites:write",
+    "POST /v1/console/sites/{siteKey}/credentials/{credId}/revoke": "sites:write",
+    "GET /v1/console/tokens": "tokens:write",
+    "POST /v1/console/tokens": "tokens:write",
+    "DELETE /v1/console/tokens/{id}": "tokens:write",
+}
+ROLES = {
+    "alice": AccountRole.OWNER,
+    "adam": AccountRole.ADMIN,
+    "bob": AccountRole.MEMBER,
+    "rita": AccountRole.READONLY,
+}
+
+
+def answers(client: ApiClient) -> dict[str, tuple[int, str, str]]:
+    """Call every route with IDs that do not exist and an empty body, which changes nothing."""
+    found = {}
+    for row in CONSOLE.rows:
+        path = row.path.replace("{siteKey}", "site_nobody").replace("{", "").replace("}", "")
+        reply = client.request(row.method, path, **({} if row.method == "GET" else {"json": {}}))
+        body = reply.json() if reply.status_code >= 400 else {}
+        found[f"{row.method} {row.path}"] = (reply.status_code, body.get("error", ""), body.get("message", ""))
+    return found
+
+
+def test_the_table_here_names_every_route() -> None:
+    assert [f"{row.method} {row.path}" for row in CONSOLE.rows if f"{row.method} {row.path}" not in NEEDS] == []
+
+
+def check_reach(client: ApiClient, permissions: Collection[str]) -> None:
+    """Hold every answer against the table: let in with the permission, else told which one is missing."""
+    for route, (status, code, message) in answers(client).items():
+        if NEEDS[route] in permissions:
+            assert status not in {401, 403, 500}, (route, status, code)
+            continue
+        assert (status, code) == (403, "forbidden"), route
+        # Who may not even see the members is told that first: leaving takes no more, removing others does.
+        least = "members:read" if route.startswith("DELETE /v1/console/members/") else NEEDS[route]
+        assert (NEEDS[route] if least in permissions else least) in message, route
+
+
+def test_a_role_reaches_what_it_has_the_permission_for_and_is_told_what_it_lacks(people: Cast) -> None:
+    for name, role in ROLES.items():
+        check_reach(getattr(people, name), PERMISSIONS[role])
+
+
+def test_a_token_reaches_what_its_scope_says_and_nothing_more(service: RunningService, people: Cast) -> None:
+    for scope in ApiTokenScope:
+        secret = people.alice.post("/v1/console/tokens", json={"name": "One", "scopes": [scope]}).json()["secret"]
+        with ApiClient(service.public_url, headers={"Authorization": f"Bearer {secret}"}) as client:
+            check_reach(client, [scope])
+
+
+def test_nobody_gets_in_without_a_session(service: RunningService) -> None:
+    assert {(status, code) for status, code, _ in answers(service.public).values()} == {(401, "unauthorized")}
+
+
+def test_an_operators_cookie_and_key_open_nothing(service: RunningService, people: Cast) -> None:
+    client = service.new_public_client()
+    client.headers["X-Admin-Key"] = ADMIN_KEY
+    client.cookies.set("ag_admin", people.olga.cookies["ag_admin"])
+
+    assert {(status, code) for status, code, _ in answers(client).values()} == {(401, "unauthorized")}
+
+
+def test_a_change_needs_the_csrf_token(people: Cast) -> None:
+    del people.alice.headers["X-CSRF-Token"]
+
+    for route, (status, code, _) in answers(people.alice).items():
+        if route.startswith("GET "):
+            assert status in {200, 404}, route
+        else:
+            assert (status, code) == (403, "csrf"), route
+
+
+def test_another_sites_page_is_refused(people: Cast) -> None:
+    people.alice.headers["Sec-Fetch-Site"] = "cross-site"
+
+    assert {(status, code) for status, code, _ in answers(people.alice).values()} == {(403, "cross_origin")}

@@ -1,0 +1,134 @@
+"""Somebody else's things are like things that do not exist, on every route that takes an ID: same bytes, no trace.
+
+The routes come from the route tables, so that a new one is covered, or fails here, from its first day.
+"""
+
+from dataclasses import asdict
+
+import httpx
+import pytest
+
+from agentgate.web.endpoint import Endpoint
+from tests.every_route import ADMIN_ROUTES, PUBLIC_ROUTES, ask, parameters, placeholders, unknown_value
+from tests.running import RunningService
+from tests.scene import Scene, set_scene
+from tests.tables import contents
+
+MALFORMED = ["x", "site_", "usr_ZZZZZZZZZZZZZZZZ", "%00", "a" * 300, "..%2f..", "%F0%9F%92%A9", "1%20OR%201=1"]
+# Whoever has the secret of a link is whom it is for: there is nobody whose it is not.
+SECRETS = {"token"}
+ROUTES = {name: row for name, row in {**PUBLIC_ROUTES, **ADMIN_ROUTES}.items() if set(placeholders(row.path)) - SECRETS}
+OPERATOR_ROUTES = {name: row for name, row in ROUTES.items() if name in ADMIN_ROUTES}
+CUSTOMER_ROUTES = {name: row for name, row in ROUTES.items() if name in PUBLIC_ROUTES}
+
+on_sqlite = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
+
+
+@pytest.fixture
+def scene(service: RunningService) -> Scene:
+    return set_scene(service)
+
+
+def told(reply: httpx.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
+    """Return all that an answer tells, without what is different on every one."""
+    own = {"x-request-id", "date"}
+    headers = sorted((name, value) for name, value in reply.headers.items() if name not in own)
+    return reply.status_code, reply.content, headers
+
+
+def foreign_value(row: Endpoint, scene: Scene, name: str) -> str:
+    """Return what Globex has in place of Acme's."""
+    if row.path.endswith(("mfa/reset", "users/{userId}/reactivate")):
+        return scene.globex.member
+    return parameters(row.path, scene, scene.globex)[name]
+
+
+def test_the_tables_have_routes_with_ids_on_both_sides() -> None:
+    assert len(CUSTOMER_ROUTES) >= 11
+    assert len(OPERATOR_ROUTES) >= 22
+
+
+@on_sqlite
+def test_another_accounts_things_answer_like_unknown_ones_and_nothing_is_written(
+    service: RunningService, scene: Scene
+) -> None:
+    before = contents(service)
+    for row in CUSTOMER_ROUTES.values():
+        for name in placeholders(row.path):
+            unknown = ask(service.public, row, scene, scene.callers["owner"], **{name: unknown_value(row.path, name)})
+            foreign = ask(service.public, row, scene, scene.callers["owner"], **{name: foreign_value(row, scene, name)})
+            assert unknown.status_code == 404, row
+            assert told(foreign) == told(unknown), row
+
+    assert contents(service) == before
+
+
+@on_sqlite
+def test_a_thing_of_another_customer_is_not_found_under_this_one(service: RunningService, scene: Scene) -> None:
+    nested = [row for row in OPERATOR_ROUTES.values() if len(placeholders(row.path)) > 1]
+    before = contents(service)
+    for row in nested:
+        name = placeholders(row.path)[-1]
+        operator = scene.callers["operator key"]
+        unknown = ask(service.anonymous, row, scene, operator, **{name: unknown_value(row.path, name)})
+        foreign = ask(service.anonymous, row, scene, operator, **{name: foreign_value(row, scene, name)})
+        assert unknown.status_code == 404, row
+        assert told(foreign) == told(unknown), row
+
+    assert len(nested) >= 6
+    assert contents(service) == before
+
+
+@on_sqlite
+def test_unknown_and_malformed_ids_are_not_found_and_nothing_is_written(service: RunningService, scene: Scene) -> None:
+    before = contents(service)
+    for name, row in ROUTES.items():
+        client, caller = (service.public, "owner") if name in CUSTOMER_ROUTES else (service.anonymous, "operator key")
+        for parameter in placeholders(row.path):
+            for value in [unknown_value(row.path, parameter), *MALFORMED]:
+                reply = ask(client, row, scene, scene.callers[caller], **{parameter: value})
+                assert reply.status_code == 404, (name, value)
+                assert reply.json()["error"] in {"not_found", "site_not_found"}, (name, value)
+
+    assert contents(service) == before
+
+
+@on_sqlite
+def test_what_was_deleted_answers_like_an_unknown_thing(service: RunningService, scene: Scene) -> None:
+    owner = {"headers": scene.callers["owner"]}
+    assert service.public.delete(f"/v1/console/members/{scene.acme.member}", **owner).status_code == 204
+    assert service.public.delete(f"/v1/console/members/{scene.acme.invited}", **owner).status_code == 204
+    moved = service.operator.post(f"/v1/admin/sites/{scene.acme.site}/move", json={"customerId": scene.globex.account})
+    assert moved.status_code == 200
+    before = contents(service)
+
+    for row in CUSTOMER_ROUTES.values():
+        for name in placeholders(row.path):
+            if name not in {"userId", "siteKey"}:
+                continue
+            deleted = ask(service.public, row, scene, scene.callers["owner"])
+            unknown = ask(service.public, row, scene, scene.callers["owner"], **{name: unknown_value(row.path, name)})
+            assert told(deleted) == told(unknown), row
+
+    assert contents(service) == before
+
+
+@on_sqlite
+def test_a_session_that_was_ended_and_a_token_that_was_revoked_are_not_ended_again(
+    service: RunningService, scene: Scene
+) -> None:
+    owner = {"headers": scene.callers["owner"]}
+    token = f"/v1/console/tokens/{scene.acme.token}"
+    assert service.public.delete(token, **owner).status_code == 204
+    before = contents(service)
+
+    service.public.delete(token, **owner)
+
+    assert contents(service) == before
+
+
+@on_sqlite
+def test_both_accounts_have_different_things(service: RunningService, scene: Scene) -> None:
+    acme, globex = asdict(scene.acme), asdict(scene.globex)
+
+    assert all(acme[name] != globex[name] for name in acme)

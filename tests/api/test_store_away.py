@@ -1,0 +1,133 @@
+"""The service while its stores are away: it says so at once, goes on with what it can, and recovers by itself."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from agentgate.surfaces.admin import ADMIN
+from tests.client import ApiClient
+from tests.running import ADMIN_KEY, RunningService
+from tests.servers import PostgresServer, RedisServer
+
+LOGIN = "/v1/admin/login"
+ROUTES = [f"{row.method} {row.path}" for row in ADMIN.rows]
+
+# The stores that can go away are those of the second kind of settings.
+pytestmark = pytest.mark.parametrize("settings", ["postgres"], indirect=True)
+
+
+@pytest.fixture
+def operator(service: RunningService) -> tuple[ApiClient, dict[str, str]]:
+    """A client that is signed in, and the header that its changes need."""
+    client = service.new_client()
+    return client, {"X-CSRF-Token": client.post(LOGIN, json={"key": ADMIN_KEY}).json()["csrfToken"]}
+
+
+@pytest.fixture
+def without_postgres(service: RunningService, operator: object, postgres: PostgresServer) -> Iterator[PostgresServer]:
+    """PostgreSQL is gone once the service runs and somebody is signed in."""
+    postgres.stop()
+    yield postgres
+    postgres.stop()
+    postgres.start()
+
+
+@pytest.fixture
+def without_redis(service: RunningService, redis: RedisServer) -> Iterator[RedisServer]:
+    """Redis is gone once the service runs."""
+    redis.stop()
+    yield redis
+    redis.stop()
+    redis.start()
+
+
+@pytest.mark.usefixtures("without_postgres")
+def test_without_the_database_every_admin_route_says_so_within_two_seconds(
+    operator: tuple[ApiClient, dict[str, str]],
+) -> None:
+    client, headers = operator
+    found = {}
+    for route in ROUTES:
+        method, path = route.split(" ")
+        body = {} if method == "GET" else {"json": {"key": ADMIN_KEY} if path == LOGIN else {}}
+        started = time.monotonic()
+        reply = client.request(method, path.replace("{", "").replace("}", ""), headers=headers, **body)
+        assert time.monotonic() - started < 2, route
+        found[route] = (reply.status_code, reply.json()["error"], reply.headers.get("retry-after"))
+
+    assert found == dict.fromkeys(ROUTES, (503, "store_unavailable", "5"))
+
+
+@pytest.mark.usefixtures("without_postgres")
+def test_without_the_database_the_key_reads_nothing_either(service: RunningService) -> None:
+    reply = service.operator.get("/v1/admin/sites")
+
+    assert (reply.status_code, reply.json()["error"], reply.headers["retry-after"]) == (503, "store_unavailable", "5")
+
+
+@pytest.mark.usefixtures("without_postgres")
+def test_without_the_database_the_process_lives_but_is_not_ready(service: RunningService) -> None:
+    for client in (service.public, service.anonymous):
+        assert client.get("/healthz").status_code == 200
+        reply = client.get("/readyz")
+        assert (reply.status_code, reply.json()["status"]) == (503, "unavailable")
+        assert reply.headers["retry-after"] == "5"
+    checks = service.anonymous.get("/readyz").json()["checks"]
+    assert checks["config"].startswith("failed")
+    assert checks["fast"] == "Redis"
+
+
+def test_the_service_recovers_by_itself_when_the_database_is_back(
+    service: RunningService, operator: tuple[ApiClient, dict[str, str]], without_postgres: PostgresServer
+) -> None:
+    client, headers = operator
+    assert client.get("/v1/admin/sites").status_code == 503
+
+    without_postgres.start()
+
+    deadline_s = time.monotonic() + 5
+    while client.get("/v1/admin/sites").status_code != 200 or service.public.get("/readyz").status_code != 200:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+    # The session, too, has outlived the outage.
+    assert client.post("/v1/admin/sites", json={"name": "Shop"}, headers=headers).status_code == 201
+
+
+def test_a_change_that_was_refused_for_want_of_the_database_was_not_made(
+    operator: tuple[ApiClient, dict[str, str]], without_postgres: PostgresServer
+) -> None:
+    client, headers = operator
+    assert client.post("/v1/admin/sites", json={"name": "Ghost"}, headers=headers).status_code == 503
+
+    without_postgres.start()
+
+    assert client.get("/v1/admin/sites").json() == {"items": []}
+
+
+@pytest.mark.usefixtures("without_redis")
+def test_without_redis_the_service_is_degraded_and_goes_on(service: RunningService) -> None:
+    assert service.operator.get("/v1/admin/sites").status_code == 200
+    for client in (service.public, service.anonymous):
+        reply = client.get("/readyz")
+        assert (reply.status_code, reply.json()["status"]) == (200, "degraded")
+
+
+@pytest.mark.usefixtures("without_redis")
+def test_without_redis_wrong_keys_still_lock_their_source_out(service: RunningService) -> None:
+    wrong = [service.anonymous.post(LOGIN, json={"key": "wrong"}).status_code for _ in range(5)]
+
+    locked = service.anonymous.post(LOGIN, json={"key": ADMIN_KEY})
+
+    assert wrong == [401] * 5
+    assert (locked.status_code, locked.json()["error"]) == (429, "rate_limited")
+    elsewhere = service.anonymous.post(LOGIN, json={"key": ADMIN_KEY}, headers={"X-Forwarded-For": "192.0.2.7"})
+    assert elsewhere.status_code == 200
+
+
+def test_with_redis_back_the_service_is_ready_again(service: RunningService, without_redis: RedisServer) -> None:
+    assert service.public.get("/readyz").json()["status"] == "degraded"
+
+    without_redis.start()
+
+    assert service.public.get("/readyz").json()["status"] == "ready"

@@ -1,0 +1,91 @@
+"""Every route of every surface, and a request for each that names real things."""
+
+from typing import Any
+
+import httpx
+
+from agentgate.surfaces import ADMIN_LISTENER, PUBLIC_LISTENER
+from agentgate.web.endpoint import Endpoint
+from tests.client import ApiClient
+from tests.running import RunningService
+from tests.scene import Headers, Scene, Things, bodies
+
+CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+UNKNOWN = {
+    "siteKey": "site_0000000000000000",
+    "credId": "cred_0000000000000000",
+    "userId": "usr_0000000000000000",
+    "tokenId": "tok_0000000000000000",
+    "token": "A" * 43,
+    "/v1/account/sessions/{id}": "ses_0000000000000000",
+    "/v1/console/tokens/{id}": "tok_0000000000000000",
+    "/v1/admin/customers/{id}": "acc_0000000000000000",
+    "/v1/admin/access-requests/{id}": "req_0000000000000000",
+}
+
+
+def name_of(row: Endpoint) -> str:
+    """Return what a route is called in tables."""
+    return f"{row.method} {row.path}"
+
+
+# The public listener's and the admin listener's routes. The few that both have are asked on each.
+PUBLIC_ROUTES = {name_of(row): row for surface in PUBLIC_LISTENER for row in surface.rows}
+ADMIN_ROUTES = {name_of(row): row for surface in ADMIN_LISTENER for row in surface.rows}
+
+
+def parameters(path: str, scene: Scene, things: Things) -> dict[str, str]:
+    """Return a real value for each placeholder of a path."""
+    user = things.member
+    if path.endswith("resend-invite"):
+        user = things.invited
+    elif path.endswith("mfa/reset"):
+        user = scene.user_with_mfa
+    elif path == "/v1/admin/users/{userId}/reactivate":
+        user = scene.suspended_user
+    ids = {
+        "/v1/account/sessions/{id}": things.session,
+        "/v1/console/tokens/{id}": things.token,
+        "/v1/admin/customers/{id}": things.account,
+        "/v1/admin/access-requests/{id}": things.request,
+    }
+    known = {"siteKey": things.site, "credId": things.credential, "userId": user, "tokenId": things.token}
+    known["token"] = scene.invite
+    id_of_path = next((value for start, value in ids.items() if path.startswith(start)), None)
+    return known if id_of_path is None else {**known, "id": id_of_path}
+
+
+def placeholders(path: str) -> list[str]:
+    """Return the names of a path's parameters."""
+    return [part[1:-1] for part in path.split("/") if part.startswith("{")]
+
+
+def unknown_value(path: str, name: str) -> str:
+    """Return a well-formed value for a placeholder that nothing has."""
+    if name != "id":
+        return UNKNOWN[name]
+    return next(value for start, value in UNKNOWN.items() if path.startswith(start))
+
+
+def fill(path: str, values: dict[str, str]) -> str:
+    """Put values into a path."""
+    for name, value in values.items():
+        path = path.replace("{" + name + "}", value)
+    return path
+
+
+def ask(client: ApiClient, row: Endpoint, scene: Scene, headers: Headers, **changes: str) -> httpx.Response:
+    """Call a route of Acme's things with the example body; `changes` replaces parameters of the path."""
+    values = {**parameters(row.path, scene, scene.acme), **changes}
+    body = bodies(scene).get(name_of(row))
+    options: dict[str, Any] = {} if body is None else {"json": body}
+    try:
+        return client.request(row.method, fill(row.path, values), headers=headers, **options)
+    finally:
+        # Whatever cookie an answer set is not the next caller's.
+        client.cookies.clear()
+
+
+def listener_of(service: RunningService, name: str) -> ApiClient:
+    """Return a client without any credential, of the listener that has the route."""
+    return service.public if name in PUBLIC_ROUTES else service.anonymous

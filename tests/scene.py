@@ -1,0 +1,191 @@
+"""Acme and Globex with one of everything, and everybody who may call: what tests over all routes need.
+
+Callers are the headers they send, so that no answer can change who the next request comes from.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from agentgate.core.enums import AccountRole, ApiTokenScope
+from agentgate.identity.sessions import ACCOUNT_COOKIE
+from agentgate.identity.user_records import LinkKind, StoredUser
+from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
+from tests.api.console.steps import run_sql
+from tests.cast import PASSWORD, Cast, add_account, add_user, cast, operator_client, signed_in_client
+from tests.client import ApiClient
+from tests.running import ADMIN_KEY, RunningService
+
+Headers = dict[str, str]
+NEW_PASSWORD = "eleven quiet lanterns sway"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Things:
+    """The IDs of one of everything that an account has."""
+
+    account: str
+    site: str
+    credential: str
+    member: str
+    invited: str
+    token: str
+    session: str
+    request: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """Who may call, and what there is to call for."""
+
+    callers: dict[str, Headers]
+    acme: Things
+    globex: Things
+    invite: str
+    reset: str
+    suspended_user: str
+    user_with_mfa: str
+
+
+def set_scene(service: RunningService) -> Scene:
+    """Create everything."""
+    people = cast(service)
+    acme = _things(service, people.alice, people.acme, domain="acme.example")
+    globex = _things(service, people.carol, people.globex, domain="globex.example")
+    callers = {"anonymous": {}, **_members(people), **_tokens(service, people), **_operators(service)}
+    suspended = add_user(service, "sam@acme.example", account_id=people.acme)
+    with_mfa = add_user(service, "milo@acme.example", account_id=people.acme, role=AccountRole.MEMBER)
+    callers |= _outsiders(service, suspended, with_mfa)
+    callers["foreign owner"] = headers_of(people.carol)
+    invited = add_user(service, "ines@acme.example", account_id=people.acme, role=AccountRole.MEMBER, invited=True)
+    return Scene(
+        callers=callers,
+        acme=acme,
+        globex=globex,
+        invite=make_link(service, LinkKind.INVITE, invited.id, people.acme),
+        reset=make_link(service, LinkKind.RESET, people.user_ids["bob"]),
+        suspended_user=suspended.id,
+        user_with_mfa=with_mfa.id,
+    )
+
+
+def headers_of(client: ApiClient) -> Headers:
+    """Return what makes a client who it is."""
+    cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in client.cookies.jar)
+    found = {"Cookie": cookies, "X-CSRF-Token": client.headers.get("X-CSRF-Token", "")}
+    return {name: value for name, value in found.items() if value}
+
+
+def _things(service: RunningService, owner: ApiClient, account_id: str, *, domain: str) -> Things:
+    site = owner.post("/v1/console/sites", json={"name": "Shop"}).json()["siteKey"]
+    credential = owner.post(f"/v1/console/sites/{site}/credentials", json={"name": "Web"}).json()["credential"]["id"]
+    member = add_user(service, f"mia@{domain}", account_id=account_id, role=AccountRole.MEMBER)
+    invited = owner.post("/v1/console/members", json={"email": f"ivan@{domain}", "role": "member"}).json()["member"]
+    token = owner.post("/v1/console/tokens", json={"name": "Spare", "scopes": ["sites:read"]}).json()["token"]["id"]
+    asked = {"email": f"new@{domain}", "name": "Nora", "company": domain}
+    assert service.public.post("/v1/account/request-access", json=asked).status_code == 202
+    requests = service.operator.get("/v1/admin/access-requests").json()["items"]
+    return Things(
+        account=account_id,
+        site=site,
+        credential=credential,
+        member=member.id,
+        invited=invited["userId"],
+        token=token,
+        session=owner.get("/v1/account/sessions").json()["items"][0]["id"],
+        request=next(request["id"] for request in requests if request["email"] == asked["email"]),
+    )
+
+
+def _members(people: Cast) -> dict[str, Headers]:
+    owner = headers_of(people.alice)
+    return {
+        "owner": owner,
+        "admin": headers_of(people.adam),
+        "member": headers_of(people.bob),
+        "readonly": headers_of(people.rita),
+        "owner without CSRF token": {"Cookie": owner["Cookie"]},
+    }
+
+
+def _tokens(service: RunningService, people: Cast) -> dict[str, Headers]:
+    def create(scopes: list[str]) -> tuple[str, Headers]:
+        made = people.alice.post("/v1/console/tokens", json={"name": "CI", "scopes": scopes}).json()
+        return made["token"]["id"], {"Authorization": f"Bearer {made['secret']}"}
+
+    found = {f"token {scope}": create([scope])[1] for scope in ApiTokenScope}
+    empty_id, found["token without scope"] = create(["sites:read"])
+    run_sql(service, "UPDATE api_token SET scopes = '[]' WHERE id = $1", empty_id)
+    revoked_id, found["revoked token"] = create([scope.value for scope in ApiTokenScope])
+    assert people.alice.delete(f"/v1/console/tokens/{revoked_id}").status_code == 204
+    return found
+
+
+def _operators(service: RunningService) -> dict[str, Headers]:
+    session = headers_of(operator_client(service))
+    return {
+        "operator key": {"X-Admin-Key": ADMIN_KEY},
+        "operator session": session,
+        "operator session without CSRF token": {"Cookie": session["Cookie"]},
+    }
+
+
+def _outsiders(service: RunningService, suspended: StoredUser, with_mfa: StoredUser) -> dict[str, Headers]:
+    """Return those who are somebody but have no place to work in now."""
+    closed, strict = add_account(service, "Closed"), add_account(service, "Strict", require_mfa=True)
+
+    def person(name: str, account_id: str | None) -> Headers:
+        user = add_user(service, f"{name}@{name}.example", account_id=account_id)
+        return headers_of(signed_in_client(service, user, account_id=account_id))
+
+    found = {
+        "suspended account": person("cleo", closed),
+        "no account": person("noah", None),
+        "two-factor missing": person("stan", strict),
+        "suspended user": headers_of(signed_in_client(service, suspended, account_id=None)),
+    }
+    reply = service.operator.post(f"/v1/admin/customers/{closed}/suspend", json={"reason": "unpaid bills"})
+    assert reply.status_code == 200, reply.text
+    assert service.operator.post(f"/v1/admin/users/{suspended.id}/suspend", json={}).status_code == 200
+    turn_mfa_on(service, signed_in_client(service, with_mfa, account_id=None))
+    begun = begin_with_mfa(service, with_mfa.email)
+    assert begun.cookies[ACCOUNT_COOKIE]
+    return {**found, "pre-session": headers_of(begun)}
+
+
+def bodies(scene: Scene) -> dict[str, Any]:
+    """Return what each route that takes a body is sent: something that works for whoever may do it."""
+    login = {"email": "alice@acme.example", "password": PASSWORD}
+    return {
+        "POST /v1/docs/feedback": {"page": "/docs/operations", "helpful": True},
+        "POST /v1/account/request-access": {"email": "new@third.example", "name": "Nina"},
+        "POST /v1/account/login": login,
+        "POST /v1/account/login/mfa": {"code": "000000"},
+        "POST /v1/account/switch": {"accountId": scene.acme.account},
+        "POST /v1/account/accounts": {"name": "Second"},
+        "POST /v1/account/invite/accept": {"token": scene.invite, "password": NEW_PASSWORD},
+        "POST /v1/account/password/forgot": {"email": "alice@acme.example"},
+        "POST /v1/account/password/reset": {"token": scene.reset, "password": NEW_PASSWORD},
+        "POST /v1/account/mfa/enable": {"code": "000000"},
+        "POST /v1/account/mfa/disable": {"password": PASSWORD, "code": "000000"},
+        "POST /v1/account/password": {"currentPassword": PASSWORD, "newPassword": NEW_PASSWORD},
+        "PATCH /v1/console/account": {"name": "Acme Two"},
+        "DELETE /v1/console/account": {"confirm": "Acme"},
+        "POST /v1/console/account/transfer-ownership": {"userId": scene.acme.member},
+        "POST /v1/console/members": {"email": "zoe@acme.example", "role": "member"},
+        "PATCH /v1/console/members/{userId}": {"role": "readonly"},
+        "POST /v1/console/sites": {"name": "Second"},
+        "PATCH /v1/console/sites/{siteKey}": {"name": "Renamed"},
+        "POST /v1/console/tokens": {"name": "New", "scopes": ["sites:read"]},
+        "POST /v1/admin/login": {"key": ADMIN_KEY},
+        "POST /v1/admin/sites": {"siteKey": "site_second", "name": "Second"},
+        "PATCH /v1/admin/sites/{siteKey}": {"name": "Renamed"},
+        "POST /v1/admin/sites/{siteKey}/move": {"customerId": scene.globex.account},
+        "POST /v1/admin/accounts": {"email": "yann@third.example", "customerName": "Third"},
+        "PATCH /v1/admin/customers/{id}": {"name": "Acme Two"},
+        "DELETE /v1/admin/customers/{id}": {"confirm": "Acme"},
+        "POST /v1/admin/customers/{id}/suspend": {"reason": "unpaid bills"},
+        "POST /v1/admin/customers/{id}/sites": {"name": "Third"},
+        "POST /v1/admin/customers/{id}/members": {"email": "zoe@acme.example", "role": "member"},
+        "PATCH /v1/admin/customers/{id}/members/{userId}": {"role": "readonly"},
+        "POST /v1/admin/users/{userId}/suspend": {},
+    }

@@ -1,0 +1,117 @@
+"""The audit trail tells the truth (N12) and its cursors cannot be forged (N6), over all routes that change anything."""
+
+import base64
+
+import pytest
+
+from tests.api.account.steps import trail
+from tests.cast import Cast
+from tests.every_route import ADMIN_ROUTES, CHANGING, PUBLIC_ROUTES, ask, listener_of
+from tests.running import RunningService
+from tests.scene import Scene
+from tests.tables import contents, dump, forget_counts, restore
+
+pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
+
+ROUTES = {name: row for name, row in {**PUBLIC_ROUTES, **ADMIN_ROUTES}.items() if row.method in CHANGING}
+# Who may do it, where that is not the owner or the operator's key.
+OTHER_CALLERS = {
+    "POST /v1/account/login": "anonymous",
+    "POST /v1/account/invite/accept": "anonymous",
+    "POST /v1/account/password/forgot": "anonymous",
+    "POST /v1/account/password/reset": "anonymous",
+}
+# What leaves no entry because no account is changed by it, or because the example request is refused.
+SILENT = {
+    "POST /v1/docs/feedback",
+    "POST /v1/account/request-access",
+    "POST /v1/account/login/mfa",
+    "POST /v1/account/logout",
+    "POST /v1/account/switch",
+    "POST /v1/account/mfa/setup",
+    "POST /v1/account/mfa/enable",
+    "POST /v1/account/mfa/disable",
+    "DELETE /v1/account/sessions/{id}",
+    "POST /v1/account/sessions/revoke-others",
+    "POST /v1/admin/logout",
+    "POST /v1/admin/access-requests/{id}/decline",
+    "POST /v1/admin/customers/{id}/reactivate",
+}
+# What does two things, each with an entry of its own.
+SEVERAL = {
+    "POST /v1/admin/sites": ["account.create", "site.create"],
+    "POST /v1/admin/accounts": ["account.create", "member.invite"],
+    "POST /v1/admin/access-requests/{id}/approve": ["account.create", "member.invite"],
+    "POST /v1/admin/sites/{siteKey}/move": ["site.move_out", "site.move"],
+}
+
+
+def test_every_change_leaves_its_one_entry(service: RunningService, scene: Scene) -> None:
+    saved = dump(service)
+    before = len(trail(service))
+    found = {}
+    for name, row in ROUTES.items():
+        caller = OTHER_CALLERS.get(name, "owner" if name in PUBLIC_ROUTES else "operator key")
+        reply = ask(listener_of(service, name), row, scene, scene.callers[caller])
+        service.run(service.application.background.settle())
+        assert reply.status_code < 500, name
+        found[name] = [action for _, action, *_ in trail(service)[before:]]
+        assert bool(found[name]) <= reply.is_success, name
+        restore(service, saved)
+        forget_counts(service)
+
+    assert {name for name, actions in found.items() if not actions} == SILENT
+    assert {name: sorted(actions) for name, actions in found.items() if len(actions) > 1} == {
+        name: sorted(actions) for name, actions in SEVERAL.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "caller",
+    ["anonymous", "owner without CSRF token", "revoked token", "suspended user", "operator session without CSRF token"],
+)
+def test_who_is_refused_leaves_nothing_at_all(service: RunningService, scene: Scene, caller: str) -> None:
+    before = contents(service)
+    refused = 0
+    for name, row in ROUTES.items():
+        if row.guard.__name__ in {"anyone", "not_cross_origin"}:
+            continue
+        reply = ask(listener_of(service, name), row, scene, scene.callers[caller])
+        assert reply.status_code in {401, 403}, name
+        refused += 1
+
+    assert refused > 30
+    assert contents(service) == before
+
+
+def test_who_lacks_the_role_or_the_state_leaves_nothing(service: RunningService, scene: Scene) -> None:
+    before = contents(service)
+    for caller in ("readonly", "token without scope", "suspended account", "no account", "two-factor missing"):
+        for name, row in ROUTES.items():
+            if row.path.startswith("/v1/console/"):
+                assert ask(service.public, row, scene, scene.callers[caller]).status_code == 403, (name, caller)
+
+    assert contents(service) == before
+
+
+def test_no_bit_of_a_cursor_can_be_changed(service: RunningService, people: Cast) -> None:
+    url = "/v1/console/audit"
+    for number in range(3):
+        assert people.alice.patch("/v1/console/account", json={"name": f"Acme {number}"}).status_code == 200
+        assert people.carol.patch("/v1/console/account", json={"name": f"Globex {number}"}).status_code == 200
+    cursor = people.alice.get(url, params={"limit": 1}).json()["nextCursor"]
+    raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+
+    def answer(forged: str, client: object = None, **query: str) -> tuple[int, str | None]:
+        reply = (people.alice if client is None else people.carol).get(url, params={"cursor": forged, **query})
+        return reply.status_code, reply.json().get("error")
+
+    assert answer(cursor) == (200, None)
+    for place in range(len(raw) * 8):
+        changed = bytearray(raw)
+        changed[place // 8] ^= 1 << place % 8
+        assert answer(base64.urlsafe_b64encode(changed).decode().rstrip("=")) == (400, "invalid_cursor"), place
+    assert answer(cursor, people.carol) == (400, "invalid_cursor")
+    assert answer(cursor, action="account") == (400, "invalid_cursor")
+    operators = service.operator.get(f"/v1/admin/customers/{people.acme}/audit", params={"cursor": cursor})
+    assert (operators.status_code, operators.json()["error"]) == (400, "invalid_cursor")

@@ -1,0 +1,124 @@
+"""Rows for the store tests of accounts: short ways to make an account, a user, a membership, a site."""
+
+from typing import Any
+
+from agentgate.accounts.records import ApiToken, Limits, StoredAccount
+from agentgate.core.enums import AccountRole, AccountStatus, ApiTokenScope, Mode, OutboxStatus, UserStatus, WidgetMode
+from agentgate.core.moment import Moment
+from agentgate.credentials.records import Credential
+from agentgate.identity.user_records import LinkKind, StoredLink, StoredUser
+from agentgate.outbox.records import StoredMessage
+from agentgate.sites.records import Site
+from agentgate.store.stores import SqlStore, SqlStores
+from tests.running import NOON_MS
+
+NOW_MS = NOON_MS
+
+
+def account(account_id: str, **changes: Any) -> StoredAccount:
+    values: dict[str, Any] = {
+        "id": account_id,
+        "name": account_id.title(),
+        "status": AccountStatus.ACTIVE,
+        "protected": False,
+        "limits": Limits(),
+        "created_at": Moment(NOW_MS),
+    }
+    return StoredAccount(**{**values, **changes})
+
+
+def user(user_id: str, **changes: Any) -> StoredUser:
+    values: dict[str, Any] = {
+        "id": user_id,
+        "email": f"{user_id}@example.com",
+        "name": None,
+        "status": UserStatus.ACTIVE,
+        "password_hash": "hash",
+        "mfa_secret": None,
+        "mfa_enabled_ms": None,
+        "mfa_pending_secret": None,
+        "mfa_pending_ms": None,
+        "mfa_last_step": 0,
+        "created_ms": NOW_MS,
+        "last_sign_in_ms": None,
+    }
+    return StoredUser(**{**values, **changes})
+
+
+def site(site_id: str, account_id: str, *, mode: Mode = Mode.MONITOR) -> Site:
+    return Site(
+        id=site_id,
+        customer_id=account_id,
+        site_key=f"site_{site_id}",
+        name=site_id,
+        allowed_origins=[],
+        mode=mode,
+        widget_mode=WidgetMode.MANAGED,
+        actions={},
+        routes=[],
+        created_at=Moment(NOW_MS),
+        updated_at=Moment(NOW_MS),
+    )
+
+
+def credential(credential_id: str, site_id: str) -> Credential:
+    return Credential(id=credential_id, site_id=site_id, name="Backend", created_at=Moment(NOW_MS))
+
+
+def token(token_id: str, **changes: Any) -> ApiToken:
+    values: dict[str, Any] = {
+        "id": token_id,
+        "name": "Pipeline",
+        "scopes": [ApiTokenScope.SITES_READ, ApiTokenScope.MEMBERS_READ],
+        "created_at": Moment(NOW_MS),
+        "created_by": "ann@example.com",
+    }
+    return ApiToken(**{**values, **changes})
+
+
+def message(message_id: str, **changes: Any) -> StoredMessage:
+    values: dict[str, Any] = {
+        "id": message_id,
+        "recipient": "ann@example.com",
+        "kind": "invite",
+        "subject": "Your invitation",
+        "body": b"sealed",
+        "link_digest": None,
+        "status": OutboxStatus.PENDING,
+        "attempts": 0,
+        "next_attempt_ms": NOW_MS,
+        "created_ms": NOW_MS,
+    }
+    return StoredMessage(**{**values, **changes})
+
+
+def link(secret_digest: bytes, user_id: str, **changes: Any) -> StoredLink:
+    values: dict[str, Any] = {
+        "secret_digest": secret_digest,
+        "kind": LinkKind.INVITE,
+        "user_id": user_id,
+        "account_id": None,
+        "created_ms": NOW_MS,
+        "expires_ms": NOW_MS + 1_000,
+    }
+    return StoredLink(**{**values, **changes})
+
+
+async def add_accounts(store: SqlStore, *accounts: StoredAccount) -> None:
+    async def work(stores: SqlStores) -> None:
+        for added in accounts:
+            await stores.accounts.add_account(added)
+
+    await store.change(work)
+
+
+async def add_member(
+    store: SqlStore, account_id: str, member: StoredUser, *, role: AccountRole = AccountRole.MEMBER, joined_ms: int = 0
+) -> None:
+    """Make a user, unless there is one of this ID already, a member."""
+
+    async def work(stores: SqlStores) -> None:
+        await stores.users.add_user(member)
+        await stores.members.add_membership(account_id, member.id, role, joined_ms or NOW_MS)
+
+    await store.change(work)

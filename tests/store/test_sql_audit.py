@@ -1,0 +1,88 @@
+"""The audit trail in SQL, on both databases: a site's own entries, newest first, with all that they say."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from agentgate.audit.records import AuditEntry
+from agentgate.core.enums import ActorKind
+from agentgate.core.moment import Moment
+from agentgate.store.stores import SqlStores
+from tests.store.sql_objects import NOW_MS, Opened, migrated
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def opened(backend: Any) -> AsyncIterator[Opened]:
+    async with migrated(backend) as opened:
+        yield opened
+
+
+def entry(number: int, site_id: str | None = "st_1", **changes) -> AuditEntry:
+    usual = {
+        "time": Moment(NOW_MS + number),
+        "actor": "Olga",
+        "actor_kind": ActorKind.OPERATOR,
+        "action": "site.update",
+        "account_id": "acc_1",
+        "site_id": site_id,
+        "target": "site_shop",
+        "detail": {"number": number},
+        "address": "192.0.2.1",
+    }
+    return AuditEntry(**usual | changes)
+
+
+async def add(opened: Opened, *entries: AuditEntry) -> None:
+    for each in entries:
+        await opened.store.change(lambda stores, each=each: stores.audit.add_entry(each))
+
+
+async def test_an_entry_tells_who_did_what_when(opened: Opened) -> None:
+    detail = {"name": {"from": None, "to": "Åcme \u2028"}, "list": [1, 2.5, True], "deep": {"a": {"b": []}}}
+    await add(opened, entry(1, detail=detail, actor="Olga ' --", action="site.create"))
+
+    (found,) = await opened.store.read.audit.list_site_changes("st_1", 10)
+
+    assert (found.time, found.actor, found.kind, found.site_id, found.detail) == (
+        Moment(NOW_MS + 1),
+        "Olga ' --",
+        "site.create",
+        "st_1",
+        detail,
+    )
+
+
+async def test_another_sites_trail_tells_nothing_of_it(opened: Opened) -> None:
+    await add(opened, entry(1, "st_1"), entry(2, "st_2"), entry(3, None))
+
+    async def numbers(site_id: str) -> list[int]:
+        return [each.detail["number"] for each in await opened.store.read.audit.list_site_changes(site_id, 10)]
+
+    assert await numbers("st_1") == [1]
+    assert await numbers("st_2") == [2]
+    for unknown in ("st_3", "", "st_", "%", "None"):
+        assert await numbers(unknown) == []
+
+
+async def test_the_newest_come_first_and_as_many_as_asked(opened: Opened) -> None:
+    # Two of them at the same moment, and one with a clock that went back.
+    await add(opened, entry(5), entry(5, detail={"number": 6}), entry(1), entry(7, "st_2"), entry(8))
+
+    found = await opened.store.read.audit.list_site_changes("st_1", 3)
+
+    assert [each.detail["number"] for each in found] == [8, 1, 6]
+    assert [each.id for each in found] == sorted((each.id for each in found), reverse=True)
+
+
+async def test_an_entry_of_a_unit_that_failed_is_not_kept(opened: Opened) -> None:
+    async def work(stores: SqlStores) -> None:
+        await stores.audit.add_entry(entry(1))
+        raise LookupError("after all")
+
+    with pytest.raises(LookupError):
+        await opened.store.change(work)
+
+    assert await opened.store.read.audit.list_site_changes("st_1", 10) == []

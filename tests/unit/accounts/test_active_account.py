@@ -1,0 +1,47 @@
+"""Which of a user's accounts a session works in."""
+
+from agentgate.accounts.active_account import Place, choose_place
+from agentgate.accounts.records import Limits, StoredAccount, StoredMembership
+from agentgate.core.enums import AccountRole, AccountStatus, MemberStatus
+from agentgate.core.moment import Moment
+
+
+def place(account_id: str, status: AccountStatus = AccountStatus.ACTIVE) -> Place:
+    membership = StoredMembership(
+        account_id=account_id,
+        user_id="usr_1",
+        role=AccountRole.MEMBER,
+        joined_at=Moment(0),
+        email="bob@acme.example",
+        name=None,
+        status=MemberStatus.ACTIVE,
+        mfa_enabled=False,
+        last_sign_in_ms=None,
+    )
+    account = StoredAccount(
+        id=account_id, name="Acme", status=status, protected=False, limits=Limits(), created_at=Moment(0)
+    )
+    return membership, account
+
+
+def test_the_wanted_account_is_kept_even_while_it_is_suspended() -> None:
+    places = [place("a"), place("b", AccountStatus.SUSPENDED)]
+
+    assert choose_place(places, "b") == places[1]
+
+
+def test_a_lost_account_gives_way_to_the_oldest_active_one() -> None:
+    places = [place("a", AccountStatus.SUSPENDED), place("b"), place("c")]
+
+    assert choose_place(places, "lost") == places[1]
+    assert choose_place(places, None) == places[1]
+
+
+def test_a_suspended_account_is_better_than_none() -> None:
+    places = [place("a", AccountStatus.SUSPENDED)]
+
+    assert choose_place(places, None) == places[0]
+
+
+def test_who_is_in_no_account_works_nowhere() -> None:
+    assert choose_place([], "a") is None

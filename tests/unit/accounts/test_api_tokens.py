@@ -1,0 +1,44 @@
+"""What a new API token may be given: nothing that its maker does not have."""
+
+import pytest
+
+from agentgate.accounts.api_tokens import new_token
+from agentgate.accounts.records import ApiTokenInput
+from agentgate.core.actor import Actor
+from agentgate.core.enums import ActorKind, ApiTokenScope, ConsolePermission
+from agentgate.core.moment import Moment
+from agentgate.errors import Refused
+from agentgate.web.call import Call
+from agentgate.web.request import Request
+
+CALL = Call(
+    request=Request(method="POST", path="", query_string=b"", headers=[], address="192.0.2.1", secure=False),
+    request_id="r",
+    now=Moment(1_000),
+    params={},
+    route="",
+    caller=Actor(kind=ActorKind.USER, name="ann@acme.example", account_id="acc_1"),
+)
+READS = {ConsolePermission.SITES_READ, ConsolePermission.TOKENS_WRITE}
+
+
+def test_a_token_has_what_was_asked_and_its_makers_name() -> None:
+    token = new_token(CALL, ApiTokenInput(name=" CI ", scopes=[ApiTokenScope.SITES_READ]), READS)
+
+    assert (token.name, token.scopes, token.created_by) == ("CI", [ApiTokenScope.SITES_READ], "ann@acme.example")
+
+
+def test_a_scope_that_its_maker_lacks_is_refused_by_name() -> None:
+    body = ApiTokenInput(name="CI", scopes=[ApiTokenScope.SITES_READ, ApiTokenScope.SITES_WRITE])
+
+    with pytest.raises(Refused) as refused:
+        new_token(CALL, body, READS)
+
+    assert refused.value.code == "forbidden"
+    assert "sites:write" in (refused.value.message or "")
+
+
+def test_every_scope_is_a_permission_and_none_reaches_members_tokens_or_the_account() -> None:
+    assert {scope.value for scope in ApiTokenScope} <= {permission.value for permission in ConsolePermission}
+    assert [scope for scope in ApiTokenScope if scope.startswith(("tokens:", "account:", "audit:"))] == []
+    assert "members:write" not in {scope.value for scope in ApiTokenScope}

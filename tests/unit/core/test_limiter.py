@@ -1,0 +1,105 @@
+"""Windows: at most so many in so long, shared by whoever shares the fast store, also while that is away."""
+
+import pytest
+
+from agentgate.core.clock import MINUTE_MS, FixedClock
+from agentgate.core.limiter import Limiter, Window
+from agentgate.store.fast_stores.fallback import FallbackFastStore
+from agentgate.store.fast_stores.memory import MemoryFastStore
+from agentgate.store.fast_stores.redis import RedisFastStore
+
+pytestmark = pytest.mark.anyio
+
+THREE = Window("test", 3, MINUTE_MS)
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    # The tenth second of a minute.
+    return FixedClock(1_794_744_010_000)
+
+
+@pytest.fixture
+def limiter(clock: FixedClock) -> Limiter:
+    return Limiter(MemoryFastStore(clock), clock)
+
+
+async def test_as_many_as_the_window_allows_are_within_it(limiter: Limiter) -> None:
+    assert [await limiter.count(THREE, "a") for _ in range(5)] == [True, True, True, False, False]
+
+
+async def test_asking_does_not_count(limiter: Limiter) -> None:
+    for _ in range(10):
+        assert not await limiter.is_over(THREE, "a")
+
+    assert await limiter.count(THREE, "a")
+
+
+async def test_the_window_is_used_up_with_the_last_one_allowed(limiter: Limiter) -> None:
+    used_up = []
+    for _ in range(3):
+        await limiter.count(THREE, "a")
+        used_up.append(await limiter.is_over(THREE, "a"))
+
+    assert used_up == [False, False, True]
+
+
+async def test_subjects_and_windows_count_apart(limiter: Limiter) -> None:
+    for _ in range(3):
+        await limiter.count(THREE, "a")
+
+    assert not await limiter.is_over(THREE, "b")
+    assert not await limiter.is_over(Window("other", 3, MINUTE_MS), "a")
+
+
+async def test_the_window_ends_when_it_says(limiter: Limiter, clock: FixedClock) -> None:
+    for _ in range(3):
+        await limiter.count(THREE, "a")
+    assert limiter.seconds_left(THREE) == 50
+
+    clock.advance(ms=49_999)
+    assert await limiter.is_over(THREE, "a")
+    assert limiter.seconds_left(THREE) == 1
+
+    clock.advance(ms=1)
+    assert not await limiter.is_over(THREE, "a")
+    assert limiter.seconds_left(THREE) == 60
+
+
+async def test_asking_first_does_not_make_the_window_longer(limiter: Limiter, clock: FixedClock) -> None:
+    await limiter.is_over(THREE, "a")
+    clock.advance(seconds=50)
+
+    assert [await limiter.count(THREE, "a") for _ in range(4)] == [True, True, True, False]
+
+
+async def test_a_forgotten_subject_starts_anew(limiter: Limiter) -> None:
+    for _ in range(3):
+        await limiter.count(THREE, "a")
+
+    await limiter.forget(THREE, "a")
+
+    assert not await limiter.is_over(THREE, "a")
+
+
+async def test_two_workers_share_a_window(clock: FixedClock) -> None:
+    shared = MemoryFastStore(clock)
+    first, second = Limiter(shared, clock), Limiter(shared, clock)
+
+    for limiter in (first, second, first):
+        await limiter.count(THREE, "a")
+
+    assert await second.is_over(THREE, "a")
+
+
+async def test_while_the_shared_store_is_away_each_worker_counts_for_all(clock: FixedClock) -> None:
+    # Nothing listens on port 1.
+    away = RedisFastStore("redis://127.0.0.1:1/0")
+    fast = FallbackFastStore(away, MemoryFastStore(clock, workers=3), clock=clock)
+    limiter = Limiter(fast, clock)
+
+    assert await limiter.count(THREE, "a")
+
+    assert await limiter.is_over(THREE, "a")
+    assert not await limiter.is_over(THREE, "b")
+    await fast.close()

@@ -1,0 +1,29 @@
+"""What tests of timed jobs share: an empty store, and time that passes."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from agentgate.core.clock import FixedClock
+from agentgate.jobs import JobRunner
+from agentgate.store.databases.sqlite import SqliteDatabase
+from agentgate.store.migrate import apply
+from agentgate.store.open import SETS
+from agentgate.store.stores import SqlStore
+
+
+@contextlib.asynccontextmanager
+async def empty_store(folder: Path, clock: FixedClock) -> AsyncIterator[SqlStore]:
+    """Open a migrated store in a folder."""
+    database = SqliteDatabase(folder / "config.db", synchronous="NORMAL")
+    for name in SETS:
+        await apply(database, name, clock=clock)
+    yield SqlStore(database)
+    await database.close()
+
+
+async def pass_time(running: JobRunner, clock: FixedClock, *, days: int = 0, hours: int = 0) -> None:
+    """Let time pass in steps that are too small to be a jump."""
+    for step in [24] * days + [1] * hours:
+        clock.advance(hours=step)
+        await running.run_due()
