@@ -114,9 +114,7 @@ def test_what_was_deleted_answers_like_an_unknown_thing(service: RunningService,
 
 
 @on_sqlite
-def test_a_session_that_was_ended_and_a_token_that_was_revoked_are_not_ended_again(
-    service: RunningService, scene: Scene
-) -> None:
+def test_a_token_that_was_revoked_is_not_revoked_again(service: RunningService, scene: Scene) -> None:
     owner = {"headers": scene.callers["owner"]}
     token = f"/v1/console/tokens/{scene.acme.token}"
     assert service.public.delete(token, **owner).status_code == 204

@@ -117,7 +117,7 @@ def explain(problem: str) -> str:
     match = _PROBLEM.match(problem)
     assert match is not None  # the pattern matches every text
     text, place = match.groups()
-    text = text.replace("`", "").replace(r"\Z", "$")
+    text = text.replace("`", "").replace(r"\\Z", "$").replace(r"\Z", "$")
     text = text.replace("Object missing required field", "missing required property")
     return f"{place}: {text}." if place else f"{text[0].upper()}{text[1:]}."
 
