@@ -15,7 +15,7 @@ test: $(VENV)/dev.stamp  ## set up everything, then run every check and test
 check: $(VENV)/dev.stamp  ## formatting, lint and types only
 	scripts/check
 
-soak: $(VENV)/dev.stamp  ## the long runs: crashes
+soak: $(VENV)/dev.stamp  ## the long runs: crashes, floods, fuzzing, long walks
 	scripts/servers && REQUIRE_SERVERS=1 $(BIN)/pytest -m soak tests/soak
 
 bench: $(VENV)/dev.stamp  ## the figures that README and docs print

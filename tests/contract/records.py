@@ -4,6 +4,7 @@ from importlib import import_module
 
 # Record -> module and Struct. Names, not classes: a package that is missing must fail its own record's test only.
 RECORDS = {
+    "Error body": "agentgate.web.openapi:ErrorBody",
     "LoginRequest": "agentgate.identity.records:LoginRequest",
     "SessionInfo": "agentgate.identity.records:SessionInfo",
     "Site": "agentgate.sites.records:Site",
@@ -19,9 +20,8 @@ RECORDS = {
     "ConfigChange": "agentgate.audit.records:ConfigChange",
 }
 
-# The list may only shrink. "Error body" stays as long as refusals are written without a Struct.
+# The list may only shrink.
 RECORDS_NOT_BUILT_YET = (
-    "Error body",
     "RuleMatch",
     "RuleResponse",
     "Rule",
