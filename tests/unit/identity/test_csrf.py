@@ -41,7 +41,7 @@ def test_a_token_with_something_behind_it_does_not_pass(keyring, extra):
 
 
 def test_what_another_purpose_made_does_not_pass(keyring):
-    tag = keyring.mac("link", DIGEST)
+    tag = keyring.mac("cursor", DIGEST)
 
     assert not is_csrf_token(keyring, DIGEST, base64.urlsafe_b64encode(tag).decode().rstrip("="))
 
