@@ -66,7 +66,7 @@ def _alive(_request: HotRequest) -> HotReply:
 class Application:
     """One worker: its stores, its two listeners, its timed work."""
 
-    def __init__(self, settings: Settings, clock: Clock, stores: Stores, keyring: Keyring) -> None:
+    def __init__(self, settings: Settings, clock: Clock, stores: Stores, keyring: Keyring, sealer: Sealer) -> None:
         self.settings = settings
         self.clock = clock
         self.stores = stores
@@ -76,8 +76,8 @@ class Application:
         self.readiness = Readiness(_checks(stores, self.metrics))
         self.background = Background()
         self._passwords = Passwords()
-        self._sealer = Sealer(root_secret(settings))
-        self._messenger = Messenger(self._sealer)
+        self.sealer = sealer
+        self._messenger = Messenger(self.sealer)
         jobs = timed_jobs(stores.store, stores.activity, clock=clock, delivery=self._delivery())
         self._jobs = JobRunner(jobs, store=stores.store, clock=clock)
         self._listeners: tuple[Listener, ...] = ()
@@ -97,7 +97,7 @@ class Application:
         except BaseException:
             await stores.close()
             raise
-        return cls(settings, clock, stores, keyring)
+        return cls(settings, clock, stores, keyring, sealer)
 
     async def start(
         self, public_socket: socket.socket | None = None, admin_socket: socket.socket | None = None
@@ -177,7 +177,7 @@ class Application:
         messenger = self._messenger
         urls = LinkUrls(self.settings.public_base_url, f"http://{self.settings.public_listen}")
         sign_in_limits = SignInLimits(limiter)
-        second_factor = SecondFactor(self._sealer)
+        second_factor = SecondFactor(self.sealer)
         return {
             Store: self.stores.store,
             ActivityStore: self.stores.activity,
@@ -219,7 +219,7 @@ class Application:
             await asyncio.sleep(REFRESH_MS / 1000)
             now_ms = self.clock.now_ms()
             try:
-                self.keyring.replace(await load_keys(self.stores.store, self._sealer, now_ms), now_ms)
+                self.keyring.replace(await load_keys(self.stores.store, self.sealer, now_ms), now_ms)
             except (StoreUnavailable, KeysUnreadable) as failure:
                 # The keys at hand go on working; an operator must learn why new ones do not arrive.
                 structlog.get_logger().error("keys not refreshed", reason=type(failure).__name__)
@@ -262,8 +262,7 @@ async def rotate_key(settings: Settings, purpose: str) -> list[StoredKey]:
     """Rotate a purpose's key, for the command line; return the new one."""
     application = await Application.open(settings)
     try:
-        sealer = Sealer(root_secret(settings))
         now_ms = application.clock.now_ms()
-        return [await rotate_stored_key(application.stores.store, sealer, purpose, now_ms)]
+        return [await rotate_stored_key(application.stores.store, application.sealer, purpose, now_ms)]
     finally:
         await application.close()

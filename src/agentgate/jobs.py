@@ -11,6 +11,7 @@ from typing import Protocol
 import structlog
 
 from agentgate import limits
+from agentgate.accounts.lifecycle import PURGE_MS
 from agentgate.accounts.ports import AccountStores
 from agentgate.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
 from agentgate.core.database import Conflict, Store, StoreUnavailable
@@ -25,12 +26,12 @@ TICK_S = 2.0
 GRACE_S = 3.0
 RETRY_MS = MINUTE_MS
 
-PURGE_MS = limits.DELETED_ACCOUNT_PURGE_DAYS * DAY_MS
 # One run deletes no more than this, so that a mistake is noticed before it is complete.
 ACCOUNTS_PER_RUN = 50
 ENTRIES_PER_UNIT = 5_000
 # A day longer than the longest link lives.
 BODY_KEPT_MS = (limits.INVITE_LINK_DAYS + 1) * DAY_MS
+# Ended sessions are kept a while, so that their cookie answers `session_expired` and not `unauthorized`.
 SESSION_KEPT_MS = 8 * DAY_MS
 LINK_KEPT_MS = 30 * DAY_MS
 

@@ -11,11 +11,11 @@ from msgspec import UnsetType
 from agentgate.accounts.access_request_ports import AccessRequestStores
 from agentgate.accounts.access_request_records import StoredAccessRequest
 from agentgate.accounts.founding import Invited, found_account
-from agentgate.accounts.names import check_name
 from agentgate.accounts.ports import AccountStores
 from agentgate.accounts.sign_in_records import AccessRequestInput
 from agentgate.core.enums import AccessRequestStatus
 from agentgate.core.ids import new_access_request_id
+from agentgate.core.names import check_name
 from agentgate.errors import Refused
 from agentgate.identity.users import canonical_email
 from agentgate.web.call import Call

@@ -4,7 +4,6 @@ from collections.abc import Collection
 
 from msgspec import UnsetType
 
-from agentgate.accounts.names import check_name
 from agentgate.accounts.ports import AccountStores
 from agentgate.accounts.records import ApiToken, ApiTokenInput, ApiTokenSecret
 from agentgate.audit.actions import Action
@@ -12,6 +11,7 @@ from agentgate.audit.trail import Subject, record
 from agentgate.core.enums import AccountStatus, ConsolePermission
 from agentgate.core.ids import new_api_token_id
 from agentgate.core.moment import Moment
+from agentgate.core.names import check_name
 from agentgate.core.secrets import API_TOKEN_PREFIX, digest, new_secret
 from agentgate.errors import Refused
 from agentgate.web.call import Call

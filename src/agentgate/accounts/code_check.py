@@ -6,10 +6,9 @@ from agentgate.accounts.sign_in_records import CodeInput
 from agentgate.core.clock import MINUTE_MS
 from agentgate.core.limiter import Limiter, Window
 from agentgate.core.records import given
-from agentgate.core.secrets import digest
 from agentgate.errors import Refused
 from agentgate.identity.mfa import SecondFactor
-from agentgate.identity.sign_in_limits import Factor, SignInLimits
+from agentgate.identity.sign_in_limits import Factor, SignInLimits, email_subject
 from agentgate.identity.user_records import StoredUser
 from agentgate.web.call import Call
 
@@ -28,12 +27,9 @@ class CodeCheck:
     async def count_attempt(self, call: Call, email: str) -> None:
         """Count an attempt; refuse it when there were too many. Call it before the unit of work that spends."""
         await self._limits.check(call, email, factor=Factor.CODE)
-        if not await self._limiter.count(ATTEMPTS, _subject(email)):
-            raise Refused(
-                "rate_limited",
-                "Too many codes; try again after the time in Retry-After.",
-                headers={"retry-after": str(self._limiter.seconds_left(ATTEMPTS))},
-            )
+        await self._limiter.require(
+            ATTEMPTS, email_subject(email), "Too many codes; try again after the time in Retry-After."
+        )
 
     async def spend(self, stores: AccountStores, call: Call, user: StoredUser, body: CodeInput) -> None:
         """Use the code or recovery code up, within a unit of work; refuse a wrong one."""
@@ -47,7 +43,7 @@ class CodeCheck:
     async def forget(self, call: Call, email: str) -> None:
         """Start the counts of the user anew, once a code was right."""
         await self._limits.forget(call, email)
-        await self._limiter.forget(ATTEMPTS, _subject(email))
+        await self._limiter.forget(ATTEMPTS, email_subject(email))
 
 
 def one_of(body: CodeInput) -> tuple[str | None, str | None]:
@@ -57,8 +53,3 @@ def one_of(body: CodeInput) -> tuple[str | None, str | None]:
     if (code is None) == (recovery_code is None):
         raise Refused("invalid_request", "Send exactly one of code and recoveryCode.")
     return code, recovery_code
-
-
-def _subject(email: str) -> str:
-    # Hashed, because the counting store is no place for people's addresses.
-    return digest(email).hex()

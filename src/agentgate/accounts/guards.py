@@ -9,13 +9,12 @@ from agentgate.accounts.ports import AccountStores
 from agentgate.accounts.records import ApiToken, StoredAccount
 from agentgate.accounts.roles import PERMISSIONS
 from agentgate.core.actor import Actor
-from agentgate.core.clock import MINUTE_MS
 from agentgate.core.database import Store
 from agentgate.core.enums import AccountRole, AccountStatus, ActorKind, ConsolePermission, UserStatus
 from agentgate.core.secrets import API_TOKEN_PREFIX, digest
 from agentgate.errors import Refused
 from agentgate.identity.guards import SAFE_METHODS, bearer_secret, refuse_bearer
-from agentgate.identity.sessions import ACCOUNT_COOKIE, UserSessions
+from agentgate.identity.sessions import ACCOUNT_COOKIE, TOUCH_MS, UserSessions
 from agentgate.identity.user_records import SessionStage, StoredUser, UserSession
 from agentgate.web.call import Call
 from agentgate.web.endpoint import Guard
@@ -30,8 +29,6 @@ MEMBER_REFUSES = ("forbidden", "account_suspended", "no_account", "mfa_setup_req
 
 # An actor without an account sees every account's objects. A user who is in none must see nobody's.
 NOWHERE = ""
-# Writing the time of every use would make each read a write.
-TOUCH_MS = MINUTE_MS
 
 _API_TOKEN = re.compile(re.escape(API_TOKEN_PREFIX) + r"[A-Za-z0-9_-]{43}\Z", re.ASCII)
 

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from agentgate import limits
 from agentgate.accounts.members import forget_place, get_membership
-from agentgate.accounts.names import check_name
 from agentgate.accounts.ports import AccountStores
 from agentgate.accounts.records import DeletedAccount, Limits, StoredAccount
 from agentgate.audit.actions import Action
@@ -16,6 +15,7 @@ from agentgate.core.clock import DAY_MS
 from agentgate.core.enums import AccountRole, AccountStatus, MemberStatus
 from agentgate.core.ids import new_account_id
 from agentgate.core.moment import Moment
+from agentgate.core.names import check_name
 from agentgate.errors import Refused
 from agentgate.web.call import Call
 

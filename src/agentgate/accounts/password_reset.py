@@ -9,9 +9,8 @@ from agentgate.core.clock import HOUR_MS, MINUTE_MS
 from agentgate.core.database import Store
 from agentgate.core.enums import UserStatus
 from agentgate.core.limiter import Limiter, Window
-from agentgate.core.secrets import digest
-from agentgate.errors import Refused
 from agentgate.identity.links import LinkUrls, issue_link
+from agentgate.identity.sign_in_limits import email_subject
 from agentgate.identity.user_records import LinkKind, StoredUser
 from agentgate.outbox.messages import Messenger, reset_message
 from agentgate.web.address import source_of
@@ -44,11 +43,8 @@ class PasswordReset:
     async def ask(self, call: Call, email: str) -> None:
         """Take a request for a canonical address; refuse when one source, or all together, ask too often."""
         for window, subject in ((PER_SOURCE, source_of(call.request.address)), (OVER_ALL, "")):
-            if not await self._limiter.count(window, subject):
-                retry_after = {"retry-after": str(self._limiter.seconds_left(window))}
-                raise Refused("rate_limited", headers=retry_after)
-        # Hashed, because the counting store is no place for people's addresses.
-        if await self._limiter.count(PER_EMAIL, digest(email).hex()):
+            await self._limiter.require(window, subject)
+        if await self._limiter.count(PER_EMAIL, email_subject(email)):
             self._background.start("password reset", lambda: self._send(call, email))
 
     async def _send(self, call: Call, email: str) -> None:

@@ -7,9 +7,8 @@ from msgspec import UNSET, Meta, UnsetType
 from agentgate import limits
 from agentgate.core.enums import AccountRole, AccountStatus, ApiTokenScope, ConsolePermission, MemberStatus
 from agentgate.core.moment import Moment
+from agentgate.core.names import NAME_CHARACTERS
 from agentgate.core.records import Input, Record
-
-NAME_CHARACTERS = 100
 
 
 class Limits(Record, frozen=True, kw_only=True):

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from agentgate.accounts.records import NAME_CHARACTERS
 from agentgate.core.enums import AccountRole
 from agentgate.core.moment import Moment
+from agentgate.core.names import NAME_CHARACTERS
 from agentgate.core.records import Input, Record
 
 # Well above what is allowed to be chosen: a wrong password should be called wrong, and not malformed.

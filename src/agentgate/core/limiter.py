@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from agentgate.core.clock import Clock
 from agentgate.core.fast import FastStore
+from agentgate.errors import Refused
 
 
 class Window(Struct, frozen=True):
@@ -29,6 +30,15 @@ class Limiter:
     async def count(self, window: Window, subject: str) -> bool:
         """Count one more and say whether that was still within the window."""
         return await self._fast.add(self._key(window, subject), 1, ttl_ms=window.window_ms) <= window.most
+
+    async def require(self, window: Window, subject: str, message: str | None = None) -> None:
+        """Count one more; refuse it when that is too many."""
+        if not await self.count(window, subject):
+            raise self.refusal(window, message)
+
+    def refusal(self, window: Window, message: str | None = None) -> Refused:
+        """Return the refusal of whoever has used a window up, with the time until it ends."""
+        return Refused("rate_limited", message, headers={"retry-after": str(self.seconds_left(window))})
 
     async def forget(self, window: Window, subject: str) -> None:
         """Start the subject's present window anew."""

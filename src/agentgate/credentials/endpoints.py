@@ -3,10 +3,10 @@
 from msgspec import UnsetType
 
 from agentgate.core.database import Store
+from agentgate.core.names import check_name
 from agentgate.credentials import issue
 from agentgate.credentials.ports import CredentialStores
 from agentgate.credentials.records import Credential, CredentialInput, CredentialSecret, RotateInput
-from agentgate.errors import Refused
 from agentgate.web.call import SiteCall
 
 # What an absent body means.
@@ -21,9 +21,7 @@ async def create_credential(
 
     The secret is in this answer and never again.
     """
-    name = issue.DEFAULT_NAME if isinstance(body.name, UnsetType) else body.name.strip()
-    if not name or not name.isprintable():
-        raise Refused("invalid_request", "name must hold at least one visible character and no control characters.")
+    name = issue.DEFAULT_NAME if isinstance(body.name, UnsetType) else check_name(body.name)
     return await store.change(lambda stores: issue.create(stores, call, name))
 
 

@@ -3,11 +3,11 @@
 from msgspec import UNSET, UnsetType
 
 from agentgate.accounts.founding import Invited, found_account, invite_newcomer
-from agentgate.accounts.names import check_name
 from agentgate.accounts.ports import AccountStores
 from agentgate.accounts.records import StoredAccount
 from agentgate.core.enums import AccountRole, AccountStatus
 from agentgate.core.moment import Moment
+from agentgate.core.names import check_name
 from agentgate.customers.records import InviteInput, InviteResult
 from agentgate.errors import Refused
 from agentgate.identity.links import IssuedLink, LinkUrls

@@ -3,7 +3,6 @@
 from agentgate.core.clock import DAY_MS, HOUR_MS
 from agentgate.core.database import Store
 from agentgate.core.limiter import Limiter, Window
-from agentgate.errors import Refused
 from agentgate.feedback.ports import FeedbackStores
 from agentgate.feedback.records import (
     DocsFeedback,
@@ -22,8 +21,7 @@ async def add_feedback(
     call: Call, body: FeedbackInput, store: Store[FeedbackStores], limiter: Limiter
 ) -> FeedbackReceived:
     """Say whether a page of the documentation was helpful."""
-    if not await limiter.count(PER_SOURCE, source_of(call.request.address)):
-        raise Refused("rate_limited", headers={"retry-after": str(limiter.seconds_left(PER_SOURCE))})
+    await limiter.require(PER_SOURCE, source_of(call.request.address))
     day = call.now // DAY_MS
     await store.change(lambda stores: stores.feedback.add_answer(body.page, day, helpful=body.helpful))
     return FeedbackReceived()

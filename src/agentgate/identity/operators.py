@@ -4,7 +4,7 @@ from agentgate import limits
 from agentgate.audit.actions import Action
 from agentgate.audit.trail import Subject, record
 from agentgate.core.actor import Actor
-from agentgate.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from agentgate.core.clock import MINUTE_MS
 from agentgate.core.database import Store
 from agentgate.core.enums import ActorKind
 from agentgate.core.ids import new_session_id
@@ -16,16 +16,14 @@ from agentgate.errors import Refused
 from agentgate.identity import csrf
 from agentgate.identity.ports import OperatorStores
 from agentgate.identity.records import OperatorSession
+from agentgate.identity.sessions import IDLE_MS, LIFETIME_MS, TOUCH_MS
+from agentgate.identity.user_records import SessionStage
 from agentgate.web.address import source_of
 from agentgate.web.call import Call
 
 DEFAULT_OPERATOR = "operator"
-SESSION_MS = limits.CONSOLE_SESSION_HOURS * HOUR_MS
-IDLE_MS = limits.CONSOLE_SESSION_IDLE_HOURS * HOUR_MS
-# Writing the time of every use would make each read a write. A minute's error in a two-hour limit is nothing.
-TOUCH_MS = MINUTE_MS
-# Ended sessions are kept a while, so that their cookie answers `session_expired` and not `unauthorized`.
-KEPT_MS = 7 * DAY_MS
+# An operator's session lasts as long as a customer's.
+SESSION_MS = LIFETIME_MS[SessionStage.FULL]
 
 PER_SOURCE = Window("operator-source", limits.LOGIN_FAILURES_PER_SOURCE, limits.LOGIN_WINDOW_MINUTES * MINUTE_MS)
 ALL_SOURCES = Window("operator-all", limits.LOGINS_PER_MINUTE, MINUTE_MS)
@@ -45,11 +43,7 @@ class Operators:
         source = source_of(call.request.address)
         for window, subject in ((PER_SOURCE, source), (ALL_SOURCES, "")):
             if await self._limiter.is_over(window, subject):
-                raise Refused(
-                    "rate_limited",
-                    "Too many wrong operator credentials; try again later.",
-                    headers={"retry-after": str(self._limiter.seconds_left(window))},
-                )
+                raise self._limiter.refusal(window, "Too many wrong operator credentials; try again later.")
         if same(digest(key), self._key_digest):
             return
         await self._limiter.count(PER_SOURCE, source)
@@ -69,7 +63,6 @@ class Operators:
         signed_in = call.acting_as(Actor(kind=ActorKind.OPERATOR, name=operator))
 
         async def work(stores: OperatorStores) -> None:
-            await stores.operator_sessions.sweep_sessions(call.now - SESSION_MS - KEPT_MS)
             await stores.operator_sessions.add_session(session)
             await record(stores, signed_in, Action.SIGNIN_SUCCESS, Subject(target=session.id))
 

@@ -3,7 +3,7 @@
 from types import MappingProxyType
 
 from agentgate import limits
-from agentgate.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from agentgate.core.clock import HOUR_MS, MINUTE_MS
 from agentgate.core.database import Store
 from agentgate.core.ids import new_session_id
 from agentgate.core.keyring import Keyring
@@ -30,8 +30,6 @@ LIFETIME_MS = MappingProxyType(
 IDLE_MS = limits.CONSOLE_SESSION_IDLE_HOURS * HOUR_MS
 # Writing the time of every use would make each read a write. A minute's error in a two-hour limit is nothing.
 TOUCH_MS = MINUTE_MS
-# Ended sessions are kept a while, so that their cookie answers `session_expired` and not `unauthorized`.
-KEPT_MS = 7 * DAY_MS
 
 ADDRESS_ID_BYTES = 8
 # Whatever makes a browser known comes within this; the rest is not looked at.
@@ -132,7 +130,6 @@ class UserSessions:
         stage: SessionStage,
         created_ms: int,
     ) -> tuple[str, UserSession]:
-        await stores.user_sessions.sweep_sessions(call.now - LIFETIME_MS[SessionStage.FULL] - KEPT_MS)
         secret = new_secret()
         session = UserSession(
             secret_digest=digest(secret),

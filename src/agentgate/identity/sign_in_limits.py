@@ -9,7 +9,6 @@ from agentgate import limits
 from agentgate.core.clock import MINUTE_MS
 from agentgate.core.limiter import Limiter, Window
 from agentgate.core.secrets import digest
-from agentgate.errors import Refused
 from agentgate.identity.users import canonical_email
 from agentgate.web.address import source_of
 from agentgate.web.call import Call
@@ -56,10 +55,8 @@ class SignInLimits:
         """
         for window, subject in _subjects(call, email, factor):
             if await self._limiter.is_over(window, subject):
-                raise Refused(
-                    "rate_limited",
-                    "Too many failed sign-ins; try again after the time in Retry-After.",
-                    headers={"retry-after": str(self._limiter.seconds_left(window))},
+                raise self._limiter.refusal(
+                    window, "Too many failed sign-ins; try again after the time in Retry-After."
                 )
 
     async def note_failure(self, call: Call, email: str, *, factor: Factor = Factor.PASSWORD) -> None:
@@ -73,18 +70,19 @@ class SignInLimits:
         The source's count stays: an account of one's own must not buy more guesses at those of others.
         """
         for windows in WINDOWS.values():
-            await self._limiter.forget(windows.per_email, _email_subject(email))
+            await self._limiter.forget(windows.per_email, email_subject(email))
 
 
 def _subjects(call: Call, email: str, factor: Factor) -> tuple[tuple[Window, str], ...]:
     windows = WINDOWS[factor]
     return (
         (windows.per_address, source_of(call.request.address)),
-        (windows.per_email, _email_subject(email)),
+        (windows.per_email, email_subject(email)),
         (windows.over_all, ""),
     )
 
 
-def _email_subject(email: str) -> str:
+def email_subject(email: str) -> str:
+    """Return what an address is counted under."""
     # Hashed, because the counting store is no place for people's addresses.
     return digest(canonical_email(email)).hex()

@@ -10,11 +10,12 @@ from agentgate.audit.diff import diff
 from agentgate.audit.trail import Subject, record
 from agentgate.core.enums import AccountStatus, Mode, WidgetMode
 from agentgate.core.ids import new_site_id, new_site_key
+from agentgate.core.names import check_name
 from agentgate.core.records import given
 from agentgate.errors import Refused
 from agentgate.sites.ports import SiteStores
 from agentgate.sites.records import OwnSiteInput, Site, SiteAction, SiteChange, SiteInput
-from agentgate.sites.validate import canonical_origins, check_name, check_site
+from agentgate.sites.validate import canonical_origins, check_site
 from agentgate.web.call import Call, SiteCall
 
 DEFAULT_ACTIONS = {"submit": SiteAction(browser_required=True)}
@@ -72,8 +73,10 @@ async def find_or_create_account(stores: SiteStores, call: Call, body: SiteInput
     """Return the account that an operator's input names; with no `customerId`, a new one."""
     if isinstance(body.customer_id, UnsetType):
         if isinstance(body.customer_name, UnsetType):
-            return await create_account(stores, call, check_name(body.name or ""))
-        return await create_account(stores, call, check_name(body.customer_name, what="customerName"))
+            return await create_account(stores, call, check_name(body.name or "", code="invalid_site"))
+        return await create_account(
+            stores, call, check_name(body.customer_name, what="customerName", code="invalid_site")
+        )
     if not isinstance(body.customer_name, UnsetType):
         raise Refused("invalid_site", "Give customerId or customerName, not both.")
     account = await stores.accounts.find_account(body.customer_id)
@@ -150,7 +153,7 @@ async def _locked_site(stores: SiteStores, call: SiteCall) -> Site:
 def _with_changes(site: Site, body: SiteChange) -> Site:
     changes = {name: value for name, value in given(body).items() if name in CHANGEABLE}
     if "name" in changes:
-        changes["name"] = check_name(changes["name"])
+        changes["name"] = check_name(changes["name"], code="invalid_site")
     if "allowed_origins" in changes:
         changes["allowed_origins"] = canonical_origins(changes["allowed_origins"])
     changed = replace(site, **changes)

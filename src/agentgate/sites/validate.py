@@ -10,7 +10,6 @@ from agentgate.core.records import ACTION_PATTERN
 from agentgate.errors import Refused
 from agentgate.sites.records import Site, SiteRoute
 
-NAME_CHARACTERS = 100
 ORIGINS = 100
 ACTIONS = 100
 ROUTES = 500
@@ -27,14 +26,6 @@ _ORIGIN = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
-
-
-def check_name(name: str, *, what: str = "name") -> str:
-    """Return a name without the spaces around it, or refuse it."""
-    name = name.strip()
-    if not 1 <= len(name) <= NAME_CHARACTERS or not name.isprintable():
-        raise _invalid(f"{what} must have 1 to {NAME_CHARACTERS} visible characters on one line.")
-    return name
 
 
 def check_site(site: Site, *, most_origins: int = ORIGINS) -> None:

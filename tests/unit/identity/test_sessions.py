@@ -184,18 +184,6 @@ async def test_a_session_that_was_revoked_meanwhile_does_not_come_back(store, se
 
 
 @pytest.mark.anyio
-async def test_old_sessions_are_swept_when_a_new_one_starts(store, sessions, start):
-    secret, _ = await start()
-    await start(after_ms=7 * 24 * HOUR_MS + 12 * HOUR_MS)
-    assert await refusal_of(sessions.find(store, make_call(), secret + "x")) == "unauthorized"
-    assert await sessions.find(store, make_call(), secret)
-
-    await start(after_ms=7 * 24 * HOUR_MS + 12 * HOUR_MS + 1)
-
-    assert await refusal_of(sessions.find(store, make_call(), secret)) == "unauthorized"
-
-
-@pytest.mark.anyio
 async def test_the_address_is_kept_as_a_keyed_hash_that_differs_between_users(store, sessions, start, ann, bob):
     _, first = await start(address="192.0.2.7")
     _, same = await start(address="192.0.2.7")

@@ -33,8 +33,7 @@ async def request_access(
     answer_s = loop.time() + ANSWER_S
     request = new_request(call, body)
     for window, subject in ((PER_SOURCE, source_of(call.request.address)), (OVER_ALL, "")):
-        if not await limiter.count(window, subject):
-            raise Refused("rate_limited", headers={"retry-after": str(limiter.seconds_left(window))})
+        await limiter.require(window, subject)
     token = None if isinstance(body.token, UnsetType) else body.token
     if not await browser_check.passes(token, call):
         raise Refused("browser_check_failed")

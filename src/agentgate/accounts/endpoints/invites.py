@@ -3,7 +3,6 @@
 from msgspec import UnsetType
 
 from agentgate.accounts.active_account import Place
-from agentgate.accounts.names import check_name
 from agentgate.accounts.password_check import PasswordCheck
 from agentgate.accounts.ports import AccountStores
 from agentgate.accounts.records import Session
@@ -12,6 +11,7 @@ from agentgate.accounts.signing_in import StartedSession, lock_user, record_of_u
 from agentgate.audit.actions import Action
 from agentgate.core.database import Store
 from agentgate.core.moment import Moment
+from agentgate.core.names import check_name
 from agentgate.errors import Refused
 from agentgate.identity.links import peek_link, spend_link
 from agentgate.identity.sessions import UserSessions

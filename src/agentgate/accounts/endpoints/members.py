@@ -27,6 +27,7 @@ from agentgate.outbox.messages import Message, Messenger, added_message, invite_
 # Each of these sends a mail to an address of the caller's choice, so that none becomes a nuisance to a stranger.
 INVITES = Window("invite", 200, HOUR_MS)
 INVITES_TO_ONE = Window("invite-again", 5, HOUR_MS)
+TOO_MANY = "Too many invitations were sent; try again later."
 
 
 async def list_members(call: MemberCall, store: Store[AccountStores]) -> MemberList:
@@ -48,7 +49,7 @@ async def invite_member(
 
     Somebody who has a password is a member at once; anybody else is sent a link to set one. Only owners invite owners.
     """
-    await _count_mail(limiter, INVITES, call.account.id)
+    await limiter.require(INVITES, call.account.id, TOO_MANY)
 
     async def work(stores: AccountStores) -> tuple[StoredMembership, IssuedLink | None]:
         role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
@@ -97,7 +98,7 @@ async def resend_invite(
     call: MemberCall, store: Store[AccountStores], messenger: Messenger, urls: LinkUrls, limiter: Limiter
 ) -> MemberInviteResult:
     """Send a fresh invite link to a member who has no password yet."""
-    await _count_mail(limiter, INVITES_TO_ONE, f"{call.account.id}:{call.params['userId']}")
+    await limiter.require(INVITES_TO_ONE, f"{call.account.id}:{call.params['userId']}", TOO_MANY)
 
     async def work(stores: AccountStores) -> tuple[StoredMembership, IssuedLink]:
         await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
@@ -107,14 +108,6 @@ async def resend_invite(
 
     found, issued = await store.change(work)
     return MemberInviteResult(member=member_record(found), expires_at=Moment(issued.link.expires_ms))
-
-
-async def _count_mail(limiter: Limiter, window: Window, subject: str) -> None:
-    if not await limiter.count(window, subject):
-        retry_after = str(limiter.seconds_left(window))
-        raise Refused(
-            "rate_limited", "Too many invitations were sent; try again later.", headers={"retry-after": retry_after}
-        )
 
 
 def _message(urls: LinkUrls, account: StoredAccount, member: StoredMembership, issued: IssuedLink | None) -> Message:
