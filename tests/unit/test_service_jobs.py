@@ -12,6 +12,8 @@ from agentgate.audit.records import AuditEntry
 from agentgate.core.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.core.enums import AccountStatus, ActorKind
 from agentgate.core.moment import Moment
+from agentgate.identity.records import OperatorSession
+from agentgate.identity.user_records import SessionStage, UserSession
 from agentgate.jobs import JobRunner, timed_jobs
 from agentgate.store.sql.sites import SqlActivity
 from agentgate.store.stores import SqlStore
@@ -212,6 +214,44 @@ async def test_links_are_forgotten_long_after_they_expired(
 
     assert await store.read.links.find_link(b"old") is None
     assert await store.read.links.find_link(b"young") is not None
+
+
+async def test_sessions_are_forgotten_eight_days_after_they_began(
+    store: SqlStore, clock: FixedClock, service_jobs: JobRunner
+) -> None:
+    of_operator = OperatorSession(
+        secret_digest=b"o" * 32, id="ses_1", operator="olga", created_ms=NOON_MS, last_used_ms=NOON_MS
+    )
+    of_user = UserSession(
+        secret_digest=b"u" * 32,
+        id="ses_2",
+        user_id="usr_1",
+        account_id=None,
+        stage=SessionStage.FULL,
+        code_attempts=0,
+        browser="Firefox",
+        address_id="0" * 16,
+        created_ms=NOON_MS,
+        last_used_ms=NOON_MS,
+    )
+
+    async def add(stores):
+        await stores.users.add_user(user("usr_1"))
+        await stores.operator_sessions.add_session(of_operator)
+        await stores.user_sessions.add_session(of_user)
+
+    async def kept() -> list[bool]:
+        found = await store.read.operator_sessions.find_session(of_operator.secret_digest)
+        other = await store.read.user_sessions.find_session(of_user.secret_digest)
+        return [found is not None, other is not None]
+
+    await store.change(add)
+    await pass_time(service_jobs, clock, days=8)
+    assert await kept() == [True, True]
+
+    await pass_time(service_jobs, clock, days=1)
+
+    assert await kept() == [False, False]
 
 
 async def test_mail_is_delivered_only_where_there_is_a_server(store: SqlStore, clock: FixedClock) -> None:
