@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from msgspec import UNSET, Meta, UnsetType
 
 from agentgate import limits
-from agentgate.core.enums import AccountRole, AccountStatus, ApiTokenScope, ConsolePermission, MemberStatus
+from agentgate.core.enums import AccountRole, AccountStatus, ApiTokenScope, ConsolePermission, MemberStatus, UserStatus
 from agentgate.core.moment import Moment
 from agentgate.core.names import NAME_CHARACTERS
 from agentgate.core.records import Input, Record
@@ -68,6 +68,13 @@ class Member(Record, frozen=True, kw_only=True):
     joined_at: Moment
     name: str | UnsetType = UNSET
     last_sign_in_at: Moment | UnsetType = UNSET
+
+
+def member_status(user_status: str, *, has_password: bool) -> MemberStatus:
+    """Return a member's status: that of the user, or that the person has not set a password yet."""
+    if user_status == UserStatus.SUSPENDED:
+        return MemberStatus.SUSPENDED
+    return MemberStatus.ACTIVE if has_password else MemberStatus.INVITED
 
 
 class MemberList(Record, frozen=True, kw_only=True):

@@ -10,9 +10,10 @@ from msgspec import UnsetType
 
 from agentgate.accounts.active_account import choose_place
 from agentgate.accounts.ports import AccountStores
+from agentgate.accounts.records import member_status
 from agentgate.audit.actions import Action
 from agentgate.audit.trail import Subject, record
-from agentgate.core.enums import MemberStatus, UserStatus
+from agentgate.core.enums import UserStatus
 from agentgate.core.moment import Moment
 from agentgate.core.records import optional, optional_moment
 from agentgate.customers.records import Account
@@ -78,18 +79,12 @@ async def read_account(stores: AccountStores, user_id: str) -> Account:
         **known,
         user_id=user.id,
         email=user.email,
-        status=_status(user),
+        status=member_status(user.status, has_password=user.password_hash is not None),
         mfa_enabled=user.has_mfa,
         created_at=Moment(user.created_ms),
         name=optional(user.name),
         last_sign_in_at=optional_moment(user.last_sign_in_ms),
     )
-
-
-def _status(user: StoredUser) -> MemberStatus:
-    if user.status is UserStatus.SUSPENDED:
-        return MemberStatus.SUSPENDED
-    return MemberStatus.INVITED if user.password_hash is None else MemberStatus.ACTIVE
 
 
 async def _get_user(stores: AccountStores, user_id: str) -> StoredUser:

@@ -1,8 +1,8 @@
 """Accounts as operators see them, in SQL: every list is one statement, however long it is."""
 
-from agentgate.accounts.records import Limits
+from agentgate.accounts.records import Limits, member_status
 from agentgate.core.database import Row, Session
-from agentgate.core.enums import AccountRole, AccountStatus, MemberStatus, UserStatus
+from agentgate.core.enums import AccountRole, AccountStatus
 from agentgate.core.moment import Moment
 from agentgate.core.records import optional, optional_moment
 from agentgate.core.search import like_pattern
@@ -76,14 +76,10 @@ def _summary(row: Row) -> CustomerSummary:
 
 def _account(row: Row) -> Account:
     user_id, email, name, status, is_invited, mfa_ms, created_ms, last_sign_in_ms, role, account_id, account_name = row
-    if status == UserStatus.SUSPENDED:
-        member_status = MemberStatus.SUSPENDED
-    else:
-        member_status = MemberStatus.INVITED if is_invited else MemberStatus.ACTIVE
     return Account(
         user_id=user_id,
         email=email,
-        status=member_status,
+        status=member_status(status, has_password=not is_invited),
         mfa_enabled=mfa_ms is not None,
         created_at=Moment(created_ms),
         role=AccountRole(role),

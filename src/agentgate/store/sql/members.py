@@ -1,8 +1,8 @@
 """Memberships in SQL, each with what a list of members shows of the user."""
 
-from agentgate.accounts.records import StoredAccount, StoredMembership
+from agentgate.accounts.records import StoredAccount, StoredMembership, member_status
 from agentgate.core.database import Row, Session
-from agentgate.core.enums import AccountRole, AccountStatus, MemberStatus, UserStatus
+from agentgate.core.enums import AccountRole, AccountStatus
 from agentgate.core.moment import Moment
 from agentgate.store.sql.accounts import ACCOUNT_COLUMNS, read_account
 
@@ -100,13 +100,7 @@ def read_membership(row: Row) -> StoredMembership:
         joined_at=Moment(joined_ms),
         email=email,
         name=name,
-        status=_status(status, has_password=bool(has_password)),
+        status=member_status(status, has_password=bool(has_password)),
         mfa_enabled=bool(has_mfa),
         last_sign_in_ms=last_sign_in_ms,
     )
-
-
-def _status(user_status: str, *, has_password: bool) -> MemberStatus:
-    if user_status == UserStatus.SUSPENDED:
-        return MemberStatus.SUSPENDED
-    return MemberStatus.ACTIVE if has_password else MemberStatus.INVITED
