@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 
 from agentgate.surfaces import ADMIN_LISTENER, PUBLIC_LISTENER
-from agentgate.web.endpoint import Endpoint
+from agentgate.web.endpoint import Endpoint, shape_of
 from tests.client import ApiClient
 from tests.running import RunningService
 from tests.scene import Headers, Scene, Things, bodies
@@ -16,6 +16,10 @@ UNKNOWN = {
     "credId": "cred_0000000000000000",
     "userId": "usr_0000000000000000",
     "tokenId": "tok_0000000000000000",
+    "webhookId": "whk_0000000000000000",
+    "decisionId": "dec_0000000000000",
+    "site": "st_0000000000000000",
+    "visitorId": "0000000000000000",
     "token": "A" * 43,
     "/v1/account/sessions/{id}": "ses_0000000000000000",
     "/v1/console/tokens/{id}": "tok_0000000000000000",
@@ -51,6 +55,9 @@ def parameters(path: str, scene: Scene, things: Things) -> dict[str, str]:
     }
     known = {"siteKey": things.site, "credId": things.credential, "userId": user, "tokenId": things.token}
     known["token"] = scene.invite
+    known |= {"decisionId": things.decision, "visitorId": things.visitor}
+    known["webhookId"] = things.webhook
+    known |= {"site": things.site, "kind": "bot", "role": "candidate"}
     id_of_path = next((value for start, value in ids.items() if path.startswith(start)), None)
     return known if id_of_path is None else {**known, "id": id_of_path}
 
@@ -79,6 +86,9 @@ def ask(client: ApiClient, row: Endpoint, scene: Scene, headers: Headers, **chan
     values = {**parameters(row.path, scene, scene.acme), **changes}
     body = bodies(scene).get(name_of(row))
     options: dict[str, Any] = {} if body is None else {"json": body}
+    query = shape_of(row.handler).query
+    if query is not None and "siteKey" in query.__struct_encode_fields__:
+        options["params"] = {"siteKey": values["siteKey"]}
     try:
         return client.request(row.method, fill(row.path, values), headers=headers, **options)
     finally:

@@ -11,12 +11,16 @@ from agentgate.identity.sessions import ACCOUNT_COOKIE
 from agentgate.identity.user_records import LinkKind, StoredUser
 from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
 from tests.api.console.steps import run_sql
+from tests.api.traffic_steps import number_of, record
 from tests.cast import PASSWORD, Cast, add_account, add_user, cast, operator_client, signed_in_client
 from tests.client import ApiClient
-from tests.running import ADMIN_KEY, RunningService
+from tests.running import ADMIN_KEY, NOON_MS, RunningService
+from tests.unit.scoring.made_models import logistic
 
 Headers = dict[str, str]
 NEW_PASSWORD = "eleven quiet lanterns sway"
+RULE_SET = {"version": "1", "rules": [], "default_action": "allow"}
+SAMPLE = {"method": "GET", "url": "https://shop.example/", "headers": {}, "address": "192.0.2.1"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +35,9 @@ class Things:
     token: str
     session: str
     request: str
+    decision: str
+    visitor: str
+    webhook: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +55,7 @@ class Scene:
 
 def set_scene(service: RunningService) -> Scene:
     """Create everything."""
+    _install_models(service)
     people = cast(service)
     acme = _things(service, people.alice, people.acme, domain="acme.example")
     globex = _things(service, people.carol, people.globex, domain="globex.example")
@@ -68,6 +76,14 @@ def set_scene(service: RunningService) -> Scene:
     )
 
 
+def _install_models(service: RunningService) -> None:
+    """Let there be a model of the kind `bot` in every role."""
+    candidate = "/v1/admin/models/bot/candidate"
+    assert service.operator.put(candidate, json=logistic(version="scene-1")).status_code == 200
+    assert service.operator.post("/v1/admin/models/bot/promote").status_code == 200
+    assert service.operator.put(candidate, json=logistic(version="scene-2")).status_code == 200
+
+
 def headers_of(client: ApiClient) -> Headers:
     """Return what makes a client who it is."""
     cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in client.cookies.jar)
@@ -76,11 +92,15 @@ def headers_of(client: ApiClient) -> Headers:
 
 
 def _things(service: RunningService, owner: ApiClient, account_id: str, *, domain: str) -> Things:
-    site = owner.post("/v1/console/sites", json={"name": "Shop"}).json()["siteKey"]
+    made = owner.post("/v1/console/sites", json={"name": "Shop"}).json()
+    site, number = made["siteKey"], number_of(service, made["id"])
+    [decision] = record(service, made["id"], {"visitor": number, "at_ms": NOON_MS - number})
     credential = owner.post(f"/v1/console/sites/{site}/credentials", json={"name": "Web"}).json()["credential"]["id"]
     member = add_user(service, f"mia@{domain}", account_id=account_id, role=AccountRole.MEMBER)
     invited = owner.post("/v1/console/members", json={"email": f"ivan@{domain}", "role": "member"}).json()["member"]
     token = owner.post("/v1/console/tokens", json={"name": "Spare", "scopes": ["sites:read"]}).json()["token"]["id"]
+    hook = {"url": "https://hooks.invalid/", "events": ["decisions"]}
+    webhook = owner.post(f"/v1/console/sites/{site}/webhooks", json=hook).json()["webhook"]["id"]
     asked = {"email": f"new@{domain}", "name": "Nora", "company": domain}
     assert service.public.post("/v1/account/request-access", json=asked).status_code == 202
     requests = service.operator.get("/v1/admin/access-requests").json()["items"]
@@ -92,6 +112,9 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
         invited=invited["userId"],
         token=token,
         session=owner.get("/v1/account/sessions").json()["items"][0]["id"],
+        webhook=webhook,
+        decision=decision,
+        visitor=f"{number:016x}",
         request=next(request["id"] for request in requests if request["email"] == asked["email"]),
     )
 
@@ -176,10 +199,26 @@ def bodies(scene: Scene) -> dict[str, Any]:
         "POST /v1/console/sites": {"name": "Second"},
         "PATCH /v1/console/sites/{siteKey}": {"name": "Renamed"},
         "POST /v1/console/tokens": {"name": "New", "scopes": ["sites:read"]},
+        "POST /v1/console/sites/{siteKey}/webhooks": {"url": "https://hooks.invalid/", "events": ["decisions"]},
+        "PATCH /v1/console/sites/{siteKey}/webhooks/{webhookId}": {"enabled": False},
+        "PUT /v1/console/sites/{siteKey}/rules": {"ruleSet": RULE_SET},
+        "POST /v1/console/sites/{siteKey}/rules/validate": {"ruleSet": RULE_SET},
+        "POST /v1/console/sites/{siteKey}/rules/test": {"request": SAMPLE},
+        "POST /v1/console/sites/{siteKey}/rules/backtest": {"ruleSet": RULE_SET},
+        "PUT /v1/admin/sites/{siteKey}/rules": {"ruleSet": RULE_SET},
+        "POST /v1/admin/sites/{siteKey}/rules/validate": {"ruleSet": RULE_SET},
+        "POST /v1/admin/sites/{siteKey}/rules/test": {"request": SAMPLE},
+        "POST /v1/admin/sites/{siteKey}/rules/backtest": {"ruleSet": RULE_SET},
         "POST /v1/admin/login": {"key": ADMIN_KEY},
         "POST /v1/admin/sites": {"siteKey": "site_second", "name": "Second"},
         "PATCH /v1/admin/sites/{siteKey}": {"name": "Renamed"},
+        "PUT /v1/admin/decisions/{decisionId}/label": {"label": "bot"},
+        "POST /v1/admin/labels": {"decisionId": scene.acme.decision, "label": "bot", "source": "probe"},
+        "PUT /v1/admin/sites/{site}/feature-capture": {"enabled": True},
+        "PUT /v1/admin/models/{kind}/{role}": logistic(version="scene-3"),
         "POST /v1/admin/sites/{siteKey}/move": {"customerId": scene.globex.account},
+        "POST /v1/admin/sites/{siteKey}/webhooks": {"url": "https://hooks.invalid/", "events": ["decisions"]},
+        "PATCH /v1/admin/sites/{siteKey}/webhooks/{webhookId}": {"enabled": False},
         "POST /v1/admin/accounts": {"email": "yann@third.example", "customerName": "Third"},
         "PATCH /v1/admin/customers/{id}": {"name": "Acme Two"},
         "DELETE /v1/admin/customers/{id}": {"confirm": "Acme"},

@@ -1,14 +1,12 @@
 """The composition root: settings, stores, services, two listeners. Only here are things put together."""
 
 import asyncio
-import contextlib
 import multiprocessing
 import socket
 from functools import partial
 from typing import Any
 
 import apsw
-import structlog
 
 from agentgate import __version__
 from agentgate.accounts.browser_check import BrowserCheck, NoBrowserCheck
@@ -17,12 +15,17 @@ from agentgate.accounts.password_check import PasswordCheck
 from agentgate.accounts.password_reset import PasswordReset
 from agentgate.config import Settings
 from agentgate.core.background import Background
-from agentgate.core.clock import Clock, SystemClock
+from agentgate.core.clock import SECOND_MS, Clock, SystemClock
 from agentgate.core.database import Store, StoreUnavailable
-from agentgate.core.keyring import REFRESH_MS, Keyring, KeysUnreadable, Sealer, StoredKey, load_keys
+from agentgate.core.keyring import REFRESH_MS, Keyring, Sealer, StoredKey, load_keys
 from agentgate.core.keyring import rotate_key as rotate_stored_key
 from agentgate.core.limiter import Limiter
+from agentgate.core.outbound import Outbound
+from agentgate.core.recurring import Recurring
 from agentgate.customers.invitations import Invitations
+from agentgate.deciding import Deciding
+from agentgate.events.ports import EventStore
+from agentgate.events.recorder import Recorder
 from agentgate.first_start import admin_key, root_secret
 from agentgate.identity.links import LinkUrls
 from agentgate.identity.mfa import SecondFactor
@@ -30,19 +33,26 @@ from agentgate.identity.operators import Operators
 from agentgate.identity.passwords import Passwords
 from agentgate.identity.sessions import UserSessions
 from agentgate.identity.sign_in_limits import SignInLimits
-from agentgate.jobs import JobRunner, timed_jobs
+from agentgate.jobs import Job, JobRunner, event_jobs, push_jobs, scoring_jobs, timed_jobs
 from agentgate.outbox.deliver import Delivery
 from agentgate.outbox.messages import Messenger
 from agentgate.outbox.smtp import read_mail_url
 from agentgate.readiness.checks import Check, Readiness
-from agentgate.sites.ports import ActivityStore
+from agentgate.rules.backtest import Backtests
+from agentgate.rules.ports import Explainer
+from agentgate.scoring.ports import Evidence, RulesInForce, ScoreSamples
+from agentgate.sites.health import HealthReader
+from agentgate.sites.ports import ActivityStore, SiteHealthStore
+from agentgate.sites.prompt import AgentPrompt
 from agentgate.store.fast_stores.fallback import FallbackFastStore
 from agentgate.store.migrate import apply
-from agentgate.store.open import SETS, Stores, open_stores
+from agentgate.store.open import Stores, open_stores
 from agentgate.surfaces import ADMIN_LISTENER, PUBLIC_LISTENER
 from agentgate.telemetry.metrics import Metrics
 from agentgate.telemetry.requests import RequestObserver
 from agentgate.telemetry.tracing import Tracer, open_tracer
+from agentgate.traffic.ports import TrafficStore
+from agentgate.traffic.terms import TrafficTerms
 from agentgate.web.address import ClientAddress, address_id
 from agentgate.web.asgi import HttpApp
 from agentgate.web.connection import ConnectionLimits
@@ -50,6 +60,8 @@ from agentgate.web.hot_path import HotReply, HotRequest
 from agentgate.web.listener import Listener, ListenerOptions
 from agentgate.web.openapi_endpoints import Documents
 from agentgate.web.surface import Surface
+from agentgate.webhooks.deliver import Push
+from agentgate.webhooks.health import HealthWatch
 
 # Long enough for a proxy's next readiness probe to see that this one is going away.
 NOTICE_S = 1.0
@@ -73,15 +85,31 @@ class Application:
         self.keyring = keyring
         self.metrics = Metrics(version=__version__, worker=multiprocessing.current_process().name)
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
-        self.readiness = Readiness(_checks(stores, self.metrics))
+        self.deciding = Deciding(stores.store, stores.fast, settings=settings, clock=clock, keyring=keyring)
+        stores.store.on_configuration_change = self.deciding.wake
+        self.readiness = Readiness(_checks(stores, self.metrics, self.deciding))
+        self.recorder = Recorder(stores.events, failed=self.metrics.event_write_failed)
+        self.metrics.watch_events(self.recorder.ledger)
+        self.health = HealthReader(stores.store, stores.site_health, token_ms=settings.token_seconds * SECOND_MS)
+        self._backtests = Backtests(stores.replay)
         self.background = Background()
         self._passwords = Passwords()
         self.sealer = sealer
         self._messenger = Messenger(self.sealer)
+        self._outbound = Outbound(frozenset(settings.webhook_private_hosts))
+        self._push = Push(
+            stores.store,
+            stores.feed,
+            outbound=self._outbound,
+            sealer=sealer,
+            clock=clock,
+            metrics=self.metrics,
+        )
         jobs = timed_jobs(stores.store, stores.activity, clock=clock, delivery=self._delivery())
+        jobs += self._event_jobs() + push_jobs(self._push, HealthWatch(stores.store, self.health.read, clock))
         self._jobs = JobRunner(jobs, store=stores.store, clock=clock)
         self._listeners: tuple[Listener, ...] = ()
-        self._refreshing: asyncio.Task[None] | None = None
+        self._keys = Recurring("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
 
     @classmethod
     async def open(cls, settings: Settings, *, clock: Clock | None = None) -> "Application":
@@ -90,8 +118,9 @@ class Application:
         sealer = Sealer(root_secret(settings))
         stores = await open_stores(settings, clock)
         try:
-            for name in SETS:
-                await apply(stores.databases[name], name, clock=clock)
+            for name, database in stores.databases.items():
+                await apply(database, name, clock=clock)
+            await stores.segments.migrate(clock)
             now_ms = clock.now_ms()
             keyring = Keyring(await load_keys(stores.store, sealer, now_ms), now_ms)
         except BaseException:
@@ -108,9 +137,11 @@ class Application:
             self._listener("public", PUBLIC_LISTENER, settings.public_listen, public_socket),
             self._listener("admin", ADMIN_LISTENER, settings.admin_listen, admin_socket),
         )
+        await self.deciding.start()
+        await self.recorder.start()
         for listener in self._listeners:
             await listener.start()
-        self._refreshing = asyncio.create_task(self._refresh_keys())
+        self._keys.start()
         self._jobs.start()
 
     @property
@@ -132,13 +163,13 @@ class Application:
     async def close(self) -> None:
         """Close everything that was opened, the stores last."""
         await self._jobs.stop()
-        if self._refreshing is not None:
-            self._refreshing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._refreshing
+        await self._keys.stop()
         for listener in self._listeners:
             await listener.drain(0)
         await self.background.settle()
+        # When nobody makes events any more, and before the store goes away.
+        await self.recorder.stop()
+        await self.deciding.close()
         self._passwords.close()
         # Telling the collector the last spans may take its time, which the event loop does not have.
         await asyncio.to_thread(self.tracer.close)
@@ -182,12 +213,21 @@ class Application:
             Store: self.stores.store,
             ActivityStore: self.stores.activity,
             BrowserCheck: NoBrowserCheck(),
+            EventStore: self.stores.events,
+            Evidence: self.stores.evidence,
+            Explainer: self.deciding.explainer,
+            RulesInForce: self.deciding.sites,
+            ScoreSamples: self.stores.score_samples,
+            Backtests: self._backtests,
             CodeCheck: CodeCheck(second_factor, sign_in_limits, limiter),
             Invitations: Invitations(messenger, urls),
             Keyring: self.keyring,
             Limiter: limiter,
             LinkUrls: urls,
             Messenger: messenger,
+            Outbound: self._outbound,
+            Push: self._push,
+            Sealer: self.sealer,
             Operators: Operators(
                 admin_key(self.settings), store=self.stores.store, keyring=self.keyring, limiter=limiter
             ),
@@ -200,7 +240,32 @@ class Application:
             Metrics: self.metrics,
             Documents: Documents(surfaces),
             UserSessions: UserSessions(self.keyring),
+            **self._traffic_dependencies(),
         }
+
+    def _traffic_dependencies(self) -> dict[Any, Any]:
+        settings = self.settings
+        return {
+            AgentPrompt: AgentPrompt(settings.public_base_url, token_seconds=settings.token_seconds),
+            HealthReader: self.health,
+            SiteHealthStore: self.stores.site_health,
+            TrafficStore: self.stores.traffic,
+            TrafficTerms: TrafficTerms(
+                event_days=settings.event_days,
+                metric_days=settings.metric_days,
+                trace_url_template=settings.trace_url_template,
+                count_write_failures=lambda: self.recorder.failed,
+            ),
+        }
+
+    def _event_jobs(self) -> tuple[Job, ...]:
+        settings = self.settings
+        return (
+            *event_jobs(
+                self.stores.events, clock=self.clock, event_days=settings.event_days, metric_days=settings.metric_days
+            ),
+            *scoring_jobs(self.stores.store, self.stores.events, clock=self.clock),
+        )
 
     def _delivery(self) -> Delivery | None:
         if not self.settings.smtp_url:
@@ -215,17 +280,11 @@ class Application:
 
     async def _refresh_keys(self) -> None:
         """Take over keys that were rotated elsewhere, well before they are first used."""
-        while True:
-            await asyncio.sleep(REFRESH_MS / 1000)
-            now_ms = self.clock.now_ms()
-            try:
-                self.keyring.replace(await load_keys(self.stores.store, self.sealer, now_ms), now_ms)
-            except (StoreUnavailable, KeysUnreadable) as failure:
-                # The keys at hand go on working; an operator must learn why new ones do not arrive.
-                structlog.get_logger().error("keys not refreshed", reason=type(failure).__name__)
+        now_ms = self.clock.now_ms()
+        self.keyring.replace(await load_keys(self.stores.store, self.sealer, now_ms), now_ms)
 
 
-def _checks(stores: Stores, metrics: Metrics) -> tuple[Check, ...]:
+def _checks(stores: Stores, metrics: Metrics, deciding: Deciding) -> tuple[Check, ...]:
     async def probe(name: str) -> str:
         database = stores.databases[name]
         try:
@@ -241,11 +300,18 @@ def _checks(stores: Stores, metrics: Metrics) -> tuple[Check, ...]:
             raise StoreUnavailable("the fast store is away; limits are counted per worker")
         return "Redis" if isinstance(stores.fast, FallbackFastStore) else "memory"
 
+    async def probe_intel() -> str:
+        is_well, line = deciding.intel.status()
+        if not is_well:
+            raise StoreUnavailable(line)
+        return line
+
     # Without the configuration nothing can be decided. Counters and rate windows can be done without for a while.
     return (
         Check("config", required=True, probe=lambda: probe("config")),
         Check("stats", required=False, probe=lambda: probe("stats")),
         Check("fast", required=False, probe=probe_fast),
+        Check("intel", required=False, probe=probe_intel),
     )
 
 

@@ -101,6 +101,13 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Setting(values.hosts(any_host=True), "Hosts from which agent keys may be fetched; when empty, none"),
     ] = ()
+    webhook_private_hosts: Annotated[
+        tuple[str, ...],
+        Setting(
+            values.hosts(any_host=False),
+            "Hosts to which webhooks may also lead in clear or at addresses that are not public; when empty, none",
+        ),
+    ] = ()
     log_format: Annotated[str, Setting(values.choice("json", "console"), "How log lines look")] = "json"
     log_level: Annotated[
         str, Setting(values.choice("debug", "info", "warning", "error"), "The least severity that is logged")

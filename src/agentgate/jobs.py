@@ -16,9 +16,14 @@ from agentgate.accounts.ports import AccountStores
 from agentgate.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
 from agentgate.core.database import Conflict, Store, StoreUnavailable
 from agentgate.core.lease import JobRun, JobStores, Leadership
+from agentgate.events.ports import EventStore
 from agentgate.identity.ports import OperatorStores
 from agentgate.outbox.deliver import Delivery
+from agentgate.scoring.capture import expire_features
+from agentgate.scoring.ports import ScoringStores
 from agentgate.sites.ports import ActivityStore
+from agentgate.webhooks.deliver import Push
+from agentgate.webhooks.health import HealthWatch
 
 LEASE = "jobs"
 TICK_S = 2.0
@@ -72,6 +77,38 @@ def timed_jobs(
     return (Job(name="deliver-mail", interval_ms=0, work=delivery.deliver_due, guarded=False), *jobs)
 
 
+def event_jobs(events: EventStore, *, clock: Clock, event_days: int, metric_days: int) -> tuple[Job, ...]:
+    """Return the jobs that roll up events and forget them."""
+
+    async def close_days() -> None:
+        await events.close_days(now_ms=clock.now_ms())
+
+    async def forget() -> None:
+        today = clock.now_ms() // DAY_MS
+        # The day that is only partly old enough is kept whole. Aggregates are never forgotten before their events.
+        await events.forget(
+            events_before_day=today - event_days, metrics_before_day=today - max(event_days, metric_days)
+        )
+
+    return (
+        Job(name="close-days", interval_ms=10 * MINUTE_MS, work=close_days),
+        Job(name="retention", interval_ms=HOUR_MS, work=forget),
+    )
+
+
+def scoring_jobs(store: Store[ScoringStores], events: EventStore, *, clock: Clock) -> tuple[Job, ...]:
+    """Return the job that forgets feature vectors."""
+    return (Job(name="expire-features", interval_ms=HOUR_MS, work=lambda: expire_features(store, events, clock)),)
+
+
+def push_jobs(push: Push, watch: HealthWatch) -> tuple[Job, ...]:
+    """Return the jobs that tell webhooks what happened."""
+    return (
+        Job(name="push-decisions", interval_ms=0, work=push.push_due, guarded=False),
+        Job(name="push-health", interval_ms=5 * MINUTE_MS, work=watch.notice_changes, guarded=False),
+    )
+
+
 async def purge_accounts(store: Store[TimedStores], activity: ActivityStore, clock: Clock) -> None:
     """Remove accounts for good that were deleted long enough ago."""
     before_ms = clock.now_ms() - PURGE_MS
@@ -91,6 +128,7 @@ async def _purge_account(store: Store[TimedStores], account_id: str, before_ms: 
         return await stores.accounts.purge_trail(account_id, before_ms, most=ENTRIES_PER_UNIT)
 
     async def purge(stores: TimedStores) -> bool:
+        await stores.configuration.bump()
         return await stores.accounts.purge_account(account_id, before_ms)
 
     while await store.change(purge_trail) == ENTRIES_PER_UNIT:

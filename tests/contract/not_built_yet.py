@@ -2,49 +2,10 @@
 
 NOT_BUILT_YET = (
     # Admin API: sites and credentials
-    "GET /v1/admin/sites/{siteKey}/install",
-    "GET /v1/admin/sites/{siteKey}/health",
-    "GET /v1/admin/sites/{siteKey}/analytics",
-    "GET /v1/admin/sites/{siteKey}/agent-prompt",
-    # Admin API: rules
-    "GET /v1/admin/sites/{siteKey}/rules",
-    "PUT /v1/admin/sites/{siteKey}/rules",
-    "POST /v1/admin/sites/{siteKey}/rules/validate",
-    "GET /v1/admin/managed-groups",
     # Admin API: traffic
-    "GET /v1/admin/metrics",
-    "GET /v1/admin/visitors",
-    "GET /v1/admin/visitors/{visitorId}",
-    "GET /v1/admin/decisions",
-    "GET /v1/admin/decisions/{decisionId}",
     # Admin API: labels, feature capture, models
-    "PUT /v1/admin/decisions/{decisionId}/label",
-    "GET /v1/admin/labels",
-    "POST /v1/admin/labels",
-    "GET /v1/admin/sites/{site}/feature-capture",
-    "PUT /v1/admin/sites/{site}/feature-capture",
-    "GET /v1/admin/models",
-    "GET /v1/admin/models/{kind}/{role}",
-    "PUT /v1/admin/models/{kind}/{role}",
-    "DELETE /v1/admin/models/{kind}/{role}",
-    "GET /v1/admin/models/{kind}/compare",
-    "POST /v1/admin/models/{kind}/promote",
-    "POST /v1/admin/models/{kind}/rollback",
     # Admin API: accounts
     # Customer console API (`/v1/console`)
-    "GET /v1/console/sites/{siteKey}/rules",
-    "PUT /v1/console/sites/{siteKey}/rules",
-    "POST /v1/console/sites/{siteKey}/rules/validate",
-    "GET /v1/console/sites/{siteKey}/install",
-    "GET /v1/console/sites/{siteKey}/health",
-    "GET /v1/console/sites/{siteKey}/analytics",
-    "GET /v1/console/sites/{siteKey}/agent-prompt",
-    "GET /v1/console/managed-groups",
-    "GET /v1/console/metrics",
-    "GET /v1/console/decisions",
-    "GET /v1/console/decisions/{decisionId}",
-    "GET /v1/console/visitors",
-    "GET /v1/console/visitors/{visitorId}",
     # Public endpoints (no session)
     "GET /sdk/v1/agentgate.js",
     "GET /sdk/v1/worker.js",

@@ -10,6 +10,15 @@ from agentgate.identity.user_records import LinkKind, StoredLink, StoredUser
 from agentgate.outbox.records import StoredMessage
 from agentgate.sites.records import Site
 from agentgate.store.stores import SqlStore, SqlStores
+from agentgate.webhooks.records import (
+    EVERYTHING,
+    Delivery,
+    DeliveryKind,
+    Progress,
+    StoredWebhook,
+    WebhookEvent,
+    WebhookFormat,
+)
 from tests.running import NOON_MS
 
 NOW_MS = NOON_MS
@@ -74,6 +83,38 @@ def token(token_id: str, **changes: Any) -> ApiToken:
         "created_by": "ann@example.com",
     }
     return ApiToken(**{**values, **changes})
+
+
+def webhook(webhook_id: str, site_id: str, account_id: str) -> StoredWebhook:
+    return StoredWebhook(
+        id=webhook_id,
+        site_id=site_id,
+        account_id=account_id,
+        url="https://hooks.invalid/",
+        events=(WebhookEvent.DECISIONS,),
+        format=WebhookFormat.JSON,
+        filter=EVERYTHING,
+        enabled=True,
+        secret=b"sealed",
+        created_ms=NOW_MS,
+        progress=Progress(position=0, next_attempt_ms=NOW_MS),
+    )
+
+
+def delivery(delivery_id: str, site_id: str, webhook_id: str) -> Delivery:
+    return Delivery(
+        id=delivery_id,
+        site_id=site_id,
+        webhook_id=webhook_id,
+        kind=DeliveryKind.DECISIONS,
+        time_ms=NOW_MS,
+        items=1,
+        delivered=True,
+        attempts=1,
+        status=200,
+        duration_ms=1,
+        error=None,
+    )
 
 
 def message(message_id: str, **changes: Any) -> StoredMessage:

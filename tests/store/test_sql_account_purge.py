@@ -19,11 +19,13 @@ from tests.store.account_rows import (
     add_accounts,
     add_member,
     credential,
+    delivery,
     link,
     message,
     site,
     token,
     user,
+    webhook,
 )
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +39,7 @@ TABLES = {
 }
 # Tables that know no account, site or person of one.
 IMPERSONAL = {"access_request", "docs_feedback", "job_lease", "job_run", "operator_session", "schema_migration"}
-IMPERSONAL |= {"service_key", "site_number"}
+IMPERSONAL |= {"model", "service_key", "site_number", "worker_number"}
 
 
 class Interruption(Exception):  # noqa: N818 - says what happened
@@ -105,6 +107,24 @@ async def fill(stores: SqlStores, name: str, leaving: str) -> None:
             VALUES ($1, 1, '[]', 'v', 0, 'olga')""",
         site_id,
     )
+    await stores._session.run(
+        """INSERT INTO rule_revision (site_id, revision, overrides, effective_version, updated_ms, updated_by)
+            VALUES ($1, 1, '{}', 'v', 0, 'olga')""",
+        site_id,
+    )
+    await stores._session.run(
+        """INSERT INTO decision_label
+            (site_id, decision, label, source, actor, created_ms, updated_ms, evidence)
+            VALUES ($1, 1, 'bot', 'operator', 'olga', 0, 0, '{}')""",
+        site_id,
+    )
+    await stores._session.run(
+        """INSERT INTO feature_capture (site_id, enabled, retention_days, updated_ms, updated_by)
+            VALUES ($1, 1, 30, 0, 'olga')""",
+        site_id,
+    )
+    await stores.webhooks.add_webhook(webhook(f"hook-of-{name}", site_id, name))
+    await stores.webhooks.save_delivery(delivery(f"delivery-to-{name}", site_id, f"hook-of-{name}"), keep=50)
     await stores.api_tokens.add_token(name, token(f"token-of-{name}", created_by=leaving), name.encode())
     await stores.users.replace_recovery_codes(leaving, [b"code"])
     await stores.user_sessions.add_session(session(leaving, name))
@@ -188,6 +208,17 @@ async def test_an_entry_about_a_moved_site_stays_in_the_other_accounts_trail(sto
     await purge(store, acme)
 
     assert "moved away" in repr((await snapshot(store))["audit_entry"])
+
+
+async def test_an_address_chosen_for_a_site_that_moved_away_goes(store: SqlStore, acme: str) -> None:
+    async def work(stores: SqlStores) -> None:
+        await stores.webhooks.add_webhook(webhook("left-behind", "site-of-globex", acme))
+        await stores.webhooks.save_delivery(delivery("to-it", "site-of-globex", "left-behind"), keep=50)
+
+    await store.change(work)
+    await purge(store, acme)
+
+    assert [each.id for each in await store.read.webhooks.list_webhooks("site-of-globex")] == ["hook-of-globex"]
 
 
 async def test_purging_again_changes_nothing(store: SqlStore, acme: str) -> None:

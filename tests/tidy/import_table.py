@@ -12,8 +12,8 @@ CONCEPTS: dict[str, set[str]] = {
     "feedback": set(),
     "readiness": set(),
     "credentials": {"audit"},
-    "rules": {"audit"},
-    "scoring": {"detect", "events", "audit"},
+    "rules": {"audit", "detect"},
+    "scoring": {"detect", "events", "audit", "rules"},
     "identity": {"audit", "outbox"},
     "accounts": {"identity", "audit", "outbox"},
     "sites": {"accounts", "credentials", "rules", "audit"},
@@ -24,6 +24,7 @@ CONCEPTS: dict[str, set[str]] = {
     "agents": {"decide", "tokens", "sites", "events"},
     "gateway": {"decide", "tokens", "agents", "credentials", "sites", "events"},
     "traffic": {"events", "sites", "scoring", "rules"},
+    "webhooks": {"audit", "events", "traffic", "sites", "scoring"},
 }
 BELOW_CONCEPTS = {"core", "telemetry", "web"}
 
@@ -45,8 +46,10 @@ ALLOWED: dict[str, set[str]] = {
     "jobs": {"core", "telemetry", *SETTINGS, *CONCEPTS},
     "supervisor": {"core", "telemetry", *SETTINGS},
     "first_start": {"core", *SETTINGS},
-    "app": {*BELOW_CONCEPTS, *CONCEPTS, "store", "surfaces", "jobs", "first_start", *SETTINGS},
-    "demo": {*BELOW_CONCEPTS, "app", *SETTINGS, *CONCEPTS},
+    "deciding": {*BELOW_CONCEPTS, *CONCEPTS, *SETTINGS},
+    "app": {*BELOW_CONCEPTS, *CONCEPTS, "deciding", "store", "surfaces", "jobs", "first_start", *SETTINGS},
+    "demo_traffic": {*BELOW_CONCEPTS, *CONCEPTS},
+    "demo": {*BELOW_CONCEPTS, "app", "demo_traffic", *SETTINGS, *CONCEPTS},
     "cli": {*BELOW_CONCEPTS, *CONCEPTS, "store", "surfaces", "jobs", "supervisor", "app", "demo", *SETTINGS},
     "__main__": {"cli"},
     # The root package holds the version and nothing else.

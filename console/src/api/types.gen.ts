@@ -92,6 +92,35 @@ export interface Alive {
   status?: "ok";
 }
 
+/** What became of challenges. Abandoned ones were given out and neither passed nor failed. */
+export interface AnalyticsChallenges {
+  issued: number;
+  passed: number;
+  failed: number;
+  abandoned: number;
+  solveRate: number | null;
+  solveTypes: SolveTypes;
+  medianSolveMs: number | null;
+}
+
+/** One bucket of the analytics series. */
+export interface AnalyticsPoint {
+  requests: number;
+  allowed: number;
+  challenged: number;
+  blocked: number;
+  dropped: number;
+  wouldChallenge: number;
+  wouldBlock: number;
+  wouldDrop: number;
+  start: string;
+  end: string;
+  challengesPassed: number;
+  challengesFailed: number;
+  siteverifyCalls: number;
+  siteverifyFailures: number;
+}
+
 /** An API token, without its secret. */
 export interface ApiToken {
   id: string;
@@ -143,10 +172,75 @@ export interface AuditPage {
   nextCursor?: string;
 }
 
+/** How many decisions would turn from one outcome to another, how many of them are labelled, and a few of them. */
+export interface BacktestFlip {
+  from: Outcome;
+  to: Outcome;
+  count: number;
+  humanLabelled: number;
+  botLabelled: number;
+  examples: string[];
+}
+
+/** Rules to decide stored events by. Without a range: the last 24 hours. */
+export interface BacktestInput {
+  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
+  ruleSetText?: string;
+  overrides?: Record<string, string>;
+  from?: string;
+  to?: string;
+}
+
+/** What would have become of the decisions of a range. `byRule` also counts the default, as `(default)`. */
+export interface BacktestReport {
+  from: string;
+  to: string;
+  evaluated: number;
+  changed: number;
+  flips: BacktestFlip[];
+  byRule: Record<string, number>;
+  counted: Record<string, number>;
+  complete: boolean;
+}
+
+/** Challenges given out, and how they ended. `completionRate` is null when none was given out. */
+export interface ChallengeCounts {
+  issued: number;
+  passed: number;
+  failed: number;
+  completionRate: number | null;
+}
+
+/** The result of a validation, with what is valid but hardly meant. */
+export interface CheckedRules {
+  valid: boolean;
+  errors: RuleProblem[];
+  effective?: RuleSet;
+  lints: RuleLint[];
+}
+
+/** The version of the candidate that is no more. */
+export interface ClearedModel {
+  cleared: string;
+}
+
 /** A code of the authenticator app, or one of the recovery codes: exactly one of them. */
 export interface CodeInput {
   code?: string;
   recoveryCode?: string;
+}
+
+/** Candidate against active model on recent traffic. */
+export interface CompareReport {
+  kind: ModelKind;
+  active: ModelSummary;
+  candidate: ModelSummary;
+  from: string;
+  to: string;
+  samples: number;
+  agreement: number | null;
+  wouldChange: WouldChange;
+  perLabel: Record<string, LabelRates>;
 }
 
 /** One entry of a site's audit trail. */
@@ -269,6 +363,85 @@ export interface CustomerSummary {
   lastSignInAt?: string;
 }
 
+/** A whole UTC day. */
+export interface DailyPoint {
+  requests: number;
+  allowed: number;
+  challenged: number;
+  blocked: number;
+  dropped: number;
+  wouldChallenge: number;
+  wouldBlock: number;
+  wouldDrop: number;
+  day: string;
+  challengesPassed: number;
+  challengesFailed: number;
+}
+
+/** One decision on a request or a challenge. */
+export interface Decision {
+  id: string;
+  siteId: string;
+  time: string;
+  kind: DecisionKind;
+  route: string;
+  method: string;
+  outcome: Outcome;
+  mode: string;
+  reasons: string[];
+  labels: string[];
+  status: number;
+  durationUs: number;
+  requestId?: string;
+  traceId?: string;
+  visitorId?: string;
+  action?: string;
+  wouldDecision?: Outcome;
+  matchedRule?: string;
+  ruleSetVersion?: string;
+  modelVersions?: Record<string, string>;
+  scores?: Record<string, number>;
+  agent?: string;
+  operatorLabel?: DecisionLabel;
+}
+
+/** A decision with what explains it. `ruleCurrent`: the site still has the rule set that decided. */
+export interface DecisionDetail {
+  decision: Decision;
+  labelsBySource: Record<string, string[]>;
+  ruleCurrent: boolean;
+  monitored: boolean;
+  rule?: Rule;
+  traceUrl?: string;
+}
+
+/** What was decided about. */
+export type DecisionKind = "challenge" | "request";
+
+/** What somebody said about a decision, with the evidence of that time. */
+export interface DecisionLabel {
+  decisionId: string;
+  siteId: string;
+  label: DecisionLabelValue;
+  source: LabelSource;
+  actor: string;
+  createdAt: string;
+  updatedAt: string;
+  evidence: LabelEvidence;
+  note?: string;
+}
+
+/** What a decision is labelled as. */
+export type DecisionLabelValue = "agent" | "bot" | "human" | "unsure";
+
+/** Decisions, newest first. A page may be short, even empty, and still have a `nextCursor`. */
+export interface DecisionPage {
+  items: Decision[];
+  from: string;
+  to: string;
+  nextCursor?: string;
+}
+
 /** An account that is deleted, and when its data will be gone. */
 export interface DeletedAccount {
   id: string;
@@ -277,6 +450,9 @@ export interface DeletedAccount {
   deletedAt: string;
   purgeAt: string;
 }
+
+/** What a delivery carries. */
+export type DeliveryKind = "decisions" | "health" | "test";
 
 /** The answers about one page. */
 export interface DocsFeedback {
@@ -298,6 +474,37 @@ export interface ErrorBody {
   message?: string;
 }
 
+/** What went wrong in the service. `eventWriteFailures` counts since the process started; 0 in the console. */
+export interface ErrorCounts {
+  serviceErrors: number;
+  eventWriteFailures: number;
+}
+
+/** A check that failed, with the numbers behind it. */
+export interface FailedCheck {
+  check: HealthCheck;
+  severity: HealthSeverity;
+  message: string;
+  detail: Record<string, unknown>;
+}
+
+/** Whether a site's feature vectors are stored, for how long, and how many there are. */
+export interface FeatureCapture {
+  siteId: string;
+  siteKey: string;
+  enabled: boolean;
+  retentionDays: number;
+  stored: number;
+  updatedAt?: string;
+  updatedBy?: string;
+}
+
+/** Whether to store feature vectors, and for how many days; absent days stay as they are. */
+export interface FeatureCaptureInput {
+  enabled: boolean;
+  retentionDays?: number;
+}
+
 /** One answer about one page of the documentation. */
 export interface FeedbackInput {
   page: string;
@@ -314,6 +521,23 @@ export interface ForgotInput {
   email: string;
 }
 
+/** The checks of a site's integration health. */
+export type HealthCheck = "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
+
+/** The overall status of a site's health and, but for `ok`, the severity of a failed check; worst last. */
+export type HealthSeverity = "critical" | "info" | "ok" | "warning";
+
+/** Whether traffic was seen for a site. */
+export type InstallState = "live" | "waiting";
+
+/** Whether traffic was seen for the site: `waiting` until its first decision, then `live`. */
+export interface InstallStatus {
+  siteKey: string;
+  status: InstallState;
+  firstSeenAt?: string;
+  lastSeenAt?: string;
+}
+
 /** Who an invite link is for, and what it lets them join. */
 export interface InviteInfo {
   email: string;
@@ -325,8 +549,8 @@ export interface InviteInfo {
 /**
  * Whom to invite: into the account that `customerId` names, else into a new one.
  *
- *     A new account is called `customerName`, else after the person, else after the address, and its first member is
- *     its owner. In an existing one the role is `member` unless another is given.
+ * A new account is called `customerName`, else after the person, else after the address, and its first member is
+ * its owner. In an existing one the role is `member` unless another is given.
  */
 export interface InviteInput {
   email: string;
@@ -348,6 +572,70 @@ export interface InviteResult {
   email: string;
   inviteUrl: string;
   expiresAt: string;
+}
+
+/** The uncalibrated score is looked up between the points (x, y), in a straight line from one to the next. */
+export interface Isotonic {
+  type: "isotonic";
+  x: number[];
+  y: number[];
+}
+
+/** What was known about the decision when it was first labelled. */
+export interface LabelEvidence {
+  time: string;
+  kind: DecisionKind;
+  route: string;
+  method: string;
+  outcome: Outcome;
+  reasons: string[];
+  labels: string[];
+  scores: Record<string, number>;
+  modelVersions: Record<string, string>;
+  action?: string;
+  wouldDecision?: Outcome;
+  ruleSetVersion?: string;
+  visitorId?: string;
+  features?: Record<string, number>;
+}
+
+/** What a decision is labelled as. */
+export interface LabelInput {
+  label: DecisionLabelValue;
+  note?: string;
+}
+
+/** Labels of a site, oldest update first; `nextCursor` leads to the rest. */
+export interface LabelPage {
+  items: DecisionLabel[];
+  nextCursor?: string;
+}
+
+/** Of the decisions with one label: how many, and the shares that each model scores at 0.5 or above. */
+export interface LabelRates {
+  samples: number;
+  activeRate: number;
+  candidateRate: number;
+}
+
+/** Which decision, by its own ID or its request's, is labelled as what, and who says so. */
+export interface LabelRequest {
+  label: DecisionLabelValue;
+  source: LabelSource;
+  decisionId?: string;
+  requestId?: string;
+  note?: string;
+}
+
+/** Where a decision label came from. */
+export type LabelSource = "operator" | "probe" | "synthetic";
+
+/** How long decisions took. The percentiles are of the newest `samples` requests. */
+export interface Latency {
+  meanMs: number | null;
+  p50Ms: number | null;
+  p95Ms: number | null;
+  samples: number;
 }
 
 /** How much an account may have. An operator can change each of them. */
@@ -378,6 +666,28 @@ export interface Login {
 export interface LoginRequest {
   key: string;
   operator?: string;
+}
+
+/** A group of rules that comes with the service. A version never changes; the digest is that of its members. */
+export interface ManagedGroup {
+  name: string;
+  version: number;
+  description: string;
+  digest: string;
+  rules: ManagedGroupMember[];
+}
+
+/** Every version of every managed group. */
+export interface ManagedGroupList {
+  items: ManagedGroup[];
+}
+
+/** A rule of a managed group, before any override. */
+export interface ManagedGroupMember {
+  name: string;
+  action: RuleAction;
+  routes: string[];
+  match: RuleMatch;
 }
 
 /** A member of an account. `invited` until the person has set a password. */
@@ -413,6 +723,32 @@ export interface MemberList {
 /** The state of a member within an account. */
 export type MemberStatus = "active" | "invited" | "suspended";
 
+/** A site's traffic over a range. `source` says whether exactly the range was counted, or whole UTC days. */
+export interface Metrics {
+  siteKey: string;
+  mode: Mode;
+  from: string;
+  to: string;
+  rangeFrom: string;
+  rangeTo: string;
+  source: MetricsSource;
+  bucket: MetricsBucket;
+  series: SeriesPoint[];
+  totals: OutcomeCounts;
+  challenges: ChallengeCounts;
+  latency: Latency;
+  errors: ErrorCounts;
+  uniqueSources: number;
+  retention: Retention;
+  daily: DailyPoint[];
+}
+
+/** The width of a series' buckets. */
+export type MetricsBucket = "day" | "hour";
+
+/** What metrics are counted from. */
+export type MetricsSource = "aggregates" | "events";
+
 /** The password, and a code or recovery code. */
 export interface MfaDisableInput {
   code?: string;
@@ -442,13 +778,79 @@ export interface MfaState {
 /** Whether a site's outcomes apply or are only recorded. */
 export type Mode = "enforce" | "monitor";
 
+/** A model: `weights` for `logistic`, `trees` for `trees`, never both. */
+export interface ModelFile {
+  version: string;
+  kind: ModelKind;
+  type: ModelType;
+  features: string[];
+  bias: number;
+  metadata: Record<string, unknown>;
+  weights?: number[];
+  trees?: Tree[];
+  calibration?: Platt | Isotonic;
+}
+
+/** What a model scores. */
+export type ModelKind = "agent" | "bot" | "content";
+
+/** All models, by kind. */
+export interface ModelList {
+  models: Record<string, ModelRoles>;
+}
+
+/** The place of a model: deciding, shadowing, or the one before. */
+export type ModelRole = "active" | "candidate" | "previous";
+
+/** The models of one kind; null where there is none. */
+export interface ModelRoles {
+  active: ModelSummary | null;
+  candidate: ModelSummary | null;
+  previous: ModelSummary | null;
+}
+
+/** A model in short; `features` counts them. */
+export interface ModelSummary {
+  kind: ModelKind;
+  role: ModelRole;
+  version: string;
+  type: ModelType;
+  features: number;
+  installedAt: string;
+  installedBy: string;
+  metadata: Record<string, unknown>;
+}
+
+/** What decides from now on, and what did before. */
+export interface ModelSwap {
+  kind: ModelKind;
+  active: ModelSummary;
+  previous: ModelSummary | null;
+  time: string;
+  actor: string;
+}
+
+/** How a model file computes its score. */
+export type ModelType = "logistic" | "trees";
+
 /** Which account the site goes to. */
 export interface MoveInput {
   customerId: string;
 }
 
+/** An entry of a top list. */
+export interface NamedCount {
+  name: string;
+  count: number;
+}
+
 /** How an operator is signed in. */
 export type OperatorVia = "key" | "session";
+
+/** Page origins, most often refused first. */
+export interface Origins {
+  refused: RefusedOrigin[];
+}
 
 /** The newest messages, newest first. */
 export interface OutboxList {
@@ -471,6 +873,21 @@ export interface OutboxMessage {
 
 /** The state of a message in the outbox. */
 export type OutboxStatus = "failed" | "pending" | "sent";
+
+/** What is decided about a request or a challenge. */
+export type Outcome = "allow" | "block" | "challenge" | "drop";
+
+/** How often each outcome applied to a protected request, and what enforce mode would have done instead. */
+export interface OutcomeCounts {
+  requests: number;
+  allowed: number;
+  challenged: number;
+  blocked: number;
+  dropped: number;
+  wouldChallenge: number;
+  wouldBlock: number;
+  wouldDrop: number;
+}
 
 /** The account that the caller works in. `role` is absent for an API token. */
 export interface OwnAccount {
@@ -500,6 +917,13 @@ export interface PasswordChange {
   newPassword: string;
 }
 
+/** score = 1 / (1 + exp(-(a * margin + b))). */
+export interface Platt {
+  type: "platt";
+  a: number;
+  b: number;
+}
+
 /** Whether decisions can be made. */
 export interface ReadinessState {
   status: "degraded" | "ready" | "unavailable";
@@ -515,6 +939,12 @@ export interface RecoveryCodes {
   recoveryCodes: string[];
 }
 
+/** A page origin that the browser API refused, and how often. */
+export interface RefusedOrigin {
+  origin: string;
+  count: number;
+}
+
 /** The secret of the reset link, and the new password. */
 export interface ResetInput {
   token: string;
@@ -524,6 +954,12 @@ export interface ResetInput {
 /** A link with which the user can set a new password, once and within an hour. */
 export interface ResetLink {
   resetUrl: string;
+}
+
+/** For how many days events and daily aggregates are kept. */
+export interface Retention {
+  eventDays: number;
+  metricDays: number;
 }
 
 /** The new role. */
@@ -536,6 +972,83 @@ export interface RotateInput {
   overlapSeconds?: number;
 }
 
+/** What to do about requests that match. */
+export interface Rule {
+  name: string;
+  match: RuleMatch;
+  action: RuleAction;
+  routes?: string[];
+  response?: RuleResponse;
+}
+
+/** What a matching rule does; `count` observes only. */
+export type RuleAction = "allow" | "block" | "challenge" | "count" | "drop";
+
+/** Something that is valid but hardly meant: `dead`, `shadowed`, `contradictory` and others. */
+export interface RuleLint {
+  kind: string;
+  message: string;
+  rule?: string;
+  other?: string;
+  witness?: Witness;
+  line?: number;
+  column?: number;
+}
+
+/** When a rule applies: every condition that is given must hold. */
+export interface RuleMatch {
+  all_labels?: string[];
+  any_labels?: string[];
+  none_labels?: string[];
+  any_prefix?: string[];
+  score?: string;
+  min_score?: number;
+}
+
+/** Why a rule set is not valid, and where: in `ruleSetText`, counted from 1. */
+export interface RuleProblem {
+  message: string;
+  line?: number;
+  column?: number;
+  rule?: string;
+}
+
+/** What a visitor is answered instead of the usual refusal. */
+export interface RuleResponse {
+  status?: number;
+  message?: string;
+  retry_after?: number;
+}
+
+/** Rules in the order in which they are asked, and what applies when none decides. */
+export interface RuleSet {
+  version: string;
+  rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; [name: string]: unknown; })[];
+  default_action: string;
+}
+
+/**
+ * Rules to be stored. `revision` is the one they were edited from, 0 when there was none.
+ *
+ * With `maxHumanFlips`, they are first tried on the last seven days, and refused when they would turn more decisions
+ * labelled human from `allow` to something stricter.
+ */
+export interface RulesChange {
+  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
+  ruleSetText?: string;
+  overrides?: Record<string, string>;
+  revision?: number;
+  maxHumanFlips?: number;
+}
+
+/** Rules to be checked. With neither `ruleSet` nor `ruleSetText` they are the server's. */
+export interface RulesRequest {
+  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
+  ruleSetText?: string;
+  overrides?: Record<string, string>;
+  revision?: number;
+}
+
 /** Whose rule set a site follows. */
 export type RulesSource = "server" | "site";
 
@@ -545,6 +1058,43 @@ export interface RulesSummary {
   effectiveVersion: string;
   overrides: number;
   revision: number;
+}
+
+/** A site's rules: the set itself, what the site changes in it, and what results. */
+export interface RulesView {
+  siteKey: string;
+  source: RulesSource;
+  revision: number;
+  serverVersion: string;
+  ruleSet: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; };
+  overrides: Record<string, string>;
+  effective: RuleSet;
+  updatedAt?: string;
+  updatedBy?: string;
+}
+
+/** A request as a visitor would send it. `url` is absolute; `headers` map names to values. */
+export interface SampleRequest {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  address: string;
+}
+
+/** One bucket of a series, clipped to the range: `start` belongs to it, `end` does not. */
+export interface SeriesPoint {
+  requests: number;
+  allowed: number;
+  challenged: number;
+  blocked: number;
+  dropped: number;
+  wouldChallenge: number;
+  wouldBlock: number;
+  wouldDrop: number;
+  start: string;
+  end: string;
+  challengesPassed: number;
+  challengesFailed: number;
 }
 
 /** Who is signed in, where, and the token that changing requests must carry. Or: a code is still needed. */
@@ -596,11 +1146,39 @@ export interface SessionUser {
   name?: string;
 }
 
+/** A label, or a family of labels. */
+export interface SignalLabel {
+  name: string;
+  source: string;
+  meaning: string;
+}
+
+/** Every label a decision may have. */
+export interface SignalLabelList {
+  items: SignalLabel[];
+}
+
 /** What passing the check is good for. */
 export interface SiteAction {
   browserRequired: boolean;
   clearance?: boolean;
   requireContentDigest?: boolean;
+}
+
+/** How the check of a site fares. Events before `eventsFrom` and counters before `countersSince` are not known. */
+export interface SiteAnalytics {
+  siteKey: string;
+  from: string;
+  to: string;
+  bucket: MetricsBucket;
+  challenges: AnalyticsChallenges;
+  gateway: OutcomeCounts;
+  siteverify: SiteverifyCounts;
+  origins: Origins;
+  top: TopLists;
+  series: AnalyticsPoint[];
+  eventsFrom?: string;
+  countersSince?: string;
 }
 
 /** What can be changed on a site; an absent field keeps its value. */
@@ -635,6 +1213,15 @@ export interface SiteDetail {
   credentialList: Credential[];
   changes: ConfigChange[];
   rules: RulesSummary;
+}
+
+/** The checks that failed over the range, worst first; `status` is that of the worst, or `ok`. */
+export interface SiteHealth {
+  siteKey: string;
+  status: HealthSeverity;
+  from: string;
+  to: string;
+  checks: FailedCheck[];
 }
 
 /** The health shown in a site's summary. */
@@ -693,6 +1280,23 @@ export interface SiteSummary {
   health: SiteHealthSummary;
 }
 
+/** Calls of siteverify by result, and tokens given out and redeemed. */
+export interface SiteverifyCounts {
+  calls: number;
+  success: number;
+  failures: Record<string, number>;
+  tokensIssued: number;
+  tokensRedeemed: number;
+}
+
+/** How challenges were solved. The fields are values of an enumeration, so they keep their spelling. */
+export interface SolveTypes {
+  invisible: number;
+  managed: number;
+  interactive: number;
+  step_up: number;
+}
+
 /** Why the account is suspended. */
 export interface SuspendAccountInput {
   reason: string;
@@ -708,9 +1312,61 @@ export interface SwitchInput {
   accountId: string;
 }
 
+/** A sample request. With neither `ruleSet` nor `ruleSetText` the site's present rules are explained. */
+export interface TestInput {
+  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
+  ruleSetText?: string;
+  overrides?: Record<string, string>;
+  request: SampleRequest;
+}
+
+/** What would become of the sample request. Without `rule`, the default action decided. */
+export interface TestReport {
+  labels: string[];
+  scores: Record<string, number>;
+  route: string;
+  outcome: Outcome;
+  trace: TracedRule[];
+  action?: string;
+  rule?: string;
+  response?: RuleResponse;
+}
+
+/** The most frequent values, ten of each. */
+export interface TopLists {
+  actions: NamedCount[];
+  routes: NamedCount[];
+  reasons: NamedCount[];
+  labels: NamedCount[];
+  agents: NamedCount[];
+  countries: NamedCount[];
+  asns: NamedCount[];
+}
+
+/** One rule that was asked, and why it matched or did not. */
+export interface TracedRule {
+  rule: string;
+  matched: boolean;
+  because: string;
+}
+
 /** Who becomes owner. */
 export interface TransferInput {
   userId: string;
+}
+
+/**
+ * A tree as parallel arrays, one entry per node; node 0 is the root and children stand behind their parent.
+ *
+ * A node whose `feature` is -1 is a leaf: its `value` counts, `left` and `right` are -1. Any other node goes left
+ * when the feature's value is at most `threshold`, else right; `feature` is a position in the file's `features`.
+ */
+export interface Tree {
+  feature: number[];
+  threshold: number[];
+  left: number[];
+  right: number[];
+  value: number[];
 }
 
 /** How much an account has. Tokens are those that still work. */
@@ -720,5 +1376,141 @@ export interface Usage {
   tokens: number;
 }
 
+/** Whether rules are valid, everything that is wrong with them, and what they amount to. */
+export interface ValidateResult {
+  valid: boolean;
+  errors: RuleProblem[];
+  effective?: RuleSet;
+}
+
+/** A visitor and its newest decisions. */
+export interface VisitorDetail {
+  id: string;
+  firstSeen: string;
+  lastSeen: string;
+  requests: number;
+  outcomes: Record<string, number>;
+  monitored: number;
+  challenges: number;
+  challengesPassed: number;
+  actions: string[];
+  agents: string[];
+  recent: Decision[];
+}
+
+/** Visitors, most recently seen first; `nextCursor` leads to the rest. */
+export interface VisitorPage {
+  items: VisitorSummary[];
+  from: string;
+  to: string;
+  nextCursor?: string;
+}
+
+/** A pseudonymous source and what it did within the range. */
+export interface VisitorSummary {
+  id: string;
+  firstSeen: string;
+  lastSeen: string;
+  requests: number;
+  outcomes: Record<string, number>;
+  monitored: number;
+  challenges: number;
+  challengesPassed: number;
+  actions: string[];
+  agents: string[];
+}
+
+/** A webhook, without its secret. */
+export interface Webhook {
+  id: string;
+  siteKey: string;
+  url: string;
+  events: WebhookEvent[];
+  format: WebhookFormat;
+  filter?: WebhookFilter;
+  enabled: boolean;
+  status: WebhookStatus;
+  createdAt: string;
+  lastDeliveryAt?: string;
+  lastError?: string;
+}
+
+/** One delivery. `status` is what the address answered, absent when it did not; `attempts` counts up to now. */
+export interface WebhookDelivery {
+  id: string;
+  type: DeliveryKind;
+  time: string;
+  items: number;
+  delivered: boolean;
+  attempts: number;
+  durationMs: number;
+  status?: number;
+  error?: string;
+}
+
+/** A webhook's newest deliveries, newest first. */
+export interface WebhookDeliveryList {
+  items: WebhookDelivery[];
+}
+
+/** What is pushed. */
+export type WebhookEvent = "decisions" | "health";
+
+/** Which decisions are pushed: those with one of these outcomes and one of these kinds. Absent or empty: all. */
+export interface WebhookFilter {
+  outcomes?: Outcome[];
+  kinds?: DecisionKind[];
+}
+
+/** How decisions are written: one JSON object with a list, or a line for each. */
+export type WebhookFormat = "json" | "ndjson";
+
+/** A new webhook. */
+export interface WebhookInput {
+  url: string;
+  events: WebhookEvent[];
+  format?: WebhookFormat;
+  filter?: WebhookFilter;
+  enabled?: boolean;
+}
+
+/** A site's webhooks, oldest first. */
+export interface WebhookList {
+  items: Webhook[];
+}
+
+/** Changes to a webhook; what is absent stays. `filter: {}` takes the filter away. */
+export interface WebhookPatch {
+  url?: string;
+  events?: WebhookEvent[];
+  format?: WebhookFormat;
+  filter?: WebhookFilter;
+  enabled?: boolean;
+}
+
+/** A webhook and the secret that signs its deliveries, which is shown this once. */
+export interface WebhookSecret {
+  webhook: Webhook;
+  secret: string;
+}
+
+/** Whether deliveries arrive, fail and are tried again, or are not made. */
+export type WebhookStatus = "failing" | "ok" | "paused";
+
 /** How much of the browser check a visitor sees. */
 export type WidgetMode = "interactive" | "invisible" | "managed";
+
+/** A request that shows what a lint says. */
+export interface Witness {
+  labels: string[];
+  scores: Record<string, number>;
+  route: string;
+  action?: string;
+}
+
+/** How many decisions the candidate would change, and in which direction. */
+export interface WouldChange {
+  total: number;
+  stricter: number;
+  looser: number;
+}

@@ -97,6 +97,7 @@ async def reactivate_account(stores: AccountStores, call: Call, account_id: str)
     active = replace(account, status=AccountStatus.ACTIVE, suspended_reason=None, deleted_ms=None)
     await stores.accounts.save_account(active)
     await record(stores, call, Action.ACCOUNT_REACTIVATE, _subject(account), {"from": account.status.value})
+    await stores.configuration.bump()
     return active
 
 
@@ -110,6 +111,7 @@ async def delete_account(stores: AccountStores, call: Call, account_id: str, con
     for member in await stores.members.list_members(account.id):
         await forget_place(stores, call, account.id, member.user_id)
     await record(stores, call, Action.ACCOUNT_DELETE, _subject(account), {"name": account.name})
+    await stores.configuration.bump()
     return DeletedAccount(
         id=account.id,
         name=account.name,

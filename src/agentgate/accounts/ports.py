@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from agentgate.accounts.records import ApiToken, StoredAccount, StoredMembership, Usage
+from agentgate.core.configuration import ConfigurationStores
 from agentgate.core.enums import AccountRole
 from agentgate.identity.user_ports import UserStores
 from agentgate.outbox.ports import OutboxStores
@@ -119,7 +120,7 @@ class ApiTokenStore(Protocol):
         ...
 
 
-class AccountStores(UserStores, OutboxStores, Protocol):
+class AccountStores(UserStores, OutboxStores, ConfigurationStores, Protocol):
     """The ports that a unit of work on accounts uses."""
 
     @property

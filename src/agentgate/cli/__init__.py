@@ -13,10 +13,13 @@ import typer
 
 from agentgate.cli.backup import backup
 from agentgate.cli.check_config import check_config
+from agentgate.cli.intel import intel
 from agentgate.cli.keys import keys
+from agentgate.cli.labels import labels
 from agentgate.cli.migrate import migrate
 from agentgate.cli.routes import openapi, routes
 from agentgate.cli.serve import serve
+from agentgate.cli.train import train
 from agentgate.cli.version import version
 from agentgate.config import SettingsRefused
 
@@ -37,7 +40,10 @@ app.command("openapi", epilog="Example: agentgate openapi admin --out admin.json
 app.command("check-config", epilog="Example: AGENTGATE_WORKERS=4 agentgate check-config")(check_config)
 app.command("backup", epilog="Example: agentgate backup /var/backups/agentgate/monday")(backup)
 app.command("version", epilog="Example: agentgate version --json")(version)
+app.command("train", epilog="Example: agentgate train labels.ndjson --kind bot")(train)
 app.add_typer(keys, name="keys")
+app.add_typer(intel, name="intel")
+app.add_typer(labels, name="labels")
 
 
 @app.callback()

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -57,11 +58,20 @@ def backup(
 
 async def _backup(settings: Settings, folder: Path, progress: CopyProgress) -> list[Path]:
     from agentgate.store.databases.sqlite import SqliteDatabase  # noqa: PLC0415 - keeps the command line quick
-    from agentgate.store.open import open_stores  # noqa: PLC0415 - likewise
+    from agentgate.store.open import CONFIG, STATS, open_stores  # noqa: PLC0415 - likewise
+    from agentgate.store.segments.sqlite import SqliteSegments  # noqa: PLC0415 - likewise
 
     stores = await open_stores(settings, SystemClock())
     try:
-        embedded = {name: found for name, found in stores.databases.items() if isinstance(found, SqliteDatabase)}
+        embedded: dict[str, Copyable] = {}
+        if isinstance(stores.segments, SqliteSegments):
+            embedded |= await stores.segments.copies()
+        # Events first, then the words they are written with, then the sites they belong to: each copy is then at least
+        # as new as what points at it.
+        for name in (STATS, CONFIG):
+            database = stores.databases[name]
+            if isinstance(database, SqliteDatabase):
+                embedded[name] = database
         return await copy_databases(embedded, folder, progress)
     finally:
         await stores.close()
@@ -79,9 +89,11 @@ async def copy_databases(databases: Mapping[str, Copyable], folder: Path, progre
     unfinished = _make_unfinished(folder)
     try:
         for name, database in databases.items():
-            await database.backup(unfinished / f"{name}.db", partial(progress, name))
-            await _check(unfinished / f"{name}.db")
-        return [_keep(unfinished / f"{name}.db", folder) for name in databases]
+            copy = unfinished / f"{name}.db"
+            copy.parent.mkdir(mode=0o700, exist_ok=True)
+            await database.backup(copy, partial(progress, name))
+            await _check(copy)
+        return [_keep(unfinished, name, folder) for name in databases]
     finally:
         _remove_unfinished(unfinished)
 
@@ -95,9 +107,7 @@ def _make_unfinished(folder: Path) -> Path:
 
 
 def _remove_unfinished(unfinished: Path) -> None:
-    for left in unfinished.iterdir():
-        left.unlink()
-    unfinished.rmdir()
+    shutil.rmtree(unfinished)
     _sync(unfinished.parent)
 
 
@@ -113,10 +123,12 @@ async def _check(path: Path) -> None:
         raise CommandRefused(f"the copy of {path.name} is damaged ({problems[0]}); nothing was kept")
 
 
-def _keep(path: Path, folder: Path) -> Path:
+def _keep(unfinished: Path, name: str, folder: Path) -> Path:
+    copy, kept = unfinished / f"{name}.db", folder / f"{name}.db"
     # Without it, a power cut after the rename could leave a complete name on incomplete content.
-    _sync(path)
-    return path.rename(folder / path.name)
+    _sync(copy)
+    kept.parent.mkdir(mode=0o700, exist_ok=True)
+    return copy.rename(kept)
 
 
 def _sync(path: Path) -> None:

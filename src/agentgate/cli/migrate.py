@@ -36,6 +36,7 @@ async def _migrate(settings: Settings, *, check: bool) -> int:
             print("nothing is pending")
         elif not check:
             await _apply(stores.databases, pending, count=count)
+            await stores.segments.migrate(SystemClock())
             print(f"{count} applied")
         return 1 if check and count else 0
     finally:

@@ -63,9 +63,11 @@ async def _prepare(settings: Settings, *, demo: bool) -> str | None:
     try:
         if not demo:
             return None
-        from agentgate.demo import seed  # noqa: PLC0415 - likewise
+        from agentgate.demo import seed, seed_traffic  # noqa: PLC0415 - likewise
 
-        return await seed(application.stores.store, application.clock)
+        site_key = await seed(application.stores.store, application.clock)
+        await seed_traffic(application)
+        return site_key
     finally:
         await application.close()
 

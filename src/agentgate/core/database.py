@@ -7,7 +7,7 @@ after a deadlock (PostgreSQL).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 Row = tuple[Any, ...]
 Value = int | float | str | bytes | None
@@ -22,6 +22,20 @@ class StoreUnavailable(Exception):  # noqa: N818 - says what happened
 
 class Conflict(Exception):  # noqa: N818 - likewise
     """A statement broke a uniqueness or foreign-key constraint. Nothing of its unit of work was kept."""
+
+
+class Sums(NamedTuple):
+    """A table of counters: the columns of its primary key, those that are added to, those that keep the greatest."""
+
+    table: str
+    key: tuple[str, ...]
+    sums: tuple[str, ...]
+    greatest: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All of them, in the order of a row's values."""
+        return self.key + self.sums + self.greatest
 
 
 class Session(Protocol):
@@ -51,6 +65,17 @@ class Transaction(Session, Protocol):
         """Wait until no other transaction holds this key, and hold it to the end.
 
         Counting and then inserting is only safe between two lines of which this is the first.
+        """
+        ...
+
+    async def load(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> None:
+        """Insert many rows the fastest way there is. Their values come from our own encoder and are not checked."""
+        ...
+
+    async def add_up(self, counters: Sums, rows: Sequence[Sequence[Value]]) -> None:
+        """Add rows to counters, making those that are missing. Each key stands there once, in sorted order.
+
+        The order keeps two transactions that add to the same counters from waiting for each other.
         """
         ...
 

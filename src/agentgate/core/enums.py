@@ -257,6 +257,14 @@ class ModelType(StrEnum):
     TREES = "trees"
 
 
+class ChallengeStage(StrEnum):
+    """What an event of kind `challenge` is about: a challenge that was given out, or how a verification ended."""
+
+    ISSUED = "issued"
+    PASSED = "passed"
+    FAILED = "failed"
+
+
 class SolveType(StrEnum):
     """How a challenge was solved."""
 

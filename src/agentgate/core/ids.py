@@ -54,6 +54,16 @@ def new_message_id() -> str:
     return _hex_id("msg")
 
 
+def new_webhook_id() -> str:
+    """Return an ID for a webhook."""
+    return _hex_id("whk")
+
+
+def new_delivery_id() -> str:
+    """Return an ID for one delivery to a webhook; all its attempts carry the same."""
+    return _hex_id("whd")
+
+
 def new_request_id() -> str:
     """Return an ID that ties one HTTP request to its log lines."""
     return secrets.token_hex(8)

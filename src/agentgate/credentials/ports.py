@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from agentgate.audit.ports import AuditStores
+from agentgate.core.configuration import ConfigurationStores
 from agentgate.credentials.records import Credential
 
 
@@ -34,7 +35,7 @@ class CredentialStore(Protocol):
         ...
 
 
-class CredentialStores(AuditStores, Protocol):
+class CredentialStores(AuditStores, ConfigurationStores, Protocol):
     """The ports that a unit of work on credentials uses."""
 
     @property

@@ -1,10 +1,18 @@
 """Sites over HTTP. The operator's handlers; a customer's differ in guard and input, not in what they do."""
 
 from agentgate.core.database import Store
+from agentgate.errors import Refused
 from agentgate.sites import detail, editing
-from agentgate.sites.ports import ActivityStore, SiteStores
+from agentgate.sites.health import HealthReader
+from agentgate.sites.health_records import InstallStatus, SiteHealth
+from agentgate.sites.install import install_status
+from agentgate.sites.ports import ActivityStore, SiteHealthStore, SiteStores
+from agentgate.sites.prompt import AgentPrompt
 from agentgate.sites.records import MoveInput, OwnSiteInput, SiteChange, SiteDetail, SiteInput, SiteList
 from agentgate.web.call import Call, SiteCall
+from agentgate.web.replies import Text
+
+MARKDOWN = "text/markdown; charset=utf-8"
 
 
 async def list_sites(call: Call, store: Store[SiteStores], activity: ActivityStore) -> SiteList:
@@ -71,3 +79,23 @@ async def change_own_site(
 
 async def _read(call: SiteCall, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
     return await detail.read_detail(store.read, activity, call.site_id, now=call.now, account_id=call.actor.account_id)
+
+
+async def read_install(call: SiteCall, store: Store[SiteStores], health: SiteHealthStore) -> InstallStatus:
+    """Say whether traffic was seen for the site: `waiting` until its first decision, then `live`."""
+    number = await store.read.sites.find_number(call.site_id)
+    return install_status(call.site_key, await health.find_sighting(number))
+
+
+async def read_health(call: SiteCall, reader: HealthReader) -> SiteHealth:
+    """List the checks of the site's integration that failed over the last 24 hours, worst first."""
+    return await reader.read(call.site_id, call.site_key, call.now)
+
+
+async def read_agent_prompt(call: SiteCall, store: Store[SiteStores], prompt: AgentPrompt) -> Text:
+    """Read a text that tells a coding agent how to add the check to the site. It never contains a secret."""
+    site = await store.read.sites.find_site(call.site_key, account_id=call.actor.account_id)
+    if site is None:
+        # Moved or purged between the scope and here.
+        raise Refused("site_not_found")
+    return Text(prompt.write(call, site).encode(), MARKDOWN)

@@ -1,11 +1,13 @@
 """What sites ask of the durable store."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from agentgate.accounts.ports import AccountStores
+from agentgate.core.configuration import ConfigurationStores
+from agentgate.core.enums import AccountStatus
 from agentgate.core.moment import Moment
 from agentgate.credentials.ports import CredentialStores
 from agentgate.rules.ports import RuleStore
@@ -29,6 +31,10 @@ class SiteStore(Protocol):
 
     async def find_site(self, site_key: str, *, account_id: str | None) -> Site | None:
         """Return a site; None when there is none, or when it is not of the given account."""
+        ...
+
+    async def find_number(self, site_id: str) -> int:
+        """Return the number under which events know an existing site."""
         ...
 
     async def list_sites(self, *, account_id: str | None, now_ms: int) -> list[ListedSite]:
@@ -75,3 +81,62 @@ class SiteStores(AccountStores, CredentialStores, Protocol):
 
     @property
     def rules(self) -> RuleStore: ...
+
+
+class DirectorySite(Struct, frozen=True, kw_only=True):
+    """A site as stored, with what the directory needs beside it."""
+
+    site: Site
+    number: int
+    account_status: AccountStatus
+    captures_features: bool
+
+
+class DirectoryStore(Protocol):
+    """All sites at once."""
+
+    async def list_directory(self) -> list[DirectorySite]:
+        """Return every site."""
+        ...
+
+
+class DirectoryStores(ConfigurationStores, Protocol):
+    """The ports that the directory reads."""
+
+    @property
+    def directory(self) -> DirectoryStore: ...
+
+    @property
+    def rules(self) -> RuleStore: ...
+
+
+class Sighting(Struct, frozen=True):
+    """When the first event of a site that is known arrived, and when the last one."""
+
+    first_ms: int
+    last_ms: int
+
+
+class HealthCounts(Struct, frozen=True, kw_only=True):
+    """What was counted of a site within a while."""
+
+    # Browser tokens given out long enough ago to have been redeemed or to be void by now.
+    tokens: int
+    # Calls with one of the site's credentials, of whatever kind.
+    server_checks: int
+    siteverify_success: int
+    # By code, and by page origin.
+    siteverify_failures: Mapping[str, int]
+    refused_origins: Mapping[str, int]
+
+
+class SiteHealthStore(Protocol):
+    """What the checks of a site's health count, and when the site was seen. Sites are asked for by number."""
+
+    async def find_sighting(self, site: int) -> Sighting | None:
+        """Return when a site was seen, or None when it never was."""
+        ...
+
+    async def count_health(self, site: int, *, from_ms: int, to_ms: int, tokens_to_ms: int) -> HealthCounts:
+        """Return the counts of a range, tokens only of its part up to a moment."""
+        ...

@@ -1,5 +1,6 @@
 """From settings to stores: the table of backends, and everything that is opened with them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from agentgate.config import Settings
@@ -10,12 +11,26 @@ from agentgate.store.databases.sqlite import SqliteDatabase
 from agentgate.store.fast_stores.fallback import FallbackFastStore
 from agentgate.store.fast_stores.memory import MemoryFastStore
 from agentgate.store.migrate import MigratedDatabase
+from agentgate.store.segments.postgres import PostgresSegments
+from agentgate.store.segments.segments import Segments
+from agentgate.store.segments.sqlite import EVENTS, SqliteSegments
+from agentgate.store.sql.decision_feed import SqlDecisionFeed
+from agentgate.store.sql.event_words import Words
+from agentgate.store.sql.events import SqlEvents
+from agentgate.store.sql.evidence import SqlEvidence
+from agentgate.store.sql.replay import SqlReplay
+from agentgate.store.sql.score_samples import SqlScoreSamples
+from agentgate.store.sql.site_health import SqlSiteHealth
 from agentgate.store.sql.sites import SqlActivity
+from agentgate.store.sql.traffic import SqlTraffic
 from agentgate.store.stores import SqlStore
 
-# The sets of migrations. Embedded, each has a file of its own, hence a lock of its own; PostgreSQL holds all of them.
+# The sets of migrations. Embedded, each has a file of its own, hence a lock of its own; PostgreSQL holds all of them,
+# and the one for events besides, which embedded is that of each day's file.
 CONFIG, STATS = "config", "stats"
 SETS = (CONFIG, STATS)
+# Reads of events and statistics take milliseconds. Two at a time leave the event loop its share of the interpreter.
+READING_THREADS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,33 +40,67 @@ class Stores:
     databases: dict[str, MigratedDatabase]
     store: SqlStore
     activity: SqlActivity
+    segments: Segments
+    words: Words
+    events: SqlEvents
+    evidence: SqlEvidence
+    feed: SqlDecisionFeed
+    replay: SqlReplay
+    score_samples: SqlScoreSamples
+    traffic: SqlTraffic
+    site_health: SqlSiteHealth
     fast: FastStore
+    reads: ThreadPoolExecutor
 
     async def close(self) -> None:
         """Finish what was accepted and let go."""
+        await self.segments.close()
         for database in {id(database): database for database in self.databases.values()}.values():
             await database.close()
         await self.fast.close()
+        self.reads.shutdown(wait=False)
 
 
 async def open_stores(settings: Settings, clock: Clock) -> Stores:
     """Open the stores that the settings name. Nothing is migrated here."""
-    databases = _postgres(settings) if settings.database_url else _sqlite(settings)
+    reads = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="sqlite-reader")
+    databases, segments = _postgres(settings) if settings.database_url else _sqlite(settings, clock, reads)
+    stats = databases[STATS]
+    words = Words(stats)
+    store = SqlStore(databases[CONFIG])
     return Stores(
         databases=databases,
-        store=SqlStore(databases[CONFIG]),
-        activity=SqlActivity(databases[CONFIG], databases[STATS]),
+        store=store,
+        activity=SqlActivity(databases[CONFIG], stats, segments),
+        segments=segments,
+        words=words,
+        events=SqlEvents(stats, segments, words),
+        evidence=SqlEvidence(stats, segments, words),
+        feed=SqlDecisionFeed(segments, words),
+        replay=SqlReplay(databases[CONFIG], segments, words),
+        score_samples=SqlScoreSamples(stats, segments, words),
+        site_health=SqlSiteHealth(stats, segments),
+        traffic=SqlTraffic(stats, segments, words, store.read.decision_labels),
         fast=_fast_store(settings, clock),
+        reads=reads,
     )
 
 
-def _sqlite(settings: Settings) -> dict[str, MigratedDatabase]:
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return {name: SqliteDatabase(settings.data_dir / f"{name}.db") for name in SETS}
+def _sqlite(
+    settings: Settings, clock: Clock, reads: ThreadPoolExecutor
+) -> tuple[dict[str, MigratedDatabase], Segments]:
+    folder = settings.data_dir
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    databases: dict[str, MigratedDatabase] = {
+        CONFIG: SqliteDatabase(folder / f"{CONFIG}.db"),
+        STATS: SqliteDatabase(folder / f"{STATS}.db", reads=reads),
+    }
+    return databases, SqliteSegments(folder / EVENTS, clock, reads)
 
 
-def _postgres(settings: Settings) -> dict[str, MigratedDatabase]:
-    return dict.fromkeys(SETS, PostgresDatabase(settings.database_url))
+def _postgres(settings: Settings) -> tuple[dict[str, MigratedDatabase], Segments]:
+    database = PostgresDatabase(settings.database_url)
+    return dict.fromkeys((*SETS, EVENTS), database), PostgresSegments(database)
 
 
 def _fast_store(settings: Settings, clock: Clock) -> FastStore:

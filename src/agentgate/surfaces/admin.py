@@ -1,17 +1,23 @@
 """The operators' routes, under `/v1/admin` on the private listener."""
 
-from agentgate import errors
+from agentgate import errors, limits
 from agentgate.audit import endpoints as audit
 from agentgate.credentials import endpoints as credentials
 from agentgate.customers.endpoints import access_requests, customers, members, users
 from agentgate.customers.guards import customer_in_path
+from agentgate.detect import endpoints as detect
 from agentgate.feedback import endpoints as feedback
 from agentgate.identity import endpoints as identity
 from agentgate.identity.guards import not_cross_origin, operator
 from agentgate.outbox import endpoints as outbox
+from agentgate.rules import endpoints as rules
+from agentgate.scoring import endpoints as scoring
 from agentgate.sites import endpoints as sites
-from agentgate.sites.guards import site_in_path
-from agentgate.web.surface import Surface, delete, get, patch, post, rows
+from agentgate.sites.guards import site_by_id_or_key, site_in_path, site_in_query
+from agentgate.traffic import endpoints as traffic
+from agentgate.traffic import export_endpoints as export
+from agentgate.web.surface import Surface, delete, get, patch, post, put, rows
+from agentgate.webhooks import endpoints as webhooks
 
 PREFIX = "/v1/admin"
 
@@ -54,11 +60,123 @@ ADMIN = Surface(
                 scope=site_in_path,
                 refuses=("not_found",),
             ),
+            get("/sites/{siteKey}/install", sites.read_install, scope=site_in_path),
+            get("/sites/{siteKey}/health", sites.read_health, scope=site_in_path),
+            get("/sites/{siteKey}/analytics", traffic.read_analytics, scope=site_in_path),
+            get(
+                "/sites/{siteKey}/agent-prompt",
+                sites.read_agent_prompt,
+                scope=site_in_path,
+                media_type="text/markdown",
+            ),
             post(
                 "/sites/{siteKey}/move",
                 sites.move_site,
                 scope=site_in_path,
                 refuses=("not_found", "protected_account", "invalid_state"),
+            ),
+            # Rules
+            get("/sites/{siteKey}/rules", rules.read_rules, scope=site_in_path),
+            put(
+                "/sites/{siteKey}/rules",
+                rules.replace_rules,
+                scope=site_in_path,
+                body_limit=limits.RULES_BODY_BYTES,
+                refuses=("revision_conflict", "backtest_refused", "rate_limited"),
+                other_replies=rules.INVALID,
+            ),
+            post(
+                "/sites/{siteKey}/rules/validate",
+                rules.validate_rules,
+                scope=site_in_path,
+                body_limit=limits.RULES_BODY_BYTES,
+            ),
+            post(
+                "/sites/{siteKey}/rules/test",
+                rules.test_rules,
+                scope=site_in_path,
+                body_limit=limits.RULES_BODY_BYTES,
+                other_replies=rules.INVALID,
+            ),
+            post(
+                "/sites/{siteKey}/rules/backtest",
+                rules.backtest_rules,
+                scope=site_in_path,
+                body_limit=limits.RULES_BODY_BYTES,
+                refuses=("invalid_range", "rate_limited"),
+                other_replies=rules.INVALID,
+            ),
+            get("/managed-groups", rules.list_managed_groups),
+            # Traffic
+            get("/metrics", traffic.read_metrics, scope=site_in_query),
+            get("/visitors", traffic.list_visitors, scope=site_in_query),
+            get("/visitors/{visitorId}", traffic.read_visitor_detail, scope=site_in_query, refuses=("not_found",)),
+            get("/decisions", traffic.list_decisions, scope=site_in_query),
+            get("/decisions/export", export.export_decisions, scope=site_in_query, media_type="application/x-ndjson"),
+            get("/decisions/{decisionId}", traffic.read_decision, scope=site_in_query, refuses=("not_found",)),
+            # Labels, feature capture, models
+            put(
+                "/decisions/{decisionId}/label",
+                scoring.label_decision,
+                scope=site_in_query,
+                refuses=("not_found",),
+            ),
+            get("/labels", scoring.list_labels, scope=site_in_query),
+            post("/labels", scoring.create_label, scope=site_in_query, status=201, refuses=("not_found",)),
+            get("/sites/{site}/feature-capture", scoring.read_feature_capture, scope=site_by_id_or_key),
+            put("/sites/{site}/feature-capture", scoring.change_feature_capture, scope=site_by_id_or_key),
+            get("/models", scoring.list_models),
+            get("/models/{kind}/{role}", scoring.read_model, refuses=("not_found",)),
+            put(
+                "/models/{kind}/{role}",
+                scoring.install_model,
+                body_limit=limits.MODEL_BODY_BYTES,
+                refuses=("not_found",),
+            ),
+            delete("/models/{kind}/{role}", scoring.clear_model, refuses=("invalid_request", "not_found")),
+            get("/models/{kind}/compare", scoring.compare_models, refuses=("invalid_request", "not_found")),
+            post("/models/{kind}/promote", scoring.promote_model, refuses=("invalid_request", "not_found")),
+            post("/models/{kind}/rollback", scoring.roll_back_model, refuses=("invalid_request", "not_found")),
+            # Webhooks
+            get("/sites/{siteKey}/webhooks", webhooks.list_webhooks, scope=site_in_path),
+            post(
+                "/sites/{siteKey}/webhooks",
+                webhooks.create_webhook,
+                scope=site_in_path,
+                status=201,
+                refuses=("invalid_state",),
+            ),
+            patch(
+                "/sites/{siteKey}/webhooks/{webhookId}",
+                webhooks.change_webhook,
+                scope=site_in_path,
+                refuses=("not_found",),
+            ),
+            delete(
+                "/sites/{siteKey}/webhooks/{webhookId}",
+                webhooks.delete_webhook,
+                scope=site_in_path,
+                status=204,
+                refuses=("not_found",),
+            ),
+            post(
+                "/sites/{siteKey}/webhooks/{webhookId}/rotate",
+                webhooks.rotate_webhook,
+                scope=site_in_path,
+                status=201,
+                refuses=("not_found",),
+            ),
+            post(
+                "/sites/{siteKey}/webhooks/{webhookId}/test",
+                webhooks.test_webhook,
+                scope=site_in_path,
+                refuses=("not_found", "rate_limited"),
+            ),
+            get(
+                "/sites/{siteKey}/webhooks/{webhookId}/deliveries",
+                webhooks.list_deliveries,
+                scope=site_in_path,
+                refuses=("not_found",),
             ),
             # Accounts
             get("/access-requests", access_requests.list_access_requests),
@@ -146,6 +264,8 @@ ADMIN = Surface(
             post("/users/{userId}/mfa/reset", users.reset_mfa, refuses=("not_found", "mfa_not_enabled")),
             get("/outbox", outbox.list_messages),
             get("/docs-feedback", feedback.read_report),
+            # The labels that rules can name
+            get("/signal-labels", detect.list_signal_labels),
         ),
     ),
 )

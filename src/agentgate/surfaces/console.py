@@ -1,20 +1,26 @@
 """The customers' routes within one account, under `/v1/console`: for members and for API tokens."""
 
-from agentgate import errors
+from agentgate import errors, limits
 from agentgate.accounts.endpoints import api_tokens, members, own_account
 from agentgate.accounts.guards import member
 from agentgate.audit import endpoints as audit
 from agentgate.core.enums import ConsolePermission
 from agentgate.credentials import endpoints as credentials
+from agentgate.detect import endpoints as detect
+from agentgate.rules import endpoints as rules
 from agentgate.sites import endpoints as sites
-from agentgate.sites.guards import site_in_path
-from agentgate.web.surface import Surface, delete, get, patch, post, rows
+from agentgate.sites.guards import site_in_path, site_in_query
+from agentgate.traffic import endpoints as traffic
+from agentgate.traffic import export_endpoints as export
+from agentgate.web.surface import Surface, delete, get, patch, post, put, rows
+from agentgate.webhooks import endpoints as webhooks
 
 PREFIX = "/v1/console"
 
 # One guard for each permission, so that a row names what it needs and nothing else.
 SITES_READ = member(ConsolePermission.SITES_READ)
 SITES_WRITE = member(ConsolePermission.SITES_WRITE)
+ANALYTICS_READ = member(ConsolePermission.ANALYTICS_READ)
 MEMBERS_READ = member(ConsolePermission.MEMBERS_READ)
 MEMBERS_WRITE = member(ConsolePermission.MEMBERS_WRITE)
 TOKENS_WRITE = member(ConsolePermission.TOKENS_WRITE)
@@ -111,6 +117,126 @@ CONSOLE = Surface(
                 credentials.revoke_credential,
                 guard=SITES_WRITE,
                 scope=site_in_path,
+                refuses=("not_found",),
+            ),
+            # Rules
+            get("/sites/{siteKey}/rules", rules.read_rules, guard=SITES_READ, scope=site_in_path),
+            put(
+                "/sites/{siteKey}/rules",
+                rules.replace_rules,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                body_limit=limits.RULES_BODY_BYTES,
+                refuses=("revision_conflict", "backtest_refused", "rate_limited"),
+                other_replies=rules.INVALID,
+            ),
+            post(
+                "/sites/{siteKey}/rules/validate",
+                rules.validate_rules,
+                guard=SITES_READ,
+                scope=site_in_path,
+                body_limit=limits.RULES_BODY_BYTES,
+            ),
+            post(
+                "/sites/{siteKey}/rules/test",
+                rules.test_rules,
+                guard=SITES_READ,
+                scope=site_in_path,
+                body_limit=limits.RULES_BODY_BYTES,
+                other_replies=rules.INVALID,
+            ),
+            post(
+                "/sites/{siteKey}/rules/backtest",
+                rules.backtest_rules,
+                guard=ANALYTICS_READ,
+                scope=site_in_path,
+                body_limit=limits.RULES_BODY_BYTES,
+                refuses=("invalid_range", "rate_limited"),
+                other_replies=rules.INVALID,
+            ),
+            get("/managed-groups", rules.list_managed_groups, guard=SITES_READ),
+            # Webhooks
+            get("/sites/{siteKey}/webhooks", webhooks.list_webhooks, guard=SITES_READ, scope=site_in_path),
+            post(
+                "/sites/{siteKey}/webhooks",
+                webhooks.create_webhook,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                status=201,
+                refuses=("invalid_state",),
+            ),
+            patch(
+                "/sites/{siteKey}/webhooks/{webhookId}",
+                webhooks.change_webhook,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                refuses=("not_found",),
+            ),
+            delete(
+                "/sites/{siteKey}/webhooks/{webhookId}",
+                webhooks.delete_webhook,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                status=204,
+                refuses=("not_found",),
+            ),
+            post(
+                "/sites/{siteKey}/webhooks/{webhookId}/rotate",
+                webhooks.rotate_webhook,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                status=201,
+                refuses=("not_found",),
+            ),
+            post(
+                "/sites/{siteKey}/webhooks/{webhookId}/test",
+                webhooks.test_webhook,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                refuses=("not_found", "rate_limited"),
+            ),
+            get(
+                "/sites/{siteKey}/webhooks/{webhookId}/deliveries",
+                webhooks.list_deliveries,
+                guard=SITES_READ,
+                scope=site_in_path,
+                refuses=("not_found",),
+            ),
+            # The labels that rules can name
+            get("/signal-labels", detect.list_signal_labels, guard=SITES_READ),
+            get("/sites/{siteKey}/install", sites.read_install, guard=SITES_READ, scope=site_in_path),
+            get("/sites/{siteKey}/health", sites.read_health, guard=SITES_READ, scope=site_in_path),
+            get("/sites/{siteKey}/analytics", traffic.read_analytics, guard=ANALYTICS_READ, scope=site_in_path),
+            get(
+                "/sites/{siteKey}/agent-prompt",
+                sites.read_agent_prompt,
+                guard=SITES_READ,
+                scope=site_in_path,
+                media_type="text/markdown",
+            ),
+            # Traffic
+            get("/metrics", traffic.read_metrics, guard=ANALYTICS_READ, scope=site_in_query),
+            get("/visitors", traffic.list_visitors, guard=ANALYTICS_READ, scope=site_in_query),
+            get(
+                "/visitors/{visitorId}",
+                traffic.read_visitor_detail,
+                guard=ANALYTICS_READ,
+                scope=site_in_query,
+                refuses=("not_found",),
+            ),
+            get("/decisions", traffic.list_decisions, guard=ANALYTICS_READ, scope=site_in_query),
+            get(
+                "/decisions/export",
+                export.export_decisions,
+                guard=ANALYTICS_READ,
+                scope=site_in_query,
+                media_type="application/x-ndjson",
+            ),
+            get(
+                "/decisions/{decisionId}",
+                traffic.read_decision,
+                guard=ANALYTICS_READ,
+                scope=site_in_query,
                 refuses=("not_found",),
             ),
             # API tokens

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 # From half a millisecond, because a gateway check takes less than one, to the longest deadline of a request.
@@ -38,6 +38,14 @@ class Metrics:
         self._event_write_failures = Counter(
             "agentgate_event_write_failures", "Decision events that were not written", registry=self._registry
         )
+        self._webhook_deliveries = Counter(
+            "agentgate_webhook_deliveries",
+            "Attempts to deliver to a webhook, by what was delivered and whether it arrived",
+            ["type", "result"],
+            registry=self._registry,
+        )
+        self._events = _Events()
+        self._registry.register(self._events)
         self._store_up = Gauge(
             "agentgate_store_up", "1 while the store answers, 0 while it does not", ["store"], registry=self._registry
         )
@@ -63,6 +71,14 @@ class Metrics:
         """Count decision events that were dropped or not committed."""
         self._event_write_failures.inc(count)
 
+    def webhook_attempted(self, kind: str, *, delivered: bool) -> None:
+        """Count an attempt to deliver to a webhook."""
+        self._webhook_deliveries.labels(kind, "delivered" if delivered else "failed").inc()
+
+    def watch_events(self, read: Callable[[], Mapping[str, int]]) -> None:
+        """Show the ledger of decision events: how many were `sent` and `stored`, and how many are `waiting`."""
+        self._events.source = read
+
     def store_answers(self, store: str, *, up: bool) -> None:
         """Note whether a store (`config`, `stats`) answered when it was last asked."""
         self._store_up.labels(store).set(1 if up else 0)
@@ -86,6 +102,21 @@ class _Refusals(Collector):
             for reason, count in read().items():
                 family.add_metric([listener, reason], count)
         yield family
+
+
+class _Events(Collector):
+    """Asks the recorder, which keeps its own ledger. What failed is `agentgate_event_write_failures`."""
+
+    def __init__(self) -> None:
+        self.source: Callable[[], Mapping[str, int]] | None = None
+
+    def collect(self) -> Iterable[Metric]:
+        if self.source is None:
+            return
+        ledger = self.source()
+        yield CounterMetricFamily("agentgate_events_sent", "Decision events made", value=ledger["sent"])
+        yield CounterMetricFamily("agentgate_events_stored", "Decision events committed", value=ledger["stored"])
+        yield GaugeMetricFamily("agentgate_events_waiting", "Decision events to be written", value=ledger["waiting"])
 
 
 class _Labelled(Collector):

@@ -25,6 +25,7 @@ PLAIN_ENDINGS = frozenset({"id", "ms", "s", "seconds", "days", "count", "bytes",
 WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 SECRETS_IN_TEXT = (
     (re.compile(r"\b(ag[skt]_)[A-Za-z0-9_-]{4,}"), rf"\1{MASK}"),
+    (re.compile(r"\b(whsec_)[A-Za-z0-9+/=]{4,}"), rf"\1{MASK}"),
     (re.compile(r"(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{8,}"), rf"\1\2{MASK}"),
     (re.compile(r"://([^/\s:@]{0,256}):[^/\s@]{1,1024}@"), rf"://\1:{MASK}@"),
     (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]*"), MASK),

@@ -1,8 +1,9 @@
 """Surfaces and records to OpenAPI 3.1. Nothing is written by hand: a route that exists is described."""
 
+import inspect
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -168,7 +169,10 @@ def _query_parameters(shape: Shape) -> Iterable[dict[str, Any]]:
         return
     _, components = msgspec.json.schema_components([shape.query], schema_hook=_extra_schema)
     schema = _in_json_dialect(components[shape.query.__name__])
-    for name, field in schema["properties"].items():
+    for name, described in schema["properties"].items():
+        # An enumeration is written out: a query is no component that a reference could lead to.
+        found = components.get(described.get("$ref", "").rpartition("/")[2])
+        field = {"enum": found["enum"]} if found else described
         parameter = {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": field}
         if "description" in field:
             parameter["description"] = field.pop("description")
@@ -182,10 +186,14 @@ def _extra_schema(kind: type) -> dict[str, Any]:
 
 
 def _in_json_dialect(schema: Any) -> Any:
-    # `$` means the very end in JSON Schema's regular expressions, which have no `\Z`.
     if isinstance(schema, dict):
-        return {
-            key: value.replace(r"\Z", "$") if key == "pattern" else _in_json_dialect(value)
-            for key, value in schema.items()
-        }
+        return {key: _TEXTS.get(key, _in_json_dialect)(value) for key, value in schema.items()}
     return [_in_json_dialect(item) for item in schema] if isinstance(schema, list) else schema
+
+
+# `$` means the very end in JSON Schema's regular expressions, which have no `\Z`; and a docstring's later lines are
+# indented like the code around them.
+_TEXTS: dict[str, Callable[[Any], Any]] = {
+    "pattern": lambda pattern: pattern.replace(r"\Z", "$") if isinstance(pattern, str) else _in_json_dialect(pattern),
+    "description": lambda text: inspect.cleandoc(text) if isinstance(text, str) else _in_json_dialect(text),
+}

@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeVar
 
 import asyncpg
 
-from agentgate.core.database import Conflict, Row, StoreUnavailable, Value
+from agentgate.core.database import Conflict, Row, StoreUnavailable, Sums, Value
+from agentgate.store.databases.loading import add_up_arrays_statement, array_types
 from agentgate.store.databases.values import check_values
 
 T = TypeVar("T")
@@ -78,6 +79,18 @@ class PostgresTransaction:
         """Wait until no other transaction holds this key, and hold it to the end."""
         check_values(key)
         await self._guard(lambda: self._connection.execute("SELECT pg_advisory_xact_lock($1)", lock_number(*key)))
+
+    async def load(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> None:
+        """Insert many rows with COPY, unchecked."""
+        if rows:
+            copy = self._connection.copy_records_to_table
+            await self._guard(lambda: copy(table, columns=columns, records=rows))
+
+    async def add_up(self, counters: Sums, rows: Sequence[Sequence[Value]]) -> None:
+        """Add rows to counters. Each key stands there once, in sorted order."""
+        if rows:
+            sql = add_up_arrays_statement(counters, array_types(rows[0]))
+            await self._guard(lambda: self._connection.execute(sql, *zip(*rows, strict=True)))
 
     async def script(self, sql: str) -> None:
         """Run several statements without values, as a migration file holds them."""

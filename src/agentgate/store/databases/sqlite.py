@@ -1,12 +1,13 @@
 """SqliteDatabase: one SQLite file. Changes go to the writer thread, reads are answered in the event loop.
 
-A point read takes a few microseconds, less than handing it to a thread would.
+A point read takes a few microseconds, less than handing it to a thread would. Where reads take milliseconds, they are
+given threads of their own.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -25,6 +26,7 @@ from agentgate.store.databases.sqlite_connection import (
     statement,
     translated,
 )
+from agentgate.store.databases.sqlite_readers import SqliteReaders
 from agentgate.store.databases.sqlite_writer import SqliteWriter, Work
 from agentgate.store.databases.values import check_values
 
@@ -38,13 +40,22 @@ class SqliteDatabase:
     """One SQLite file in WAL mode. Several processes may have it open."""
 
     def __init__(
-        self, path: Path, *, synchronous: Synchronous = "FULL", group_limit: int = 256, queue_limit: int = 10_000
+        self,
+        path: Path,
+        *,
+        synchronous: Synchronous = "FULL",
+        group_limit: int = 256,
+        queue_limit: int = 10_000,
+        reads: Executor | None = None,
     ) -> None:
+        """Prepare; nothing is opened yet. With `reads`, that executor's threads read instead of the event loop."""
         check_library(apsw.sqlite_lib_version())
         self._path = path
         self._synchronous = synchronous
         self._writer = SqliteWriter(self._connect_writer, group_limit=group_limit, queue_limit=queue_limit)
         self._reader: apsw.Connection | None = None
+        self._readers = SqliteReaders(self._connect_reader, reads) if reads is not None else None
+        self._opened = False
         self._closed = False
 
     @property
@@ -56,12 +67,17 @@ class SqliteDatabase:
         """Create or open the file. A call on a database that is not open, or no longer, does this by itself."""
         # The writer goes first: it creates the file, and a reader cannot.
         await self.ping()
+        self._opened = True
 
     async def one(self, sql: str, *values: Value) -> Row | None:
         """Return the first row, or None."""
         prepared = statement(sql)
         if not prepared.reads:
             return await self.transaction(lambda transaction: transaction.one(sql, *values))
+        if self._readers is not None:
+            if not self._opened:
+                await self.open()
+            return await self._readers.read(fetch_one, prepared, values)
         if self._reader is None:
             await self.open()
         return self._read(fetch_one, prepared, values)
@@ -71,6 +87,10 @@ class SqliteDatabase:
         prepared = statement(sql)
         if not prepared.reads:
             return await self.transaction(lambda transaction: transaction.all(sql, *values))
+        if self._readers is not None:
+            if not self._opened:
+                await self.open()
+            return await self._readers.read(fetch_all, prepared, values)
         if self._reader is None:
             await self.open()
         return self._read(fetch_all, prepared, values)
@@ -99,6 +119,8 @@ class SqliteDatabase:
         await self._writer.drain()
         # The last connection to close removes the WAL, which a read-only one cannot do: so the reader goes first.
         self._drop_reader()
+        if self._readers is not None:
+            await asyncio.to_thread(self._readers.close)
         await asyncio.to_thread(self._writer.finish)
 
     async def backup(self, path: Path, progress: Callable[[int, int], None]) -> None:

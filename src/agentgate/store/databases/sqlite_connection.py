@@ -27,6 +27,8 @@ READER_BUSY_S = 0.05
 OLDEST_LIBRARY = (3, 51, 3)
 WAL_PAGES = 4_000
 WAL_KEPT_BYTES = 64 * 1024 * 1024
+# What a writer may keep in memory. With SQLite's own 2 MB, writing events to a large day takes a fifth longer.
+WRITER_CACHE_KIB = 16 * 1024
 STATEMENTS_CACHED = 512
 
 CONFLICTS = frozenset(
@@ -176,6 +178,7 @@ def _configure(connection: apsw.Connection, *, synchronous: Synchronous, write: 
         connection.pragma("synchronous", synchronous)
         connection.pragma("wal_autocheckpoint", WAL_PAGES)
         connection.pragma("journal_size_limit", WAL_KEPT_BYTES)
+        connection.pragma("cache_size", -WRITER_CACHE_KIB)
 
 
 def _use_wal(connection: apsw.Connection) -> None:

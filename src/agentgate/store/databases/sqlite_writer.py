@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
-from agentgate.core.database import Conflict, Row, StoreUnavailable, Value
+from agentgate.core.database import Conflict, Row, StoreUnavailable, Sums, Value
+from agentgate.store.databases.loading import add_up_statement, insert_statement
 from agentgate.store.databases.sqlite_connection import (
     BREAKING,
     Statement,
@@ -64,6 +65,16 @@ class SqliteTransaction:
         """Return at once: a writing transaction has the whole file to itself."""
         check_values(key)
         self._guard(lambda: None)
+
+    async def load(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> None:
+        """Insert many rows, unchecked."""
+        prepared = statement(insert_statement(table, tuple(columns)))
+        self._guard(lambda: change_many(self._connection, prepared, rows))
+
+    async def add_up(self, counters: Sums, rows: Sequence[Sequence[Value]]) -> None:
+        """Add rows to counters. Each key stands there once, in sorted order."""
+        prepared = statement(add_up_statement(counters))
+        self._guard(lambda: change_many(self._connection, prepared, rows))
 
     async def script(self, sql: str) -> None:
         """Run several statements without values, as a migration file holds them."""

@@ -15,7 +15,10 @@ _LEAVING = """SELECT users.id, users.email FROM membership JOIN users ON users.i
 _TRAIL = """account_id = $1
     OR (account_id IS NULL AND site_id IN (SELECT id FROM site WHERE site.account_id = $1))"""
 
-_OF_SITES = ("site_rules", "credential")
+_OF_SITES = (
+    *("site_rules", "rule_revision", "credential", "decision_label", "feature_capture"),
+    *("webhook_delivery", "webhook"),
+)
 
 # Of members who stay, only what ties them to the account goes.
 _OF_ACCOUNT = (
@@ -25,6 +28,9 @@ _OF_ACCOUNT = (
     "UPDATE user_session SET account_id = NULL WHERE account_id = $1",
     "DELETE FROM api_token WHERE account_id = $1",
     "DELETE FROM membership WHERE account_id = $1",
+    # Addresses that the account chose for a site which has moved away since.
+    "DELETE FROM webhook_delivery WHERE webhook_id IN (SELECT id FROM webhook WHERE account_id = $1)",
+    "DELETE FROM webhook WHERE account_id = $1",
 )
 
 # Messages and entries know a person by the address too.

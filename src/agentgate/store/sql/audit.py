@@ -12,6 +12,13 @@ from agentgate.core.records import optional, to_json
 LAST_ID = 2**63 - 1
 _MATCHING = "AND (action = $4 OR substr(action, 1, $6) = $5)"
 
+_CHANGE_COLUMNS = "id, site_id, time_ms, actor, action, detail"
+# Which model decides is no site's own, yet changes every site: operators read it where they look for what changed.
+_WITH_MODELS = """id IN (
+    SELECT id FROM (SELECT id FROM audit_entry WHERE site_id = $1 ORDER BY id DESC LIMIT $2) own
+    UNION ALL SELECT id FROM (SELECT id FROM audit_entry WHERE action IN ('model.promote', 'model.rollback')
+        ORDER BY id DESC LIMIT $2) models)"""
+
 
 class SqlAudit:
     """Implements AuditStore."""
@@ -38,19 +45,25 @@ class SqlAudit:
 
     async def list_site_changes(self, site_id: str, limit: int, *, account_id: str | None = None) -> list[ConfigChange]:
         """Return a site's newest entries, newest first; with an account, only those of its own time with the site."""
-        mine, values = ("", ()) if account_id is None else ("AND account_id = $3", (account_id,))
+        entries, values = (
+            (_WITH_MODELS, ()) if account_id is None else ("site_id = $1 AND account_id = $3", (account_id,))
+        )
         rows = await self._session.all(
-            f"""SELECT id, time_ms, actor, action, detail FROM audit_entry
-                WHERE site_id = $1 {mine} ORDER BY id DESC LIMIT $2""",  # noqa: S608 - the parts are constants
+            f"SELECT {_CHANGE_COLUMNS} FROM audit_entry WHERE {entries} ORDER BY id DESC LIMIT $2",  # noqa: S608
             site_id,
             limit,
             *values,
         )
         return [
             ConfigChange(
-                id=entry_id, site_id=site_id, time=Moment(time_ms), actor=actor, kind=action, detail=json.loads(detail)
+                id=entry_id,
+                site_id=optional(entry_site),
+                time=Moment(time_ms),
+                actor=actor,
+                kind=action,
+                detail=json.loads(detail),
             )
-            for entry_id, time_ms, actor, action, detail in rows
+            for entry_id, entry_site, time_ms, actor, action, detail in rows
         ]
 
     async def list_account_events(

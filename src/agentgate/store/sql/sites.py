@@ -7,20 +7,34 @@ from typing import Any
 import msgspec
 
 from agentgate.core.clock import DAY_MS, HOUR_MS
-from agentgate.core.database import Row, Session, Transaction
+from agentgate.core.database import Database, Row, Session, Transaction
 from agentgate.core.enums import Mode, Outcome, WidgetMode
 from agentgate.core.moment import Moment
 from agentgate.core.records import optional, to_json
+from agentgate.errors import Refused
 from agentgate.sites.ports import ListedSite, SiteActivity
 from agentgate.sites.records import CredentialCounts, Site, SiteAction, SiteRoute
+from agentgate.store.segments.segments import Segments
+from agentgate.store.sql.event_rollups import forget_site
 
-_COLUMNS = """site.id, site.account_id, site.site_key, site.name, site.allowed_origins, site.mode, site.widget_mode,
+SITE_COLUMNS = """site.id, site.account_id, site.site_key, site.name, site.allowed_origins, site.mode, site.widget_mode,
     site.actions, site.routes, site.created_ms, site.updated_ms, site.agent_policy"""
-_LISTED = f"""SELECT {_COLUMNS}, account.name,
+_LISTED = f"""SELECT {SITE_COLUMNS}, account.name,
         (SELECT count(*) FROM credential WHERE credential.site_id = site.id AND revoked_ms IS NULL
             AND (expires_ms IS NULL OR expires_ms > $1)),
         (SELECT count(*) FROM credential WHERE credential.site_id = site.id)
     FROM site JOIN account ON account.id = site.account_id"""  # noqa: S608 - the parts are constants
+
+_ACTIVITY = """SELECT site, max(last_event_ms),
+        sum(CASE WHEN hour >= $1 THEN allowed ELSE 0 END),
+        sum(CASE WHEN hour >= $1 THEN challenged ELSE 0 END),
+        sum(CASE WHEN hour >= $1 THEN blocked ELSE 0 END),
+        sum(CASE WHEN hour >= $1 THEN dropped ELSE 0 END),
+        sum(CASE WHEN hour >= $1 THEN would_challenge + would_block + would_drop ELSE 0 END)
+    FROM site_hour WHERE site >= $2 AND site <= $3 GROUP BY site"""
+# Days outlive their hours.
+_LAST_DAY = """SELECT site, max(last_event_ms), 0, 0, 0, 0, 0
+    FROM site_day WHERE site >= $1 AND site <= $2 GROUP BY site"""
 
 
 class SqlSites:
@@ -56,12 +70,20 @@ class SqlSites:
     async def find_site(self, site_key: str, *, account_id: str | None) -> Site | None:
         """Return a site; None when there is none, or when it is not of the given account."""
         row = await self._session.one(
-            f"SELECT {_COLUMNS} FROM site WHERE site_key = $1",  # noqa: S608
+            f"SELECT {SITE_COLUMNS} FROM site WHERE site_key = $1",  # noqa: S608
             site_key,
         )
         if row is None or account_id not in {None, row[1]}:
             return None
-        return _site(row)
+        return site_of(row)
+
+    async def find_number(self, site_id: str) -> int:
+        """Return the number under which events know an existing site."""
+        row = await self._session.one("SELECT number FROM site WHERE id = $1", site_id)
+        if row is None:
+            # Purged between the guard and here.
+            raise Refused("site_not_found")
+        return int(row[0])
 
     async def list_sites(self, *, account_id: str | None, now_ms: int) -> list[ListedSite]:
         """Return the sites of an account, or all with None, newest first."""
@@ -101,43 +123,46 @@ class SqlSites:
 
 
 class SqlActivity:
-    """Implements ActivityStore over the hourly counters, which lie in another database than the sites."""
+    """Implements ActivityStore over the counters of events, which lie in other databases than the sites."""
 
-    def __init__(self, config: Session, stats: Session) -> None:
+    def __init__(self, config: Session, stats: Database, segments: Segments | None = None) -> None:
         self._config = config
         self._stats = stats
+        self._segments = segments
 
     async def list_activity(self, site_ids: Sequence[str], *, now_ms: int) -> dict[str, SiteActivity]:
         """Return the activity of those sites that had any."""
         numbers: dict[int, str] = dict(await self._numbers(site_ids))
-        today = now_ms - now_ms % DAY_MS
-        # Which of a set of numbers is meant differs between dialects; the few rows of sites not asked for are dropped.
-        rows = await self._stats.all(
-            """SELECT site, max(last_event_ms),
-                    sum(CASE WHEN hour >= $1 THEN allowed ELSE 0 END),
-                    sum(CASE WHEN hour >= $1 THEN challenged ELSE 0 END),
-                    sum(CASE WHEN hour >= $1 THEN blocked ELSE 0 END),
-                    sum(CASE WHEN hour >= $1 THEN dropped ELSE 0 END),
-                    sum(CASE WHEN hour >= $1 THEN would_challenge + would_block + would_drop ELSE 0 END)
-                FROM site_hour WHERE site >= $2 AND site <= $3 GROUP BY site""",
-            today // HOUR_MS,
-            min(numbers, default=0),
-            max(numbers, default=0),
-        )
+        bounds = (now_ms // DAY_MS * DAY_MS // HOUR_MS, min(numbers, default=0), max(numbers, default=0))
+        found: dict[int, tuple[int, ...]] = {}
+        for rows in await self._read_counts(now_ms // DAY_MS, bounds):
+            for site, *counts in rows:
+                last_ms, *sums = map(int, counts)
+                last_before_ms, *sums_before = found.get(site, (0,) * len(counts))
+                found[site] = (max(last_ms, last_before_ms), *map(sum, zip(sums, sums_before, strict=True)))
         keys = (*(outcome.value for outcome in Outcome), "monitored")
+        # Which of a set of numbers is meant differs between dialects; the few rows of sites not asked for are dropped.
         return {
             numbers[site]: SiteActivity(
-                today=dict(zip(keys, map(int, counts), strict=True)),
+                today=dict(zip(keys, counts, strict=True)),
                 last_event_at=Moment(last_event_ms) if last_event_ms else None,
             )
-            for site, last_event_ms, *counts in rows
+            for site, (last_event_ms, *counts) in found.items()
             if site in numbers
         }
 
     async def forget_sites(self, account_id: str) -> None:
         """Forget the activity of all sites of an account."""
-        numbers = await self._config.all("SELECT number FROM site WHERE account_id = $1", account_id)
-        await self._stats.run_many("DELETE FROM site_hour WHERE site = $1", numbers)
+        for (number,) in await self._config.all("SELECT number FROM site WHERE account_id = $1", account_id):
+            await forget_site(self._stats, self._segments, number)
+
+    async def _read_counts(self, today: int, bounds: tuple[int, int, int]) -> list[list[Row]]:
+        """Return rows of a site, its last event and today's counts, from everywhere these lie."""
+        found = [await self._stats.all(_ACTIVITY, *bounds), await self._stats.all(_LAST_DAY, *bounds[1:])]
+        if self._segments is not None and not self._segments.hours_in_stats:
+            # Yesterday may not be closed yet; it counts for the last event only.
+            found += [await self._segments.session(day).all(_ACTIVITY, *bounds) for day in (today - 1, today)]
+        return found
 
     async def _numbers(self, site_ids: Sequence[str]) -> list[Any]:
         if len(site_ids) == 1:
@@ -154,13 +179,14 @@ def _documents(site: Site) -> tuple[str, str, str]:
 def _listed(row: Row) -> ListedSite:
     *site, customer_name, active, total = row
     return ListedSite(
-        site=_site(tuple(site)),
+        site=site_of(tuple(site)),
         customer_name=customer_name,
         credentials=CredentialCounts(active=active, total=total),
     )
 
 
-def _site(row: Row) -> Site:
+def site_of(row: Row) -> Site:
+    """Return the site of a row of SITE_COLUMNS."""
     site_id, account_id, key, name, origins, mode, widget_mode, actions, routes, created_ms, updated_ms, policy = row
     return Site(
         id=site_id,

@@ -1,0 +1,100 @@
+"""How many events a second are kept with all their counters, beside a plain insert of the same rows in the same run.
+
+    python -m bench.events [--events 60000] [--batch 1000] [--postgres]
+
+Processor time is that of this process; on PostgreSQL the server's own comes on top of it.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from agentgate.core.clock import HOUR_MS
+from agentgate.core.database import Row
+from agentgate.store.sql.event_encoding import EVENT_COLUMNS, EventEncoder
+from tests.made_events import DAY, EventPlace, embedded_events, many_events, postgres_events
+from tests.servers import empty_database, postgres_server
+
+T = TypeVar("T")
+
+ROUNDS = 3
+
+
+class Speed(NamedTuple):
+    """Events a second, by the clock on the wall and by this process's processor time."""
+
+    wall: float
+    processor: float
+
+    def __str__(self) -> str:
+        """Write both."""
+        return f"{self.wall:>9,.0f} events/s, {self.processor:>9,.0f} per processor second"
+
+
+async def measure_events(place: EventPlace, *, count: int, batch: int) -> dict[str, Speed]:
+    """Return the speed of keeping events and of the plain insert, in interleaved rounds on different days."""
+    await place.events.write(many_events(2_000, day=DAY - 1))
+    speeds: dict[str, list[Speed]] = {"events": [], "plain insert": []}
+    for number in range(ROUNDS):
+        events = many_events(count // ROUNDS, seed=number, day=DAY + number, span_ms=HOUR_MS)
+        batches = [events[start : start + batch] for start in range(0, len(events), batch)]
+        speeds["events"].append(await _timed(place.events.write, batches))
+        rows = [EventEncoder(place.words).encode(each).events for each in batches]
+        await place.segments.drop(DAY + number)
+        await place.segments.write(DAY + number, _nothing)
+        speeds["plain insert"].append(await _timed(_plain(place, DAY + number), rows))
+    return {name: max(found) for name, found in speeds.items()}
+
+
+def _plain(place: EventPlace, day: int) -> Callable[[list[Row]], Awaitable[None]]:
+    """Return what inserts rows of events and nothing else: the floor under everything that is done more."""
+
+    async def write(rows: list[Row]) -> None:
+        await place.segments.write(day, lambda transaction: transaction.load("event", EVENT_COLUMNS, rows))
+
+    return write
+
+
+async def _timed(write: Callable[[list[T]], Awaitable[None]], batches: list[list[T]]) -> Speed:
+    count = sum(map(len, batches))
+    began_s, used_s = time.perf_counter(), time.process_time()
+    for batch in batches:
+        await write(batch)
+    return Speed(count / (time.perf_counter() - began_s), count / (time.process_time() - used_s))
+
+
+async def _nothing(_transaction: object) -> None:
+    """Make the day and leave it empty."""
+
+
+async def _run(count: int, batch: int, *, postgres: bool) -> dict[str, Speed]:
+    if not postgres:
+        with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as folder:
+            async with embedded_events(Path(folder)) as place:
+                return await measure_events(place, count=count, batch=batch)
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(empty_database(stack.enter_context(postgres_server())))
+        async with postgres_events(url) as place:
+            return await measure_events(place, count=count, batch=batch)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=int, default=60_000)
+    parser.add_argument("--batch", type=int, default=1_000)
+    parser.add_argument("--postgres", action="store_true", help="measure PostgreSQL instead of SQLite")
+    arguments = parser.parse_args()
+    speeds = asyncio.run(_run(arguments.events, arguments.batch, postgres=arguments.postgres))
+    for name, speed in speeds.items():
+        print(f"{name:<13} {speed}")
+    print(f"ratio         {speeds['events'].processor / speeds['plain insert'].processor:.2f} of the plain insert")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The decision: signals, scores, rules, mode. Pure and synchronous."""

@@ -1,0 +1,34 @@
+"""Visitor: the site-scoped pseudonym of a client's address. It identifies no person, and leads back to none."""
+
+from agentgate.core.keyring import Keyring
+from agentgate.web.address import source_of
+
+MOST_REMEMBERED = 50_000
+
+
+class Visitors:
+    """Makes pseudonyms and remembers those of late: hashing one anew takes longer than most signals."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._keyring = keyring
+        self._key = keyring.current("visitor")
+        self._remembered: dict[tuple[str, str], int] = {}
+
+    def find(self, site_key: str, address: str) -> int:
+        """Return the visitor's number: 64 bits, written as 16 hex digits."""
+        if self._key is not self._keyring.current("visitor"):
+            # The key was rotated: from now on everybody has another pseudonym.
+            self._key = self._keyring.current("visitor")
+            self._remembered = {}
+        visitor = self._remembered.get((site_key, address))
+        if visitor is None:
+            if len(self._remembered) >= MOST_REMEMBERED:
+                self._remembered = {}
+            tag = self._keyring.mac("visitor", b"site", site_key.encode(), source_of(address).encode())
+            visitor = self._remembered[site_key, address] = int.from_bytes(tag[:8], "big")
+        return visitor
+
+
+def visitor_text(visitor: int) -> str:
+    """Return the form that goes over the wire."""
+    return f"{visitor:016x}"

@@ -1,0 +1,91 @@
+"""Everything a worker keeps in memory to decide with, put together and kept fresh. `app.py` starts and stops it."""
+
+import asyncio
+from typing import Protocol
+
+from agentgate.config import Settings
+from agentgate.core.clock import Clock
+from agentgate.core.database import Store
+from agentgate.core.decision_ids import DecisionIds
+from agentgate.core.fast import FastStore
+from agentgate.core.keyring import Keyring
+from agentgate.core.recurring import Recurring
+from agentgate.core.worker_numbers import RENEW_MS, WorkerNumber, WorkerNumberStores
+from agentgate.decide.decider import Decider
+from agentgate.decide.explain import SampleObserver
+from agentgate.decide.visitor import Visitors
+from agentgate.detect.intel import IntelDirectory
+from agentgate.detect.rates import RateWindows
+from agentgate.scoring.models import ModelDirectory
+from agentgate.scoring.ports import ScoringStores
+from agentgate.sites.directory import SiteDirectory
+from agentgate.sites.ports import DirectoryStores
+
+# A change made by another worker is obeyed within this and the time of one read.
+CONFIGURATION_S = 0.5
+INTEL_S = 30.0
+RATES_S = 0.5
+
+
+class DecidingStores(DirectoryStores, ScoringStores, WorkerNumberStores, Protocol):
+    """The ports that are read."""
+
+
+class Deciding:
+    """Sites, models, threat data, rates, and the number under which this worker makes IDs."""
+
+    def __init__(
+        self, store: Store[DecidingStores], fast: FastStore, *, settings: Settings, clock: Clock, keyring: Keyring
+    ) -> None:
+        self._store = store
+        self._fast = fast
+        self._worker = WorkerNumber(store, clock)
+        self.sites = SiteDirectory()
+        self.models = ModelDirectory()
+        folder = settings.intel_dir or settings.data_dir / "intel"
+        self.intel = IntelDirectory(folder, expected=settings.intel_dir is not None)
+        self._models_due = True
+        self._rates = RateWindows()
+        self.ids = DecisionIds(clock)
+        self.decider = Decider(
+            models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring), ids=self.ids
+        )
+        self.explainer = SampleObserver(self.sites, self.models, self.intel)
+        self._configuration = Recurring("configuration", self.refresh, interval_s=CONFIGURATION_S)
+        self._recurring = (
+            self._configuration,
+            Recurring("intel", self._refresh_intel, interval_s=INTEL_S),
+            Recurring("rates", lambda: self._rates.sync(fast), interval_s=RATES_S),
+            Recurring("worker-number", self._renew, interval_s=RENEW_MS / 1000),
+        )
+
+    async def start(self) -> None:
+        """Read everything once, take a number, and keep both fresh from now on."""
+        self.ids.worker = await self._worker.claim()
+        await self.refresh()
+        for each in self._recurring:
+            each.start()
+
+    async def close(self) -> None:
+        """Stop refreshing, and free the number."""
+        for each in self._recurring:
+            await each.stop()
+        await self._worker.release()
+
+    def wake(self) -> None:
+        """Read the configuration anew at once: this worker has just changed it."""
+        self._configuration.wake()
+
+    async def refresh(self) -> None:
+        """Take over what has changed."""
+        # Remembered, because the store may go away between the two.
+        self._models_due |= await self.sites.refresh(self._store)
+        if self._models_due:
+            await self.models.refresh(self._store)
+            self._models_due = False
+
+    async def _refresh_intel(self) -> None:
+        await asyncio.to_thread(self.intel.refresh)
+
+    async def _renew(self) -> None:
+        self.ids.worker = await self._worker.renew()

@@ -1,0 +1,63 @@
+"""The address: which lists it is in, its network (ASN) and country where a table of them was imported."""
+
+from agentgate.detect.intel import Intel
+from agentgate.detect.look import Labels, Look
+from agentgate.detect.networks import ALLOW, BLOCK, DATACENTER, PRIVATE, TOR, VPN, read_address
+from agentgate.detect.views import AddressView
+
+LABEL_OF_FLAG = (
+    (DATACENTER, "net.datacenter"),
+    (TOR, "net.tor"),
+    (VPN, "net.vpn"),
+    (PRIVATE, "net.private"),
+    (ALLOW, "list.allow"),
+    (BLOCK, "list.block"),
+)
+
+# Most addresses, while no tables are imported.
+NOTHING_KNOWN = AddressView(())
+
+
+def address_labels(look: Look) -> Labels:
+    """Return `net.*` and `list.*`."""
+    address = look.facts.address
+    intel = look.intel
+    view = intel.addresses.get(address)
+    if view is None:
+        view = intel.addresses.keep(address, find_address(address, intel))
+    return view.labels
+
+
+def find_address(text: str, intel: Intel) -> AddressView:
+    """Look an address up in every table."""
+    address = read_address(text)
+    if address is None:
+        return AddressView(("net.unknown",))
+    flags = 0
+    for table in intel.flags:
+        flags |= table.find(address)
+    if not flags and intel.asn is None and intel.country is None:
+        return NOTHING_KNOWN
+    labels = [label for flag, label in LABEL_OF_FLAG if flags & flag]
+    if intel.asn is not None:
+        number = intel.asn.find(address)
+        if number:
+            labels.append(f"net.asn.{number}")
+    if intel.country is not None:
+        code = intel.country.find(address)
+        if code:
+            labels.append(f"net.country.{country_text(code)}")
+    return AddressView(tuple(labels))
+
+
+def country_code(text: str) -> int:
+    """Return a country's two letters as the number that tables hold; ValueError when they are not two letters."""
+    lowered = text.lower()
+    if len(lowered) != 2 or not lowered.isascii() or not lowered.isalpha():
+        raise ValueError(f"{text!r} is not a country code")
+    return ord(lowered[0]) << 8 | ord(lowered[1])
+
+
+def country_text(code: int) -> str:
+    """Return the two letters of a country's number."""
+    return chr(code >> 8 & 0x7F) + chr(code & 0x7F)

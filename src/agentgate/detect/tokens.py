@@ -1,0 +1,71 @@
+"""User-Agent tokens: thousands of names searched in one pass, whatever the text.
+
+What a name means is data (`data/user_agents.json`); this module knows only where in a User-Agent it may stand.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from ahocorasick_rs import AhoCorasick
+from msgspec import Struct
+
+
+class Boundary(IntEnum):
+    """Where a token counts."""
+
+    ANYWHERE = 0
+    # No letter or digit right before it.
+    LEFT = 1
+    # Nor right after it.
+    WORD = 2
+    # A product token: nor `-` nor `_` on either side, so that `GPTBot` is not found in `My-GPTBot-Clone`.
+    PRODUCT = 3
+    # Only as the first thing in the text.
+    START = 4
+
+
+class Token(Struct, frozen=True, array_like=True):
+    """One name. It is compared in lower case; `name` is how it is shown."""
+
+    text: str
+    kind: str
+    boundary: Boundary
+    name: str
+    # What the operator says the fetched pages are for: `training`, `search`, `fetch`, `dataset`, or nothing.
+    purpose: str = ""
+
+
+class TokenMatcher:
+    """All tokens as one automaton. The time of a search grows with the text, not with the number of tokens."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens = tuple(tokens)
+        self._automaton = AhoCorasick([token.text.lower() for token in tokens])
+
+    def find(self, lowered: str) -> list[Token]:
+        """Return the tokens in a text that `searchable` made, in the order of their ends."""
+        found = []
+        for index, start, end in self._automaton.find_matches_as_indexes(lowered, overlapping=True):
+            token = self.tokens[index]
+            if _stands(token.boundary, lowered, start=start, end=end):
+                found.append(token)
+        return found
+
+
+def searchable(text: str) -> str:
+    """Return a text in lower case in which half characters, which no search takes, are replaced."""
+    lowered = text.lower()
+    return lowered if lowered.isascii() else lowered.encode("utf-8", "replace").decode()
+
+
+def _stands(boundary: Boundary, text: str, *, start: int, end: int) -> bool:
+    if boundary is Boundary.ANYWHERE:
+        return True
+    if boundary is Boundary.START:
+        return start == 0
+    before, after = text[start - 1 : start], text[end : end + 1]
+    if boundary is Boundary.LEFT:
+        return not before.isalnum()
+    if before.isalnum() or after.isalnum():
+        return False
+    return boundary is Boundary.WORD or not (before in {"-", "_"} or after in {"-", "_"})

@@ -1,0 +1,65 @@
+"""CountBuffer: sums of what leaves no event, in memory until they are written. Bounded, whatever callers count."""
+
+from agentgate.events.records import Count, CounterName
+
+# Origins are chosen by whoever calls, so only so many of an hour are kept apart.
+VALUES_PER_HOUR = 100
+LONGEST_VALUE = 200
+OTHER_VALUE = "other"
+MOST_KEYS = 20_000
+
+# Site, hour, name, value.
+Key = tuple[int, int, CounterName, str]
+
+
+class CountBuffer:
+    """Sums by site, hour, name and value."""
+
+    def __init__(self) -> None:
+        self.lost = 0
+        self._sums: dict[Key, int] = {}
+        # Which values of a site, hour and name were seen; of the newest hour only.
+        self._values: dict[tuple[int, CounterName], set[str]] = {}
+        self._hour = 0
+
+    def __bool__(self) -> bool:
+        """Tell whether anything waits."""
+        return bool(self._sums)
+
+    def add(self, key: Key, amount: int) -> None:
+        """Add to a sum; past the greatest number of them, to what is lost."""
+        site, hour, name, value = key
+        if value:
+            key = (site, hour, name, self._admitted(site, hour, name, value))
+        if key not in self._sums and len(self._sums) >= MOST_KEYS:
+            self.lost += amount
+            return
+        self._sums[key] = self._sums.get(key, 0) + amount
+
+    def take(self) -> list[Count]:
+        """Return all that waits, and forget it."""
+        sums, self._sums = self._sums, {}
+        return [Count(*key, counted) for key, counted in sums.items()]
+
+    def put_back(self, counts: list[Count]) -> None:
+        """Keep what could not be written for another time."""
+        for count in counts:
+            self.add((count.site, count.hour, count.name, count.value), count.counted)
+
+    def _admitted(self, site: int, hour: int, name: CounterName, value: str) -> str:
+        if hour > self._hour:
+            self._hour = hour
+            self._values.clear()
+        value = _storable(value[:LONGEST_VALUE])
+        seen = self._values.setdefault((site, name), set())
+        if value in seen:
+            return value
+        if len(seen) >= VALUES_PER_HOUR:
+            return OTHER_VALUE
+        seen.add(value)
+        return value
+
+
+def _storable(text: str) -> str:
+    """Return text that every database takes: without NUL and lone surrogates."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "")

@@ -1,0 +1,42 @@
+"""What the pipeline asks of the store of events."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from agentgate.events.records import Count, Event
+
+
+class EventStore(Protocol):
+    """Keeps events by day, with the counters that belong to them."""
+
+    async def write(self, events: Sequence[Event], *, again: bool = False) -> None:
+        """Keep events of one UTC day with all their counters, in one commit: all of them or none.
+
+        `again` says that an earlier attempt may have been committed: then nothing is written twice.
+        Raises StoreUnavailable when they could not be kept.
+        """
+        ...
+
+    async def add_counts(self, counts: Sequence[Count]) -> None:
+        """Add to the hourly counters."""
+        ...
+
+    async def list_days(self) -> list[int]:
+        """Return the UTC days (since 1970) that have events, oldest first."""
+        ...
+
+    async def close_days(self, *, now_ms: int) -> list[int]:
+        """Roll up every day that has ended and is not rolled up as it is now; return which. May be repeated."""
+        ...
+
+    async def forget(self, *, events_before_day: int, metrics_before_day: int) -> None:
+        """Remove the events of days before the one, and the aggregates of days before the other."""
+        ...
+
+    async def forget_features(self, site: int, *, before_id: int) -> None:
+        """Remove the feature vectors of a site's decisions before an ID."""
+        ...
+
+    async def forget_site(self, site: int) -> None:
+        """Remove everything that was recorded about a site."""
+        ...

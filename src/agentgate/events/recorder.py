@@ -1,0 +1,240 @@
+"""Recorder: takes events without ever waiting, and has them written in batches by a task of its own.
+
+At every moment sent = stored + failed + waiting. All of it runs in the event loop; only the store uses threads.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from agentgate.core.clock import HOUR_MS
+from agentgate.core.database import StoreUnavailable
+from agentgate.core.decision_ids import id_day
+from agentgate.events.count_buffer import CountBuffer
+from agentgate.events.ports import EventStore
+from agentgate.events.records import CounterName, Event
+
+QUEUE_LIMIT = 20_000
+BATCH = 1_000
+FLUSH_S = 0.1
+FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0
+# How long stopping goes on trying. An attempt that is then under way is awaited: only its end tells whether it was
+# committed. Stores end their attempts by themselves within seconds, unless the disk hangs.
+STOP_S = 5.0
+ATTEMPT_S = 10.0
+
+
+def _ignore(_count: int) -> None:
+    """Tell nobody."""
+
+
+class Recorder:
+    """The way of events into the store. `failed` hears of every event that will not be stored."""
+
+    def __init__(
+        self,
+        store: EventStore,
+        *,
+        queue_limit: int = QUEUE_LIMIT,
+        stop_s: float = STOP_S,
+        failed: Callable[[int], None] = _ignore,
+    ) -> None:
+        self._store = store
+        self._queue_limit = queue_limit
+        self._stop_s = stop_s
+        self._tell_failed = failed
+        self._queue: deque[Event] = deque()
+        self._in_flight = 0
+        self._sent = self._stored = self._failed = 0
+        self._counts = CountBuffer()
+        self._something = asyncio.Event()
+        self._enough = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._counts_written_s = 0.0
+        # When to try no more, by the loop's clock. Set by `stop`.
+        self._deadline_s: float | None = None
+
+    @property
+    def sent(self) -> int:
+        """Events that were handed in."""
+        return self._sent
+
+    @property
+    def stored(self) -> int:
+        """Events that were committed."""
+        return self._stored
+
+    @property
+    def failed(self) -> int:
+        """Events that will never be stored."""
+        return self._failed
+
+    @property
+    def waiting(self) -> int:
+        """Events that are neither stored nor failed yet."""
+        return len(self._queue) + self._in_flight
+
+    def ledger(self) -> dict[str, int]:
+        """Return all four, as the metrics show them."""
+        return {"sent": self._sent, "stored": self._stored, "failed": self._failed, "waiting": self.waiting}
+
+    def put(self, event: Event) -> bool:
+        """Take an event; False when there is no more room for it. Never waits."""
+        self._sent += 1
+        if self._stopping.is_set() or len(self._queue) + self._in_flight >= self._queue_limit:
+            self._fail(1)
+            return False
+        self._queue.append(event)
+        waiting = len(self._queue)
+        if waiting == 1:
+            self._something.set()
+        elif waiting == BATCH:
+            self._enough.set()
+        return True
+
+    def count(self, site: int, name: CounterName, value: str = "", amount: int = 1, *, now_ms: int) -> None:
+        """Count something that leaves no event. Never waits."""
+        self._counts.add((site, now_ms // HOUR_MS, name, value), amount)
+        self._something.set()
+
+    async def start(self) -> None:
+        """Begin to write."""
+        self._task = asyncio.create_task(self._run(), name="event-recorder")
+
+    async def stop(self) -> None:
+        """Write what waits, for a few seconds; what is left then has failed. Nothing is taken any more."""
+        self._deadline_s = asyncio.get_running_loop().time() + self._stop_s
+        self._stopping.set()
+        for signal in (self._something, self._enough):
+            signal.set()
+        if self._task is not None:
+            done, _ = await asyncio.wait({self._task}, timeout=self._stop_s + ATTEMPT_S)
+            if not done:
+                self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+        self._give_up()
+
+    async def _run(self) -> None:
+        while not self._stopping.is_set():
+            await self._something.wait()
+            # Whatever comes within this time is written with it.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FLUSH_S):
+                    await self._enough.wait()
+            self._something.clear()
+            self._enough.clear()
+            if self._queue:
+                await self._keep(self._take())
+            await self._flush_counts()
+            if self._queue or self._counts:
+                self._something.set()
+            if len(self._queue) >= BATCH:
+                self._enough.set()
+        while self._queue and not self._is_late():
+            await self._keep(self._take())
+        self._counts_written_s = 0.0
+        await self._flush_counts()
+
+    def _take(self) -> list[Event]:
+        batch = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
+        self._in_flight = len(batch)
+        return batch
+
+    async def _keep(self, batch: Sequence[Event]) -> None:
+        """Write a batch, the days in it one after the other; return when each event is stored or failed."""
+        days: dict[int, list[Event]] = {}
+        for event in batch:
+            days.setdefault(id_day(event.id), []).append(event)
+        for events in days.values():
+            await self._keep_day(events)
+
+    async def _keep_day(self, events: list[Event], *, again: bool = False) -> None:
+        retry_s = FIRST_RETRY_S
+        while True:
+            try:
+                await self._store.write(events, again=again)
+            except StoreUnavailable as failure:
+                # It may have been committed all the same.
+                again = True
+                structlog.get_logger().warning("events wait, the store is away", waiting=self.waiting, why=str(failure))
+            except Exception as failure:  # noqa: BLE001 - whatever it is, the next attempt would fail likewise
+                await self._keep_parts(events, failure, again=again)
+                return
+            else:
+                self._settle(len(events), stored=True)
+                return
+            if self._is_late():
+                self._settle(len(events), stored=False)
+                return
+            await self._pause(retry_s)
+            retry_s = min(retry_s * 2, LAST_RETRY_S)
+
+    async def _keep_parts(self, events: list[Event], failure: Exception, *, again: bool) -> None:
+        """Look for the event that cannot be written, so that it is the only one lost: halve, and halve again."""
+        if len(events) == 1:
+            structlog.get_logger().error("event cannot be written", decision=events[0].id, exc_info=failure)
+            self._settle(1, stored=False)
+            return
+        middle = len(events) // 2
+        await self._keep_day(events[:middle], again=again)
+        await self._keep_day(events[middle:], again=again)
+
+    async def _flush_counts(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if not self._counts or now_s - self._counts_written_s < FLUSH_S:
+            return
+        self._counts_written_s = now_s
+        counts = self._counts.take()
+        try:
+            await self._store.add_counts(counts)
+        except StoreUnavailable:
+            self._counts.put_back(counts)
+            if not self._stopping.is_set():
+                await self._pause(FIRST_RETRY_S)
+        except Exception:  # noqa: BLE001 - a recorder that has died would write no events either
+            structlog.get_logger().exception("counts cannot be written", lost=sum(count.counted for count in counts))
+        if self._counts.lost:
+            structlog.get_logger().warning("counts lost, there were too many", lost=self._counts.lost)
+            self._counts.lost = 0
+
+    def _is_late(self) -> bool:
+        return self._deadline_s is not None and asyncio.get_running_loop().time() >= self._deadline_s
+
+    async def _pause(self, retry_s: float) -> None:
+        """Wait before the next attempt; less when stopping begins meanwhile. The random part keeps workers apart."""
+        pause_s = retry_s * random.uniform(0.5, 1.0)  # noqa: S311 - protects nothing
+        if self._stopping.is_set():
+            await asyncio.sleep(min(pause_s, FIRST_RETRY_S))
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause_s):
+                await self._stopping.wait()
+
+    def _settle(self, number: int, *, stored: bool) -> None:
+        self._in_flight -= number
+        if stored:
+            self._stored += number
+        else:
+            self._fail(number)
+
+    def _fail(self, number: int) -> None:
+        self._failed += number
+        self._tell_failed(number)
+
+    def _give_up(self) -> None:
+        left = self.waiting
+        self._queue.clear()
+        self._in_flight = 0
+        if left:
+            self._fail(left)
+            structlog.get_logger().error("events lost, the store did not take them in time", lost=left)
+        lost = sum(count.counted for count in self._counts.take())
+        if lost:
+            structlog.get_logger().error("counts lost, the store did not take them in time", lost=lost)

@@ -1,0 +1,92 @@
+"""The event: what is remembered of one decision, and what is counted. How it looks over the wire is in `traffic`."""
+
+from collections.abc import Mapping
+from enum import IntEnum, StrEnum
+
+from msgspec import Struct
+
+from agentgate.core.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
+
+
+class Event(Struct, frozen=True, kw_only=True, gc=False):
+    """One decision. All texts are bounded: attackers choose paths and names, so none of theirs stand here."""
+
+    id: int
+    # The site's number, and the visitor's 16 hex digits as an unsigned integer.
+    site: int
+    visitor: int | None
+    kind: DecisionKind
+    mode: Mode
+    # What applied, and what enforce mode would have done where monitor mode let it through.
+    outcome: Outcome
+    would: Outcome | None = None
+    method: str
+    # The site's route as configured (`/login`, `/api/*`), `*` when none matched.
+    route: str
+    action: str | None = None
+    status: int
+    duration_us: int
+    reasons: tuple[str, ...] = ()
+    # Sorted, complete, the same that the rules saw.
+    labels: tuple[str, ...] = ()
+    # Whether the rules decided, as opposed to a missing token, a bad signature, a price. Only then can it be replayed.
+    ruled: bool = True
+    rule: str | None = None
+    rule_set_version: str | None = None
+    # Kind of model -> score as the rules saw it, and its version.
+    scores: Mapping[str, float] = {}
+    model_versions: Mapping[str, str] = {}
+    # The same of candidates, which decide nothing.
+    shadow_scores: Mapping[str, float] = {}
+    shadow_versions: Mapping[str, str] = {}
+    agent: str | None = None
+    request_id: str | None = None
+    trace_id: str | None = None
+    # Of a challenge only.
+    stage: ChallengeStage | None = None
+    solve_type: SolveType | None = None
+    solve_ms: int | None = None
+    # The service itself failed while deciding.
+    error: bool = False
+    # Feature name -> value, where the site captures features.
+    features: Mapping[str, float] | None = None
+
+
+class Dimension(IntEnum):
+    """What is counted by value, for top lists and to find the rarest of several filters.
+
+    Numbers are stored; they never change their meaning. Countries and networks are not dimensions of their own: they
+    are the labels `net.country.*` and `net.asn.*`.
+    """
+
+    ACTION = 1
+    ROUTE = 2
+    REASON = 3
+    LABEL = 4
+    AGENT = 5
+    RULE = 6
+    SOLVE_TYPE = 7
+
+
+class CounterName(StrEnum):
+    """What is counted by the hour without leaving an event. The value beside it is a code, an origin, or empty."""
+
+    SITEVERIFY_SUCCESS = "siteverify_success"
+    # Value: the error code.
+    SITEVERIFY_FAILURE = "siteverify_failure"
+    TOKENS_ISSUED = "tokens_issued"
+    TOKENS_REDEEMED = "tokens_redeemed"
+    # Calls that authenticated with one of the site's credentials, whatever became of them.
+    SERVER_CHECK = "server_check"
+    # Value: the origin that was refused, cut to 200 characters; past 100 origins an hour, `other`.
+    ORIGIN_REFUSED = "origin_refused"
+
+
+class Count(Struct, frozen=True, gc=False):
+    """So many more of something in an hour (hours since 1970)."""
+
+    site: int
+    hour: int
+    name: CounterName
+    value: str
+    counted: int

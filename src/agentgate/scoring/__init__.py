@@ -1,0 +1,1 @@
+"""Models: files, roles, scores, features; decision labels and feature capture."""

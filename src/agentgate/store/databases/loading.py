@@ -1,0 +1,44 @@
+"""The statements behind `load` and `add_up`, whose values are not checked one by one."""
+
+import functools
+from collections.abc import Sequence
+
+from agentgate.core.database import Sums, Value
+
+
+@functools.lru_cache(maxsize=64)
+def insert_statement(table: str, columns: tuple[str, ...]) -> str:
+    """Return an INSERT of one row."""
+    places = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608 - names from our own code
+
+
+@functools.lru_cache(maxsize=64)
+def add_up_statement(counters: Sums) -> str:
+    """Return an upsert of one row."""
+    return insert_statement(counters.table, counters.columns) + _on_conflict(counters)
+
+
+@functools.lru_cache(maxsize=64)
+def add_up_arrays_statement(counters: Sums, types: tuple[str, ...]) -> str:
+    """Return an upsert of many rows that come as one array for each column (PostgreSQL)."""
+    arrays = ", ".join(f"${number}::{name}[]" for number, name in enumerate(types, 1))
+    columns = ", ".join(counters.columns)
+    insert = f"INSERT INTO {counters.table} ({columns}) SELECT {columns} FROM unnest({arrays}) AS given ({columns})"  # noqa: S608
+    return insert + _on_conflict(counters)
+
+
+def array_types(row: Sequence[Value]) -> tuple[str, ...]:
+    """Return the types under which PostgreSQL takes columns of such values."""
+    return tuple("text" if isinstance(value, str) else "bigint" for value in row)
+
+
+def _on_conflict(counters: Sums) -> str:
+    table = counters.table
+    changes = [f"{name} = {table}.{name} + excluded.{name}" for name in counters.sums]
+    # Not max(): of two values that is another function in each dialect.
+    changes += [
+        f"{name} = CASE WHEN excluded.{name} > {table}.{name} THEN excluded.{name} ELSE {table}.{name} END"
+        for name in counters.greatest
+    ]
+    return f" ON CONFLICT ({', '.join(counters.key)}) DO UPDATE SET {', '.join(changes)}"

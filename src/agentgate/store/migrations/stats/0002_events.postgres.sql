@@ -1,0 +1,68 @@
+-- What is read most is carried by the index itself.
+
+-- The words of events: each text once, under a small number. Only bounded texts come here.
+CREATE TABLE dictionary (
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    value TEXT NOT NULL,
+    UNIQUE (kind, value)
+);
+
+-- Days whose events are rolled up below. `events` is how many there were: a day that has another number by now is
+-- done again.
+CREATE TABLE segment (
+    day INTEGER PRIMARY KEY,
+    events BIGINT NOT NULL,
+    closed_ms BIGINT NOT NULL
+);
+
+-- Closed days. `sources` is how many visitors the day had.
+CREATE TABLE site_day (
+    site BIGINT NOT NULL,
+    day INTEGER NOT NULL,
+    requests BIGINT NOT NULL,
+    allowed BIGINT NOT NULL,
+    challenged BIGINT NOT NULL,
+    blocked BIGINT NOT NULL,
+    dropped BIGINT NOT NULL,
+    would_challenge BIGINT NOT NULL,
+    would_block BIGINT NOT NULL,
+    would_drop BIGINT NOT NULL,
+    challenges_issued BIGINT NOT NULL,
+    challenges_passed BIGINT NOT NULL,
+    challenges_failed BIGINT NOT NULL,
+    duration_us BIGINT NOT NULL,
+    errors BIGINT NOT NULL,
+    last_event_ms BIGINT NOT NULL,
+    sources BIGINT NOT NULL,
+    PRIMARY KEY (site, day)
+);
+
+CREATE TABLE dimension_day (
+    site BIGINT NOT NULL,
+    day INTEGER NOT NULL,
+    dimension SMALLINT NOT NULL,
+    value INTEGER NOT NULL,
+    events BIGINT NOT NULL,
+    PRIMARY KEY (site, day, dimension, value) INCLUDE (events)
+);
+
+CREATE TABLE visitor_day (
+    site BIGINT NOT NULL,
+    day INTEGER NOT NULL,
+    visitor BIGINT NOT NULL,
+    first_id BIGINT NOT NULL,
+    last_id BIGINT NOT NULL,
+    requests BIGINT NOT NULL,
+    allowed BIGINT NOT NULL,
+    challenged BIGINT NOT NULL,
+    blocked BIGINT NOT NULL,
+    dropped BIGINT NOT NULL,
+    monitored BIGINT NOT NULL,
+    challenges BIGINT NOT NULL,
+    challenges_passed BIGINT NOT NULL,
+    actions TEXT NOT NULL,
+    agents TEXT NOT NULL,
+    PRIMARY KEY (site, visitor, day)
+);
+CREATE INDEX visitor_day_by_last ON visitor_day (site, day, last_id) INCLUDE (visitor);

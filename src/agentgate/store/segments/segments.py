@@ -1,0 +1,59 @@
+"""What readers and writers of events ask for: a session of one UTC day, whatever holds that day.
+
+All SQL on a session is bounded by `id >= $a AND id < $b` (`day_bounds`), so that one text serves both databases.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Protocol, TypeVar
+
+from agentgate.core.clock import DAY_MS, Clock
+from agentgate.core.database import Session, Transaction
+from agentgate.core.decision_ids import first_id
+
+T = TypeVar("T")
+
+
+class Segments(Protocol):
+    """The days of events."""
+
+    @property
+    def hours_in_stats(self) -> bool:
+        """Whether `site_hour` of an open day already is that of the statistics (PostgreSQL), or lies in the day."""
+        ...
+
+    def session(self, day: int) -> Session:
+        """Return a session that reads a day. A day without events, or dropped meanwhile, has no rows, not even of
+        an aggregate: `one` then returns None.
+        """
+        ...
+
+    async def days(self) -> list[int]:
+        """Return the days that exist, oldest first."""
+        ...
+
+    async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run a unit of work in one transaction on a day, which is made when it is missing."""
+        ...
+
+    async def drop(self, day: int) -> None:
+        """Remove a day with everything in it. Removing what is not there is no mistake."""
+        ...
+
+    async def migrate(self, clock: Clock) -> None:
+        """Bring the days that exist up to this release's schema."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was accepted and let go."""
+        ...
+
+
+def day_bounds(day: int) -> tuple[int, int]:
+    """Return the least ID of a day and that of the next."""
+    return first_id(day * DAY_MS), first_id((day + 1) * DAY_MS)
+
+
+def day_name(day: int) -> str:
+    """Write a day as people do: 2026-11-15."""
+    return datetime.fromtimestamp(day * DAY_MS // 1000, UTC).date().isoformat()

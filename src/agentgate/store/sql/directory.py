@@ -1,0 +1,30 @@
+"""All sites at once, for the views that decide."""
+
+from agentgate.core.database import Session
+from agentgate.core.enums import AccountStatus
+from agentgate.sites.ports import DirectorySite
+from agentgate.store.sql.sites import SITE_COLUMNS, site_of
+
+
+class SqlDirectory:
+    """Implements DirectoryStore."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def list_directory(self) -> list[DirectorySite]:
+        """Return every site."""
+        rows = await self._session.all(
+            f"""SELECT {SITE_COLUMNS}, site.number, account.status, coalesce(feature_capture.enabled, 0)
+                FROM site JOIN account ON account.id = site.account_id
+                LEFT JOIN feature_capture ON feature_capture.site_id = site.id"""  # noqa: S608 - constants
+        )
+        return [
+            DirectorySite(
+                site=site_of(tuple(site)),
+                number=number,
+                account_status=AccountStatus(status),
+                captures_features=bool(captures),
+            )
+            for *site, number, status, captures in rows
+        ]

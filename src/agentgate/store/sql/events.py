@@ -1,0 +1,169 @@
+"""Events in SQL: writing a batch with all its counters in one transaction, and reading events back.
+
+Daily roll-ups and forgetting are in `event_rollups`; the read models are in `traffic_*`.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import structlog
+
+from agentgate.core.clock import MINUTE_MS
+from agentgate.core.database import Database, Row, StoreUnavailable, Sums, Transaction
+from agentgate.core.decision_ids import id_day
+from agentgate.events.records import Count, Event
+from agentgate.store.segments.segments import Segments
+from agentgate.store.sql import event_rollups
+from agentgate.store.sql.event_codes import KINDS, MODES, OUTCOMES, SOLVE_TYPES, STAGES, unsigned
+from agentgate.store.sql.event_encoding import (
+    DIMENSION_HOUR,
+    EVENT_COLUMNS,
+    LABEL_COLUMNS,
+    SITE_HOUR,
+    EncodedEvents,
+    EventEncoder,
+)
+from agentgate.store.sql.event_words import OTHER_TEXT, Words
+
+COUNTER_HOUR = Sums("counter_hour", ("site", "hour", "name", "value"), ("counted",))
+# A day that has ended may still get events that were waiting.
+CLOSE_AFTER_MS = 5 * MINUTE_MS
+
+_FEATURES = "INSERT INTO feature_vector (site, id, features) VALUES ($1, $2, $3) ON CONFLICT (site, id) DO NOTHING"
+
+
+class SqlEvents:
+    """Implements EventStore over the statistics and the days of events."""
+
+    def __init__(self, stats: Database, segments: Segments, words: Words) -> None:
+        self._stats = stats
+        self._segments = segments
+        self._words = words
+        # Feature vectors that could not be kept. They come after the events and are worth no second attempt.
+        self.features_failed = 0
+
+    async def write(self, events: Sequence[Event], *, again: bool = False) -> None:
+        """Keep events of one UTC day with all their counters, in one commit: all of them or none."""
+        day = id_day(events[0].id)
+        if id_day(events[-1].id) != day:
+            raise ValueError("a batch of events is of one UTC day")
+        encoded = await self._encode(events)
+
+        async def write(transaction: Transaction) -> None:
+            if again and await transaction.one("SELECT 1 FROM event WHERE id = $1", events[0].id):
+                return
+            await transaction.load("event", EVENT_COLUMNS, encoded.events)
+            await transaction.load("event_label", LABEL_COLUMNS, encoded.labels)
+            await transaction.add_up(SITE_HOUR, encoded.hours)
+            await transaction.add_up(DIMENSION_HOUR, encoded.dimensions)
+
+        await self._segments.write(day, write)
+        await self._keep_features(events)
+
+    async def add_counts(self, counts: Sequence[Count]) -> None:
+        """Add to the hourly counters."""
+        sums: dict[tuple[int, int, str, str], int] = {}
+        for count in counts:
+            key = (count.site, count.hour, count.name.value, count.value)
+            sums[key] = sums.get(key, 0) + count.counted
+        rows = [(*key, counted) for key, counted in sorted(sums.items())]
+        await self._stats.transaction(lambda transaction: transaction.add_up(COUNTER_HOUR, rows))
+
+    async def list_days(self) -> list[int]:
+        """Return the UTC days (since 1970) that have events, oldest first."""
+        return await self._segments.days()
+
+    async def close_days(self, *, now_ms: int) -> list[int]:
+        """Roll up every day that has ended and is not rolled up as it is now; return which. May be repeated."""
+        return await event_rollups.close_days(
+            self._stats, self._segments, ended_before_ms=now_ms - CLOSE_AFTER_MS, now_ms=now_ms
+        )
+
+    async def forget(self, *, events_before_day: int, metrics_before_day: int) -> None:
+        """Remove the events of days before the one, and the aggregates of days before the other."""
+        await event_rollups.forget(
+            self._stats, self._segments, events_before_day=events_before_day, metrics_before_day=metrics_before_day
+        )
+
+    async def forget_features(self, site: int, *, before_id: int) -> None:
+        """Remove the feature vectors of a site's decisions before an ID."""
+        await self._stats.run("DELETE FROM feature_vector WHERE site = $1 AND id < $2", site, before_id)
+
+    async def forget_site(self, site: int) -> None:
+        """Remove everything that was recorded about a site."""
+        await event_rollups.forget_site(self._stats, self._segments, site)
+
+    async def _encode(self, events: Sequence[Event]) -> EncodedEvents:
+        encoder = EventEncoder(self._words)
+        encoded = await asyncio.to_thread(encoder.encode, events)
+        if not encoder.missing:
+            return encoded
+        # Committed before the events that use them: a number without its word would be unreadable for ever.
+        await self._words.add(encoder.missing)
+        return await asyncio.to_thread(EventEncoder(self._words).encode, events)
+
+    async def _keep_features(self, events: Sequence[Event]) -> None:
+        rows = [
+            (event.site, event.id, msgspec.json.encode(dict(event.features)).decode())
+            for event in events
+            if event.features is not None
+        ]
+        if not rows:
+            return
+        try:
+            await self._stats.run_many(_FEATURES, rows)
+        except StoreUnavailable:
+            self.features_failed += len(rows)
+            structlog.get_logger().warning("feature vectors not kept", count=len(rows))
+
+
+async def read_events(rows: Sequence[Row], words: Words) -> list[Event]:
+    """Return the events of rows in the order of EVENT_COLUMNS. Features are kept elsewhere and not among them."""
+    lists = [(json.loads(row[21]), json.loads(row[22])) for row in rows]
+    numbers = {number for row in rows for number in row[7:10] + row[13:17] if number is not None}
+    numbers.update(number for pair in lists for numbers_of in pair for number in numbers_of)
+    texts = await words.texts(numbers)
+    return [_event(row, reasons, labels, texts) for row, (reasons, labels) in zip(rows, lists, strict=True)]
+
+
+def _event(row: Row, reasons: list[int], labels: list[int], texts: Mapping[int, str]) -> Event:
+    def text(number: int) -> str:
+        return texts.get(number, OTHER_TEXT)
+
+    def optional(number: int | None) -> str | None:
+        return None if number is None else text(number)
+
+    # Past the last number of its kind, nobody knows any more which versions these were.
+    versions = json.loads(text(row[15])) if row[15] else {}
+    return Event(
+        id=row[0],
+        site=row[1],
+        visitor=None if row[2] is None else unsigned(row[2]),
+        kind=KINDS[row[3]],
+        mode=MODES[row[4]],
+        outcome=OUTCOMES[row[5]],
+        would=None if row[6] is None else OUTCOMES[row[6]],
+        method=text(row[7]),
+        route=text(row[8]),
+        action=optional(row[9]),
+        status=row[10],
+        duration_us=row[11],
+        ruled=bool(row[12]),
+        rule=optional(row[13]),
+        rule_set_version=optional(row[14]),
+        model_versions=versions.get("active", {}),
+        shadow_versions=versions.get("shadow", {}),
+        agent=optional(row[16]),
+        stage=None if row[17] is None else STAGES[row[17]],
+        solve_type=None if row[18] is None else SOLVE_TYPES[row[18]],
+        solve_ms=row[19],
+        error=bool(row[20]),
+        reasons=tuple(text(number) for number in reasons),
+        labels=tuple(text(number) for number in labels),
+        scores=json.loads(row[23]) if row[23] else {},
+        shadow_scores=json.loads(row[24]) if row[24] else {},
+        request_id=row[25],
+        trace_id=row[26],
+    )

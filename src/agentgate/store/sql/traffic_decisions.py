@@ -1,0 +1,274 @@
+"""A site's decisions in SQL, newest first: day by day, the rarest filter leading, the others asked of what it finds.
+
+A scan ends after so many rows or so much time and says where it stopped, so that no page takes long.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from agentgate.core.database import Row, Session
+from agentgate.core.decision_ids import id_day, id_time_ms, write_id
+from agentgate.core.enums import LabelledFilter, LabelSource
+from agentgate.core.moment import Moment
+from agentgate.core.ranges import TimeRange
+from agentgate.core.records import optional
+from agentgate.events.records import Event
+from agentgate.scoring.ports import LabelStore
+from agentgate.scoring.records import DecisionLabel, StoredLabel
+from agentgate.store.sql.event_encoding import EVENT_COLUMNS
+from agentgate.store.sql.event_words import OTHER, Words
+from agentgate.store.sql.events import read_events
+from agentgate.store.sql.traffic_days import DayPart, TrafficDays
+from agentgate.store.sql.traffic_filters import Filter, Lead, choose, resolve
+from agentgate.traffic.ports import DecisionFilters, DecisionScan, SiteNumber
+from agentgate.traffic.records import Decision
+
+SCANNED_ROWS = 20_000
+SCANNED_S = 0.05
+# Rows looked at in one go: few at first, because most pages are full soon.
+LARGEST_BATCH = 1_000
+_GROWTH = 4
+
+_LENGTHS = (1, 8, 64, 256, LARGEST_BATCH)
+
+_COLUMNS = ", ".join(EVENT_COLUMNS)
+
+# Dimension and value -> how many events.
+_ByValue = dict[tuple[int, int], int]
+
+
+class _Budget:
+    """How much more a scan may look at."""
+
+    def __init__(self) -> None:
+        self._rows = SCANNED_ROWS
+        self._until_s = time.monotonic() + SCANNED_S
+
+    def spend(self, rows: int) -> None:
+        self._rows -= rows
+
+    @property
+    def is_spent(self) -> bool:
+        return self._rows <= 0 or time.monotonic() >= self._until_s
+
+
+class _Scan(NamedTuple):
+    """What a scan looks for."""
+
+    site: SiteNumber
+    filters: list[Filter]
+    without_labelled: bool
+    wanted: int
+
+
+class SqlDecisions:
+    """Implements DecisionStore."""
+
+    def __init__(self, stats: Session, days: TrafficDays, words: Words, labels: LabelStore) -> None:
+        self._stats = stats
+        self._days = days
+        self._words = words
+        self._labels = labels
+
+    async def list_decisions(
+        self, site: SiteNumber, span: TimeRange, filters: DecisionFilters, *, before: int | None, limit: int
+    ) -> DecisionScan:
+        """Return decisions, newest first; with `before`, those before that ID. A scan that takes too long is cut."""
+        resolved = await resolve(filters, self._words)
+        if resolved is None:
+            return DecisionScan([], None)
+        # One more than asked for tells whether there is a next page.
+        scan = _Scan(site, resolved, filters.labelled is LabelledFilter.NO, limit + 1)
+        parts = [part for part in await self._days.parts(span) if before is None or part.least < before]
+        counted = await self._closed_counts(scan, parts)
+        budget = _Budget()
+        rows: list[Row] = []
+        for part in parts:
+            end = part.end if before is None else min(part.end, before)
+            lead = await self._lead(scan, part, counted)
+            if lead is None:
+                continue
+            stopped = await self._scan_part(scan, part._replace(end=end), lead, (rows, budget))
+            if len(rows) >= scan.wanted:
+                break
+            if stopped is not None:
+                return DecisionScan(await self._decisions(site, rows), stopped)
+        more = rows[limit - 1][0] if len(rows) > limit else None
+        return DecisionScan(await self._decisions(site, rows[:limit]), more)
+
+    async def find_decision(self, site: SiteNumber, decision: int) -> Decision | None:
+        """Return one decision of the site, or None."""
+        row = await self._days.session(id_day(decision)).one(
+            f"SELECT {_COLUMNS} FROM event WHERE id = $1 AND site = $2",  # noqa: S608
+            decision,
+            site.number,
+        )
+        return (await self._decisions(site, [row]))[0] if row else None
+
+    async def _scan_part(
+        self, scan: _Scan, part: DayPart, lead: Filter, found: tuple[list[Row], _Budget]
+    ) -> int | None:
+        """Add a day's rows; return None at the day's end, or the ID before which the scan was cut."""
+        rows, budget = found
+        end = part.end
+        batch = min(scan.wanted, LARGEST_BATCH)
+        while len(rows) < scan.wanted:
+            ids = await self._ids(scan.site.number, part._replace(end=end), lead, batch)
+            matching = await self._matching(scan, part, lead, ids)
+            rows += await self._unlabelled(scan, matching)
+            if len(ids) < batch:
+                return None
+            end = ids[-1]
+            budget.spend(len(ids))
+            if budget.is_spent:
+                return end
+            batch = min(batch * _GROWTH, LARGEST_BATCH)
+        return end
+
+    async def _ids(self, site: int, part: DayPart, lead: Filter, limit: int) -> list[int]:
+        """Return the newest IDs that the leading filter finds; every one of several leads may have the newest."""
+        found: set[int] = set()
+        for each in lead.leads or (None,):
+            found.update(await self._ids_by(site, part, each, limit))
+        return sorted(found, reverse=True)[:limit]
+
+    async def _ids_by(self, site: int, part: DayPart, lead: Lead | None, limit: int) -> list[int]:
+        table = "event_label" if lead is not None and lead.column == "label" else "event"
+        condition = "" if lead is None else f"AND {lead.condition.format('$5')}"
+        rows = await self._days.session(part.day).all(
+            f"""SELECT id FROM {table} WHERE site = $1 {condition} AND id >= $2 AND id < $3
+                ORDER BY id DESC LIMIT $4""",  # noqa: S608
+            site,
+            part.least,
+            part.end,
+            limit,
+            *(() if lead is None else (lead.code,)),
+        )
+        return [number for (number,) in rows]
+
+    async def _matching(self, scan: _Scan, part: DayPart, lead: Filter, ids: Sequence[int]) -> list[Row]:
+        """Return the rows of those IDs for which all filters hold, newest first."""
+        if not ids:
+            return []
+        # What leads through several indexes finds more than it asks for, so it is asked again.
+        others = [each for each in scan.filters if each is not lead or len(each.leads) != 1]
+        conditions = "".join(f" AND {each.condition.format(f'${place}')}" for place, each in enumerate(others, 4))
+        # Few lengths make few statements, which databases then know already.
+        length = next(length for length in _LENGTHS if length >= len(ids))
+        listed = [*ids, *([ids[-1]] * (length - len(ids)))]
+        places = ", ".join(f"${place}" for place in range(4 + len(others), 4 + len(others) + length))
+        return await self._days.session(part.day).all(
+            f"""SELECT {_COLUMNS} FROM event
+                WHERE site = $1 AND id >= $2 AND id < $3 AND id IN ({places}){conditions} ORDER BY id DESC""",  # noqa: S608
+            scan.site.number,
+            ids[-1],
+            ids[0] + 1,
+            *(each.code for each in others),
+            *listed,
+        )
+
+    async def _unlabelled(self, scan: _Scan, rows: list[Row]) -> list[Row]:
+        if not scan.without_labelled or not rows:
+            return rows
+        labels = await self._operator_labels(scan.site.id, rows)
+        return [row for row in rows if row[0] not in labels]
+
+    async def _lead(self, scan: _Scan, part: DayPart, closed: dict[int, _ByValue]) -> Filter | None:
+        asked = [each.value for each in scan.filters if each.dimension is not None]
+        if not asked:
+            return choose(scan.filters, {}, known=False)
+        if part.rolled_up:
+            counts = closed.get(part.day, {})
+            # The rarest values of a busy day are counted together: then a missing one may be among them.
+            return choose(scan.filters, counts, known=not any((dimension, OTHER) in counts for dimension, _ in asked))
+        condition, values = _any_of(asked)
+        rows = await self._days.session(part.day).all(
+            f"""SELECT dimension, value, sum(events) FROM dimension_hour
+                WHERE site = $1 AND hour >= $2 AND hour < $3 AND ({condition})
+                GROUP BY dimension, value""",  # noqa: S608
+            scan.site.number,
+            part.day * 24,
+            part.day * 24 + 24,
+            *values,
+        )
+        return choose(scan.filters, {(dimension, value): int(n) for dimension, value, n in rows}, known=True)
+
+    async def _closed_counts(self, scan: _Scan, parts: list[DayPart]) -> dict[int, _ByValue]:
+        asked = [each.value for each in scan.filters if each.dimension is not None]
+        days = [part.day for part in parts if part.rolled_up]
+        if not asked or not days:
+            return {}
+        condition, values = _any_of([*asked, *((dimension, OTHER) for dimension, _ in asked)])
+        rows = await self._stats.all(
+            f"""SELECT day, dimension, value, events FROM dimension_day
+                WHERE site = $1 AND day >= $2 AND day <= $3 AND ({condition})""",  # noqa: S608
+            scan.site.number,
+            min(days),
+            max(days),
+            *values,
+        )
+        found: dict[int, _ByValue] = {}
+        for day, dimension, value, count in rows:
+            found.setdefault(day, {})[dimension, value] = count
+        return found
+
+    async def _decisions(self, site: SiteNumber, rows: list[Row]) -> list[Decision]:
+        events = await read_events(rows, self._words)
+        labels = await self._operator_labels(site.id, rows)
+        return [decision_of(site.id, event, labels.get(event.id)) for event in events]
+
+    async def _operator_labels(self, site_id: str, rows: list[Row]) -> dict[int, StoredLabel]:
+        if not rows:
+            return {}
+        labels = await self._labels.find_labels(site_id, [row[0] for row in rows])
+        return {label.decision: label for label in labels if label.source is LabelSource.OPERATOR}
+
+
+def _any_of(values: Sequence[tuple[int, int]]) -> tuple[str, list[int]]:
+    """Return a condition with places from $4 on, and what goes there."""
+    pairs = (f"dimension = ${4 + 2 * place} AND value = ${5 + 2 * place}" for place in range(len(values)))
+    return " OR ".join(pairs), [number for pair in values for number in pair]
+
+
+def decision_of(site_id: str, event: Event, label: StoredLabel | None) -> Decision:
+    """Return an event as it goes over the wire."""
+    return Decision(
+        id=write_id(event.id),
+        site_id=site_id,
+        time=Moment(id_time_ms(event.id)),
+        kind=event.kind,
+        route=event.route,
+        method=event.method,
+        outcome=event.outcome,
+        mode=event.mode.value,
+        reasons=list(event.reasons),
+        labels=list(event.labels),
+        status=event.status,
+        duration_us=event.duration_us,
+        request_id=optional(event.request_id),
+        trace_id=optional(event.trace_id),
+        visitor_id=optional(None if event.visitor is None else f"{event.visitor:016x}"),
+        action=optional(event.action),
+        would_decision=optional(event.would),
+        matched_rule=optional(event.rule),
+        rule_set_version=optional(event.rule_set_version),
+        model_versions=optional(dict(event.model_versions) or None),
+        scores=optional(dict(event.scores) or None),
+        agent=optional(event.agent),
+        operator_label=optional(None if label is None else _label(label)),
+    )
+
+
+def _label(stored: StoredLabel) -> DecisionLabel:
+    return DecisionLabel(
+        decision_id=write_id(stored.decision),
+        site_id=stored.site_id,
+        label=stored.label,
+        source=stored.source,
+        note=optional(stored.note),
+        actor=stored.actor,
+        created_at=Moment(stored.created_ms),
+        updated_at=Moment(stored.updated_ms),
+        evidence=stored.evidence,
+    )

@@ -1,0 +1,235 @@
+"""A site's visitors in SQL, most recently seen first: closed days from their roll-ups, others from the events.
+
+A visitor stands where its last event of the range stands. So a day lists only those who do not come again on a later
+one, and pages that follow each other show everybody once.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from agentgate.core.database import Row, Session
+from agentgate.core.decision_ids import id_time_ms
+from agentgate.core.enums import Outcome
+from agentgate.core.moment import Moment
+from agentgate.core.ranges import TimeRange
+from agentgate.store.sql.event_codes import signed, unsigned
+from agentgate.store.sql.event_rollups import VISITOR_SUMS
+from agentgate.store.sql.event_words import Words
+from agentgate.store.sql.traffic_counts import SqlCounts
+from agentgate.store.sql.traffic_days import DayPart, TrafficDays, counted_parts, rolled_up_days
+from agentgate.traffic.ports import VisitorScan
+from agentgate.traffic.records import VisitorSummary
+
+# How many of a closed day are looked at in one go, at least.
+BATCH = 256
+
+_CLOSED_DAY = """SELECT seen.last_id, seen.visitor FROM visitor_day AS seen
+    WHERE seen.site = $1 AND seen.day = $2 AND seen.last_id < $3 AND NOT EXISTS (
+        SELECT 1 FROM visitor_day AS later
+        WHERE later.site = $1 AND later.visitor = seen.visitor AND later.day > $2 AND later.day <= $4)
+    ORDER BY seen.last_id DESC LIMIT $5"""
+
+# When a visitor was last seen, and who it is.
+_Seen = tuple[int, int]
+
+
+@dataclass
+class _Totals:
+    """What is added up of one visitor."""
+
+    first: int
+    last: int
+    sums: list[int]
+    actions: set[int] = field(default_factory=set)
+    agents: set[int] = field(default_factory=set)
+
+    def add(self, first: int, last: int, sums: Iterable[int]) -> None:
+        self.first, self.last = min(self.first, first), max(self.last, last)
+        for place, more in enumerate(sums):
+            self.sums[place] += int(more)
+
+
+class SqlVisitors:
+    """Implements VisitorStore."""
+
+    def __init__(self, stats: Session, days: TrafficDays, words: Words) -> None:
+        self._stats = stats
+        self._days = days
+        self._words = words
+        self._counts = SqlCounts(stats, days)
+
+    async def list_visitors(self, site: int, span: TimeRange, *, before: int | None, limit: int) -> VisitorScan:
+        """Return visitors, most recently seen first; with `before`, those last seen before that ID."""
+        parts = await self._days.parts(span)
+        # One more than asked for tells whether there is a next page.
+        seen = await self._list_seen(site, parts, before, limit + 1)
+        shown = seen[:limit]
+        items = await self._summaries(site, parts, [visitor for _, visitor in shown])
+        return VisitorScan(items, shown[-1][0] if len(seen) > limit else None)
+
+    async def find_visitor(self, site: int, span: TimeRange, visitor: int) -> VisitorSummary | None:
+        """Return one visitor, or None when it was not seen in the range."""
+        found = await self._summaries(site, await self._days.parts(span), [signed(visitor)])
+        return found[0] if found else None
+
+    async def _list_seen(self, site: int, parts: list[DayPart], before: int | None, wanted: int) -> list[_Seen]:
+        found: list[_Seen] = []
+        # Those of later parts that events count: whoever is among them stands there.
+        later: set[int] = set()
+        newer: list[DayPart] = []
+        for part in parts:
+            if before is None or part.least < before:
+                for each in newer:
+                    later.update(await self._counts.visitors_of(site, each.day, each.least, each.end))
+                newer = []
+                end = part.end if before is None else min(part.end, before)
+                look = self._rolled_up if part.rolled_up else self._counted
+                found += await look(site, parts, part, end, (later, wanted - len(found)))
+            if len(found) >= wanted:
+                break
+            if not part.rolled_up:
+                newer.append(part)
+        return found
+
+    async def _rolled_up(
+        self, site: int, parts: list[DayPart], part: DayPart, end: int, asked: tuple[set[int], int]
+    ) -> list[_Seen]:
+        later, wanted = asked
+        days = rolled_up_days(parts) or (part.day, part.day)
+        batch = max(wanted, BATCH)
+        found: list[_Seen] = []
+        while True:
+            rows = await self._stats.all(_CLOSED_DAY, site, part.day, end, days[1], batch)
+            found += [(last, visitor) for last, visitor in rows if visitor not in later]
+            if len(rows) < batch or len(found) >= wanted:
+                return found[:wanted]
+            end = rows[-1][0]
+
+    async def _counted(
+        self, site: int, parts: list[DayPart], part: DayPart, end: int, asked: tuple[set[int], int]
+    ) -> list[_Seen]:
+        later, wanted = asked
+        rows = await self._days.session(part.day).all(
+            f"""SELECT max(id), visitor FROM event
+                WHERE site = $1 AND {self._days.free_bounds} AND visitor IS NOT NULL
+                GROUP BY visitor HAVING max(id) < $4 ORDER BY 1 DESC""",  # noqa: S608
+            site,
+            part.least,
+            part.end,
+            end,
+        )
+        seen = [(last, visitor) for last, visitor in rows if visitor not in later]
+        days = rolled_up_days([each for each in parts if each.day > part.day])
+        if days is None:
+            return seen[:wanted]
+        found: list[_Seen] = []
+        for start in range(0, len(seen), BATCH):
+            batch = seen[start : start + BATCH]
+            again = await self._among(site, days, [visitor for _, visitor in batch])
+            found += [each for each in batch if each[1] not in again]
+            if len(found) >= wanted:
+                break
+        return found[:wanted]
+
+    async def _among(self, site: int, days: tuple[int, int], visitors: Sequence[int]) -> set[int]:
+        rows = await self._stats.all(
+            f"""SELECT visitor FROM visitor_day
+                WHERE site = $1 AND day >= $2 AND day <= $3 AND visitor IN ({_places(visitors, 4)})""",  # noqa: S608
+            site,
+            *days,
+            *visitors,
+        )
+        return {visitor for (visitor,) in rows}
+
+    async def _summaries(self, site: int, parts: list[DayPart], visitors: Sequence[int]) -> list[VisitorSummary]:
+        """Return the visitors in the given order with what they did in all parts together."""
+        if not visitors:
+            return []
+        totals: dict[int, _Totals] = {}
+        days = rolled_up_days(parts)
+        if days is not None:
+            await self._add_days(totals, site, days, visitors)
+        for part in counted_parts(parts):
+            await self._add_part(totals, site, part, visitors)
+        numbers = {number for each in totals.values() for number in each.actions | each.agents}
+        texts = await self._words.texts(numbers)
+
+        def names(numbers: set[int]) -> list[str]:
+            return sorted({texts[number] for number in numbers if number in texts})
+
+        return [
+            _summary(visitor, totals[visitor], names(totals[visitor].actions), names(totals[visitor].agents))
+            for visitor in visitors
+            if visitor in totals
+        ]
+
+    async def _add_days(
+        self, totals: dict[int, _Totals], site: int, days: tuple[int, int], visitors: Sequence[int]
+    ) -> None:
+        where = f"""FROM visitor_day
+            WHERE site = $1 AND day >= $2 AND day <= $3 AND visitor IN ({_places(visitors, 4)})"""
+        for visitor, first, last, *sums in await self._stats.all(
+            f"""SELECT visitor, min(first_id), max(last_id), sum(requests), sum(allowed), sum(challenged),
+                    sum(blocked), sum(dropped), sum(monitored), sum(challenges), sum(challenges_passed)
+                {where} GROUP BY visitor""",
+            site,
+            *days,
+            *visitors,
+        ):
+            _totals_of(totals, visitor, first, last, sums)
+        # Many days of a visitor name the same actions and agents, and so do many visitors.
+        named = await self._stats.all(
+            f"SELECT visitor, actions, agents {where} GROUP BY visitor, actions, agents",
+            site,
+            *days,
+            *visitors,
+        )
+        numbers = {text: json.loads(text) for text in {text for row in named for text in row[1:]}}
+        for visitor, actions, agents in named:
+            if visitor in totals:
+                totals[visitor].actions.update(numbers[actions])
+                totals[visitor].agents.update(numbers[agents])
+
+    async def _add_part(self, totals: dict[int, _Totals], site: int, part: DayPart, visitors: Sequence[int]) -> None:
+        rows: list[Row] = await self._days.session(part.day).all(
+            f"""SELECT visitor, {VISITOR_SUMS}, action, agent FROM event
+                WHERE site = $1 AND {self._days.free_bounds} AND visitor IN ({_places(visitors, 4)})
+                GROUP BY visitor, action, agent""",  # noqa: S608
+            site,
+            part.least,
+            part.end,
+            *visitors,
+        )
+        for visitor, first, last, *sums, action, agent in rows:
+            each = _totals_of(totals, visitor, first, last, sums)
+            each.actions.update(() if action is None else (action,))
+            each.agents.update(() if agent is None else (agent,))
+
+
+def _totals_of(totals: dict[int, _Totals], visitor: int, first: int, last: int, sums: Sequence[int]) -> _Totals:
+    each = totals.get(visitor)
+    if each is None:
+        each = totals[visitor] = _Totals(first, last, [0] * len(sums))
+    each.add(first, last, sums)
+    return each
+
+
+def _summary(visitor: int, totals: _Totals, actions: list[str], agents: list[str]) -> VisitorSummary:
+    requests, *outcomes, monitored, challenges, challenges_passed = totals.sums
+    return VisitorSummary(
+        id=f"{unsigned(visitor):016x}",
+        first_seen=Moment(id_time_ms(totals.first)),
+        last_seen=Moment(id_time_ms(totals.last)),
+        requests=requests,
+        outcomes=dict(zip(Outcome, outcomes, strict=True)),
+        monitored=monitored,
+        challenges=challenges,
+        challenges_passed=challenges_passed,
+        actions=actions,
+        agents=agents,
+    )
+
+
+def _places(values: Sequence[int], first: int) -> str:
+    return ", ".join(f"${number}" for number in range(first, first + len(values)))

@@ -1,0 +1,1 @@
+"""Reading what was recorded: metrics, visitors, decisions, analytics."""

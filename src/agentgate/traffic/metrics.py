@@ -1,0 +1,131 @@
+"""Metrics of a site: the counting rule, the series, latency, and the days."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from agentgate.core.clock import DAY_MS, utc_day
+from agentgate.core.enums import MetricsBucket, MetricsSource
+from agentgate.core.moment import Moment
+from agentgate.core.ranges import TimeRange
+from agentgate.limits import LATENCY_SAMPLES
+from agentgate.sites.records import Site
+from agentgate.traffic.ports import Counts, CountStore
+from agentgate.traffic.records import ChallengeCounts, DailyPoint, ErrorCounts, Latency, Metrics, Retention, SeriesPoint
+from agentgate.traffic.series import (
+    add_up,
+    bucket_for,
+    bucket_spans,
+    outcome_counts,
+    outcome_fields,
+    point_fields,
+    rate,
+    series,
+)
+from agentgate.traffic.terms import TrafficTerms
+
+
+class _Counted(NamedTuple):
+    """What the counting rule chose."""
+
+    span: TimeRange
+    source: MetricsSource
+    bucket: MetricsBucket
+    series: list[SeriesPoint]
+    totals: Counts
+    sources: int
+
+
+async def read_site_metrics(
+    store: CountStore, site: Site, number: int, span: TimeRange, *, terms: TrafficTerms, now_ms: int
+) -> Metrics:
+    """Return the metrics of a range. What the console must not show is taken out by who answers it."""
+    first_day, last_day = span.from_ms // DAY_MS, (span.to_ms - 1) // DAY_MS
+    days = await store.list_days(number, first_day, last_day)
+    if terms.keeps(span, now_ms):
+        counted = await _from_events(store, number, span)
+    else:
+        counted = await _from_days(store, number, days, (first_day, last_day))
+    durations = await store.list_durations_us(number, terms.kept_part(counted.span, now_ms), LATENCY_SAMPLES)
+    totals = counted.totals
+    return Metrics(
+        site_key=site.site_key,
+        mode=site.mode,
+        from_=utc_day(span.from_ms),
+        to=utc_day(span.to_ms - 1),
+        range_from=Moment(counted.span.from_ms),
+        range_to=Moment(counted.span.to_ms),
+        source=counted.source,
+        bucket=counted.bucket,
+        series=counted.series,
+        totals=outcome_counts(totals),
+        challenges=_challenges(totals),
+        latency=latency_of(totals, durations),
+        errors=ErrorCounts(service_errors=totals.errors, event_write_failures=terms.count_write_failures()),
+        unique_sources=counted.sources,
+        retention=Retention(event_days=terms.event_days, metric_days=terms.metric_days),
+        daily=[_day(day, days.get(day, Counts())) for day in range(first_day, last_day + 1)],
+    )
+
+
+async def _from_events(store: CountStore, number: int, span: TimeRange) -> _Counted:
+    hours = await store.list_hours(number, span)
+    bucket = bucket_for(span)
+    return _Counted(
+        span=span,
+        source=MetricsSource.EVENTS,
+        bucket=bucket,
+        series=series(hours, bucket_spans(span, bucket)),
+        totals=add_up(hours.values()),
+        sources=await store.count_sources(number, span),
+    )
+
+
+async def _from_days(store: CountStore, number: int, days: Mapping[int, Counts], ends: tuple[int, int]) -> _Counted:
+    span = TimeRange(ends[0] * DAY_MS, (ends[1] + 1) * DAY_MS)
+    spans = bucket_spans(span, MetricsBucket.DAY)
+    points = [SeriesPoint(**point_fields(each, days.get(each.from_ms // DAY_MS, Counts()))) for each in spans]
+    return _Counted(
+        span=span,
+        source=MetricsSource.AGGREGATES,
+        bucket=MetricsBucket.DAY,
+        series=points,
+        totals=add_up(days.values()),
+        sources=await store.estimate_sources(number, *ends),
+    )
+
+
+def _challenges(totals: Counts) -> ChallengeCounts:
+    return ChallengeCounts(
+        issued=totals.challenges_issued,
+        passed=totals.challenges_passed,
+        failed=totals.challenges_failed,
+        completion_rate=rate(totals.challenges_passed, totals.challenges_issued),
+    )
+
+
+def latency_of(totals: Counts, durations_us: list[int]) -> Latency:
+    """Return the mean of all requests and the percentiles of the newest."""
+    ordered = sorted(durations_us)
+    return Latency(
+        mean_ms=round(totals.duration_us / totals.requests / 1000, 3) if totals.requests else None,
+        p50_ms=percentile_ms(ordered, 0.50),
+        p95_ms=percentile_ms(ordered, 0.95),
+        samples=len(ordered),
+    )
+
+
+def percentile_ms(ordered_us: list[int], share: float) -> float | None:
+    """Return the least value that at least this share of the sorted values does not exceed."""
+    if not ordered_us:
+        return None
+    return round(ordered_us[math.ceil(len(ordered_us) * share) - 1] / 1000, 3)
+
+
+def _day(day: int, counts: Counts) -> DailyPoint:
+    return DailyPoint(
+        **outcome_fields(counts),
+        day=utc_day(day * DAY_MS),
+        challenges_passed=counts.challenges_passed,
+        challenges_failed=counts.challenges_failed,
+    )

@@ -1,0 +1,13 @@
+"""The catalogue of signal labels over HTTP."""
+
+from agentgate.detect.labels import LABELS
+from tests.running import RunningService
+
+
+def test_operators_read_the_catalogue(service: RunningService) -> None:
+    reply = service.operator.get("/v1/admin/signal-labels")
+
+    assert reply.status_code == 200
+    items = reply.json()["items"]
+    assert len(items) == len(LABELS)
+    assert {"name": "net.tor", "source": "net", "meaning": "The address is an exit of the Tor network"} in items

@@ -1,0 +1,72 @@
+"""`agentgate intel update` and `intel show`, on real files."""
+
+import json
+
+from agentgate.detect.intel_file import FILE_NAME
+from tests.cli.commands import agentgate
+
+
+def put(folder, **lists):
+    lists_folder = folder / "lists"
+    lists_folder.mkdir(exist_ok=True)
+    for name, text in lists.items():
+        (lists_folder / f"{name}.txt").write_text(text)
+    return str(lists_folder)
+
+
+def test_an_update_is_shown_afterwards(tmp_path):
+    lists = put(tmp_path, block="192.0.2.0/24\n", tor="198.51.100.7\n")
+
+    updated = agentgate(tmp_path, "intel", "update", lists)
+    shown = agentgate(tmp_path, "intel", "show", "--json")
+
+    assert updated.returncode == 0
+    assert "block.txt (block): 1 taken, 0 refused" in updated.stdout
+    found = json.loads(shown.stdout)
+    assert found["imported"] is not None
+    assert {"source": "tor.txt", "kind": "tor", "taken": 1} in found["sources"]
+
+
+def test_the_set_goes_into_the_folder_that_is_set(tmp_path):
+    intel_dir = tmp_path / "threats"
+    intel_dir.mkdir()
+
+    agentgate(tmp_path, "intel", "update", put(tmp_path, vpn="192.0.2.1\n"), AGENTGATE_INTEL_DIR=str(intel_dir))
+
+    assert [path.name for path in intel_dir.iterdir()] == [FILE_NAME]
+
+
+def test_a_refused_line_changes_nothing_and_is_named(tmp_path):
+    agentgate(tmp_path, "intel", "update", put(tmp_path, block="192.0.2.0/24\n"))
+    before = (tmp_path / "data/intel" / FILE_NAME).read_bytes()
+
+    result = agentgate(tmp_path, "intel", "update", put(tmp_path, block="192.0.2.0/24\nnonsense\n"))
+
+    assert result.returncode == 2
+    assert "block.txt:2: 'nonsense'" in result.stdout
+    assert "--skip-refused" in result.stderr
+    assert (tmp_path / "data/intel" / FILE_NAME).read_bytes() == before
+
+
+def test_the_rest_of_a_list_can_be_taken(tmp_path):
+    lists = put(tmp_path, block="192.0.2.0/24\nnonsense\n")
+
+    result = agentgate(tmp_path, "intel", "update", lists, "--skip-refused")
+
+    assert result.returncode == 0
+    assert "block.txt (block): 1 taken, 1 refused" in result.stdout
+
+
+def test_a_folder_that_is_not_there_is_refused_in_one_line(tmp_path):
+    result = agentgate(tmp_path, "intel", "update", str(tmp_path / "none"))
+
+    assert result.returncode == 2
+    assert result.stderr.startswith("agentgate: there is no folder")
+    assert not (tmp_path / "data").exists()
+
+
+def test_without_an_update_the_bundled_data_are_shown(tmp_path):
+    shown = agentgate(tmp_path, "intel", "show")
+
+    assert shown.returncode == 0
+    assert "bundled user agents" in shown.stdout

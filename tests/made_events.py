@@ -1,0 +1,163 @@
+"""Events made up for tests and measurements, and the stores to put them into."""
+
+import contextlib
+import random
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentgate.core.clock import DAY_MS, Clock, FixedClock
+from agentgate.core.decision_ids import first_id
+from agentgate.core.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
+from agentgate.events.records import Event
+from agentgate.store.databases.postgres import PostgresDatabase
+from agentgate.store.databases.sqlite import SqliteDatabase
+from agentgate.store.migrate import MigratedDatabase, apply
+from agentgate.store.open import READING_THREADS, STATS
+from agentgate.store.segments.postgres import PostgresSegments
+from agentgate.store.segments.segments import Segments, day_bounds
+from agentgate.store.segments.sqlite import EVENTS, SqliteSegments
+from agentgate.store.sql.event_encoding import EVENT_COLUMNS
+from agentgate.store.sql.event_words import Words
+from agentgate.store.sql.events import SqlEvents, read_events
+
+NOON_MS = 1_794_744_000_000  # 2026-11-15T12:00:00Z
+DAY = NOON_MS // DAY_MS
+
+OUTCOMES = (Outcome.ALLOW,) * 7 + (Outcome.CHALLENGE, Outcome.BLOCK, Outcome.DROP)
+LABELS = tuple(f"http.shape.{number}" for number in range(40)) + tuple(f"net.asn.{number}" for number in range(200))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventPlace:
+    """Where events are kept: the store, and what lies under it."""
+
+    stats: MigratedDatabase
+    segments: Segments
+    words: Words
+    events: SqlEvents
+
+    async def read(self, day: int = DAY, *, site: int | None = None) -> list[Event]:
+        """Return the events of a day as they were stored, oldest first."""
+        sql = f"SELECT {', '.join(EVENT_COLUMNS)} FROM event WHERE id >= $1 AND id < $2 ORDER BY id"
+        rows = await self.segments.session(day).all(sql, *day_bounds(day))
+        return await read_events([row for row in rows if site in {None, row[1]}], self.words)
+
+    async def count(self, day: int = DAY) -> int:
+        """Return how many events a day has."""
+        row = await self.segments.session(day).one(
+            "SELECT count(*) FROM event WHERE id >= $1 AND id < $2", *day_bounds(day)
+        )
+        return int(row[0]) if row else 0
+
+
+@contextlib.asynccontextmanager
+async def embedded_events(folder: Path, *, clock: Clock | None = None) -> AsyncIterator[EventPlace]:
+    """Keep events in a folder."""
+    clock = clock or FixedClock(NOON_MS)
+    folder.mkdir(exist_ok=True)  # noqa: ASYNC240 - nobody waits for this loop
+    reads = ThreadPoolExecutor(READING_THREADS)
+    stats = SqliteDatabase(folder / "stats.db", reads=reads)
+    segments = SqliteSegments(folder / EVENTS, clock, reads)
+    try:
+        await apply(stats, STATS, clock=clock)
+        yield _place(stats, segments)
+    finally:
+        await segments.close()
+        await stats.close()
+        reads.shutdown()
+
+
+@contextlib.asynccontextmanager
+async def postgres_events(url: str, *, clock: Clock | None = None) -> AsyncIterator[EventPlace]:
+    """Keep events in PostgreSQL."""
+    database = PostgresDatabase(url, acquire_timeout_s=5)
+    try:
+        for name in (STATS, EVENTS):
+            await apply(database, name, clock=clock or FixedClock(NOON_MS))
+        yield _place(database, PostgresSegments(database))
+    finally:
+        await database.close()
+
+
+@contextlib.asynccontextmanager
+async def events_on(kind: str, request: pytest.FixtureRequest, folder: Path) -> AsyncIterator[EventPlace]:
+    """Keep events on the store of this kind, for fixtures that take both."""
+    if kind == "sqlite":
+        async with embedded_events(folder) as place:
+            yield place
+    else:
+        async with postgres_events(request.getfixturevalue("postgres_url")) as place:
+            yield place
+
+
+def _place(stats: Any, segments: Segments) -> EventPlace:
+    words = Words(stats)
+    return EventPlace(stats=stats, segments=segments, words=words, events=SqlEvents(stats, segments, words))
+
+
+def new_event(number: int = 0, *, time_ms: int = NOON_MS, **changes: Any) -> Event:
+    """Return a plain allowed request; `number` keeps the IDs of one millisecond apart."""
+    usual: dict[str, Any] = {
+        "id": first_id(time_ms) + number,
+        "site": 1,
+        "visitor": 0xFEED_0000_0000_0000 + number,
+        "kind": DecisionKind.REQUEST,
+        "mode": Mode.ENFORCE,
+        "outcome": Outcome.ALLOW,
+        "method": "GET",
+        "route": "/login",
+        "action": "login",
+        "status": 200,
+        "duration_us": 300,
+        "labels": ("http.shape.1", "net.asn.7"),
+    }
+    return Event(**usual | changes)
+
+
+def many_events(count: int, *, seed: int = 1, day: int = DAY, span_ms: int = DAY_MS) -> list[Event]:
+    """Return events like those of real traffic, oldest first, spread over the first part of a day.
+
+    Visitors keep their browser and network, so their labels come in a few hundred combinations.
+    """
+    chance = random.Random(seed)
+    profiles = [tuple(sorted({chance.choice(LABELS) for _ in range(6)})) for _ in range(500)]
+    moments = sorted(day * DAY_MS + chance.randrange(span_ms) for _ in range(count))
+    return [_some_event(chance, number % (1 << 22), moment_ms, profiles) for number, moment_ms in enumerate(moments)]
+
+
+def _some_event(chance: random.Random, number: int, time_ms: int, profiles: list[tuple[str, ...]]) -> Event:
+    is_challenge = chance.random() < 0.1
+    outcome = chance.choice(OUTCOMES)
+    monitored = chance.random() < 0.2
+    blocked = outcome is not Outcome.ALLOW
+    # Numbers spread over all 64 bits, as hashes are.
+    visitor = chance.randrange(1, 20_000) * 0x9E37_79B9_7F4A_7C15 % 2**64
+    return new_event(
+        number,
+        time_ms=time_ms,
+        site=min(20, int(chance.paretovariate(0.7))),
+        visitor=visitor,
+        kind=DecisionKind.CHALLENGE if is_challenge else DecisionKind.REQUEST,
+        mode=Mode.MONITOR if monitored else Mode.ENFORCE,
+        outcome=Outcome.ALLOW if monitored else outcome,
+        would=outcome if monitored and blocked else None,
+        route=f"/route/{chance.randrange(12)}",
+        action=chance.choice(("login", "checkout", "search", None)),
+        duration_us=chance.randrange(50, 3_000),
+        reasons=("rule:" + chance.choice("abcdef"),) if blocked else (),
+        labels=profiles[visitor % len(profiles)],
+        rule=f"rule-{chance.randrange(30)}" if blocked else None,
+        rule_set_version="3-1f2e3d4c",
+        scores={"agent": round(chance.random(), 4), "bot": round(chance.random(), 4)},
+        model_versions={"agent": "1.0.0", "bot": "1.0.0"},
+        agent="GPTBot" if chance.random() < 0.03 else None,
+        request_id=f"req_{chance.getrandbits(80):020x}",
+        stage=chance.choice(list(ChallengeStage)) if is_challenge else None,
+        solve_type=chance.choice(list(SolveType)) if is_challenge else None,
+        solve_ms=chance.randrange(5_000) if is_challenge else None,
+    )

@@ -1,0 +1,181 @@
+"""Decisions over ranges, on both databases: any filters, over all pages, equal the plain filter over the events."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentgate.config import Settings
+from agentgate.core.clock import DAY_MS
+from agentgate.core.decision_ids import first_id, write_id
+from agentgate.core.enums import DecisionKind, DecisionLabelValue, LabelledFilter, LabelSource, Mode, Outcome
+from agentgate.core.moment import Moment
+from agentgate.core.ranges import TimeRange
+from agentgate.events.records import Event
+from agentgate.scoring.records import LabelEvidence, StoredLabel
+from agentgate.store.sql import traffic_decisions
+from agentgate.traffic.ports import DecisionFilters, SiteNumber
+from agentgate.traffic.records import Decision
+from tests.store.sql_objects import add_two_tenants
+from tests.store.traffic_scene import (
+    DAYS,
+    Traffic,
+    closed_days,
+    histories,
+    opened_traffic,
+    property_test,
+    spans,
+)
+
+pytestmark = pytest.mark.anyio
+
+SITE = SiteNumber("st_1", 1)
+OTHER_SITE = SiteNumber("st_2", 2)
+
+
+@pytest.fixture
+async def traffic(settings: Settings) -> AsyncIterator[Traffic]:
+    async with opened_traffic(settings) as traffic:
+        await add_two_tenants(traffic.stores.store)
+        yield traffic
+
+
+def optional(values: Any) -> Any:
+    return st.one_of(st.none(), st.none(), st.sampled_from(values))
+
+
+filters_of = st.builds(
+    DecisionFilters,
+    kind=optional(list(DecisionKind)),
+    outcome=optional(list(Outcome)),
+    would=optional(list(Outcome)),
+    rule=optional(["a", "b", "never"]),
+    label=optional(["net.tor", "ua.library", "never"]),
+    visitor=optional([0, 1, 2**63, 2**64 - 1, 77]),
+    action=optional(["login", "submit"]),
+    labelling=st.booleans(),
+)
+
+
+def holds(filters: DecisionFilters, event: Event) -> bool:
+    """Ask each filter of an event."""
+    asked = (
+        filters.kind in {None, event.kind},
+        filters.outcome in {None, event.outcome},
+        filters.would in {None, event.would},
+        filters.rule in {None, event.rule},
+        filters.label is None or filters.label in event.labels,
+        filters.visitor in {None, event.visitor},
+        filters.action in {None, event.action},
+        not filters.labelling
+        or (event.kind is DecisionKind.REQUEST and Outcome.CHALLENGE in {event.outcome, event.would}),
+    )
+    return all(asked)
+
+
+async def all_pages(traffic: Traffic, span: TimeRange, filters: DecisionFilters, limit: int) -> list[Decision]:
+    found: list[Decision] = []
+    before = None
+    while True:
+        page = await traffic.stores.traffic.decisions.list_decisions(SITE, span, filters, before=before, limit=limit)
+        assert len(page.items) <= limit
+        found += page.items
+        if page.more_before is None:
+            return found
+        assert before is None or page.more_before < before
+        before = page.more_before
+
+
+@property_test
+@given(history=histories, closed=closed_days, ends=spans(), filters=filters_of, limit=st.integers(1, 60))
+async def test_all_pages_together_equal_the_plain_filter(
+    traffic: Traffic,
+    *,
+    history: list[Any],
+    closed: int,
+    ends: tuple[int, int],
+    filters: DecisionFilters,
+    limit: int,
+) -> None:
+    played = await traffic.play(history, closed)
+    span = played.span(ends)
+    wanted = [write_id(event.id) for event in played.within(span) if holds(filters, event)]
+
+    assert [decision.id for decision in await all_pages(traffic, span, filters, limit)] == wanted
+
+
+@property_test
+@given(history=histories, closed=closed_days, filters=filters_of)
+async def test_a_scan_that_is_cut_goes_on_where_it_stopped(
+    traffic: Traffic, monkeypatch: pytest.MonkeyPatch, history: list[Any], closed: int, filters: DecisionFilters
+) -> None:
+    monkeypatch.setattr(traffic_decisions, "SCANNED_ROWS", 1)
+    played = await traffic.play(history, closed)
+    span = played.span((0, DAYS * DAY_MS))
+    wanted = [write_id(event.id) for event in played.within(span) if holds(filters, event)]
+
+    assert [decision.id for decision in await all_pages(traffic, span, filters, 2)] == wanted
+
+
+@property_test
+@given(history=histories, closed=closed_days)
+async def test_each_decision_is_found_by_its_id_at_its_own_site_only(
+    traffic: Traffic, history: list[Any], closed: int
+) -> None:
+    played = await traffic.play(history, closed)
+    decisions = traffic.stores.traffic.decisions
+
+    for event in played.events[:10]:
+        own, other = (SITE, OTHER_SITE) if event.site == SITE.number else (OTHER_SITE, SITE)
+        found = await decisions.find_decision(own, event.id)
+        assert found is not None
+        assert (found.id, found.site_id, found.labels) == (write_id(event.id), own.id, list(event.labels))
+        assert await decisions.find_decision(other, event.id) is None
+    assert await decisions.find_decision(SITE, first_id(played.day * DAY_MS) - 1) is None
+
+
+def label(decision: int, source: LabelSource) -> StoredLabel:
+    evidence = LabelEvidence(
+        time=Moment(0),
+        kind=DecisionKind.REQUEST,
+        route="*",
+        method="GET",
+        outcome=Outcome.ALLOW,
+        reasons=[],
+        labels=[],
+        scores={},
+        model_versions={},
+    )
+    return StoredLabel(
+        site_id=SITE.id,
+        decision=decision,
+        label=DecisionLabelValue.BOT,
+        source=source,
+        note="looks odd",
+        actor="operator",
+        created_ms=1,
+        updated_ms=2,
+        evidence=evidence,
+    )
+
+
+async def test_labelled_decisions_carry_the_label_and_can_be_hidden(traffic: Traffic) -> None:
+    common = {"site": 1, "visitor": 1, "mode": Mode.MONITOR, "route": "*"}
+    request = {"kind": DecisionKind.REQUEST, "outcome": Outcome.ALLOW, "duration_us": 1}
+    played = await traffic.play([(offset, common, request) for offset in range(5)], 0)
+    ids = [event.id for event in played.events]
+    for decision, source in ((ids[1], LabelSource.OPERATOR), (ids[3], LabelSource.PROBE)):
+        stored = label(decision, source)
+        await traffic.stores.store.change(lambda stores, stored=stored: stores.decision_labels.save_label(stored))
+    span = played.span((0, DAY_MS))
+
+    everything = await all_pages(traffic, span, DecisionFilters(), 2)
+    hidden = await all_pages(traffic, span, DecisionFilters(labelled=LabelledFilter.NO), 2)
+
+    labelled = {decision.id: decision.operator_label for decision in everything if decision.operator_label}
+    assert list(labelled) == [write_id(ids[1])]
+    shown = labelled[write_id(ids[1])]
+    assert (shown.label, shown.note, shown.decision_id) == (DecisionLabelValue.BOT, "looks odd", write_id(ids[1]))
+    assert [decision.id for decision in hidden] == [write_id(ids[place]) for place in (4, 3, 2, 0)]

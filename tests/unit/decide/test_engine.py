@@ -1,0 +1,158 @@
+"""The engine: signals, scores, bands, rules and mode in one pure step; and the event of it replays to the same."""
+
+import pytest
+from msgspec.structs import replace
+
+from agentgate.core.enums import DecisionKind, Mode, Outcome, WidgetMode
+from agentgate.core.keyring import Keyring, StoredKey
+from agentgate.decide.engine import decide, with_bands
+from agentgate.decide.recording import Answered, make_event
+from agentgate.decide.visitor import Visitors, visitor_text
+from agentgate.detect.facts import RequestFacts
+from agentgate.detect.intel import load_intel
+from agentgate.rules.compile import compile_rules
+from agentgate.rules.effective import effective_set
+from agentgate.rules.records import RuleSet
+from agentgate.scoring.models import ModelDirectory
+from agentgate.sites.directory import SiteView
+from agentgate.sites.records import SiteAction, SiteRoute
+from agentgate.sites.routes import RouteTable
+
+INTEL = load_intel(None)
+MODELS = ModelDirectory().view
+BROWSER = (
+    ("host", "shop.example"),
+    ("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"),
+    ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
+    ("accept-language", "de,en-US;q=0.7,en;q=0.3"),
+    ("accept-encoding", "gzip, deflate, br, zstd"),
+    ("sec-fetch-dest", "document"),
+    ("sec-fetch-mode", "navigate"),
+    ("sec-fetch-site", "none"),
+)
+CURL = (("host", "shop.example"), ("user-agent", "curl/8.14.1"), ("accept", "*/*"))
+RULES = RuleSet(
+    version="t1",
+    rules=[
+        {"name": "watch", "match": {"any_prefix": ["ua"]}, "action": "count"},
+        {
+            "name": "no-tools-at-login",
+            "routes": ["login"],
+            "match": {"all_labels": ["ua.http_library"]},
+            "action": "block",
+            "response": {"status": 429, "message": "Later.", "retry_after": 30},
+        },
+    ],
+    default_action="allow",
+)
+
+
+def site(*, mode: Mode = Mode.ENFORCE, captures: bool = False) -> SiteView:
+    return SiteView(
+        id="st_0123456789abcdef",
+        number=7,
+        site_key="site_abcdefgh",
+        account_id="acc_0123456789abcdef",
+        disabled=False,
+        mode=mode,
+        widget_mode=WidgetMode.INVISIBLE,
+        origins=frozenset(),
+        actions={"login": SiteAction(browser_required=True)},
+        routes=RouteTable([SiteRoute(method="POST", action="login", path="/login")]),
+        rules=compile_rules(effective_set(RULES, {})),
+        captures_features=captures,
+    )
+
+
+def facts(headers: tuple[tuple[str, str], ...], *, target: str = "/login") -> RequestFacts:
+    matched = site().routes.match("POST", target)
+    return RequestFacts(
+        now_ms=0,
+        method="POST",
+        target=target,
+        address="203.0.113.7",
+        headers=headers,
+        route=matched.route,
+        action=matched.action,
+    )
+
+
+def test_enforce_mode_applies_what_the_rules_say():
+    decision = decide(facts(CURL), site(), MODELS, INTEL)
+    assert (decision.outcome, decision.would) == (Outcome.BLOCK, None)
+    assert decision.reasons == ("policy",)
+    assert decision.verdict.rule == "no-tools-at-login"
+    assert decision.verdict.counted == ("watch",)
+    assert decision.verdict.response is not None
+    assert decision.verdict.response.retry_after == 30
+
+
+def test_monitor_mode_lets_through_and_says_what_it_would_have_done():
+    decision = decide(facts(CURL), site(mode=Mode.MONITOR), MODELS, INTEL)
+    assert (decision.outcome, decision.would) == (Outcome.ALLOW, Outcome.BLOCK)
+
+
+def test_monitor_mode_would_do_nothing_else_about_what_is_allowed():
+    decision = decide(facts(BROWSER), site(mode=Mode.MONITOR), MODELS, INTEL)
+    assert (decision.outcome, decision.would, decision.reasons) == (Outcome.ALLOW, None, ("allowed",))
+
+
+def test_a_rule_of_one_action_leaves_other_routes_alone():
+    assert decide(facts(CURL, target="/"), site(), MODELS, INTEL).outcome is Outcome.ALLOW
+
+
+def test_score_bands_are_labels_in_their_place():
+    assert with_bands(("a.x", "ua.y"), {"bot": 0.9}) == ("a.x", "model.bot.likely", "model.bot.possible", "ua.y")
+    assert with_bands(("a.x",), {"bot": 0.1}) == ("a.x",)
+
+
+@pytest.mark.parametrize("headers", [CURL, BROWSER, ()])
+@pytest.mark.parametrize("mode", [Mode.MONITOR, Mode.ENFORCE])
+def test_the_event_of_a_decision_replays_to_the_same_verdict(headers: tuple[tuple[str, str], ...], mode: Mode):
+    view = site(mode=mode)
+    decision = decide(facts(headers), view, MODELS, INTEL)
+    event = make_event(facts(headers), view, decision, Answered(id=1, visitor=2, status=204))
+    again = view.rules.evaluate(event.labels, event.scores, route=event.route, action=event.action)
+    assert again == decision.verdict
+    assert (event.would or event.outcome) is again.outcome
+    assert event.rule_set_version == view.rules.version
+
+
+def test_the_event_keeps_features_only_where_the_site_captures_them():
+    decision = decide(facts(CURL), site(), MODELS, INTEL)
+    answered = Answered(id=1, visitor=2, status=403)
+    assert make_event(facts(CURL), site(), decision, answered).features is None
+    kept = make_event(facts(CURL), site(captures=True), decision, answered).features
+    assert kept is not None
+    assert kept["ua.http_library"] == 1.0
+
+
+def test_a_method_nobody_knows_is_not_remembered_by_its_name():
+    odd = replace(facts(CURL), method="X" * 2000)
+    decision = decide(odd, site(), MODELS, INTEL)
+    event = make_event(odd, site(), decision, Answered(id=1, visitor=2, status=403, kind=DecisionKind.REQUEST))
+    assert event.method == "OTHER"
+
+
+def keyring(material: bytes) -> Keyring:
+    stored = StoredKey(id="k", purpose="visitor", sealed=b"", created_ms=0, active_ms=0)
+    return Keyring([(stored, material)], 0)
+
+
+def test_a_visitor_differs_from_site_to_site_and_is_the_same_over_one_network_of_ipv6():
+    visitors = Visitors(keyring(b"k" * 32))
+    here, there = visitors.find("site_aaaa", "203.0.113.7"), visitors.find("site_bbbb", "203.0.113.7")
+    assert here != there
+    assert here == visitors.find("site_aaaa", "203.0.113.7")
+    assert visitors.find("site_aaaa", "2001:db8::1") == visitors.find("site_aaaa", "2001:db8::2")
+    assert visitors.find("site_aaaa", "2001:db8::1") != visitors.find("site_aaaa", "2001:db8:0:1::1")
+    assert len(visitor_text(here)) == 16
+
+
+def test_a_rotated_key_gives_everybody_another_pseudonym_at_once():
+    ring = keyring(b"k" * 32)
+    visitors = Visitors(ring)
+    before = visitors.find("site_aaaa", "203.0.113.7")
+    stored = StoredKey(id="n", purpose="visitor", sealed=b"", created_ms=0, active_ms=0)
+    ring.replace([(stored, b"n" * 32)], 0)
+    assert visitors.find("site_aaaa", "203.0.113.7") != before

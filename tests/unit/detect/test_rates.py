@@ -1,0 +1,148 @@
+"""Rate windows of one worker and of several, in memory and on Redis."""
+
+import pytest
+
+from agentgate.core.clock import MINUTE_MS, FixedClock
+from agentgate.core.database import StoreUnavailable
+from agentgate.detect.facts import Rates
+from agentgate.detect.rates import RateWindows, network_of
+from agentgate.store.fast_stores.memory import MemoryFastStore
+from agentgate.store.fast_stores.redis import RedisFastStore
+
+START_MS = 1_000 * MINUTE_MS
+VISITOR = 0x1234
+HERE = "192.0.2.1"
+
+
+def counted(windows, times, *, site=1, visitor=VISITOR, address=HERE, now_ms=START_MS):
+    return [windows.count(site, visitor, address, now_ms) for _ in range(times)][-1]
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def fast(request):
+    if request.param == "memory":
+        store = MemoryFastStore(FixedClock(START_MS))
+    else:
+        store = RedisFastStore(request.getfixturevalue("redis_url"), timeout_s=2)
+    yield store
+    await store.close()
+
+
+def test_visitor_and_network_are_counted():
+    windows = RateWindows()
+
+    counted(windows, 2)
+
+    assert counted(windows, 1, visitor=5, address="192.0.2.200") == Rates(visitor=1, network=3)
+
+
+def test_sites_do_not_count_for_each_other():
+    windows = RateWindows()
+    counted(windows, 9)
+
+    assert counted(windows, 1, site=2) == Rates(visitor=1, network=1)
+
+
+def test_the_minute_slides():
+    windows = RateWindows()
+    counted(windows, 60)
+
+    assert counted(windows, 1, now_ms=START_MS + MINUTE_MS + MINUTE_MS // 2).visitor == 1 + 30
+
+
+def test_two_minutes_later_all_is_forgotten():
+    windows = RateWindows()
+    counted(windows, 60)
+
+    assert counted(windows, 1, now_ms=START_MS + 2 * MINUTE_MS) == Rates()
+
+
+def test_a_clock_that_was_set_back_goes_on_counting():
+    windows = RateWindows()
+    counted(windows, 5)
+
+    assert counted(windows, 1, now_ms=START_MS - MINUTE_MS).visitor == 6
+
+
+def test_memory_is_bounded():
+    windows = RateWindows(most_keys=1_000)
+    for number in range(5_000):
+        windows.count(1, number, f"10.{number >> 8}.{number & 255}.1", START_MS)
+
+    assert len(windows) <= 1_001
+
+
+def test_networks_are_a_24_and_a_64():
+    assert network_of("192.0.2.1") == network_of("192.0.2.254") != network_of("192.0.3.1")
+    assert network_of("2001:db8::1") == network_of("2001:db8::ffff") != network_of("2001:db8:0:1::1")
+    assert network_of("unix") == "unix"
+    assert network_of("::g") == "::g"
+
+
+@pytest.mark.anyio
+async def test_two_workers_see_the_sum(fast):
+    one, other = RateWindows(), RateWindows()
+    counted(one, 10)
+    counted(other, 20)
+
+    await one.sync(fast)
+    await other.sync(fast)
+    assert counted(other, 1) == Rates(visitor=31, network=31)
+
+    counted(one, 1)
+    await one.sync(fast)
+    assert counted(one, 1) == Rates(visitor=32, network=32)
+
+
+@pytest.mark.anyio
+async def test_syncing_again_counts_nothing_twice(fast):
+    one, other = RateWindows(), RateWindows()
+    counted(one, 10)
+    counted(other, 5)
+    for _ in range(3):
+        await one.sync(fast)
+        await other.sync(fast)
+
+    assert counted(other, 1).visitor == 16
+
+
+@pytest.mark.anyio
+async def test_what_others_sent_slides_out_with_the_minute(fast):
+    one, other = RateWindows(), RateWindows()
+    counted(one, 30)
+    counted(other, 30)
+    await one.sync(fast)
+    await other.sync(fast)
+
+    assert counted(other, 1, now_ms=START_MS + MINUTE_MS).visitor == 61
+
+
+@pytest.mark.anyio
+async def test_rare_visitors_are_not_worth_a_call():
+    clock = FixedClock(START_MS)
+    store = MemoryFastStore(clock)
+    windows = RateWindows()
+    counted(windows, 2)
+
+    await windows.sync(store)
+
+    assert await store.get(f"rate:{START_MS // MINUTE_MS}:{1 << 64 | VISITOR}") is None
+
+
+@pytest.mark.anyio
+async def test_a_store_that_is_away_is_told_the_next_time():
+    class Away(MemoryFastStore):
+        async def add(self, key, amount, *, ttl_ms):
+            raise StoreUnavailable("away")
+
+    clock = FixedClock(START_MS)
+    present, one, other = MemoryFastStore(clock), RateWindows(), RateWindows()
+    counted(one, 10)
+    counted(other, 5)
+
+    await one.sync(Away(clock))
+    assert counted(one, 1).visitor == 11
+    await one.sync(present)
+    await other.sync(present)
+
+    assert counted(other, 1).visitor == 17

@@ -1,0 +1,135 @@
+"""What tests of pushing do: make webhooks and decisions, let time pass, and look at what arrived."""
+
+import base64
+import hashlib
+import hmac
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec.structs import replace
+
+from agentgate.core.actor import SYSTEM
+from agentgate.core.clock import FixedClock
+from agentgate.core.decision_ids import DecisionIds, write_id
+from agentgate.core.enums import DecisionKind, Mode, Outcome
+from agentgate.core.keyring import Sealer
+from agentgate.core.moment import Moment
+from agentgate.core.outbound import Outbound
+from agentgate.events.records import Event
+from agentgate.store.open import Stores
+from agentgate.telemetry.metrics import Metrics
+from agentgate.web.call import SiteCall
+from agentgate.web.request import Request
+from agentgate.webhooks import editing
+from agentgate.webhooks.deliver import Push
+from agentgate.webhooks.records import StoredWebhook, Webhook, WebhookEvent, WebhookInput, WebhookPatch
+from tests.receiver import Answering, Received, Receiver
+
+SEALER = Sealer(b"s" * 32)
+
+
+@dataclass
+class Scene:
+    """A site and its surroundings."""
+
+    stores: Stores
+    clock: FixedClock
+    server: Receiver
+    site: int
+    metrics: Metrics = field(default_factory=lambda: Metrics(version="1", worker="w"))
+
+    def __post_init__(self) -> None:
+        self.ids = DecisionIds(self.clock, 1)
+
+    def push(self) -> Push:
+        """Return a new deliverer, as a restarted process has one."""
+        return Push(
+            self.stores.store,
+            self.stores.feed,
+            outbound=Outbound(frozenset({"localhost"}), connect_s=1, whole_s=0.5),
+            sealer=SEALER,
+            clock=self.clock,
+            metrics=self.metrics,
+        )
+
+    async def create(self, **changes: Any) -> tuple[str, str]:
+        """Make a webhook; return its ID and its secret."""
+        body = WebhookInput(**{"url": self.server.url(), "events": [WebhookEvent.DECISIONS], **changes})
+        made = await self.stores.store.change(lambda stores: editing.create(stores, self.call(), body, SEALER))
+        return made.webhook.id, made.secret
+
+    async def change(self, webhook_id: str, **changes: Any) -> Webhook:
+        """Change a webhook."""
+        body = WebhookPatch(**changes)
+        return await self.stores.store.change(lambda stores: editing.change(stores, self.call(), webhook_id, body))
+
+    async def stored(self, webhook_id: str) -> StoredWebhook:
+        """Return a webhook as stored."""
+        found = await self.stores.store.read.webhooks.find_webhook("st_1", webhook_id)
+        assert found is not None
+        return found
+
+    async def shown(self, webhook_id: str) -> Webhook:
+        """Return a webhook as people see it."""
+        return editing.show(await self.stored(webhook_id), self.call())
+
+    async def decide(self, count: int = 1, **changes: Any) -> list[str]:
+        """Record decisions of the site; return their IDs, oldest first."""
+        events = [replace(self._event(), **changes) for _ in range(count)]
+        await self.stores.events.write(events)
+        return [write_id(event.id) for event in events]
+
+    async def deliver(self, seconds: float = 4) -> None:
+        """Let time pass, and deliver what is due."""
+        self.clock.advance(seconds=seconds)
+        await self.push().push_due()
+
+    def call(self, account_id: str = "acc_1") -> SiteCall:
+        """Return a call about the site."""
+        return SiteCall(
+            request=Request(method="", path="", query_string=b"", headers=[], address="", secure=False),
+            request_id="",
+            now=Moment(self.clock.now_ms()),
+            params={},
+            route="",
+            caller=SYSTEM,
+            site_id="st_1",
+            site_key="site_key_st_1",
+            account_id=account_id,
+        )
+
+    def _event(self) -> Event:
+        return Event(
+            id=self.ids.next(),
+            site=self.site,
+            visitor=7,
+            kind=DecisionKind.REQUEST,
+            mode=Mode.ENFORCE,
+            outcome=Outcome.ALLOW,
+            method="GET",
+            route="/login",
+            status=200,
+            duration_us=12,
+            labels=("net.datacenter",),
+        )
+
+
+def ids_of(request: Received) -> list[str]:
+    """Return the IDs of the decisions in a delivery."""
+    return [item["id"] for item in json.loads(request.body)["items"]]
+
+
+def is_signed(request: Received, secret: str) -> bool:
+    """Verify a delivery as a receiver would, from the description of the signature alone."""
+    key = base64.b64decode(secret.split("_", 1)[1])
+    signed = b".".join([request.headers["webhook-id"].encode(), request.headers["webhook-timestamp"].encode(), b""])
+    expected = base64.b64encode(hmac.new(key, signed + request.body, hashlib.sha256).digest()).decode()
+    versions = [part.split(",", 1) for part in request.headers["webhook-signature"].split(" ")]
+    return any(version == "v1" and hmac.compare_digest(each, expected) for version, each in versions)
+
+
+def saying(*statuses: int) -> Any:
+    """Return answers to one request after another; the last one is repeated."""
+    left = list(statuses)
+    return lambda _request: Answering(status=left.pop(0) if len(left) > 1 else left[0])
