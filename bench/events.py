@@ -72,7 +72,8 @@ async def _nothing(_transaction: object) -> None:
     """Make the day and leave it empty."""
 
 
-async def _run(count: int, batch: int, *, postgres: bool) -> dict[str, Speed]:
+async def measure(count: int, batch: int, *, postgres: bool) -> dict[str, Speed]:
+    """Measure on a store that is gone afterwards."""
     if not postgres:
         with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as folder:
             async with embedded_events(Path(folder)) as place:
@@ -90,7 +91,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=1_000)
     parser.add_argument("--postgres", action="store_true", help="measure PostgreSQL instead of SQLite")
     arguments = parser.parse_args()
-    speeds = asyncio.run(_run(arguments.events, arguments.batch, postgres=arguments.postgres))
+    speeds = asyncio.run(measure(arguments.events, arguments.batch, postgres=arguments.postgres))
     for name, speed in speeds.items():
         print(f"{name:<13} {speed}")
     print(f"ratio         {speeds['events'].processor / speeds['plain insert'].processor:.2f} of the plain insert")

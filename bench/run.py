@@ -1,5 +1,6 @@
 """`make bench`: measures a real process, prints a table and writes bench/results.json. Nothing is asserted here."""
 
+import asyncio
 import json
 import os
 import platform
@@ -15,7 +16,8 @@ ROOT = Path(__file__).parents[1]
 # Run as a file, this folder is on the path and its parent is not.
 sys.path.insert(0, str(ROOT))
 
-from bench.group_commit import measure_changes  # noqa: E402 - after the path is set
+from bench import decide, events, rules  # noqa: E402 - after the path is set
+from bench.group_commit import measure_changes  # noqa: E402
 from bench.latency import fill, measure_reads  # noqa: E402
 from bench.processor import measure_processor  # noqa: E402
 from tests.processes import ServeProcess, serving  # noqa: E402
@@ -25,6 +27,8 @@ STARTS = 5
 READS = 2_000
 CHANGES_S = 4.0
 MANY_CLIENTS = 32
+BACKTEST_EVENTS = 100_000
+INGEST_EVENTS, INGEST_BATCH = 60_000, 2_000
 PROCESSOR_ROUNDS, PROCESSOR_REQUESTS = 6, 8_000
 
 Figures = dict[str, Any]
@@ -84,12 +88,58 @@ def processor_per_request() -> Figures:
     return {"agentgate_us": agentgate_us, "nginx_us": nginx_us, "ratio_to_nginx": agentgate_us / nginx_us}
 
 
+def decision() -> Figures:
+    """Decide about requests in process: signals, 30 rules, 200 trees."""
+    return dict(decide.measure())
+
+
+def rule_evaluation() -> Figures:
+    """Evaluate 30 rules, beside a naive evaluator."""
+    figures = rules.measure_evaluation()
+    ratio = figures["anew"] / figures["reference"]
+    return {**{f"{name}_us": value for name, value in figures.items()}, "ratio_to_reference": ratio}
+
+
+def backtest() -> Figures:
+    """Decide stored events again on the embedded store."""
+    with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as folder:
+        evaluated, wall_s, processor_s = asyncio.run(rules.measure_backtest(Path(folder), BACKTEST_EVENTS))
+    million = 1_000_000 / evaluated
+    return {"events": evaluated, "million_s": wall_s * million, "million_processor_s": processor_s * million}
+
+
+def ingest_sqlite() -> Figures:
+    """Keep events on the embedded store."""
+    return _ingest(postgres=False)
+
+
+def ingest_postgres() -> Figures:
+    """Keep events on PostgreSQL. The server's processor time is not counted."""
+    return _ingest(postgres=True)
+
+
+def _ingest(*, postgres: bool) -> Figures:
+    speeds = asyncio.run(events.measure(INGEST_EVENTS, INGEST_BATCH, postgres=postgres))
+    kept, plain = speeds["events"], speeds["plain insert"]
+    return {
+        "per_s": kept.wall,
+        "per_processor_s": kept.processor,
+        "plain_per_processor_s": plain.processor,
+        "ratio_to_plain": kept.processor / plain.processor,
+    }
+
+
 SECTIONS: dict[str, Callable[[], Figures]] = {
     "start to ready": start_to_ready,
     "admin read, SQLite": admin_read_sqlite,
     "admin read, PostgreSQL": admin_read_postgres,
     "group commit, SQLite": group_commit,
     "processor per /healthz": processor_per_request,
+    "decision": decision,
+    "30 rules": rule_evaluation,
+    "backtest, SQLite": backtest,
+    "events, SQLite": ingest_sqlite,
+    "events, PostgreSQL": ingest_postgres,
 }
 
 

@@ -3,41 +3,22 @@
 import random
 import time
 from collections.abc import Callable
-from typing import Any
 
-from agentgate.core.enums import ModelKind, ModelType
-from agentgate.detect.labels import EXACT_NAMES
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from agentgate.core.enums import ModelType
 from agentgate.detect.numbers import NUMBERS
-from agentgate.scoring.model_file import ModelFile, Tree, check_model
+from agentgate.scoring.model_file import ModelFile, Tree
 from agentgate.scoring.score import TreeScorer, make_scorer
+from bench.model_trees import bench_model
 
-TREES, DEPTH = 200, 4
 LABELS_PER_REQUEST = 15
 REQUESTS = 2_000
 ROUNDS = 5
-FEATURES = [*sorted(name for name in EXACT_NAMES if not name.startswith("model."))[:91], *NUMBERS]
 VALUES = (0.0, 1.0, 3.0, 7.0, 20.0, 30.0, 99.0)
 
 Seen = tuple[tuple[str, ...], dict[str, float]]
-
-
-def made_tree(chance: random.Random) -> Tree:
-    """Return a full tree of random questions."""
-    rows: list[list[Any]] = []
-
-    def grow(levels: int) -> int:
-        node = len(rows)
-        rows.append([-1, 0.0, -1, -1, chance.uniform(-0.1, 0.1)])
-        if levels:
-            feature = chance.randrange(len(FEATURES))
-            threshold = chance.choice(VALUES) if FEATURES[feature] in NUMBERS else 0.5
-            rows[node][:2] = [feature, threshold]
-            rows[node][2:4] = [grow(levels - 1), grow(levels - 1)]
-        return node
-
-    grow(DEPTH)
-    feature, threshold, left, right, value = (list(column) for column in zip(*rows, strict=True))
-    return Tree(feature=feature, threshold=threshold, left=left, right=right, value=value)
 
 
 def walk(model: ModelFile, trees: list[Tree], seen: Seen) -> float:
@@ -68,14 +49,15 @@ def least_us(work: Callable[[], object], before: Callable[[], object] = lambda: 
 def measure() -> dict[str, float]:
     """Return the figures."""
     chance = random.Random(1)
-    trees = [made_tree(chance) for _ in range(TREES)]
-    usual = {"version": "bench", "kind": ModelKind.BOT, "features": FEATURES, "bias": 0.1, "metadata": {}}
-    forest = ModelFile(type=ModelType.TREES, trees=trees, **usual)
-    check_model(forest)
-    line = ModelFile(type=ModelType.LOGISTIC, weights=[chance.uniform(-1, 1) for _ in FEATURES], **usual)
+    forest = bench_model()
+    trees = forest.trees
+    assert not isinstance(trees, UnsetType)
+    weights = [chance.uniform(-1, 1) for _ in forest.features]
+    line = replace(forest, type=ModelType.LOGISTIC, trees=UNSET, weights=weights)
+    labels = [name for name in forest.features if name not in NUMBERS]
     seen: list[Seen] = [
         (
-            tuple(sorted(chance.sample(FEATURES[:91], LABELS_PER_REQUEST))),
+            tuple(sorted(chance.sample(labels, LABELS_PER_REQUEST))),
             {name: chance.choice(VALUES) for name in NUMBERS},
         )
         for _ in range(REQUESTS)

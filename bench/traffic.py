@@ -1,6 +1,6 @@
 """How long the traffic read models take over 31 days of events on 20 sites, warm, and as a ratio to a point read.
 
-`python -m bench.traffic [--events N] [--store sqlite|postgres|both]`. The busiest site, with about 28 % of all, is
+`python -m bench.traffic [--events N] [--store sqlite|postgres|both] [--folder DIR]`. The busiest site, with about 28 % of all, is
 asked. Ten million events take some minutes to write.
 """
 
@@ -201,9 +201,10 @@ async def measure(name: str, settings: Settings, total: int) -> None:
     try:
         for set_name, database in stores.databases.items():
             await apply(database, set_name, clock=clock)
-        began = time.perf_counter()
-        await fill(stores, total)
-        print(f"\n{name}: {total:,} events written in {time.perf_counter() - began:.0f} s")
+        if not await stores.events.list_days():
+            began = time.perf_counter()
+            await fill(stores, total)
+            print(f"\n{name}: {total:,} events written in {time.perf_counter() - began:.0f} s", flush=True)
         newest = await stores.traffic.decisions.list_decisions(
             SITE, last(31), DecisionFilters(), before=None, limit=200
         )
@@ -227,9 +228,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--store", choices=("sqlite", "postgres", "both"), default="both")
+    parser.add_argument("--folder", type=Path, help="keep the embedded store here, or read what is there already")
     given = parser.parse_args()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         environ = {"AGENTGATE_DATA_DIR": str(folder / "data")}
         if given.store in {"sqlite", "both"}:
             asyncio.run(measure("SQLite", read_settings(environ), given.events))

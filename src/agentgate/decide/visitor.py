@@ -27,8 +27,3 @@ class Visitors:
             tag = self._keyring.mac("visitor", b"site", site_key.encode(), source_of(address).encode())
             visitor = self._remembered[site_key, address] = int.from_bytes(tag[:8], "big")
         return visitor
-
-
-def visitor_text(visitor: int) -> str:
-    """Return the form that goes over the wire."""
-    return f"{visitor:016x}"

@@ -20,6 +20,8 @@ from agentgate.events.records import CounterName, Event
 
 QUEUE_LIMIT = 20_000
 BATCH = 1_000
+# When more waits than a batch, it is written together: a large commit costs less for each event.
+LARGEST_BATCH = 4_000
 FLUSH_S = 0.1
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0
 # How long stopping goes on trying. An attempt that is then under way is awaited: only its end tells whether it was
@@ -143,7 +145,7 @@ class Recorder:
         await self._flush_counts()
 
     def _take(self) -> list[Event]:
-        batch = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
+        batch = [self._queue.popleft() for _ in range(min(LARGEST_BATCH, len(self._queue)))]
         self._in_flight = len(batch)
         return batch
 

@@ -4,12 +4,13 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from agentgate.core.database import Store
-from agentgate.core.decision_ids import id_time_ms, read_id, write_id
+from agentgate.core.decision_ids import id_time_ms, read_id
 from agentgate.core.enums import DecisionLabelValue, LabelSource
 from agentgate.core.keyring import Keyring
 from agentgate.core.moment import Moment
 from agentgate.core.pages import Cursors
 from agentgate.core.records import optional
+from agentgate.core.visitor_ids import write_visitor
 from agentgate.errors import Refused
 from agentgate.events.records import Event
 from agentgate.scoring.ports import Evidence, ScoringStores
@@ -67,7 +68,7 @@ async def put_label(
         await stores.decision_labels.save_label(label)
         return label
 
-    return wire_label(await store.change(work))
+    return (await store.change(work)).wire()
 
 
 def operator_label(label: DecisionLabelValue, note: str | UnsetType) -> LabelRequest:
@@ -88,23 +89,8 @@ async def list_labels(
     found = await stores.decision_labels.list_labels(call.site_id, after=after, limit=limit + 1)
     last = found[limit - 1] if len(found) > limit else None
     return LabelPage(
-        items=[wire_label(label) for label in found[:limit]],
+        items=[label.wire() for label in found[:limit]],
         next_cursor=UNSET if last is None else cursors.issue((last.updated_ms, last.decision)),
-    )
-
-
-def wire_label(label: StoredLabel) -> DecisionLabel:
-    """Return a label as it goes over the wire."""
-    return DecisionLabel(
-        decision_id=write_id(label.decision),
-        site_id=label.site_id,
-        label=label.label,
-        source=label.source,
-        note=optional(label.note),
-        actor=label.actor,
-        created_at=Moment(label.created_ms),
-        updated_at=Moment(label.updated_ms),
-        evidence=label.evidence,
     )
 
 
@@ -123,7 +109,7 @@ def evidence_of(event: Event) -> LabelEvidence:
         scores=dict(event.scores),
         model_versions=dict(event.model_versions),
         rule_set_version=optional(event.rule_set_version),
-        visitor_id=UNSET if event.visitor is None else f"{event.visitor:016x}",
+        visitor_id=UNSET if event.visitor is None else write_visitor(event.visitor),
         features=UNSET if event.features is None else dict(event.features),
     )
 

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from agentgate.core.decision_ids import write_id
 from agentgate.core.enums import (
     DecisionKind,
     DecisionLabelValue,
@@ -14,7 +15,7 @@ from agentgate.core.enums import (
     Outcome,
 )
 from agentgate.core.moment import Moment
-from agentgate.core.records import Input, Record, VisitorId
+from agentgate.core.records import Input, Record, VisitorId, optional
 from agentgate.limits import FEATURE_CAPTURE_LEAST_DAYS, LABEL_NOTE_CHARACTERS, REQUEST_ID_CHARACTERS
 
 # Ten years: longer than anybody keeps training data, and short enough for every column.
@@ -93,6 +94,20 @@ class StoredLabel(Struct, frozen=True, kw_only=True):
     created_ms: int
     updated_ms: int
     evidence: LabelEvidence
+
+    def wire(self) -> DecisionLabel:
+        """Return the label as it goes over the wire."""
+        return DecisionLabel(
+            decision_id=write_id(self.decision),
+            site_id=self.site_id,
+            label=self.label,
+            source=self.source,
+            note=optional(self.note),
+            actor=self.actor,
+            created_at=Moment(self.created_ms),
+            updated_at=Moment(self.updated_ms),
+            evidence=self.evidence,
+        )
 
 
 class FeatureCapture(Record, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from agentgate.core.keyring import Keyring
 from agentgate.core.moment import Moment
 from agentgate.core.pages import Cursors
 from agentgate.core.ranges import TimeRange
+from agentgate.core.visitor_ids import read_visitor
 from agentgate.errors import Refused
 from agentgate.limits import VISITOR_DETAIL_DECISIONS
 from agentgate.sites.records import Site
@@ -42,7 +43,6 @@ from agentgate.traffic.records import (
     VisitorPage,
 )
 from agentgate.traffic.terms import TrafficTerms
-from agentgate.traffic.visitor_ids import read_visitor
 from agentgate.web.call import SiteCall
 
 

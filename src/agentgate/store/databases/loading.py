@@ -5,12 +5,18 @@ from collections.abc import Sequence
 
 from agentgate.core.database import Sums, Value
 
+# SQLite takes narrow rows in half the time when many stand in one statement; wide ones take longer then.
+NARROW_COLUMNS = 4
+ROWS_TOGETHER = 85
+
 
 @functools.lru_cache(maxsize=64)
-def insert_statement(table: str, columns: tuple[str, ...]) -> str:
-    """Return an INSERT of one row."""
-    places = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608 - names from our own code
+def insert_statement(table: str, columns: tuple[str, ...], rows: int = 1) -> str:
+    """Return an INSERT of one row, or of several at once."""
+    width = len(columns)
+    starts = range(1, rows * width + 1, width)
+    places = ", ".join(f"({', '.join(f'${start + place}' for place in range(width))})" for start in starts)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {places}"  # noqa: S608 - names from our own code
 
 
 @functools.lru_cache(maxsize=64)

@@ -10,12 +10,13 @@ import contextvars
 import queue
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
 from agentgate.core.database import Conflict, Row, StoreUnavailable, Sums, Value
-from agentgate.store.databases.loading import add_up_statement, insert_statement
+from agentgate.store.databases.loading import NARROW_COLUMNS, ROWS_TOGETHER, add_up_statement, insert_statement
 from agentgate.store.databases.sqlite_connection import (
     BREAKING,
     Statement,
@@ -68,8 +69,15 @@ class SqliteTransaction:
 
     async def load(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> None:
         """Insert many rows, unchecked."""
-        prepared = statement(insert_statement(table, tuple(columns)))
-        self._guard(lambda: change_many(self._connection, prepared, rows))
+        names = tuple(columns)
+        together = ROWS_TOGETHER if len(names) <= NARROW_COLUMNS else 1
+        whole = len(rows) // together * together if together > 1 else 0
+        if whole:
+            chunks = [list(chain.from_iterable(rows[at : at + together])) for at in range(0, whole, together)]
+            many = statement(insert_statement(table, names, together))
+            self._guard(lambda: change_many(self._connection, many, chunks))
+        prepared = statement(insert_statement(table, names))
+        self._guard(lambda: change_many(self._connection, prepared, rows[whole:]))
 
     async def add_up(self, counters: Sums, rows: Sequence[Sequence[Value]]) -> None:
         """Add rows to counters. Each key stands there once, in sorted order."""

@@ -4,14 +4,13 @@ Hours and days come from their counters; only the parts of an hour at the ends o
 """
 
 import asyncio
-import json
-from collections.abc import Iterable
 
 from agentgate.core.clock import DAY_MS, HOUR_MS
 from agentgate.core.database import Row, Session
 from agentgate.core.decision_ids import first_id
 from agentgate.core.enums import ChallengeStage, DecisionKind, Outcome
 from agentgate.core.ranges import TimeRange
+from agentgate.store.segments.segments import day_bounds
 from agentgate.store.sql.event_codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, unsigned
 from agentgate.store.sql.event_encoding import COUNT_COLUMNS
 from agentgate.store.sql.traffic_days import TrafficDays, counted_parts, rolled_up_days
@@ -36,17 +35,6 @@ COUNTED = ", ".join(
         f"count(*) FILTER (WHERE {_REQUEST} AND error <> 0)",
     )
 )
-
-# Which of many visitors are not among those of some days. Lists are handed over differently.
-_NOT_AMONG = """SELECT count(*) FROM {listed} WHERE NOT EXISTS (
-    SELECT 1 FROM visitor_day WHERE visitor_day.site = $1 AND visitor_day.visitor = {visitor}
-        AND visitor_day.day >= $2 AND visitor_day.day <= $3)"""
-_LISTED = {
-    False: _NOT_AMONG.format(listed="json_each($4) AS seen", visitor="seen.value"),
-    True: _NOT_AMONG.format(
-        listed="json_array_elements_text(CAST($4 AS json)) AS seen(value)", visitor="CAST(seen.value AS BIGINT)"
-    ),
-}
 
 
 class SqlCounts:
@@ -105,39 +93,27 @@ class SqlCounts:
         return found
 
     async def count_sources(self, site: int, span: TimeRange) -> int:
-        """Return how many different visitors the range has, exactly."""
+        """Return how many different visitors the range has: exact up to 2,048, an estimate above."""
         parts = await self._days.parts(span)
-        seen: set[int] = set()
-        for part in counted_parts(parts):
-            seen.update(await self.visitors_of(site, part.day, part.least, part.end))
-        days = rolled_up_days(parts)
-        if days is None:
-            return len(seen)
-        row = await self._stats.one(
-            """SELECT count(*) FROM (
-                SELECT visitor FROM visitor_day WHERE site = $1 AND day >= $2 AND day <= $3 GROUP BY visitor
-            ) AS seen""",
-            site,
-            *days,
-        )
-        among = int(row[0]) if row else 0
-        return among + (await self._count_not_among(site, days, seen) if seen else 0)
+        others = [await self.visitors_of(site, part.day, part.least, part.end) for part in counted_parts(parts)]
+        return await self._merge(site, rolled_up_days(parts), others)
 
     async def estimate_sources(self, site: int, first_day: int, last_day: int) -> int:
-        """Return how many different visitors whole UTC days had: exact up to 2,048, an estimate above."""
+        """Return the same of whole UTC days, also of those whose events are gone."""
         open_days = await self._days.open(first_day, last_day)
-        rows = await self._stats.all(
-            "SELECT day, smallest FROM source_sketch WHERE site = $1 AND day >= $2 AND day <= $3",
-            site,
-            first_day,
-            last_day,
-        )
-        others = []
-        for day in open_days:
-            visitors = await self.visitors_of(site, day, first_id(day * DAY_MS), first_id((day + 1) * DAY_MS))
-            others.append([unsigned(visitor) for visitor in visitors])
+        others = [await self.visitors_of(site, day, *day_bounds(day)) for day in open_days]
+        return await self._merge(site, (first_day, last_day), others)
+
+    async def _merge(self, site: int, days: tuple[int, int] | None, others: list[list[int]]) -> int:
+        sketches: list[bytes] = []
+        if days is not None:
+            # A visitor of many days would have to be found on each of them; the smallest numbers of each day will do.
+            rows = await self._stats.all(
+                "SELECT smallest FROM source_sketch WHERE site = $1 AND day >= $2 AND day <= $3", site, *days
+            )
+            sketches = [smallest for (smallest,) in rows]
         # Three months of a busy site are two hundred thousand numbers: too many for the event loop.
-        return await asyncio.to_thread(estimate_sources, [smallest for _, smallest in rows], others)
+        return await asyncio.to_thread(_estimate, sketches, others)
 
     async def visitors_of(self, site: int, day: int, least: int, end: int) -> list[int]:
         """Return the visitors of a part of a day, as they are stored."""
@@ -170,10 +146,6 @@ class SqlCounts:
         )
         return _counts(row)
 
-    async def _count_not_among(self, site: int, days: tuple[int, int], visitors: Iterable[int]) -> int:
-        row = await self._stats.one(_LISTED[self._days.one_database], site, *days, json.dumps(list(visitors)))
-        return int(row[0]) if row else 0
-
 
 def edges(span: TimeRange) -> list[TimeRange]:
     """Return the parts of a range that are not whole hours: none, one or two, each within one hour."""
@@ -188,3 +160,7 @@ def edges(span: TimeRange) -> list[TimeRange]:
 def _counts(row: Row | None) -> Counts:
     # No row: the day is gone. NULL: there was nothing to add up.
     return Counts(*(int(count or 0) for count in row)) if row else Counts()
+
+
+def _estimate(sketches: list[bytes], others: list[list[int]]) -> int:
+    return estimate_sources(sketches, [[unsigned(visitor) for visitor in visitors] for visitors in others])

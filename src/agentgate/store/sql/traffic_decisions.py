@@ -13,9 +13,10 @@ from agentgate.core.enums import LabelledFilter, LabelSource
 from agentgate.core.moment import Moment
 from agentgate.core.ranges import TimeRange
 from agentgate.core.records import optional
+from agentgate.core.visitor_ids import write_visitor
 from agentgate.events.records import Event
 from agentgate.scoring.ports import LabelStore
-from agentgate.scoring.records import DecisionLabel, StoredLabel
+from agentgate.scoring.records import StoredLabel
 from agentgate.store.sql.event_encoding import EVENT_COLUMNS
 from agentgate.store.sql.event_words import OTHER, Words
 from agentgate.store.sql.events import read_events
@@ -248,7 +249,7 @@ def decision_of(site_id: str, event: Event, label: StoredLabel | None) -> Decisi
         duration_us=event.duration_us,
         request_id=optional(event.request_id),
         trace_id=optional(event.trace_id),
-        visitor_id=optional(None if event.visitor is None else f"{event.visitor:016x}"),
+        visitor_id=optional(None if event.visitor is None else write_visitor(event.visitor)),
         action=optional(event.action),
         would_decision=optional(event.would),
         matched_rule=optional(event.rule),
@@ -256,19 +257,5 @@ def decision_of(site_id: str, event: Event, label: StoredLabel | None) -> Decisi
         model_versions=optional(dict(event.model_versions) or None),
         scores=optional(dict(event.scores) or None),
         agent=optional(event.agent),
-        operator_label=optional(None if label is None else _label(label)),
-    )
-
-
-def _label(stored: StoredLabel) -> DecisionLabel:
-    return DecisionLabel(
-        decision_id=write_id(stored.decision),
-        site_id=stored.site_id,
-        label=stored.label,
-        source=stored.source,
-        note=optional(stored.note),
-        actor=stored.actor,
-        created_at=Moment(stored.created_ms),
-        updated_at=Moment(stored.updated_ms),
-        evidence=stored.evidence,
+        operator_label=optional(None if label is None else label.wire()),
     )

@@ -13,6 +13,7 @@ from agentgate.core.decision_ids import id_time_ms
 from agentgate.core.enums import Outcome
 from agentgate.core.moment import Moment
 from agentgate.core.ranges import TimeRange
+from agentgate.core.visitor_ids import write_visitor
 from agentgate.store.sql.event_codes import signed, unsigned
 from agentgate.store.sql.event_rollups import VISITOR_SUMS
 from agentgate.store.sql.event_words import Words
@@ -24,10 +25,11 @@ from agentgate.traffic.records import VisitorSummary
 # How many of a closed day are looked at in one go, at least.
 BATCH = 256
 
+# Not with NOT EXISTS: PostgreSQL would join whole days for a page of fifty.
 _CLOSED_DAY = """SELECT seen.last_id, seen.visitor FROM visitor_day AS seen
-    WHERE seen.site = $1 AND seen.day = $2 AND seen.last_id < $3 AND NOT EXISTS (
-        SELECT 1 FROM visitor_day AS later
-        WHERE later.site = $1 AND later.visitor = seen.visitor AND later.day > $2 AND later.day <= $4)
+    WHERE seen.site = $1 AND seen.day = $2 AND seen.last_id < $3 AND $2 = (
+        SELECT max(later.day) FROM visitor_day AS later
+        WHERE later.site = $1 AND later.visitor = seen.visitor AND later.day >= $2 AND later.day <= $4)
     ORDER BY seen.last_id DESC LIMIT $5"""
 
 # When a visitor was last seen, and who it is.
@@ -218,7 +220,7 @@ def _totals_of(totals: dict[int, _Totals], visitor: int, first: int, last: int, 
 def _summary(visitor: int, totals: _Totals, actions: list[str], agents: list[str]) -> VisitorSummary:
     requests, *outcomes, monitored, challenges, challenges_passed = totals.sums
     return VisitorSummary(
-        id=f"{unsigned(visitor):016x}",
+        id=write_visitor(unsigned(visitor)),
         first_seen=Moment(id_time_ms(totals.first)),
         last_seen=Moment(id_time_ms(totals.last)),
         requests=requests,
