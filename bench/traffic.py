@@ -1,7 +1,7 @@
 """How long the traffic read models take over 31 days of events on 20 sites, warm, and as a ratio to a point read.
 
-`python -m bench.traffic [--events N] [--store sqlite|postgres|both] [--folder DIR]`. The busiest site, with about 28 % of all, is
-asked. Ten million events take some minutes to write.
+`python -m bench.traffic [--events N] [--store sqlite|postgres|both] [--folder DIR]`. The busiest site, with about 28 %
+of all, is asked. Ten million events take some minutes to write.
 """
 
 import argparse
