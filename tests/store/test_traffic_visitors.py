@@ -14,10 +14,18 @@ from agentgate.core.enums import ChallengeStage, DecisionKind, Outcome
 from agentgate.core.moment import Moment
 from agentgate.core.ranges import TimeRange
 from agentgate.events.records import Event
+from agentgate.store.sql import traffic_visitors
 from agentgate.traffic.records import VisitorSummary
 from tests.store.traffic_scene import SITE, Traffic, closed_days, histories, opened_traffic, property_test, spans
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at few in one go, so that a few events take many steps."""
+    for name, number in (("BATCH", 3), ("SMALLEST_WALK", 2), ("LARGEST_WALK", 5)):
+        monkeypatch.setattr(traffic_visitors, name, number)
 
 
 @pytest.fixture

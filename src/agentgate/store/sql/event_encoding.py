@@ -159,7 +159,8 @@ class EventEncoder:
         self._model_versions = _Numbers(words, WordKind.MODEL_VERSIONS, self.missing)
         self._labels = _Lists(_Numbers(words, WordKind.LABEL, self.missing))
         self._reasons = _Lists(_Numbers(words, WordKind.REASON, self.missing))
-        self._versions: dict[tuple[object, object], int] = {}
+        # The versions of the event before, and their number: nearly all events of a batch have the same.
+        self._last_versions: tuple[Mapping[str, str], Mapping[str, str], int] | None = None
 
     def encode(self, events: Sequence[Event]) -> EncodedEvents:
         """Return the rows of a batch."""
@@ -238,13 +239,15 @@ class EventEncoder:
         )
 
     def _versions_number(self, event: Event) -> int | None:
-        if not event.model_versions and not event.shadow_versions:
+        active, shadow = event.model_versions, event.shadow_versions
+        last = self._last_versions
+        if last is not None and last[0] == active and last[1] == shadow:
+            return last[2]
+        if not active and not shadow:
             return None
-        key = (tuple(event.model_versions.items()), tuple(event.shadow_versions.items()))
-        if key not in self._versions:
-            text = _to_json({"active": dict(event.model_versions), "shadow": dict(event.shadow_versions)}).decode()
-            self._versions[key] = self._model_versions[text]
-        return self._versions[key]
+        number = self._model_versions[_to_json({"active": dict(active), "shadow": dict(shadow)}).decode()]
+        self._last_versions = active, shadow, number
+        return number
 
 
 def _json(values: Mapping[str, float]) -> str | None:

@@ -14,7 +14,7 @@ from agentgate.store.segments.segments import day_bounds
 from agentgate.store.sql.event_codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, unsigned
 from agentgate.store.sql.event_encoding import COUNT_COLUMNS
 from agentgate.store.sql.traffic_days import TrafficDays, counted_parts, rolled_up_days
-from agentgate.store.sql.traffic_sketch import estimate_sources
+from agentgate.store.sql.traffic_sketch import KEPT, estimate_sources
 from agentgate.traffic.ports import Counts
 
 _COLUMNS = ", ".join(COUNT_COLUMNS)
@@ -95,13 +95,13 @@ class SqlCounts:
     async def count_sources(self, site: int, span: TimeRange) -> int:
         """Return how many different visitors the range has: exact up to 2,048, an estimate above."""
         parts = await self._days.parts(span)
-        others = [await self.visitors_of(site, part.day, part.least, part.end) for part in counted_parts(parts)]
+        others = [await self._smallest(site, part.day, part.least, part.end) for part in counted_parts(parts)]
         return await self._merge(site, rolled_up_days(parts), others)
 
     async def estimate_sources(self, site: int, first_day: int, last_day: int) -> int:
         """Return the same of whole UTC days, also of those whose events are gone."""
         open_days = await self._days.open(first_day, last_day)
-        others = [await self.visitors_of(site, day, *day_bounds(day)) for day in open_days]
+        others = [await self._smallest(site, day, *day_bounds(day)) for day in open_days]
         return await self._merge(site, (first_day, last_day), others)
 
     async def _merge(self, site: int, days: tuple[int, int] | None, others: list[list[int]]) -> int:
@@ -113,18 +113,25 @@ class SqlCounts:
             )
             sketches = [smallest for (smallest,) in rows]
         # Three months of a busy site are two hundred thousand numbers: too many for the event loop.
-        return await asyncio.to_thread(_estimate, sketches, others)
+        return await asyncio.to_thread(estimate_sources, sketches, others)
 
-    async def visitors_of(self, site: int, day: int, least: int, end: int) -> list[int]:
-        """Return the visitors of a part of a day, as they are stored."""
-        rows = await self._days.session(day).all(
-            f"""SELECT visitor FROM event WHERE site = $1 AND {self._days.free_bounds} AND visitor IS NOT NULL
-                GROUP BY visitor""",  # noqa: S608
-            site,
-            least,
-            end,
-        )
-        return [visitor for (visitor,) in rows]
+    async def _smallest(self, site: int, day: int, least: int, end: int) -> list[int]:
+        """Return the smallest visitors of a part of a day, as many as a sketch holds. The index has them in order."""
+        found: list[int] = []
+        # Databases sort signed numbers: those with the first bit set are the larger half.
+        for half in ("visitor >= 0", "visitor < 0"):
+            rows = await self._days.session(day).all(
+                f"""SELECT visitor FROM event WHERE site = $1 AND {self._days.free_bounds} AND {half}
+                    GROUP BY visitor ORDER BY visitor LIMIT $4""",  # noqa: S608
+                site,
+                least,
+                end,
+                KEPT - len(found),
+            )
+            found += [unsigned(visitor) for (visitor,) in rows]
+            if len(found) == KEPT:
+                break
+        return found
 
     async def _whole_hours(self, site: int, first: int, end: int) -> dict[int, Counts]:
         first_day, last_day = first // 24, (end - 1) // 24
@@ -160,7 +167,3 @@ def edges(span: TimeRange) -> list[TimeRange]:
 def _counts(row: Row | None) -> Counts:
     # No row: the day is gone. NULL: there was nothing to add up.
     return Counts(*(int(count or 0) for count in row)) if row else Counts()
-
-
-def _estimate(sketches: list[bytes], others: list[list[int]]) -> int:
-    return estimate_sources(sketches, [[unsigned(visitor) for visitor in visitors] for visitors in others])

@@ -17,13 +17,17 @@ from agentgate.core.visitor_ids import write_visitor
 from agentgate.store.sql.event_codes import signed, unsigned
 from agentgate.store.sql.event_rollups import VISITOR_SUMS
 from agentgate.store.sql.event_words import Words
-from agentgate.store.sql.traffic_counts import SqlCounts
 from agentgate.store.sql.traffic_days import DayPart, TrafficDays, counted_parts, rolled_up_days
 from agentgate.traffic.ports import VisitorScan
 from agentgate.traffic.records import VisitorSummary
 
-# How many of a closed day are looked at in one go, at least.
+# How many visitors are looked at in one go.
 BATCH = 256
+# How many events, when they are walked through from the newest on: few at first, because most come once or twice.
+SMALLEST_WALK, LARGEST_WALK = 500, 8_000
+
+_NEWEST = """SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL
+    ORDER BY id DESC LIMIT $4"""
 
 # Not with NOT EXISTS: PostgreSQL would join whole days for a page of fifty.
 _CLOSED_DAY = """SELECT seen.last_id, seen.visitor FROM visitor_day AS seen
@@ -59,7 +63,6 @@ class SqlVisitors:
         self._stats = stats
         self._days = days
         self._words = words
-        self._counts = SqlCounts(stats, days)
 
     async def list_visitors(self, site: int, span: TimeRange, *, before: int | None, limit: int) -> VisitorScan:
         """Return visitors, most recently seen first; with `before`, those last seen before that ID."""
@@ -77,72 +80,89 @@ class SqlVisitors:
 
     async def _list_seen(self, site: int, parts: list[DayPart], before: int | None, wanted: int) -> list[_Seen]:
         found: list[_Seen] = []
-        # Those of later parts that events count: whoever is among them stands there.
-        later: set[int] = set()
-        newer: list[DayPart] = []
-        for part in parts:
-            if before is None or part.least < before:
-                for each in newer:
-                    later.update(await self._counts.visitors_of(site, each.day, each.least, each.end))
-                newer = []
-                end = part.end if before is None else min(part.end, before)
-                look = self._rolled_up if part.rolled_up else self._counted
-                found += await look(site, parts, part, end, (later, wanted - len(found)))
+        for place, part in enumerate(parts):
+            if before is not None and part.least >= before:
+                continue
+            end = part.end if before is None else min(part.end, before)
+            look = self._rolled_up if part.rolled_up else self._counted
+            found += await look(site, parts[: place + 1], end, wanted - len(found))
             if len(found) >= wanted:
                 break
-            if not part.rolled_up:
-                newer.append(part)
         return found
 
-    async def _rolled_up(
-        self, site: int, parts: list[DayPart], part: DayPart, end: int, asked: tuple[set[int], int]
-    ) -> list[_Seen]:
-        later, wanted = asked
+    async def _rolled_up(self, site: int, parts: list[DayPart], end: int, wanted: int) -> list[_Seen]:
+        """Return those of the last part, a closed day, who do not come again in the newer parts."""
+        *newer, part = parts
         days = rolled_up_days(parts) or (part.day, part.day)
         batch = max(wanted, BATCH)
         found: list[_Seen] = []
         while True:
             rows = await self._stats.all(_CLOSED_DAY, site, part.day, end, days[1], batch)
-            found += [(last, visitor) for last, visitor in rows if visitor not in later]
+            again = await self._seen_in(site, counted_parts(newer), [visitor for _, visitor in rows])
+            found += [(last, visitor) for last, visitor in rows if visitor not in again]
             if len(rows) < batch or len(found) >= wanted:
                 return found[:wanted]
             end = rows[-1][0]
 
-    async def _counted(
-        self, site: int, parts: list[DayPart], part: DayPart, end: int, asked: tuple[set[int], int]
-    ) -> list[_Seen]:
-        later, wanted = asked
-        rows = await self._days.session(part.day).all(
-            f"""SELECT max(id), visitor FROM event
-                WHERE site = $1 AND {self._days.free_bounds} AND visitor IS NOT NULL
-                GROUP BY visitor HAVING max(id) < $4 ORDER BY 1 DESC""",  # noqa: S608
-            site,
-            part.least,
-            part.end,
-            end,
-        )
-        seen = [(last, visitor) for last, visitor in rows if visitor not in later]
-        days = rolled_up_days([each for each in parts if each.day > part.day])
-        if days is None:
-            return seen[:wanted]
+    async def _counted(self, site: int, parts: list[DayPart], end: int, wanted: int) -> list[_Seen]:
+        """Return those of the last part, which events count, who do not come again later in it or in newer parts."""
+        *newer, part = parts
+        days = rolled_up_days(newer)
+        # Newest first, the first event of a visitor is its last one.
+        met: set[int] = set()
         found: list[_Seen] = []
-        for start in range(0, len(seen), BATCH):
-            batch = seen[start : start + BATCH]
-            again = await self._among(site, days, [visitor for _, visitor in batch])
-            found += [each for each in batch if each[1] not in again]
-            if len(found) >= wanted:
+        batch = SMALLEST_WALK
+        before = end
+        while len(found) < wanted:
+            rows = await self._days.session(part.day).all(_NEWEST, site, part.least, before, batch)
+            seen = [(last, visitor) for last, visitor in _first_of_each(rows) if visitor not in met]
+            met.update(visitor for _, visitor in seen)
+            again = await self._seen_in(
+                site, [part._replace(least=end), *counted_parts(newer)], [visitor for _, visitor in seen]
+            )
+            if days is not None:
+                again |= await self._among(site, days, [visitor for _, visitor in seen if visitor not in again])
+            found += [each for each in seen if each[1] not in again]
+            if len(rows) < batch:
                 break
+            before = rows[-1][0]
+            batch = min(batch * 2, LARGEST_WALK)
         return found[:wanted]
 
+    async def _seen_in(self, site: int, parts: list[DayPart], visitors: Sequence[int]) -> set[int]:
+        """Return those of the visitors who have events in the parts."""
+        found: set[int] = set()
+        for part in parts:
+            left = [visitor for visitor in visitors if visitor not in found]
+            if part.least >= part.end:
+                continue
+            for start in range(0, len(left), BATCH):
+                some = left[start : start + BATCH]
+                rows = await self._days.session(part.day).all(
+                    f"""SELECT DISTINCT visitor FROM event
+                        WHERE site = $1 AND {self._days.free_bounds} AND visitor IN ({_places(some, 4)})""",  # noqa: S608
+                    site,
+                    part.least,
+                    part.end,
+                    *some,
+                )
+                found.update(visitor for (visitor,) in rows)
+        return found
+
     async def _among(self, site: int, days: tuple[int, int], visitors: Sequence[int]) -> set[int]:
-        rows = await self._stats.all(
-            f"""SELECT visitor FROM visitor_day
-                WHERE site = $1 AND day >= $2 AND day <= $3 AND visitor IN ({_places(visitors, 4)})""",  # noqa: S608
-            site,
-            *days,
-            *visitors,
-        )
-        return {visitor for (visitor,) in rows}
+        """Return those of the visitors who were seen on closed days."""
+        found: set[int] = set()
+        for start in range(0, len(visitors), BATCH):
+            some = visitors[start : start + BATCH]
+            rows = await self._stats.all(
+                f"""SELECT DISTINCT visitor FROM visitor_day
+                    WHERE site = $1 AND day >= $2 AND day <= $3 AND visitor IN ({_places(some, 4)})""",  # noqa: S608
+                site,
+                *days,
+                *some,
+            )
+            found.update(visitor for (visitor,) in rows)
+        return found
 
     async def _summaries(self, site: int, parts: list[DayPart], visitors: Sequence[int]) -> list[VisitorSummary]:
         """Return the visitors in the given order with what they did in all parts together."""
@@ -231,6 +251,14 @@ def _summary(visitor: int, totals: _Totals, actions: list[str], agents: list[str
         actions=actions,
         agents=agents,
     )
+
+
+def _first_of_each(rows: Iterable[Row]) -> list[_Seen]:
+    """Return the first row of each visitor."""
+    first: dict[int, int] = {}
+    for last, visitor in rows:
+        first.setdefault(visitor, last)
+    return [(last, visitor) for visitor, last in first.items()]
 
 
 def _places(values: Sequence[int], first: int) -> str:
