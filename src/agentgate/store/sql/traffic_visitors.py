@@ -5,6 +5,7 @@ one, and pages that follow each other show everybody once.
 """
 
 import json
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -23,8 +24,10 @@ from agentgate.traffic.records import VisitorSummary
 
 # How many visitors are looked at in one go.
 BATCH = 256
-# How many events, when they are walked through from the newest on: few at first, because most come once or twice.
-SMALLEST_WALK, LARGEST_WALK = 500, 8_000
+# How many events are walked through in one go, from the newest on.
+WALK = 1_000
+# Where nearly everybody comes again later, a page of those who do not is far to look for: it may be short instead.
+SEARCHED_S = 0.03
 
 _NEWEST = """SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL
     ORDER BY id DESC LIMIT $4"""
@@ -68,66 +71,62 @@ class SqlVisitors:
         """Return visitors, most recently seen first; with `before`, those last seen before that ID."""
         parts = await self._days.parts(span)
         # One more than asked for tells whether there is a next page.
-        seen = await self._list_seen(site, parts, before, limit + 1)
+        seen, stopped = await self._list_seen(site, parts, before, limit + 1)
         shown = seen[:limit]
         items = await self._summaries(site, parts, [visitor for _, visitor in shown])
-        return VisitorScan(items, shown[-1][0] if len(seen) > limit else None)
+        return VisitorScan(items, shown[-1][0] if len(seen) > limit else stopped)
 
     async def find_visitor(self, site: int, span: TimeRange, visitor: int) -> VisitorSummary | None:
         """Return one visitor, or None when it was not seen in the range."""
         found = await self._summaries(site, await self._days.parts(span), [signed(visitor)])
         return found[0] if found else None
 
-    async def _list_seen(self, site: int, parts: list[DayPart], before: int | None, wanted: int) -> list[_Seen]:
+    async def _list_seen(
+        self, site: int, parts: list[DayPart], before: int | None, wanted: int
+    ) -> tuple[list[_Seen], int | None]:
+        """Return who was seen, newest first, and where the search was cut, if it took too long."""
         found: list[_Seen] = []
+        until_s = time.monotonic() + SEARCHED_S
         for place, part in enumerate(parts):
             if before is not None and part.least >= before:
                 continue
             end = part.end if before is None else min(part.end, before)
             look = self._rolled_up if part.rolled_up else self._counted
-            found += await look(site, parts[: place + 1], end, wanted - len(found))
+            while len(found) < wanted:
+                more, end = await look(site, parts[: place + 1], end)
+                found += more
+                if end <= part.least:
+                    break
+                if time.monotonic() >= until_s:
+                    return found, end
             if len(found) >= wanted:
                 break
-        return found
+            if time.monotonic() >= until_s and place + 1 < len(parts):
+                return found, part.least
+        return found, None
 
-    async def _rolled_up(self, site: int, parts: list[DayPart], end: int, wanted: int) -> list[_Seen]:
-        """Return those of the last part, a closed day, who do not come again in the newer parts."""
+    async def _rolled_up(self, site: int, parts: list[DayPart], end: int) -> tuple[list[_Seen], int]:
+        """Return some of the last part, a closed day, who do not come again in the newer parts, and how far it got."""
         *newer, part = parts
         days = rolled_up_days(parts) or (part.day, part.day)
-        batch = max(wanted, BATCH)
-        found: list[_Seen] = []
-        while True:
-            rows = await self._stats.all(_CLOSED_DAY, site, part.day, end, days[1], batch)
-            again = await self._seen_in(site, counted_parts(newer), [visitor for _, visitor in rows])
-            found += [(last, visitor) for last, visitor in rows if visitor not in again]
-            if len(rows) < batch or len(found) >= wanted:
-                return found[:wanted]
-            end = rows[-1][0]
+        rows = await self._stats.all(_CLOSED_DAY, site, part.day, end, days[1], BATCH)
+        again = await self._seen_in(site, counted_parts(newer), [visitor for _, visitor in rows])
+        found = [(last, visitor) for last, visitor in rows if visitor not in again]
+        return found, rows[-1][0] if len(rows) == BATCH else part.least
 
-    async def _counted(self, site: int, parts: list[DayPart], end: int, wanted: int) -> list[_Seen]:
-        """Return those of the last part, which events count, who do not come again later in it or in newer parts."""
+    async def _counted(self, site: int, parts: list[DayPart], end: int) -> tuple[list[_Seen], int]:
+        """Return some of the last part, which events count, who do not come again later, and how far it got."""
         *newer, part = parts
+        rows = await self._days.session(part.day).all(_NEWEST, site, part.least, end, WALK)
+        # Newest first, the first event of a visitor is its last one before the end.
+        seen = _first_of_each(rows)
+        later = [part._replace(least=end, end=part.end), *counted_parts(newer)]
+        again = await self._seen_in(site, later, [visitor for _, visitor in seen])
         days = rolled_up_days(newer)
-        # Newest first, the first event of a visitor is its last one.
-        met: set[int] = set()
-        found: list[_Seen] = []
-        batch = SMALLEST_WALK
-        before = end
-        while len(found) < wanted:
-            rows = await self._days.session(part.day).all(_NEWEST, site, part.least, before, batch)
-            seen = [(last, visitor) for last, visitor in _first_of_each(rows) if visitor not in met]
-            met.update(visitor for _, visitor in seen)
-            again = await self._seen_in(
-                site, [part._replace(least=end), *counted_parts(newer)], [visitor for _, visitor in seen]
-            )
-            if days is not None:
-                again |= await self._among(site, days, [visitor for _, visitor in seen if visitor not in again])
-            found += [each for each in seen if each[1] not in again]
-            if len(rows) < batch:
-                break
-            before = rows[-1][0]
-            batch = min(batch * 2, LARGEST_WALK)
-        return found[:wanted]
+        if days is not None:
+            again |= await self._among(site, days, [visitor for _, visitor in seen if visitor not in again])
+        found = [each for each in seen if each[1] not in again]
+        return found, rows[-1][0] if len(rows) == WALK else part.least
 
     async def _seen_in(self, site: int, parts: list[DayPart], visitors: Sequence[int]) -> set[int]:
         """Return those of the visitors who have events in the parts."""
