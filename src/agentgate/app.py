@@ -24,6 +24,7 @@ from agentgate.core.outbound import Outbound
 from agentgate.core.recurring import Recurring
 from agentgate.customers.invitations import Invitations
 from agentgate.deciding import Deciding
+from agentgate.detect.intel_file import IntelRefused
 from agentgate.events.ports import EventStore
 from agentgate.events.recorder import Recorder
 from agentgate.first_start import admin_key, root_secret
@@ -303,7 +304,7 @@ def _checks(stores: Stores, metrics: Metrics, deciding: Deciding) -> tuple[Check
     async def probe_intel() -> str:
         is_well, line = deciding.intel.status()
         if not is_well:
-            raise StoreUnavailable(line)
+            raise IntelRefused(line)
         return line
 
     # Without the configuration nothing can be decided. Counters and rate windows can be done without for a while.

@@ -47,9 +47,7 @@ class Deciding:
         self._models_due = True
         self._rates = RateWindows()
         self.ids = DecisionIds(clock)
-        self.decider = Decider(
-            models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring), ids=self.ids
-        )
+        self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
         self.explainer = SampleObserver(self.sites, self.models, self.intel)
         self._configuration = Recurring("configuration", self.refresh, interval_s=CONFIGURATION_S)
         self._recurring = (

@@ -15,8 +15,7 @@ from agentgate.core.enums import ChallengeStage
 from agentgate.core.ids import new_request_id
 from agentgate.core.moment import Moment
 from agentgate.demo_traffic import Traffic
-from agentgate.events.counters import Count, CounterName
-from agentgate.events.records import Event
+from agentgate.events.records import Count, CounterName, Event
 from agentgate.sites.editing import create_site
 from agentgate.sites.ports import SiteStores
 from agentgate.sites.records import SiteAction, SiteInput, SiteRoute

@@ -1,6 +1,5 @@
 """Decider: what a way in (gateway, browser check, agents) holds to decide with. Synchronous throughout."""
 
-from agentgate.core.decision_ids import DecisionIds
 from agentgate.decide.engine import Decision, decide
 from agentgate.decide.visitor import Visitors
 from agentgate.detect.facts import Rates, RequestFacts
@@ -14,13 +13,12 @@ class Decider:
     """The views that change under way (models, threat data) are read anew for each decision."""
 
     def __init__(
-        self, *, models: ModelDirectory, intel: IntelDirectory, rates: RateWindows, visitors: Visitors, ids: DecisionIds
+        self, *, models: ModelDirectory, intel: IntelDirectory, rates: RateWindows, visitors: Visitors
     ) -> None:
         self._models = models
         self._intel = intel
         self._rates = rates
         self.visitors = visitors
-        self.ids = ids
 
     def count(self, site: SiteView, visitor: int, address: str, now_ms: int) -> Rates:
         """Count a request of a visitor and return how many there were in this minute."""

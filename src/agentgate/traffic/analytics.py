@@ -11,7 +11,7 @@ from agentgate.core.clock import HOUR_MS
 from agentgate.core.enums import SolveType
 from agentgate.core.moment import Moment
 from agentgate.core.ranges import TimeRange
-from agentgate.events.counters import CounterName
+from agentgate.events.records import CounterName
 from agentgate.limits import ANALYTICS_TOP_ENTRIES
 from agentgate.traffic.ports import CounterRow, Counts, TrafficStore, ValueCounts
 from agentgate.traffic.records import (

@@ -65,7 +65,7 @@ CREATE TABLE site_hour (
     PRIMARY KEY (site, hour)
 ) WITHOUT ROWID;
 
--- How often a value of a dimension occurred. Dimensions are numbered in events/dimensions.py.
+-- How often a value of a dimension occurred. Dimensions are numbered in events/records.py.
 CREATE TABLE dimension_hour (
     site INTEGER NOT NULL,
     hour INTEGER NOT NULL,
