@@ -38,6 +38,22 @@ class Sums(NamedTuple):
         return self.key + self.sums + self.greatest
 
 
+class NewRows(NamedTuple):
+    """A table into which many put rows of which one may win: the columns of its primary key, and the others.
+
+    Types are PostgreSQL's; it cannot guess them from a column in which every value may be NULL.
+    """
+
+    table: str
+    key: tuple[str, ...]
+    types: tuple[tuple[str, str], ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All of them, in the order of a row's values."""
+        return tuple(name for name, _ in self.types)
+
+
 class Session(Protocol):
     """Runs statements: inside a transaction, or each on its own."""
 
@@ -55,6 +71,13 @@ class Session(Protocol):
 
     async def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
         """Run one statement for each row of values."""
+        ...
+
+    async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Insert the rows whose key is not there yet; return the keys of those. All of it is one commit.
+
+        Each key stands there once, in sorted order: two who insert the same rows must not wait for each other.
+        """
         ...
 
 

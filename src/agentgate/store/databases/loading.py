@@ -1,9 +1,9 @@
-"""The statements behind `load` and `add_up`, whose values are not checked one by one."""
+"""The statements behind `load`, `add_up` and `insert_new`."""
 
 import functools
 from collections.abc import Sequence
 
-from agentgate.core.database import Sums, Value
+from agentgate.core.database import NewRows, Sums, Value
 
 # SQLite takes narrow rows in half the time when many stand in one statement; wide ones take longer then.
 NARROW_COLUMNS = 4
@@ -32,6 +32,26 @@ def add_up_arrays_statement(counters: Sums, types: tuple[str, ...]) -> str:
     columns = ", ".join(counters.columns)
     insert = f"INSERT INTO {counters.table} ({columns}) SELECT {columns} FROM unnest({arrays}) AS given ({columns})"  # noqa: S608
     return insert + _on_conflict(counters)
+
+
+@functools.lru_cache(maxsize=64)
+def insert_new_statement(new: NewRows) -> str:
+    """Return an INSERT of one row that gives back its key, or nothing when the key is there already."""
+    return insert_statement(new.table, new.columns) + _unless_there(new)
+
+
+@functools.lru_cache(maxsize=64)
+def insert_new_arrays_statement(new: NewRows) -> str:
+    """Return the same for many rows that come as one array for each column (PostgreSQL)."""
+    arrays = ", ".join(f"${number}::{name}[]" for number, (_, name) in enumerate(new.types, 1))
+    columns = ", ".join(new.columns)
+    insert = f"INSERT INTO {new.table} ({columns}) SELECT {columns} FROM unnest({arrays}) AS given ({columns})"  # noqa: S608
+    return insert + _unless_there(new)
+
+
+def _unless_there(new: NewRows) -> str:
+    key = ", ".join(new.key)
+    return f" ON CONFLICT ({key}) DO NOTHING RETURNING {key}"
 
 
 def array_types(row: Sequence[Value]) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeVar
 
 import asyncpg
 
-from agentgate.core.database import Conflict, Row, StoreUnavailable, Sums, Value
-from agentgate.store.databases.loading import add_up_arrays_statement, array_types
+from agentgate.core.database import Conflict, NewRows, Row, StoreUnavailable, Sums, Value
+from agentgate.store.databases.loading import add_up_arrays_statement, array_types, insert_new_arrays_statement
 from agentgate.store.databases.values import check_values
 
 T = TypeVar("T")
@@ -74,6 +74,11 @@ class PostgresTransaction:
         for row in rows:
             check_values(row)
         await self._guard(lambda: self._connection.executemany(sql, rows))
+
+    async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Insert the rows whose key is not there yet; return the keys of those."""
+        sql, arrays = _new_rows(new, rows)
+        return [tuple(row) for row in await self._guard(lambda: self._connection.fetch(sql, *arrays))]
 
     async def lock(self, *key: str) -> None:
         """Wait until no other transaction holds this key, and hold it to the end."""
@@ -175,6 +180,12 @@ class PostgresDatabase:
             check_values(row)
         async with self._connection() as connection:
             await _translating(connection.executemany(sql, rows))
+
+    async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Insert the rows whose key is not there yet, by one statement; return the keys of those."""
+        sql, arrays = _new_rows(new, rows)
+        async with self._connection() as connection:
+            return [tuple(row) for row in await _translating(connection.fetch(sql, *arrays))]
 
     async def transaction(self, work: Callable[[PostgresTransaction], Awaitable[T]]) -> T:
         """Run a unit of work; return its result once that is durable. It may be run again after a deadlock."""
@@ -297,6 +308,13 @@ def lock_number(*key: str) -> int:
         data = part.encode()
         digest.update(len(data).to_bytes(4, "big") + data)
     return int.from_bytes(digest.digest(), "big", signed=True)
+
+
+def _new_rows(new: NewRows, rows: Sequence[Sequence[Value]]) -> tuple[str, list[Sequence[Value]]]:
+    for row in rows:
+        check_values(row)
+    # No row at all still needs an array for each column.
+    return insert_new_arrays_statement(new), list(zip(*rows, strict=True)) or [()] * len(new.types)
 
 
 def changed_rows(status: str) -> int:

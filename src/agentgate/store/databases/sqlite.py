@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 import apsw
 
-from agentgate.core.database import Row, Value
+from agentgate.core.database import NewRows, Row, Value
 from agentgate.store.databases.sqlite_connection import (
     BREAKING,
     Statement,
@@ -102,6 +102,10 @@ class SqliteDatabase:
     async def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
         """Run one statement for each row of values, all or none."""
         await self.transaction(lambda transaction: transaction.run_many(sql, rows))
+
+    async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Insert the rows whose key is not there yet; return the keys of those."""
+        return await self.transaction(lambda transaction: transaction.insert_new(new, rows))
 
     async def transaction(self, work: Work[T]) -> T:
         """Run a unit of work on the writer thread; return its result once that is durable."""

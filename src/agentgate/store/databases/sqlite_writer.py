@@ -15,14 +15,21 @@ from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
-from agentgate.core.database import Conflict, Row, StoreUnavailable, Sums, Value
-from agentgate.store.databases.loading import NARROW_COLUMNS, ROWS_TOGETHER, add_up_statement, insert_statement
+from agentgate.core.database import Conflict, NewRows, Row, StoreUnavailable, Sums, Value
+from agentgate.store.databases.loading import (
+    NARROW_COLUMNS,
+    ROWS_TOGETHER,
+    add_up_statement,
+    insert_new_statement,
+    insert_statement,
+)
 from agentgate.store.databases.sqlite_connection import (
     BREAKING,
     Statement,
     change,
     change_many,
     fetch_all,
+    fetch_each,
     fetch_one,
     statement,
     translated,
@@ -61,6 +68,13 @@ class SqliteTransaction:
         for row in rows:
             check_values(row)
         self._guard(lambda: change_many(self._connection, statement(sql), rows))
+
+    async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Insert the rows whose key is not there yet; return the keys of those."""
+        for row in rows:
+            check_values(row)
+        prepared = statement(insert_new_statement(new))
+        return self._guard(lambda: fetch_each(self._connection, prepared, rows))
 
     async def lock(self, *key: str) -> None:
         """Return at once: a writing transaction has the whole file to itself."""

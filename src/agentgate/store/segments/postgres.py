@@ -1,6 +1,7 @@
-"""PostgresSegments: partitions of `event` and `event_label` for each UTC day, in the one database.
+"""PostgresSegments: a partition of `event` for each UTC day, in the one database.
 
-A partition is made apart and then attached, which readers and writers of other days hardly notice.
+A partition is made apart and then attached, which readers and writers of other days hardly notice. What finds rare
+values in it is made when the day has ended, and not while events wait to be written.
 """
 
 import re
@@ -10,16 +11,41 @@ from typing import TypeVar
 
 from agentgate.core.clock import DAY_MS, Clock
 from agentgate.core.database import Session, Transaction
-from agentgate.store.databases.postgres import PostgresDatabase
-from agentgate.store.segments.segments import day_bounds, day_name
+from agentgate.store.databases.postgres import PostgresDatabase, PostgresTransaction
+from agentgate.store.segments.segments import PACKING, Layout, day_bounds, day_name
 
 T = TypeVar("T")
 
-TABLES = ("event", "event_label")
+EVENT = "event"
+LAYOUT = Layout(packed=True, event_tables=(EVENT,), values="dimension_part", value_table="dimension_pack")
+# The labels of an event as the index over them has them: `17:1` is label 17 on site 1.
+LABEL_TERMS = """(string_to_array(replace(btrim(labels, '[]'), ',', ':' || site::text || ',') || ':' || site::text, ',')
+    COLLATE "C")"""
+
 _PARTITIONS = """SELECT child.relname FROM pg_catalog.pg_inherits
     JOIN pg_catalog.pg_class child ON child.oid = inhrelid
     WHERE inhparent = to_regclass($1) ORDER BY child.relname"""
 _PARTITION_NAME = re.compile(r"event_(\d{4})_(\d{2})_(\d{2})")
+# Late events wait meanwhile, and are tried again when that takes too long.
+_INDEX = """SET LOCAL statement_timeout = '1h';
+    CREATE INDEX IF NOT EXISTS {name}_by_action ON {name} (site, action, id) WHERE action IS NOT NULL;
+    CREATE INDEX IF NOT EXISTS {name}_by_label ON {name} USING gin ({terms});
+    ANALYZE {name};"""
+# So many hours of sites in one go, to be done in time on a busy server too.
+_PACKED_TOGETHER = 100
+# In one statement, so that a reader sees the rows either apart or together.
+_PACK = f"""WITH several AS (
+        SELECT site, hour FROM dimension_pack GROUP BY site, hour HAVING count(*) > 1 LIMIT {_PACKED_TOGETHER}),
+    apart AS (
+        DELETE FROM dimension_pack USING several
+        WHERE dimension_pack.site = several.site AND dimension_pack.hour = several.hour
+        RETURNING dimension_pack.site, dimension_pack.hour, keys, counts),
+    counted AS (
+        SELECT site, hour, key, sum(events) AS events
+        FROM apart, unnest(keys::INTEGER[], counts::BIGINT[]) AS listed (key, events) GROUP BY site, hour, key)
+    INSERT INTO dimension_pack (site, hour, keys, counts)
+        SELECT site, hour, '{{' || string_agg(key::text, ',') || '}}', '{{' || string_agg(events::text, ',') || '}}'
+        FROM counted GROUP BY site, hour"""  # noqa: S608
 
 
 class PostgresSegments:
@@ -34,13 +60,18 @@ class PostgresSegments:
         """There is one `site_hour`, that of the statistics."""
         return True
 
+    @property
+    def layout(self) -> Layout:
+        """Values are packed, and labels stand in the events only."""
+        return LAYOUT
+
     def session(self, day: int) -> Session:  # noqa: ARG002 - the bounds in the SQL say which day is meant
         """Return the database: it finds the partition by the bounds on the ID."""
         return self._database
 
     async def days(self) -> list[int]:
         """Return the days that exist, oldest first."""
-        names = [_PARTITION_NAME.fullmatch(name) for (name,) in await self._database.all(_PARTITIONS, "event")]
+        names = [_PARTITION_NAME.fullmatch(name) for (name,) in await self._database.all(_PARTITIONS, EVENT)]
         return [_day_of(*map(int, match.groups())) for match in names if match]
 
     async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
@@ -55,11 +86,31 @@ class PostgresSegments:
             self._known.discard(day)
             raise
 
+    async def pack(self) -> None:
+        """Put the counts of each site's hour together that several batches wrote."""
+
+        async def pack(transaction: Transaction) -> int:
+            # Two at once would each wait for the rows of the other.
+            await transaction.lock(PACKING)
+            return await transaction.run(_PACK)
+
+        while await self._database.transaction(pack) == _PACKED_TOGETHER:
+            pass
+
+    async def index(self, day: int) -> None:
+        """Make the indexes that only a closed day has. Late events are added to them as usual."""
+
+        async def index(transaction: PostgresTransaction) -> None:
+            await transaction.lock("event-partitions")
+            if await _exists(transaction, _partition(day)):
+                await transaction.script(_INDEX.format(name=_partition(day), terms=LABEL_TERMS))
+
+        await self._database.transaction(index)
+
     async def drop(self, day: int) -> None:
-        """Remove a day's partitions, each by itself: two locks held together could wait for a writer crosswise."""
+        """Remove a day's partition."""
         self._known.discard(day)
-        for table in reversed(TABLES):
-            await self._database.run(f"DROP TABLE IF EXISTS {_partition(table, day)}")
+        await self._database.run(f"DROP TABLE IF EXISTS {_partition(day)}")
 
     async def migrate(self, clock: Clock) -> None:
         """Do nothing: the partitioned tables are migrated with the database, and their partitions follow them."""
@@ -71,18 +122,19 @@ class PostgresSegments:
 async def _make(transaction: Transaction, day: int) -> None:
     await transaction.lock("event-partitions")
     least, end = day_bounds(day)
-    for table in TABLES:
-        name = _partition(table, day)
-        row = await transaction.one("SELECT to_regclass($1) IS NOT NULL", name)
-        if row is not None and not row[0]:
-            await transaction.run(f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)")
-            await transaction.run(
-                f"ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({least}) TO ({end})",
-            )
+    name = _partition(day)
+    if not await _exists(transaction, name):
+        await transaction.run(f"CREATE TABLE {name} (LIKE {EVENT} INCLUDING ALL)")
+        await transaction.run(f"ALTER TABLE {EVENT} ATTACH PARTITION {name} FOR VALUES FROM ({least}) TO ({end})")
 
 
-def _partition(table: str, day: int) -> str:
-    return f"{table}_{day_name(day).replace('-', '_')}"
+async def _exists(transaction: Transaction, name: str) -> bool:
+    row = await transaction.one("SELECT to_regclass($1) IS NOT NULL", name)
+    return row is not None and bool(row[0])
+
+
+def _partition(day: int) -> str:
+    return f"{EVENT}_{day_name(day).replace('-', '_')}"
 
 
 def _day_of(year: int, month: int, day: int) -> int:

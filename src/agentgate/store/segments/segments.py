@@ -5,13 +5,29 @@ All SQL on a session is bounded by `id >= $a AND id < $b` (`day_bounds`), so tha
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from agentgate.core.clock import DAY_MS, Clock
 from agentgate.core.database import Session, Transaction
 from agentgate.core.decision_ids import first_id
 
 T = TypeVar("T")
+
+# The lock of those who replace or remove what is counted by value.
+PACKING = "event-counts"
+
+
+class Layout(NamedTuple):
+    """Where a day's labels and values lie."""
+
+    # Whether a batch's values are one row for each site and hour, and labels stand in the events only (PostgreSQL), or
+    # each value and each label of an event has a row (SQLite).
+    packed: bool
+    # The tables with a row for each event, or more, by `site` and `id`.
+    event_tables: tuple[str, ...]
+    # Rows of site, hour, dimension, value and events, to be added up; and the table from which they are removed.
+    values: str
+    value_table: str
 
 
 class Segments(Protocol):
@@ -20,6 +36,11 @@ class Segments(Protocol):
     @property
     def hours_in_stats(self) -> bool:
         """Whether `site_hour` of an open day already is that of the statistics (PostgreSQL), or lies in the day."""
+        ...
+
+    @property
+    def layout(self) -> Layout:
+        """Where a day's labels and values lie."""
         ...
 
     def session(self, day: int) -> Session:
@@ -34,6 +55,14 @@ class Segments(Protocol):
 
     async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run a unit of work in one transaction on a day, which is made when it is missing."""
+        ...
+
+    async def pack(self) -> None:
+        """Put together what batches wrote apart, where they do. To be called now and then."""
+        ...
+
+    async def index(self, day: int) -> None:
+        """Make what finds rare values in a day that has ended, where that is not made with each event."""
         ...
 
     async def drop(self, day: int) -> None:

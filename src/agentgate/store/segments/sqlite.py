@@ -20,18 +20,21 @@ import apsw
 import structlog
 
 from agentgate.core.clock import DAY_MS, Clock
-from agentgate.core.database import Row, Session, StoreUnavailable, Transaction, Value
+from agentgate.core.database import NewRows, Row, Session, StoreUnavailable, Transaction, Value
 from agentgate.store.databases.sqlite import SqliteDatabase
 from agentgate.store.databases.sqlite_connection import Statement, connect, fetch_all, fetch_one, statement
 from agentgate.store.databases.sqlite_readers import Fetch, SqliteReaders
 from agentgate.store.migrate import MigratedDatabase, apply, pending
-from agentgate.store.segments.segments import day_name
+from agentgate.store.segments.segments import Layout, day_name
 
 T = TypeVar("T")
 
 EVENTS = "events"
 # More than the days of the default retention: then each is opened once.
 OPEN_DAYS = 40
+LAYOUT = Layout(
+    packed=False, event_tables=("event", "event_label"), values="dimension_hour", value_table="dimension_hour"
+)
 _FILE_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.db")
 # What a process that was killed while making a day leaves behind.
 _UNFINISHED = ".making"
@@ -53,6 +56,11 @@ class SqliteSegments:
     def hours_in_stats(self) -> bool:
         """The hours of a day lie in its file until the day is closed."""
         return False
+
+    @property
+    def layout(self) -> Layout:
+        """Each value and each label of an event has a row."""
+        return LAYOUT
 
     def session(self, day: int) -> Session:
         """Return a session that reads a day."""
@@ -81,6 +89,12 @@ class SqliteSegments:
             return await opened.writer.transaction(work)
         finally:
             opened.writes -= 1
+
+    async def pack(self) -> None:
+        """Do nothing: nothing is written apart."""
+
+    async def index(self, day: int) -> None:
+        """Do nothing: every index grows with the events."""
 
     async def drop(self, day: int) -> None:
         """Remove a day's file. Whoever reads it goes on with what is open and finds nothing afterwards."""
@@ -247,6 +261,10 @@ class _DaySession:
     async def run_many(self, sql: str, _rows: Sequence[Sequence[Value]]) -> None:
         """Refuse likewise."""
         raise RuntimeError(f"a session of a day only reads: {sql}")
+
+    async def insert_new(self, new: NewRows, _rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Refuse likewise."""
+        raise RuntimeError(f"a session of a day only reads: {new.table}")
 
 
 def _reading(sql: str) -> Statement:

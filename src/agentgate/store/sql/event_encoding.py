@@ -4,7 +4,7 @@ Pure and synchronous; it runs on a thread, because a thousand events take some m
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -36,6 +36,7 @@ COUNT_COLUMNS = (
     *("challenges_issued", "challenges_passed", "challenges_failed", "duration_us", "errors"),
 )
 SITE_HOUR = Sums("site_hour", ("site", "hour"), COUNT_COLUMNS, ("last_event_ms",))
+PACK_COLUMNS = ("site", "hour", "keys", "counts")
 DIMENSION_HOUR = Sums("dimension_hour", ("site", "hour", "dimension", "value"), ("events",))
 
 _OUTCOME_PLACE = {Outcome.ALLOW: 1, Outcome.CHALLENGE: 2, Outcome.BLOCK: 3, Outcome.DROP: 4}
@@ -43,8 +44,9 @@ _WOULD_PLACE = {Outcome.CHALLENGE: 5, Outcome.BLOCK: 6, Outcome.DROP: 7}
 _STAGE_PLACE = {ChallengeStage.ISSUED: 8, ChallengeStage.PASSED: 9, ChallengeStage.FAILED: 10}
 _DURATION_PLACE, _ERRORS_PLACE, _LAST_PLACE = 11, 12, 13
 
-# A value of a dimension as one number, the dimension in front: quicker to find and to sort than a pair.
-_DIMENSION_SHIFT = 32
+# A value of a dimension as one number, the dimension in front: quicker to find and to sort than a pair. Packed counts
+# are kept under these numbers.
+_DIMENSION_SHIFT = 24
 _VALUE_MASK = (1 << _DIMENSION_SHIFT) - 1
 _ACTION, _ROUTE, _REASON, _LABEL, _AGENT, _RULE, _SOLVE_TYPE = (
     dimension.value << _DIMENSION_SHIFT for dimension in Dimension
@@ -62,9 +64,11 @@ class EncodedEvents:
     """Rows for one transaction. Those that are added up are sorted."""
 
     events: list[Row]
-    labels: list[Row]
     hours: list[Row]
+    # In the order of DIMENSION_HOUR's columns; packed, in that of PACK_COLUMNS.
     dimensions: list[Row]
+    # Packed, there are none.
+    labels: list[Row]
 
 
 class _Hour:
@@ -74,7 +78,7 @@ class _Hour:
 
     def __init__(self) -> None:
         self.counts = [0] * (_LAST_PLACE + 1)
-        # Labels -> the events that had just these; the same few hundred lists come again and again.
+        # Labels -> the events that had just these. The same few hundred lists come again and again.
         self.labelled: dict[tuple[int, ...], list[int]] = {}
         # Dimension and value -> events.
         self.values: dict[int, int] = {}
@@ -98,6 +102,14 @@ class _Hour:
     def add_value(self, value: int) -> None:
         """Count an event under a value, its dimension in front."""
         self.values[value] = self.values.get(value, 0) + 1
+
+    def count_labels(self) -> None:
+        """Count each label."""
+        values = self.values
+        for labels, events in self.labelled.items():
+            for label in labels:
+                key = _LABEL + label
+                values[key] = values.get(key, 0) + len(events)
 
     def events_by_label(self) -> dict[int, list[int]]:
         """Return the IDs of events by label, and count each label."""
@@ -162,27 +174,23 @@ class EventEncoder:
         # The versions of the event before, and their number: nearly all events of a batch have the same.
         self._last_versions: tuple[Mapping[str, str], Mapping[str, str], int] | None = None
 
-    def encode(self, events: Sequence[Event]) -> EncodedEvents:
-        """Return the rows of a batch."""
+    def encode(self, events: Sequence[Event], *, packed: bool = False) -> EncodedEvents:
+        """Return the rows of a batch; packed, one row for all values of a site's hour."""
         hours: defaultdict[tuple[int, int], _Hour] = defaultdict(_Hour)
         rows = [self._row(event, hours) for event in events]
         rows.sort(key=itemgetter(0))
         in_order = sorted(hours.items(), key=itemgetter(0))
+        counted = [(*place, *hour.counts) for place, hour in in_order]
+        if packed:
+            return EncodedEvents(
+                rows, counted, dimensions=[_packed(place, hour) for place, hour in in_order], labels=[]
+            )
         labels: list[Row] = []
         for (site, _), hour in in_order:
             # Neighbours in the index come one after the other, but for a batch at the turn of an hour.
             for label, events_of_label in sorted(hour.events_by_label().items()):
                 labels += [(site, label, event) for event in events_of_label]
-        return EncodedEvents(
-            events=rows,
-            labels=labels,
-            hours=[(*place, *hour.counts) for place, hour in in_order],
-            dimensions=[
-                (*place, value >> _DIMENSION_SHIFT, value & _VALUE_MASK, counted)
-                for place, hour in in_order
-                for value, counted in sorted(hour.values.items())
-            ],
-        )
+        return EncodedEvents(rows, counted, dimensions=list(_apart(in_order)), labels=labels)
 
     def _row(self, event: Event, hours: defaultdict[tuple[int, int], _Hour]) -> Row:
         identifier, site = event.id, event.site
@@ -248,6 +256,28 @@ class EventEncoder:
         number = self._model_versions[_to_json({"active": dict(active), "shadow": dict(shadow)}).decode()]
         self._last_versions = active, shadow, number
         return number
+
+
+def packed_key(dimension: int, value: int) -> int:
+    """Return the number under which a count is kept."""
+    return dimension << _DIMENSION_SHIFT | value
+
+
+def unpacked_key(key: int) -> tuple[int, int]:
+    """Return dimension and value of a number under which a count is kept."""
+    return key >> _DIMENSION_SHIFT, key & _VALUE_MASK
+
+
+def _apart(hours: Iterable[tuple[tuple[int, int], _Hour]]) -> Iterator[Row]:
+    for place, hour in hours:
+        for key, counted in sorted(hour.values.items()):
+            yield (*place, *unpacked_key(key), counted)
+
+
+def _packed(place: tuple[int, int], hour: _Hour) -> Row:
+    hour.count_labels()
+    values = hour.values
+    return (*place, "{" + ",".join(map(str, values)) + "}", "{" + ",".join(map(str, values.values())) + "}")
 
 
 def _json(values: Mapping[str, float]) -> str | None:

@@ -11,7 +11,7 @@ from operator import itemgetter
 
 from agentgate.core.clock import DAY_MS, HOUR_MS
 from agentgate.core.database import Database, Row, Session, Transaction
-from agentgate.store.segments.segments import Segments, day_bounds
+from agentgate.store.segments.segments import PACKING, Segments, day_bounds
 from agentgate.store.sql.event_codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, unsigned
 from agentgate.store.sql.event_encoding import COUNT_COLUMNS
 from agentgate.store.sql.event_words import OTHER
@@ -36,7 +36,6 @@ SKETCH_COLUMNS = ("site", "day", "smallest")
 # Everything of which a day has rows, by the column that says which day.
 _OF_A_DAY = ("site_day", "dimension_day", "visitor_day", "source_sketch")
 _OF_A_SITE = (*_OF_A_DAY, "site_hour", "counter_hour", "feature_vector")
-_OF_A_SITE_IN_A_DAY = ("event", "event_label")
 
 _COUNTED = "sum(requests + challenges_issued + challenges_passed + challenges_failed)"
 
@@ -68,7 +67,7 @@ VISITOR_SUMS = ", ".join(
 _VISITORS = f"""SELECT visitor, {VISITOR_SUMS} FROM event
     WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL GROUP BY visitor"""  # noqa: S608
 _HOURS = f"SELECT {', '.join(HOUR_COLUMNS)} FROM site_hour WHERE hour >= $1 AND hour < $2 ORDER BY site, hour"  # noqa: S608
-_DIMENSIONS = """SELECT site, dimension, value, sum(events) FROM dimension_hour WHERE hour >= $1 AND hour < $2
+_DIMENSIONS = """SELECT site, dimension, value, sum(events) FROM {values} WHERE hour >= $1 AND hour < $2
     GROUP BY site, dimension, value ORDER BY site, dimension, sum(events) DESC, value"""
 
 
@@ -91,6 +90,8 @@ async def close_days(stats: Database, segments: Segments, *, ended_before_ms: in
     counted = await _count_days(stats, segments, ended)
     changed = [day for day in ended if closed.get(day) != counted[day]]
     for day in changed:
+        # Before it is closed: readers take it that a closed day has them.
+        await segments.index(day)
         await _close_day(stats, segments, day, (counted[day], now_ms))
     return changed
 
@@ -121,11 +122,13 @@ async def forget(stats: Database, segments: Segments, *, events_before_day: int,
             await segments.drop(day)
 
     async def remove(transaction: Transaction) -> None:
+        await transaction.lock(PACKING)
         # What leads to a single visitor goes with the events; what is only counted stays longer.
         await transaction.run("DELETE FROM visitor_day WHERE day < $1", events_before_day)
         await transaction.run("DELETE FROM site_hour WHERE hour < $1", events_before_day * HOURS_PER_DAY)
         if segments.hours_in_stats:
-            await transaction.run("DELETE FROM dimension_hour WHERE hour < $1", events_before_day * HOURS_PER_DAY)
+            table = segments.layout.value_table
+            await transaction.run(f"DELETE FROM {table} WHERE hour < $1", events_before_day * HOURS_PER_DAY)  # noqa: S608
         await transaction.run("DELETE FROM counter_hour WHERE hour < $1", metrics_before_day * HOURS_PER_DAY)
         for table in (*_OF_A_DAY, "segment"):
             await transaction.run(f"DELETE FROM {table} WHERE day < $1", metrics_before_day)  # noqa: S608
@@ -161,14 +164,16 @@ async def _forget_site_in_day(segments: Segments, day: int, site: int) -> None:
     least_hour, end_hour = day_hours(day)
 
     async def remove(transaction: Transaction) -> None:
-        for table in _OF_A_SITE_IN_A_DAY:
+        # Counts that are put together at the same time would be written anew.
+        await transaction.lock(PACKING)
+        for table in segments.layout.event_tables:
             await transaction.run(
                 f"DELETE FROM {table} WHERE site = $1 AND id >= $2 AND id < $3",  # noqa: S608
                 site,
                 least,
                 end,
             )
-        for table in ("site_hour", "dimension_hour"):
+        for table in ("site_hour", segments.layout.value_table):
             await transaction.run(
                 f"DELETE FROM {table} WHERE site = $1 AND hour >= $2 AND hour < $3",  # noqa: S608
                 site,
@@ -182,7 +187,7 @@ async def _forget_site_in_day(segments: Segments, day: int, site: int) -> None:
 async def _close_day(stats: Database, segments: Segments, day: int, line: tuple[int, int]) -> None:
     session = segments.session(day)
     hours = await session.all(_HOURS, *day_hours(day))
-    dimensions = await session.all(_DIMENSIONS, *day_hours(day))
+    dimensions = await session.all(_DIMENSIONS.format(values=segments.layout.values), *day_hours(day))
     site_days: list[Row] = []
     visitors: list[Row] = []
     sketches: list[Row] = []
@@ -194,8 +199,7 @@ async def _close_day(stats: Database, segments: Segments, day: int, line: tuple[
 
     async def replace(transaction: Transaction) -> None:
         await transaction.lock("close-day", str(day))
-        for table in (*_OF_A_DAY, "segment"):
-            await transaction.run(f"DELETE FROM {table} WHERE day = $1", day)  # noqa: S608
+        await _remove_day(transaction, day)
         if not segments.hours_in_stats:
             await transaction.run("DELETE FROM site_hour WHERE hour >= $1 AND hour < $2", *day_hours(day))
             await _load(transaction, "site_hour", HOUR_COLUMNS, hours)
@@ -206,6 +210,14 @@ async def _close_day(stats: Database, segments: Segments, day: int, line: tuple[
         await transaction.load("segment", ("day", "events", "closed_ms"), [(day, *line)])
 
     await stats.transaction(replace)
+
+
+async def _remove_day(transaction: Transaction, day: int) -> None:
+    """Remove the roll-ups of a day, site by site: by the day alone, no index finds them."""
+    for (site,) in await transaction.all("SELECT site FROM site_day WHERE day = $1", day):
+        for table in _OF_A_DAY:
+            await transaction.run(f"DELETE FROM {table} WHERE site = $1 AND day = $2", site, day)  # noqa: S608
+    await transaction.run("DELETE FROM segment WHERE day = $1", day)
 
 
 async def _load(transaction: Transaction, table: str, columns: Sequence[str], rows: Sequence[Row]) -> None:

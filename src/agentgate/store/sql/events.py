@@ -21,6 +21,7 @@ from agentgate.store.sql.event_encoding import (
     DIMENSION_HOUR,
     EVENT_COLUMNS,
     LABEL_COLUMNS,
+    PACK_COLUMNS,
     SITE_HOUR,
     EncodedEvents,
     EventEncoder,
@@ -30,6 +31,9 @@ from agentgate.store.sql.event_words import OTHER_TEXT, Words
 COUNTER_HOUR = Sums("counter_hour", ("site", "hour", "name", "value"), ("counted",))
 # A day that has ended may still get events that were waiting.
 CLOSE_AFTER_MS = 5 * MINUTE_MS
+# So many batches, or batches with so many events, may lie apart; readers add them up.
+PACK_AFTER = 64
+PACK_AFTER_EVENTS = 50_000
 
 _FEATURES = "INSERT INTO feature_vector (site, id, features) VALUES ($1, $2, $3) ON CONFLICT (site, id) DO NOTHING"
 
@@ -43,6 +47,8 @@ class SqlEvents:
         self._words = words
         # Feature vectors that could not be kept. They come after the events and are worth no second attempt.
         self.features_failed = 0
+        self._batches_apart = 0
+        self._events_apart = 0
 
     async def write(self, events: Sequence[Event], *, again: bool = False) -> None:
         """Keep events of one UTC day with all their counters, in one commit: all of them or none."""
@@ -52,14 +58,20 @@ class SqlEvents:
         encoded = await self._encode(events)
 
         async def write(transaction: Transaction) -> None:
-            if again and await transaction.one("SELECT 1 FROM event WHERE id = $1", events[0].id):
+            first = events[0]
+            known = "SELECT 1 FROM event WHERE id = $1 AND site = $2"
+            if again and await transaction.one(known, first.id, first.site):
                 return
             await transaction.load("event", EVENT_COLUMNS, encoded.events)
-            await transaction.load("event_label", LABEL_COLUMNS, encoded.labels)
             await transaction.add_up(SITE_HOUR, encoded.hours)
-            await transaction.add_up(DIMENSION_HOUR, encoded.dimensions)
+            if self._segments.layout.packed:
+                await transaction.load("dimension_pack", PACK_COLUMNS, encoded.dimensions)
+            else:
+                await transaction.load("event_label", LABEL_COLUMNS, encoded.labels)
+                await transaction.add_up(DIMENSION_HOUR, encoded.dimensions)
 
         await self._segments.write(day, write)
+        await self._pack(len(events))
         await self._keep_features(events)
 
     async def add_counts(self, counts: Sequence[Count]) -> None:
@@ -97,12 +109,25 @@ class SqlEvents:
 
     async def _encode(self, events: Sequence[Event]) -> EncodedEvents:
         encoder = EventEncoder(self._words)
-        encoded = await asyncio.to_thread(encoder.encode, events)
+        packed = self._segments.layout.packed
+        encoded = await asyncio.to_thread(encoder.encode, events, packed=packed)
         if not encoder.missing:
             return encoded
         # Committed before the events that use them: a number without its word would be unreadable for ever.
         await self._words.add(encoder.missing)
-        return await asyncio.to_thread(EventEncoder(self._words).encode, events)
+        return await asyncio.to_thread(EventEncoder(self._words).encode, events, packed=packed)
+
+    async def _pack(self, written: int) -> None:
+        self._batches_apart += 1
+        self._events_apart += written
+        if self._batches_apart < PACK_AFTER and self._events_apart < PACK_AFTER_EVENTS:
+            return
+        self._batches_apart = self._events_apart = 0
+        try:
+            await self._segments.pack()
+        except StoreUnavailable:
+            # The events are kept, and the counts are right as they lie.
+            structlog.get_logger().warning("counts of events not packed")
 
     async def _keep_features(self, events: Sequence[Event]) -> None:
         rows = [

@@ -4,6 +4,7 @@ Hours and days come from their counters; only the parts of an hour at the ends o
 """
 
 import asyncio
+from collections.abc import Sequence
 
 from agentgate.core.clock import DAY_MS, HOUR_MS
 from agentgate.core.database import Row, Session
@@ -46,13 +47,14 @@ class SqlCounts:
 
     async def list_hours(self, site: int, span: TimeRange) -> dict[int, Counts]:
         """Return exactly what the range holds, by hour since 1970."""
-        hours: dict[int, Counts] = {}
         first, end = -(-span.from_ms // HOUR_MS), span.to_ms // HOUR_MS
-        if first < end:
-            hours.update(await self._whole_hours(site, first, end))
-        for edge in edges(span):
-            hours[edge.from_ms // HOUR_MS] = await self._count(site, edge)
-        return hours
+        ends = edges(span)
+        whole, counted = await asyncio.gather(
+            self._whole_hours(site, first, end), asyncio.gather(*(self._count(site, edge) for edge in ends))
+        )
+        for edge, counts in zip(ends, counted, strict=True):
+            whole[edge.from_ms // HOUR_MS] = counts
+        return whole
 
     async def list_days(self, site: int, first_day: int, last_day: int) -> dict[int, Counts]:
         """Return the counts of whole UTC days, both ends included."""
@@ -95,7 +97,9 @@ class SqlCounts:
     async def count_sources(self, site: int, span: TimeRange) -> int:
         """Return how many different visitors the range has: exact up to 2,048, an estimate above."""
         parts = await self._days.parts(span)
-        others = [await self._smallest(site, part.day, part.least, part.end) for part in counted_parts(parts)]
+        others = await asyncio.gather(
+            *(self._smallest(site, part.day, part.least, part.end) for part in counted_parts(parts))
+        )
         return await self._merge(site, rolled_up_days(parts), others)
 
     async def estimate_sources(self, site: int, first_day: int, last_day: int) -> int:
@@ -104,7 +108,7 @@ class SqlCounts:
         others = [await self._smallest(site, day, *day_bounds(day)) for day in open_days]
         return await self._merge(site, (first_day, last_day), others)
 
-    async def _merge(self, site: int, days: tuple[int, int] | None, others: list[list[int]]) -> int:
+    async def _merge(self, site: int, days: tuple[int, int] | None, others: Sequence[list[int]]) -> int:
         sketches: list[bytes] = []
         if days is not None:
             # A visitor of many days would have to be found on each of them; the smallest numbers of each day will do.
@@ -134,6 +138,8 @@ class SqlCounts:
         return found
 
     async def _whole_hours(self, site: int, first: int, end: int) -> dict[int, Counts]:
+        if first >= end:
+            return {}
         first_day, last_day = first // 24, (end - 1) // 24
         open_days = [] if self._days.one_database else await self._days.open(first_day, last_day)
         sql = f"SELECT hour, {_COLUMNS} FROM site_hour WHERE site = $1 AND hour >= $2 AND hour < $3"  # noqa: S608

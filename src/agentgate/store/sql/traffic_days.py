@@ -6,7 +6,7 @@ from agentgate.core.clock import DAY_MS
 from agentgate.core.database import Session
 from agentgate.core.decision_ids import first_id
 from agentgate.core.ranges import TimeRange
-from agentgate.store.segments.segments import Segments, day_bounds
+from agentgate.store.segments.segments import Layout, Segments, day_bounds
 
 
 class DayPart(NamedTuple):
@@ -17,6 +17,8 @@ class DayPart(NamedTuple):
     end: int
     # All of the day lies in the range, and the day is rolled up: then its roll-ups say the same as its events.
     rolled_up: bool
+    # The day has every index. On PostgreSQL it gets some of them when it is closed.
+    indexed: bool
 
 
 class TrafficDays:
@@ -40,6 +42,11 @@ class TrafficDays:
         """
         return "id >= $2 AND id < $3" if self.one_database else "+id >= $2 AND +id < $3"
 
+    @property
+    def layout(self) -> Layout:
+        """Where labels and values lie."""
+        return self._segments.layout
+
     def session(self, day: int) -> Session:
         """Return a session that reads a day."""
         return self._segments.session(day)
@@ -54,7 +61,13 @@ class TrafficDays:
         for day in sorted(closed | present, reverse=True):
             day_least, day_end = day_bounds(day)
             whole = least <= day_least and day_end <= end
-            part = DayPart(day, max(day_least, least), min(day_end, end), rolled_up=whole and day in closed)
+            part = DayPart(
+                day,
+                max(day_least, least),
+                min(day_end, end),
+                rolled_up=whole and day in closed,
+                indexed=day in closed or not self.layout.packed,
+            )
             # Of a closed day without its events, only the whole is known.
             if part.rolled_up or day in present:
                 parts.append(part)

@@ -4,24 +4,26 @@ A scan ends after so many rows or so much time and says where it stopped, so tha
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from agentgate.core.clock import HOUR_MS
 from agentgate.core.database import Row, Session
-from agentgate.core.decision_ids import id_day, id_time_ms, write_id
+from agentgate.core.decision_ids import first_id, id_day, id_time_ms, write_id
 from agentgate.core.enums import LabelledFilter, LabelSource
 from agentgate.core.moment import Moment
 from agentgate.core.ranges import TimeRange
 from agentgate.core.records import optional
 from agentgate.core.visitor_ids import write_visitor
-from agentgate.events.records import Event
+from agentgate.events.records import Dimension, Event
 from agentgate.scoring.ports import LabelStore
 from agentgate.scoring.records import StoredLabel
 from agentgate.store.sql.event_encoding import EVENT_COLUMNS
 from agentgate.store.sql.event_words import OTHER, Words
 from agentgate.store.sql.events import read_events
 from agentgate.store.sql.traffic_days import DayPart, TrafficDays
-from agentgate.store.sql.traffic_filters import Filter, Lead, choose, resolve
+from agentgate.store.sql.traffic_filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, Filter, Lead, choose, resolve
+from agentgate.store.sql.traffic_packs import count_packed_values
 from agentgate.traffic.ports import DecisionFilters, DecisionScan, SiteNumber
 from agentgate.traffic.records import Decision
 
@@ -76,7 +78,7 @@ class SqlDecisions:
         self, site: SiteNumber, span: TimeRange, filters: DecisionFilters, *, before: int | None, limit: int
     ) -> DecisionScan:
         """Return decisions, newest first; with `before`, those before that ID. A scan that takes too long is cut."""
-        resolved = await resolve(filters, self._words)
+        resolved = await resolve(filters, self._words, packed=self._days.layout.packed)
         if resolved is None:
             return DecisionScan([], None)
         # One more than asked for tells whether there is a next page.
@@ -85,12 +87,20 @@ class SqlDecisions:
         counted = await self._closed_counts(scan, parts)
         budget = _Budget()
         rows: list[Row] = []
-        for part in parts:
-            end = part.end if before is None else min(part.end, before)
+        left = [part._replace(end=part.end if before is None else min(part.end, before)) for part in parts]
+        days_together = 1
+        while left:
+            part = left.pop(0)
             lead = await self._lead(scan, part, counted)
             if lead is None:
                 continue
-            stopped = await self._scan_part(scan, part._replace(end=end), lead, (rows, budget))
+            if self._finds_rows(scan, lead):
+                part = self._joined(scan, part, lead, (left, counted, days_together))
+                # Few at first, because most pages are full soon.
+                days_together *= 2
+                stopped = await self._scan_rows(scan, part, lead, (rows, budget))
+            else:
+                stopped = await self._scan_part(scan, part, lead, (rows, budget))
             if len(rows) >= scan.wanted:
                 break
             if stopped is not None:
@@ -126,6 +136,83 @@ class SqlDecisions:
                 return end
             batch = min(batch * _GROWTH, LARGEST_BATCH)
         return end
+
+    def _finds_rows(self, scan: _Scan, lead: Filter) -> bool:
+        """Tell whether one statement with all filters finds rows: PostgreSQL does, through its index over labels or
+        that of visitors, and where a filter is left that has no index.
+        """
+        if not self._days.layout.packed:
+            return False
+        if lead is ALL:
+            return any(each.dimension for each in scan.filters)
+        return lead.dimension is Dimension.LABEL or lead.leads[0].column == "visitor"
+
+    def _joined(
+        self, scan: _Scan, part: DayPart, lead: Filter, rest: tuple[list[DayPart], dict[int, _ByValue], int]
+    ) -> DayPart:
+        """Return a part that takes in older days on which the same filter leads, and take these from the rest.
+
+        Planning a statement takes PostgreSQL longer than looking a rare value up, so one looks on many days.
+        """
+        left, counted, days = rest
+        events = counted.get(part.day, {}).get(lead.value, 0)
+        while lead is not ALL and left and left[0].rolled_up and days > 1:
+            counts = counted.get(left[0].day, {})
+            events += counts.get(lead.value, 0)
+            if self._closed_lead(scan, left[0], counts) not in {lead, None} or events > MOST_IN_INDEX:
+                break
+            part = part._replace(least=left.pop(0).least)
+            days -= 1
+        return part
+
+    async def _scan_rows(
+        self, scan: _Scan, part: DayPart, lead: Filter, found: tuple[list[Row], _Budget]
+    ) -> int | None:
+        """Do the same as `_scan_part`, with one statement for each window of the day."""
+        rows, budget = found
+        windows = [(part.least, part.end)] if lead is not ALL else await self._windows(scan.site.number, part)
+        for least, window_end in windows:
+            end = window_end
+            while len(rows) < scan.wanted:
+                limit = min(scan.wanted, LARGEST_BATCH)
+                matching = await self._rows(scan, part._replace(least=least, end=end), lead, limit)
+                rows += await self._unlabelled(scan, matching)
+                if len(matching) < limit:
+                    break
+                end = int(matching[-1][0])
+                if budget.is_spent:
+                    return end
+            if len(rows) >= scan.wanted or (budget.is_spent and least > part.least):
+                return least
+        return None
+
+    async def _windows(self, site: int, part: DayPart) -> list[tuple[int, int]]:
+        """Return the parts of a day that are looked through in one go, newest first."""
+        hours = await self._days.session(part.day).all(
+            """SELECT hour, requests + challenges_issued + challenges_passed + challenges_failed FROM site_hour
+                WHERE site = $1 AND hour >= $2 AND hour < $3 ORDER BY hour DESC""",
+            site,
+            id_time_ms(part.least) // HOUR_MS,
+            -(-id_time_ms(part.end) // HOUR_MS),
+        )
+        return day_windows(hours, part)
+
+    async def _rows(self, scan: _Scan, part: DayPart, lead: Filter, limit: int) -> list[Row]:
+        """Return the newest rows of a window for which all filters hold."""
+        conditions = {each: each.condition.format(f"${place}") for place, each in enumerate(scan.filters, 5)}
+        if lead.dimension is Dimension.LABEL:
+            # Apart, and with nothing else to find them by: PostgreSQL would rather use an index that it knows more of.
+            by_label = LABEL_IN_INDEX.format(f"${5 + scan.filters.index(lead)}")
+            others = "".join(f" AND {condition}" for each, condition in conditions.items() if each is not lead)
+            sql = f"""WITH found AS MATERIALIZED (
+                    SELECT {_COLUMNS} FROM event WHERE id >= $2 AND id < $3 AND {by_label})
+                SELECT {_COLUMNS} FROM found WHERE site = $1{others} ORDER BY id DESC LIMIT $4"""  # noqa: S608
+        else:
+            sql = f"""SELECT {_COLUMNS} FROM event
+                WHERE site = $1 AND id >= $2 AND id < $3 AND {" AND ".join(conditions.values())}
+                ORDER BY id DESC LIMIT $4"""  # noqa: S608
+        codes = (each.code for each in scan.filters)
+        return await self._days.session(part.day).all(sql, scan.site.number, part.least, part.end, limit, *codes)
 
     async def _ids(self, site: int, part: DayPart, lead: Filter, limit: int) -> list[int]:
         """Return the newest IDs that the leading filter finds; every one of several leads may have the newest."""
@@ -180,20 +267,34 @@ class SqlDecisions:
         if not asked:
             return choose(scan.filters, {}, known=False)
         if part.rolled_up:
-            counts = closed.get(part.day, {})
-            # The rarest values of a busy day are counted together: then a missing one may be among them.
-            return choose(scan.filters, counts, known=not any((dimension, OTHER) in counts for dimension, _ in asked))
+            return self._closed_lead(scan, part, closed.get(part.day, {}))
+        [first, *others] = scan.filters
+        if not others and first.dimension is Dimension.RULE:
+            # Nothing to choose between, and its index tells as soon whether there is any.
+            return first
+        counts = await self._open_counts(scan, part, asked)
+        return choose(scan.filters, counts, known=True, packed=self._days.layout.packed, indexed=part.indexed)
+
+    def _closed_lead(self, scan: _Scan, part: DayPart, counts: _ByValue) -> Filter | None:
+        asked = {each.dimension for each in scan.filters if each.dimension is not None}
+        # The rarest values of a busy day are counted together: then a missing one may be among them.
+        known = not any((dimension.value, OTHER) in counts for dimension in asked)
+        return choose(scan.filters, counts, known=known, packed=self._days.layout.packed, indexed=part.indexed)
+
+    async def _open_counts(self, scan: _Scan, part: DayPart, asked: list[tuple[int, int]]) -> _ByValue:
+        session, hours = self._days.session(part.day), (part.day * 24, part.day * 24 + 24)
+        if self._days.layout.packed:
+            return await count_packed_values(session, scan.site.number, hours, asked)
         condition, values = _any_of(asked)
-        rows = await self._days.session(part.day).all(
+        rows = await session.all(
             f"""SELECT dimension, value, sum(events) FROM dimension_hour
                 WHERE site = $1 AND hour >= $2 AND hour < $3 AND ({condition})
                 GROUP BY dimension, value""",  # noqa: S608
             scan.site.number,
-            part.day * 24,
-            part.day * 24 + 24,
+            *hours,
             *values,
         )
-        return choose(scan.filters, {(dimension, value): int(n) for dimension, value, n in rows}, known=True)
+        return {(dimension, value): int(count) for dimension, value, count in rows}
 
     async def _closed_counts(self, scan: _Scan, parts: list[DayPart]) -> dict[int, _ByValue]:
         asked = [each.value for each in scan.filters if each.dimension is not None]
@@ -224,6 +325,22 @@ class SqlDecisions:
             return {}
         labels = await self._labels.find_labels(site_id, [row[0] for row in rows])
         return {label.decision: label for label in labels if label.source is LabelSource.OPERATOR}
+
+
+def day_windows(hours: Iterable[Row], part: DayPart) -> list[tuple[int, int]]:
+    """Return a part of a day in windows of whole hours, each with about as many events as a scan may look at.
+
+    Hours come with their number of events, newest first.
+    """
+    found: list[tuple[int, int]] = []
+    end, events = part.end, 0
+    for hour, count in hours:
+        least = max(first_id(hour * HOUR_MS), part.least)
+        events += count
+        if events >= SCANNED_ROWS and least < end:
+            found.append((least, end))
+            end, events = least, 0
+    return [*found, (part.least, end)] if part.least < end else found
 
 
 def _any_of(values: Sequence[tuple[int, int]]) -> tuple[str, list[int]]:

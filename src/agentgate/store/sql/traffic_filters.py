@@ -8,12 +8,26 @@ from typing import NamedTuple
 
 from agentgate.core.enums import ChallengeStage, DecisionKind, Outcome
 from agentgate.events.records import Dimension
+from agentgate.store.segments.postgres import LABEL_TERMS
 from agentgate.store.sql.event_codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, signed
 from agentgate.store.sql.event_words import WordKind, Words
 from agentgate.traffic.ports import DecisionFilters
 
 _CHALLENGE = OUTCOME_CODES[Outcome.CHALLENGE]
 _REQUEST = KIND_CODES[DecisionKind.REQUEST]
+
+
+# Of a row of `event_label`; of an event, through its postings (SQLite); of an event, in its own text (PostgreSQL).
+_LABEL_OF_POSTING = "label = {}"
+_LABEL_BY_POSTING = """EXISTS (SELECT 1 FROM event_label WHERE event_label.site = $1 AND event_label.label = {}
+    AND event_label.id = event.id AND event_label.id >= $2 AND event_label.id < $3)"""
+# What comes first rules out most; what is in brackets is worked out once.
+_LABEL_IN_TEXT = """labels LIKE (SELECT '%' || ({0})::BIGINT::TEXT || '%')
+    AND translate(labels, '[]', ',,') LIKE (SELECT '%,' || ({0})::BIGINT::TEXT || ',%')"""
+# The same, for the index that a closed day has on PostgreSQL.
+LABEL_IN_INDEX = LABEL_TERMS + " @> ARRAY[({})::BIGINT::TEXT || ':' || ($1)::BIGINT::TEXT]"
+# Past so many events of a day with a label, walking the site's events finds a page of them sooner than the index.
+MOST_IN_INDEX = 4_000
 
 
 class Lead(NamedTuple):
@@ -25,6 +39,8 @@ class Lead(NamedTuple):
     @property
     def condition(self) -> str:
         """Return the condition, with `{}` where the code's place goes."""
+        if self.column == "label":
+            return _LABEL_OF_POSTING
         # Both databases use a partial index only for a condition that names its own.
         return "outcome = {} AND outcome <> 0" if self.column == "outcome" else f"{self.column} = {{}}"
 
@@ -43,13 +59,22 @@ class Filter(NamedTuple):
         """Return what is counted of the filter, when it is: dimension and value."""
         return self.dimension or 0, self.code
 
+    def can_lead(self, count: int, *, packed: bool, indexed: bool) -> bool:
+        """Tell whether an index of a day finds what the filter asks for, of which there are so many."""
+        if not packed or self.dimension not in _INDEXED_LATER:
+            return True
+        return indexed and (self.dimension is not Dimension.LABEL or count <= MOST_IN_INDEX)
+
+
+# What PostgreSQL has no index for before a day is closed.
+_INDEXED_LATER = frozenset((Dimension.ACTION, Dimension.LABEL))
 
 # Without a filter to lead, the site's events in their order.
 ALL = Filter("", 0)
 
 
-async def resolve(filters: DecisionFilters, words: Words) -> list[Filter] | None:
-    """Return the filters that are given; None when one names a word that no event has."""
+async def resolve(filters: DecisionFilters, words: Words, *, packed: bool) -> list[Filter] | None:
+    """Return the filters that are given, for a layout of days; None when one names a word that no event has."""
     found = [*_enumerated(filters)]
     named = (
         (WordKind.RULE, "rule", Dimension.RULE, filters.rule),
@@ -62,17 +87,11 @@ async def resolve(filters: DecisionFilters, words: Words) -> list[Filter] | None
         number = await words.find(kind, text)
         if number is None:
             return None
-        found.append(_named(column, dimension, number))
+        lead = Lead(column, number)
+        in_label = _LABEL_IN_TEXT if packed else _LABEL_BY_POSTING
+        condition = in_label if dimension is Dimension.LABEL else lead.condition
+        found.append(Filter(condition, number, (lead,), dimension))
     return found
-
-
-def _named(column: str, dimension: Dimension, number: int) -> Filter:
-    lead = Lead(column, number)
-    if column != "label":
-        return Filter(lead.condition, number, (lead,), dimension)
-    condition = """EXISTS (SELECT 1 FROM event_label WHERE event_label.site = $1 AND event_label.label = {}
-        AND event_label.id = event.id AND event_label.id >= $2 AND event_label.id < $3)"""
-    return Filter(condition, number, (lead,), dimension)
 
 
 def _enumerated(filters: DecisionFilters) -> Iterable[Filter]:
@@ -101,10 +120,17 @@ def _led(column: str, code: int) -> Filter:
     return Filter(lead.condition, code, (lead,))
 
 
-def choose(filters: Sequence[Filter], counts: Mapping[tuple[int, int], int], *, known: bool) -> Filter | None:
+def choose(
+    filters: Sequence[Filter],
+    counts: Mapping[tuple[int, int], int],
+    *,
+    known: bool,
+    packed: bool = False,
+    indexed: bool = True,
+) -> Filter | None:
     """Return the filter that leads on a day, given how often each value occurred; None when there cannot be any.
 
-    `known` says that what is not among the counts did not occur.
+    `known` says that what is not among the counts did not occur. The others say what indexes the day has.
     """
     ranked = []
     for place, each in enumerate(filters):
@@ -112,7 +138,8 @@ def choose(filters: Sequence[Filter], counts: Mapping[tuple[int, int], int], *, 
             count = counts.get(each.value, 0)
             if known and count == 0:
                 return None
-            ranked.append((count, place))
+            if each.can_lead(count, packed=packed, indexed=indexed):
+                ranked.append((count, place))
         elif each.leads:
             ranked.append((_GUESSES[each.leads[0].column], place))
     return filters[min(ranked)[1]] if ranked else ALL

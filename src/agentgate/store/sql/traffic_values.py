@@ -13,6 +13,7 @@ from agentgate.store.sql.event_codes import SOLVE_TYPES, STAGE_CODES
 from agentgate.store.sql.event_words import OTHER, Words
 from agentgate.store.sql.traffic_counts import edges
 from agentgate.store.sql.traffic_days import DayPart, TrafficDays, counted_parts, rolled_up_days
+from agentgate.store.sql.traffic_packs import count_packed
 from agentgate.traffic.ports import CounterRow, ValueCounts
 
 # Dimension and value, as stored -> how often.
@@ -82,20 +83,33 @@ class SqlValues:
         return found
 
     async def _count_part(self, site: int, part: DayPart) -> _Found:
+        span = TimeRange(id_time_ms(part.least), id_time_ms(part.end))
+        counted = await asyncio.gather(
+            self._count_hours(site, part, -(-span.from_ms // HOUR_MS), span.to_ms // HOUR_MS),
+            *(self._count_edge(site, part, edge) for edge in edges(span)),
+        )
+        found: _Found = Counter()
+        for each in counted:
+            found.update(each)
+        return found
+
+    async def _count_hours(self, site: int, part: DayPart, first: int, end: int) -> _Found:
         found: _Found = Counter()
         session = self._days.session(part.day)
-        span = TimeRange(id_time_ms(part.least), id_time_ms(part.end))
-        first, end = -(-span.from_ms // HOUR_MS), span.to_ms // HOUR_MS
-        if first < end:
-            sql = """SELECT dimension, value, sum(events) FROM dimension_hour
-                WHERE site = $1 AND hour >= $2 AND hour < $3 GROUP BY dimension, value"""
-            _add(found, await session.all(sql, site, first, end))
-        for edge in edges(span):
-            sql = """SELECT action, route, agent, solve_type, reasons, labels FROM event
-                WHERE site = $1 AND id >= $2 AND id < $3"""
-            rows = await session.all(sql, site, first_id(edge.from_ms), first_id(edge.to_ms))
-            found.update(await asyncio.to_thread(_count_events, rows))
+        if first >= end:
+            return found
+        if self._days.layout.packed:
+            return Counter(await count_packed(session, site, first, end))
+        sql = """SELECT dimension, value, sum(events) FROM dimension_hour
+            WHERE site = $1 AND hour >= $2 AND hour < $3 GROUP BY dimension, value"""
+        _add(found, await session.all(sql, site, first, end))
         return found
+
+    async def _count_edge(self, site: int, part: DayPart, edge: TimeRange) -> _Found:
+        sql = """SELECT action, route, agent, solve_type, reasons, labels FROM event
+            WHERE site = $1 AND id >= $2 AND id < $3"""
+        rows = await self._days.session(part.day).all(sql, site, first_id(edge.from_ms), first_id(edge.to_ms))
+        return await asyncio.to_thread(_count_events, rows)
 
     async def _named(self, found: _Found) -> ValueCounts:
         words = {value for dimension, value in found if dimension != Dimension.SOLVE_TYPE}

@@ -4,12 +4,13 @@ A visitor stands where its last event of the range stands. So a day lists only t
 one, and pages that follow each other show everybody once.
 """
 
+import asyncio
 import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from agentgate.core.database import Row, Session
+from agentgate.core.database import Row, Session, Value
 from agentgate.core.decision_ids import id_time_ms
 from agentgate.core.enums import Outcome
 from agentgate.core.moment import Moment
@@ -32,12 +33,15 @@ SEARCHED_S = 0.03
 _NEWEST = """SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL
     ORDER BY id DESC LIMIT $4"""
 
-# Not with NOT EXISTS: PostgreSQL would join whole days for a page of fifty.
-_CLOSED_DAY = """SELECT seen.last_id, seen.visitor FROM visitor_day AS seen
-    WHERE seen.site = $1 AND seen.day = $2 AND seen.last_id < $3 AND $2 = (
+# Some visitors of a closed day, and the last closed day on which each comes. Not with EXISTS: PostgreSQL would read
+# whole days for a page of fifty.
+_CLOSED_DAY = """SELECT seen.last_id, seen.visitor, (
         SELECT max(later.day) FROM visitor_day AS later
         WHERE later.site = $1 AND later.visitor = seen.visitor AND later.day >= $2 AND later.day <= $4)
-    ORDER BY seen.last_id DESC LIMIT $5"""
+    FROM (
+        SELECT last_id, visitor FROM visitor_day
+        WHERE site = $1 AND day = $2 AND last_id < $3 ORDER BY last_id DESC LIMIT $5) AS seen
+    ORDER BY seen.last_id DESC"""
 
 # When a visitor was last seen, and who it is.
 _Seen = tuple[int, int]
@@ -109,10 +113,11 @@ class SqlVisitors:
         """Return some of the last part, a closed day, who do not come again in the newer parts, and how far it got."""
         *newer, part = parts
         days = rolled_up_days(parts) or (part.day, part.day)
-        rows = await self._stats.all(_CLOSED_DAY, site, part.day, end, days[1], BATCH)
-        again = await self._seen_in(site, counted_parts(newer), [visitor for _, visitor in rows])
-        found = [(last, visitor) for last, visitor in rows if visitor not in again]
-        return found, rows[-1][0] if len(rows) == BATCH else part.least
+        rows = await self._stats.all(_CLOSED_DAY, site, part.day, end, days[1], 2 * BATCH)
+        seen = [(last, visitor) for last, visitor, last_day in rows if last_day == part.day]
+        again = await self._seen_in(site, counted_parts(newer), [visitor for _, visitor in seen])
+        found = [each for each in seen if each[1] not in again]
+        return found, rows[-1][0] if len(rows) == 2 * BATCH else part.least
 
     async def _counted(self, site: int, parts: list[DayPart], end: int) -> tuple[list[_Seen], int]:
         """Return some of the last part, which events count, who do not come again later, and how far it got."""
@@ -136,14 +141,13 @@ class SqlVisitors:
             if part.least >= part.end:
                 continue
             for start in range(0, len(left), BATCH):
-                some = left[start : start + BATCH]
+                of_some, values = self._of(left[start : start + BATCH])
                 rows = await self._days.session(part.day).all(
-                    f"""SELECT DISTINCT visitor FROM event
-                        WHERE site = $1 AND {self._days.free_bounds} AND visitor IN ({_places(some, 4)})""",  # noqa: S608
+                    f"SELECT DISTINCT visitor FROM event WHERE site = $1 AND {self._days.free_bounds} AND {of_some}",  # noqa: S608
                     site,
                     part.least,
                     part.end,
-                    *some,
+                    *values,
                 )
                 found.update(visitor for (visitor,) in rows)
         return found
@@ -152,13 +156,12 @@ class SqlVisitors:
         """Return those of the visitors who were seen on closed days."""
         found: set[int] = set()
         for start in range(0, len(visitors), BATCH):
-            some = visitors[start : start + BATCH]
+            of_some, values = self._of(visitors[start : start + BATCH])
             rows = await self._stats.all(
-                f"""SELECT DISTINCT visitor FROM visitor_day
-                    WHERE site = $1 AND day >= $2 AND day <= $3 AND visitor IN ({_places(some, 4)})""",  # noqa: S608
+                f"SELECT DISTINCT visitor FROM visitor_day WHERE site = $1 AND day >= $2 AND day <= $3 AND {of_some}",  # noqa: S608
                 site,
                 *days,
-                *some,
+                *values,
             )
             found.update(visitor for (visitor,) in rows)
         return found
@@ -169,10 +172,10 @@ class SqlVisitors:
             return []
         totals: dict[int, _Totals] = {}
         days = rolled_up_days(parts)
-        if days is not None:
-            await self._add_days(totals, site, days, visitors)
-        for part in counted_parts(parts):
-            await self._add_part(totals, site, part, visitors)
+        await asyncio.gather(
+            *(self._add_days(totals, site, each, visitors) for each in ([days] if days is not None else ())),
+            *(self._add_part(totals, site, part, visitors) for part in counted_parts(parts)),
+        )
         numbers = {number for each in totals.values() for number in each.actions | each.agents}
         texts = await self._words.texts(numbers)
 
@@ -188,44 +191,46 @@ class SqlVisitors:
     async def _add_days(
         self, totals: dict[int, _Totals], site: int, days: tuple[int, int], visitors: Sequence[int]
     ) -> None:
-        where = f"""FROM visitor_day
-            WHERE site = $1 AND day >= $2 AND day <= $3 AND visitor IN ({_places(visitors, 4)})"""
-        for visitor, first, last, *sums in await self._stats.all(
+        of_visitors, values = self._of(visitors)
+        # Many days of a visitor name the same actions and agents. Each text is an array, and so is what they become.
+        joined = "string_agg(DISTINCT {}, ',')" if self._days.one_database else "group_concat(DISTINCT {})"
+        rows = await self._stats.all(
             f"""SELECT visitor, min(first_id), max(last_id), sum(requests), sum(allowed), sum(challenged),
-                    sum(blocked), sum(dropped), sum(monitored), sum(challenges), sum(challenges_passed)
-                {where} GROUP BY visitor""",
+                    sum(blocked), sum(dropped), sum(monitored), sum(challenges), sum(challenges_passed),
+                    {joined.format("actions")}, {joined.format("agents")}
+                FROM visitor_day WHERE site = $1 AND day >= $2 AND day <= $3 AND {of_visitors} GROUP BY visitor""",  # noqa: S608
             site,
             *days,
-            *visitors,
-        ):
-            _totals_of(totals, visitor, first, last, sums)
-        # Many days of a visitor name the same actions and agents, and so do many visitors.
-        named = await self._stats.all(
-            f"SELECT visitor, actions, agents {where} GROUP BY visitor, actions, agents",
-            site,
-            *days,
-            *visitors,
+            *values,
         )
-        numbers = {text: json.loads(text) for text in {text for row in named for text in row[1:]}}
-        for visitor, actions, agents in named:
-            if visitor in totals:
-                totals[visitor].actions.update(numbers[actions])
-                totals[visitor].agents.update(numbers[agents])
+        numbers = {text: _numbers(text) for text in {text for row in rows for text in row[-2:]}}
+        for visitor, first, last, *sums, actions, agents in rows:
+            each = _totals_of(totals, visitor, first, last, sums)
+            each.actions |= numbers[actions]
+            each.agents |= numbers[agents]
 
     async def _add_part(self, totals: dict[int, _Totals], site: int, part: DayPart, visitors: Sequence[int]) -> None:
+        of_visitors, values = self._of(visitors)
         rows: list[Row] = await self._days.session(part.day).all(
             f"""SELECT visitor, {VISITOR_SUMS}, action, agent FROM event
-                WHERE site = $1 AND {self._days.free_bounds} AND visitor IN ({_places(visitors, 4)})
+                WHERE site = $1 AND {self._days.free_bounds} AND {of_visitors}
                 GROUP BY visitor, action, agent""",  # noqa: S608
             site,
             part.least,
             part.end,
-            *visitors,
+            *values,
         )
         for visitor, first, last, *sums, action, agent in rows:
             each = _totals_of(totals, visitor, first, last, sums)
             each.actions.update(() if action is None else (action,))
             each.agents.update(() if agent is None else (agent,))
+
+    def _of(self, visitors: Sequence[int]) -> tuple[str, Sequence[Value]]:
+        """Return a condition for these visitors with places from $4 on, and what goes there."""
+        if self._days.one_database:
+            # One statement for any number of them, which the server then knows already.
+            return "visitor = ANY ($4::TEXT::BIGINT[])", ("{" + ",".join(map(str, visitors)) + "}",)
+        return f"visitor IN ({', '.join(f'${place}' for place in range(4, 4 + len(visitors)))})", visitors
 
 
 def _totals_of(totals: dict[int, _Totals], visitor: int, first: int, last: int, sums: Sequence[int]) -> _Totals:
@@ -260,5 +265,6 @@ def _first_of_each(rows: Iterable[Row]) -> list[_Seen]:
     return [(last, visitor) for visitor, last in first.items()]
 
 
-def _places(values: Sequence[int], first: int) -> str:
-    return ", ".join(f"${number}" for number in range(first, first + len(values)))
+def _numbers(arrays: str) -> set[int]:
+    """Return the numbers of arrays that follow each other: `[1,2],[2]`."""
+    return {number for array in json.loads(f"[{arrays}]") for number in array}

@@ -1,0 +1,180 @@
+"""How PostgreSQL keeps what is counted by value and finds labels: packed, put together, and brought over."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import AsyncIterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentgate.core.clock import DAY_MS, HOUR_MS, FixedClock
+from agentgate.core.database import Transaction
+from agentgate.core.decision_ids import first_id, id_time_ms, write_id
+from agentgate.core.ranges import TimeRange
+from agentgate.events.records import Dimension, Event
+from agentgate.store.databases.postgres import PostgresDatabase
+from agentgate.store.migrate import FOLDER, apply
+from agentgate.store.open import CONFIG, STATS
+from agentgate.store.segments.postgres import PostgresSegments
+from agentgate.store.segments.segments import day_bounds
+from agentgate.store.segments.sqlite import EVENTS
+from agentgate.store.sql import traffic_filters
+from agentgate.store.sql.event_encoding import DIMENSION_HOUR, EVENT_COLUMNS, SITE_HOUR, EventEncoder
+from agentgate.store.sql.event_words import WordKind, Words
+from agentgate.store.sql.events import PACK_AFTER, SqlEvents
+from agentgate.store.sql.traffic_days import DayPart, TrafficDays
+from agentgate.store.sql.traffic_decisions import SCANNED_ROWS, SqlDecisions, day_windows
+from agentgate.store.stores import SqlStore
+from agentgate.traffic.ports import DecisionFilters, SiteNumber
+from tests.made_events import DAY, NOON_MS, EventPlace, many_events, new_event, postgres_events
+
+pytestmark = pytest.mark.anyio
+
+SITE = SiteNumber("st_1", 1)
+WHOLE_DAY = TimeRange(DAY * DAY_MS, (DAY + 1) * DAY_MS)
+CLOSED_MS = (DAY + 1) * DAY_MS + HOUR_MS
+
+
+@pytest.fixture
+async def place(postgres_url: str) -> AsyncIterator[EventPlace]:
+    async with postgres_events(postgres_url) as place:
+        yield place
+
+
+async def labels_by_hour(place: EventPlace) -> Counter[tuple[int, int, int]]:
+    rows = await place.stats.all(
+        "SELECT site, hour, value, events FROM dimension_part WHERE dimension = $1", Dimension.LABEL.value
+    )
+    found: Counter[tuple[int, int, int]] = Counter()
+    for site, hour, value, events in rows:
+        found[site, hour, value] += events
+    return found
+
+
+async def counted(place: EventPlace, made: list[Event]) -> Counter[tuple[int, int, int]]:
+    found: Counter[tuple[int, int, int]] = Counter()
+    for event in made:
+        for label in event.labels:
+            number = await place.words.find(WordKind.LABEL, label)
+            assert number is not None
+            found[event.site, id_time_ms(event.id) // HOUR_MS, number] += 1
+    return found
+
+
+async def count_packs(place: EventPlace) -> list[Any]:
+    return await place.stats.all("SELECT site, hour, count(*) FROM dimension_pack GROUP BY site, hour")
+
+
+async def test_counts_stay_what_they_are_when_they_are_put_together(place: EventPlace) -> None:
+    made = many_events(600, span_ms=2 * HOUR_MS)
+    for start in range(0, 600, 60):
+        await place.events.write(made[start : start + 60])
+    expected = await counted(place, made)
+    assert max(count for _, _, count in await count_packs(place)) > 1
+    assert await labels_by_hour(place) == expected
+
+    await place.segments.pack()
+
+    assert {count for _, _, count in await count_packs(place)} == {1}
+    assert await labels_by_hour(place) == expected
+
+
+async def test_many_batches_are_put_together_by_who_writes_them(place: EventPlace) -> None:
+    for number in range(PACK_AFTER):
+        await place.events.write([new_event(number)])
+
+    assert [count for _, _, count in await count_packs(place)] == [1]
+    assert sum((await labels_by_hour(place)).values()) == 2 * PACK_AFTER
+
+
+async def test_a_forgotten_site_has_no_counts_left(place: EventPlace) -> None:
+    made = many_events(300)
+    for start in range(0, 300, 100):
+        await place.events.write(made[start : start + 100])
+
+    await place.events.forget_site(1)
+    await place.segments.pack()
+
+    assert {site for site, _, _ in await count_packs(place)} == {event.site for event in made} - {1}
+
+
+@pytest.mark.parametrize(("is_closed", "most_in_index"), [(False, 10_000), (True, 10_000), (True, 0)])
+async def test_a_label_is_found_with_and_without_its_index(
+    place: EventPlace, monkeypatch: pytest.MonkeyPatch, is_closed: bool, most_in_index: int
+) -> None:
+    monkeypatch.setattr(traffic_filters, "MOST_IN_INDEX", most_in_index)
+    made = many_events(400)
+    await place.events.write(made)
+    if is_closed:
+        await place.events.close_days(now_ms=CLOSED_MS)
+    await apply(place.stats, CONFIG, clock=FixedClock(NOON_MS))
+    labels = SqlStore(place.stats).read.decision_labels
+    decisions = SqlDecisions(place.stats, TrafficDays(place.stats, place.segments), place.words, labels)
+    of_site = [event for event in made if event.site == 1]
+    # Among so many, the digits of some numbers begin or end those of others.
+    for label in sorted({label for event in of_site for label in event.labels})[:80]:
+        found = await decisions.list_decisions(SITE, WHOLE_DAY, DecisionFilters(label=label), before=None, limit=400)
+        expected = [write_id(event.id) for event in reversed(of_site) if label in event.labels]
+        assert [decision.id for decision in found.items] == expected
+
+
+async def test_a_database_of_the_release_before_is_brought_over(postgres_url: str, tmp_path: Path) -> None:
+    older = tmp_path / "migrations"
+    shutil.copytree(FOLDER / STATS, older / STATS)
+    (older / EVENTS).mkdir()
+    shutil.copy(FOLDER / EVENTS / "0001_events.postgres.sql", older / EVENTS)
+    database = PostgresDatabase(postgres_url, acquire_timeout_s=5)
+    made = many_events(200)
+    try:
+        for name in (STATS, EVENTS):
+            await apply(database, name, clock=FixedClock(NOON_MS), folder=older)
+        place = await fill_older(database, made)
+
+        await apply(database, EVENTS, clock=FixedClock(NOON_MS))
+
+        assert [event.id for event in await place.read()] == [event.id for event in made]
+        assert await labels_by_hour(place) == await counted(place, made)
+        await place.events.write([new_event(5, time_ms=NOON_MS + 1)])
+        assert await place.events.close_days(now_ms=CLOSED_MS) == [DAY]
+    finally:
+        await database.close()
+
+
+async def fill_older(database: PostgresDatabase, made: list[Event]) -> EventPlace:
+    """Write events as the release before did."""
+    least, end = day_bounds(DAY)
+    for table in ("event", "event_label"):
+        name = f"{table}_2026_11_15"
+        await database.run(f"CREATE TABLE {name} PARTITION OF {table} FOR VALUES FROM ({least}) TO ({end})")
+    words, segments = Words(database), PostgresSegments(database)
+    place = EventPlace(stats=database, segments=segments, words=words, events=SqlEvents(database, segments, words))
+    encoder = EventEncoder(words)
+    encoder.encode(made)
+    await words.add(encoder.missing)
+    encoded = EventEncoder(words).encode(made)
+
+    async def write(transaction: Transaction) -> None:
+        await transaction.load("event", EVENT_COLUMNS, encoded.events)
+        await transaction.load("event_label", ("site", "label", "id"), encoded.labels)
+        await transaction.add_up(SITE_HOUR, encoded.hours)
+        await transaction.add_up(DIMENSION_HOUR, encoded.dimensions)
+
+    await database.transaction(write)
+    assert json.loads(encoded.events[0][22])
+    return place
+
+
+def test_windows_cover_a_part_of_a_day_once() -> None:
+    least, end = first_id(DAY * DAY_MS + 7), first_id((DAY + 1) * DAY_MS - 9)
+    part = DayPart(DAY, least, end, rolled_up=False, indexed=False)
+    hours = [(DAY * 24 + hour, SCANNED_ROWS // 3) for hour in reversed(range(24)) if hour != 5]
+
+    windows = day_windows(hours, part)
+
+    assert (windows[0][1], windows[-1][0]) == (end, least)
+    assert all(newer[0] == older[1] for newer, older in pairwise(windows))
+    assert len(windows) == 6
+    assert day_windows([], part) == [(least, end)]
