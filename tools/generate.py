@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 import agentgate
 from agentgate.config import settings_page
 from agentgate.surfaces import SURFACES
-from agentgate.web.openapi import API_VERSION, document
+from agentgate.web.openapi import API_VERSION, documents
 from agentgate.web.surface import Surface
 from agentgate.web.typescript import types
 
@@ -29,12 +29,10 @@ DESCRIBED = ("public", "account", "console", "admin")
 
 def generated_files() -> dict[str, str]:
     """Return path, relative to the root, and text of every generated file."""
-    documents = {
-        surface.name: document(surface, version=API_VERSION) for surface in SURFACES if surface.name in DESCRIBED
-    }
+    described = documents((each for each in SURFACES if each.document_name in DESCRIBED), version=API_VERSION)
     return {
-        **{f"docs/openapi/{name}.json": document_text(described) for name, described in documents.items()},
-        "console/src/api/types.gen.ts": f"// {NOTICE}\n\n{types(documents)}",
+        **{f"docs/openapi/{name}.json": document_text(document) for name, document in described.items()},
+        "console/src/api/types.gen.ts": f"// {NOTICE}\n\n{types(described)}",
         "docs/settings.md": settings_page(),
         "docs/map.md": map_page(SURFACES, Path(agentgate.__file__).parent),
     }

@@ -13,6 +13,11 @@ from agentgate.accounts.browser_check import BrowserCheck, NoBrowserCheck
 from agentgate.accounts.code_check import CodeCheck
 from agentgate.accounts.password_check import PasswordCheck
 from agentgate.accounts.password_reset import PasswordReset
+from agentgate.browser.door import Door
+from agentgate.browser.grant import Grants
+from agentgate.browser.issue import ChallengeIssuer
+from agentgate.browser.journal import Journal
+from agentgate.browser.verify import ChallengeVerifier
 from agentgate.config import Settings
 from agentgate.core.background import Background
 from agentgate.core.clock import SECOND_MS, Clock, SystemClock
@@ -34,7 +39,7 @@ from agentgate.identity.operators import Operators
 from agentgate.identity.passwords import Passwords
 from agentgate.identity.sessions import UserSessions
 from agentgate.identity.sign_in_limits import SignInLimits
-from agentgate.jobs import Job, JobRunner, event_jobs, push_jobs, scoring_jobs, timed_jobs
+from agentgate.jobs import Job, JobRunner, browser_jobs, event_jobs, push_jobs, scoring_jobs, timed_jobs, token_jobs
 from agentgate.outbox.deliver import Delivery
 from agentgate.outbox.messages import Messenger
 from agentgate.outbox.smtp import read_mail_url
@@ -52,14 +57,23 @@ from agentgate.surfaces import ADMIN_LISTENER, PUBLIC_LISTENER
 from agentgate.telemetry.metrics import Metrics
 from agentgate.telemetry.requests import RequestObserver
 from agentgate.telemetry.tracing import Tracer, open_tracer
+from agentgate.tokens.clearance import Clearances
+from agentgate.tokens.hot_siteverify import HotSiteverify
+from agentgate.tokens.issue import ReceiptIssuer
+from agentgate.tokens.keys import SigningKeys
+from agentgate.tokens.own_form import OwnForm
+from agentgate.tokens.redeem import Redeemer
+from agentgate.tokens.uses import CredentialUses
 from agentgate.traffic.ports import TrafficStore
 from agentgate.traffic.terms import TrafficTerms
 from agentgate.web.address import ClientAddress, address_id
 from agentgate.web.asgi import HttpApp
 from agentgate.web.connection import ConnectionLimits
-from agentgate.web.hot_path import HotReply, HotRequest
+from agentgate.web.direct import Direct
+from agentgate.web.hot_path import HotFunction, HotReply, HotRequest
 from agentgate.web.listener import Listener, ListenerOptions
 from agentgate.web.openapi_endpoints import Documents
+from agentgate.web.static import StaticFiles
 from agentgate.web.surface import Surface
 from agentgate.webhooks.deliver import Push
 from agentgate.webhooks.health import HealthWatch
@@ -94,6 +108,14 @@ class Application:
         self.health = HealthReader(stores.store, stores.site_health, token_ms=settings.token_seconds * SECOND_MS)
         self._backtests = Backtests(stores.replay)
         self.background = Background()
+        self.signing_keys = SigningKeys(keyring)
+        self.redeemer = Redeemer(
+            self.signing_keys,
+            stores.redemptions,
+            sites=self.deciding.sites,
+            recorder=self.recorder,
+            uses=CredentialUses(stores.store, self.background),
+        )
         self._passwords = Passwords()
         self.sealer = sealer
         self._messenger = Messenger(self.sealer)
@@ -108,6 +130,7 @@ class Application:
         )
         jobs = timed_jobs(stores.store, stores.activity, clock=clock, delivery=self._delivery())
         jobs += self._event_jobs() + push_jobs(self._push, HealthWatch(stores.store, self.health.read, clock))
+        jobs += browser_jobs(stores.challenges, clock=clock) + token_jobs(stores.redemptions, clock=clock)
         self._jobs = JobRunner(jobs, store=stores.store, clock=clock)
         self._listeners: tuple[Listener, ...] = ()
         self._keys = Recurring("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
@@ -180,6 +203,7 @@ class Application:
         self, name: str, surfaces: tuple[Surface, ...], address: Any, inherited: socket.socket | None
     ) -> Listener:
         settings = self.settings
+        observer = RequestObserver(name, metrics=self.metrics, tracer=self.tracer)
         app = HttpApp(
             surfaces,
             self._dependencies(surfaces),
@@ -188,7 +212,7 @@ class Application:
                 map(str, settings.trusted_proxies), pseudonym=partial(address_id, self.keyring)
             ),
             allowed_hosts=frozenset(settings.admin_hosts) if name == "admin" else None,
-            observer=RequestObserver(name, metrics=self.metrics, tracer=self.tracer),
+            observer=observer,
         )
         options = ListenerOptions(
             host=address.host,
@@ -200,9 +224,17 @@ class Application:
                 max_in_flight=settings.max_in_flight,
             ),
         )
-        listener = Listener(app, options, clock=self.clock, hot_paths={b"/healthz": _alive})
+        hot_paths = {b"/healthz": _alive, **(self._public_hot_paths(app, observer) if name == "public" else {})}
+        listener = Listener(app, options, clock=self.clock, hot_paths=hot_paths)
         self.metrics.watch_refusals(name, lambda: {**listener.refused, "no_room": listener.shed})
         return listener
+
+    def _public_hot_paths(self, app: HttpApp, observer: RequestObserver) -> dict[bytes, HotFunction]:
+        # The usual call of a site's server: small, whole, and as frequent as the forms of all sites.
+        siteverify = HotSiteverify(
+            self.redeemer, cold_way=Direct(app), clock=self.clock, metrics=self.metrics, observer=observer
+        )
+        return {b"POST /v1/siteverify": siteverify}
 
     def _dependencies(self, surfaces: tuple[Surface, ...]) -> dict[Any, Any]:
         limiter = Limiter(self.stores.fast, self.clock)
@@ -213,7 +245,7 @@ class Application:
         return {
             Store: self.stores.store,
             ActivityStore: self.stores.activity,
-            BrowserCheck: NoBrowserCheck(),
+            BrowserCheck: self._own_form(),
             EventStore: self.stores.events,
             Evidence: self.stores.evidence,
             Explainer: self.deciding.explainer,
@@ -240,8 +272,26 @@ class Application:
             Readiness: self.readiness,
             Metrics: self.metrics,
             Documents: Documents(surfaces),
+            StaticFiles: StaticFiles(),
             UserSessions: UserSessions(self.keyring),
+            Redeemer: self.redeemer,
+            SigningKeys: self.signing_keys,
+            **self._browser_dependencies(limiter),
             **self._traffic_dependencies(),
+        }
+
+    def _browser_dependencies(self, limiter: Limiter) -> dict[Any, Any]:
+        settings, deciding, challenges = self.settings, self.deciding, self.stores.challenges
+        issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
+        receipts = ReceiptIssuer(self.signing_keys, issuer=issuer, lifetime_s=settings.token_seconds)
+        grants = Grants(receipts, Clearances(self.keyring, settings.clearance_seconds, issuer=issuer))
+        door = Door(deciding.sites, visitors=deciding.decider.visitors, limiter=limiter, recorder=self.recorder)
+        journal = Journal(self.recorder, deciding.ids)
+        return {
+            ChallengeIssuer: ChallengeIssuer(challenges, door=door, decider=deciding.decider, journal=journal),
+            ChallengeVerifier: ChallengeVerifier(
+                challenges, door=door, decider=deciding.decider, journal=journal, grants=grants
+            ),
         }
 
     def _traffic_dependencies(self) -> dict[Any, Any]:
@@ -258,6 +308,12 @@ class Application:
                 count_write_failures=lambda: self.recorder.failed,
             ),
         }
+
+    def _own_form(self) -> BrowserCheck:
+        site_key = self.settings.access_site_key
+        if not site_key:
+            return NoBrowserCheck()
+        return OwnForm(self.redeemer, self.deciding.sites, site_key=site_key)
 
     def _event_jobs(self) -> tuple[Job, ...]:
         settings = self.settings

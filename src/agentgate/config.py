@@ -80,6 +80,13 @@ class Settings(Struct, frozen=True, kw_only=True):
     metric_days: Annotated[int, Setting(values.number(1, 3650), "Days for which daily aggregates are kept")] = 400
     token_seconds: Annotated[int, Setting(values.number(10, 3600), "Lifetime of a browser token")] = 120
     clearance_seconds: Annotated[int, Setting(values.number(60, 86400), "Lifetime of a clearance")] = 1800
+    access_site_key: Annotated[
+        str,
+        Setting(
+            values.site_key(),
+            "Site whose browser check stands before the form that asks for an account; when empty, there is none",
+        ),
+    ] = ""
     smtp_url: Annotated[
         str,
         Setting(values.url("smtp", "smtps"), "Mail server; when empty, messages wait in the outbox", secret=True),

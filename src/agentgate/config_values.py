@@ -14,6 +14,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from msgspec import Struct
 
+from agentgate.core.records import SITE_KEY_PATTERN
+
 T = TypeVar("T")
 Network = IPv4Network | IPv6Network
 
@@ -187,6 +189,17 @@ def hosts(*, any_host: bool) -> Kind[tuple[str, ...]]:
 
     right = "host names without ports, with commas between" + (", or `*` for every host" if any_host else "")
     return Kind(parse=parse, right=right, show=_show_list)
+
+
+def site_key() -> Kind[str]:
+    """Return the kind of site keys; empty means none."""
+
+    def parse(text: str) -> str:
+        if text and not re.match(SITE_KEY_PATTERN, text):
+            raise Unfit("it is not a site key")
+        return text
+
+    return Kind(parse=parse, right="a site key, such as `site_0123456789abcdef`")
 
 
 def mail_address() -> Kind[str]:

@@ -72,6 +72,7 @@ class Deciding:
 
     def wake(self) -> None:
         """Read the configuration anew at once: this worker has just changed it."""
+        self.sites.expect_change()
         self._configuration.wake()
 
     async def refresh(self) -> None:

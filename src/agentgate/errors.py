@@ -140,6 +140,28 @@ SITEVERIFY = _table(
     ErrorRow("unavailable", 503, "The token could not be checked. Retry with the same requestId."),
 )
 
+RECEIPTS = _table(
+    "receipts",
+    ErrorRow("invalid_request", 400, "Send one JSON object with receipt.", added=True),
+    ErrorRow(
+        "unavailable", 503, "The receipt could not be checked. Try again in 5 seconds.", retry_after_s=5, added=True
+    ),
+)
+
+# The services whose calls are understood answer everything with 200; `tokens.compat` gives each code its name there.
+COMPAT = _table(
+    "compat",
+    ErrorRow("invalid_request", 200, "Send secret and response as a form or as JSON, at most 4 KiB.", added=True),
+    ErrorRow("missing_credential", 200, "secret is missing. Send a live secret of the token's site.", added=True),
+    ErrorRow("invalid_credential", 200, "The secret is not valid. Send a live secret of the token's site.", added=True),
+    ErrorRow("site_mismatch", 200, "sitekey is not the site of the secret. Send that site's key, or none.", added=True),
+    ErrorRow("missing_token", 200, "response is missing. Send the token that the form brought.", added=True),
+    ErrorRow("invalid_token", 200, "The token is not one issued for the site. Send it exactly as it came.", added=True),
+    ErrorRow("expired_token", 200, "The token has expired. Run the check again and send the new one.", added=True),
+    ErrorRow("token_used", 200, "The token was already redeemed. Run the check again for a new one.", added=True),
+    ErrorRow("unavailable", 200, "The token could not be checked. Try again in 5 seconds.", added=True),
+)
+
 GATEWAY = _table(
     "gateway",
     _gateway("allowed", ("allow", 204)),
@@ -241,7 +263,7 @@ AGENTS = _table(
     ErrorRow("unavailable", 503, "The service cannot decide right now. Retry with the same id.", added=True),
 )
 
-TABLES = (BROWSER, SITEVERIFY, GATEWAY, CONSOLE, AGENTS)
+TABLES = (BROWSER, SITEVERIFY, RECEIPTS, COMPAT, GATEWAY, CONSOLE, AGENTS)
 
 
 class CrawlerError(StrEnum):

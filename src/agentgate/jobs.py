@@ -13,6 +13,7 @@ import structlog
 from agentgate import limits
 from agentgate.accounts.lifecycle import PURGE_MS
 from agentgate.accounts.ports import AccountStores
+from agentgate.browser.ports import ChallengeStore
 from agentgate.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
 from agentgate.core.database import Conflict, Store, StoreUnavailable
 from agentgate.core.lease import JobRun, JobStores, Leadership
@@ -22,6 +23,7 @@ from agentgate.outbox.deliver import Delivery
 from agentgate.scoring.capture import expire_features
 from agentgate.scoring.ports import ScoringStores
 from agentgate.sites.ports import ActivityStore
+from agentgate.tokens.ports import RedemptionStore
 from agentgate.webhooks.deliver import Push
 from agentgate.webhooks.health import HealthWatch
 
@@ -39,6 +41,16 @@ BODY_KEPT_MS = (limits.INVITE_LINK_DAYS + 1) * DAY_MS
 # Ended sessions are kept a while, so that their cookie answers `session_expired` and not `unauthorized`.
 SESSION_KEPT_MS = 8 * DAY_MS
 LINK_KEPT_MS = 30 * DAY_MS
+
+# A challenge is remembered a while longer than it is good for, so that the page learns that it is too late.
+CHALLENGE_KEPT_MS = 5 * MINUTE_MS
+CHALLENGES_PER_UNIT = 5_000
+# More than can be issued in the minute between two runs, by far.
+CHALLENGE_UNITS_PER_RUN = 100
+
+REDEMPTIONS_PER_UNIT = 1_000
+# Five thousand a second: as many as are made, on a busy machine.
+REDEMPTION_UNITS_PER_RUN = 300
 
 # A clock that moves further than this between two runs may be wrong, and then so is everything that seems old.
 JUMP_MS = 2 * DAY_MS
@@ -101,6 +113,15 @@ def scoring_jobs(store: Store[ScoringStores], events: EventStore, *, clock: Cloc
     return (Job(name="expire-features", interval_ms=HOUR_MS, work=lambda: expire_features(store, events, clock)),)
 
 
+def browser_jobs(challenges: ChallengeStore, *, clock: Clock) -> tuple[Job, ...]:
+    """Return the job that forgets challenges. They are over within minutes by any clock, so nothing guards them."""
+
+    async def forget() -> None:
+        await forget_challenges(challenges, clock)
+
+    return (Job(name="forget-challenges", interval_ms=MINUTE_MS, work=forget, guarded=False),)
+
+
 def push_jobs(push: Push, watch: HealthWatch) -> tuple[Job, ...]:
     """Return the jobs that tell webhooks what happened."""
     return (
@@ -146,6 +167,31 @@ async def clear_messages(store: Store[TimedStores], clock: Clock) -> None:
         await stores.outbox.clear_bodies(now_ms - BODY_KEPT_MS)
 
     await store.change(clear)
+
+
+def token_jobs(redemptions: RedemptionStore, *, clock: Clock) -> tuple[Job, ...]:
+    """Return the job that forgets what was redeemed long ago. By a wrong clock, a receipt could be spent again."""
+
+    async def forget() -> None:
+        await forget_redemptions(redemptions, clock)
+
+    return (Job(name="forget-redemptions", interval_ms=MINUTE_MS, work=forget),)
+
+
+async def forget_redemptions(redemptions: RedemptionStore, clock: Clock) -> None:
+    """Remove redemptions whose time is over, in units small enough for spending to get in between."""
+    for _ in range(REDEMPTION_UNITS_PER_RUN):
+        gone = await redemptions.forget_redemptions(clock.now_ms(), most=REDEMPTIONS_PER_UNIT)
+        if gone < REDEMPTIONS_PER_UNIT:
+            return
+
+
+async def forget_challenges(challenges: ChallengeStore, clock: Clock) -> None:
+    """Remove challenges that are over, in units small enough for others to get in between."""
+    before_ms = clock.now_ms() - CHALLENGE_KEPT_MS
+    for _ in range(CHALLENGE_UNITS_PER_RUN):
+        if await challenges.forget_challenges(before_ms, most=CHALLENGES_PER_UNIT) < CHALLENGES_PER_UNIT:
+            return
 
 
 async def sweep(store: Store[TimedStores], clock: Clock) -> None:

@@ -114,6 +114,10 @@ ANALYTICS_TOP_ENTRIES = 10
 BROWSER_BODY_BYTES = 64 * 1024
 CUSTOM_DATA_CHARACTERS = 255
 WORK_MOST_S = 5
+# The specification says that a site has a limit as well, not how high it is. A program is read once or twice a check.
+CHALLENGES_PER_MINUTE_PER_SITE = 6_000
+VERIFICATIONS_PER_MINUTE_PER_SITE = 6_000
+INSTRUMENTS_PER_MINUTE_PER_ADDRESS = 180
 
 # 8: tokens, receipts, clearance.
 RECEIPT_CHARACTERS = 2048

@@ -31,6 +31,9 @@ ADDITIONS = {
     "POST /v1/console/sites/{siteKey}/webhooks/{webhookId}/rotate": 6,
     "POST /v1/console/sites/{siteKey}/webhooks/{webhookId}/test": 6,
     "GET /v1/console/sites/{siteKey}/webhooks/{webhookId}/deliveries": 6,
+    # Parts of the SDK that it loads when they are needed, and its words in other languages.
+    "GET /sdk/v1/{file}": 7,
+    "GET /sdk/v1/i18n/{file}": 7,
     "POST /compat/turnstile/v0/siteverify": 8,
     "POST /compat/recaptcha/api/siteverify": 8,
     "POST /compat/hcaptcha/siteverify": 8,
@@ -49,6 +52,18 @@ ADDITIONS = {
 
 # Table -> code -> section. The whole agent table is the contract's: the specification gives statuses only.
 ADDED_CODES = {
+    "receipts": {"invalid_request": 8, "unavailable": 8},
+    "compat": {
+        "invalid_request": 8,
+        "missing_credential": 8,
+        "invalid_credential": 8,
+        "site_mismatch": 8,
+        "missing_token": 8,
+        "invalid_token": 8,
+        "expired_token": 8,
+        "token_used": 8,
+        "unavailable": 8,
+    },
     "console": {"invalid_state": 3, "backtest_refused": 11},
     "agents": {
         "invalid_request": 10,
@@ -81,6 +96,7 @@ ADDED_ENUMERATIONS = {
     "SolveType": 6,
     "VerifyStatus": 7,
     "ReceiptKind": 8,
+    "ClearanceLevel": 8,
     "AgentVerdict": 10,
     "HandoffStatus": 10,
     "AgentPolicyDefault": 10,
@@ -106,6 +122,9 @@ ADDED_LIMITS = {
     "BROWSER_BODY_BYTES": 7,
     "CUSTOM_DATA_CHARACTERS": 7,
     "WORK_MOST_S": 7,
+    "CHALLENGES_PER_MINUTE_PER_SITE": 7,
+    "VERIFICATIONS_PER_MINUTE_PER_SITE": 7,
+    "INSTRUMENTS_PER_MINUTE_PER_ADDRESS": 7,
     "RECEIPT_CHARACTERS": 8,
     "REDEMPTION_KEPT_HOURS": 8,
     "PUBLISHED_KEYS_MAX_AGE_S": 8,

@@ -7,17 +7,9 @@ NOT_BUILT_YET = (
     # Admin API: accounts
     # Customer console API (`/v1/console`)
     # Public endpoints (no session)
-    "GET /sdk/v1/agentgate.js",
-    "GET /sdk/v1/worker.js",
-    "POST /v1/browser/challenge",
-    "POST /v1/browser/verify",
-    "GET /v1/browser/instrument",
-    "POST /v1/siteverify",
     "GET /v1/gateway/check",
     "POST /agent/submit",
     "GET /.well-known/agentgate-tools.json",
     "GET /v1/agent-tools/{siteKey}",
     "GET /v1/handoff/{id}",
-    "GET /.well-known/agentgate-keys.json",
-    "POST /v1/receipts/verify",
 )

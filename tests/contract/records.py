@@ -4,7 +4,7 @@ from importlib import import_module
 
 # Record -> module and Struct. Names, not classes: a package that is missing must fail its own record's test only.
 RECORDS = {
-    "Error body": "agentgate.web.openapi:ErrorBody",
+    "Error body": "agentgate.web.replies:ErrorBody",
     "LoginRequest": "agentgate.identity.records:LoginRequest",
     "SessionInfo": "agentgate.identity.records:SessionInfo",
     "Site": "agentgate.sites.records:Site",

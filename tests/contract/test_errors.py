@@ -54,6 +54,7 @@ def test_the_times_to_wait_are_those_the_specification_gives():
     assert {key: wait for key, wait in waits.items() if wait is not None} == {
         ("browser", "rate_limited"): 60,
         ("browser", "unavailable"): 5,
+        ("receipts", "unavailable"): 5,
         ("console", "store_unavailable"): 5,
         ("agents", "rate_limited"): 60,
     }

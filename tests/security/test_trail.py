@@ -24,6 +24,14 @@ OTHER_CALLERS = {
 # What leaves no entry because no account is changed by it, or because the example request is refused.
 SILENT = {
     "POST /v1/docs/feedback",
+    # The check and its tokens: what is decided there are events, not changes.
+    "POST /v1/browser/challenge",
+    "POST /v1/browser/verify",
+    "POST /v1/siteverify",
+    "POST /v1/receipts/verify",
+    "POST /compat/turnstile/v0/siteverify",
+    "POST /compat/recaptcha/api/siteverify",
+    "POST /compat/hcaptcha/siteverify",
     "POST /v1/account/request-access",
     "POST /v1/account/login/mfa",
     "POST /v1/account/logout",

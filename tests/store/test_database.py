@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agentgate.core.database import Conflict, StoreUnavailable
+from agentgate.core.database import Conflict, NewRows, StoreUnavailable
 
 pytestmark = pytest.mark.anyio
 
@@ -312,3 +312,27 @@ async def test_a_cancelled_caller_does_not_disturb_the_others(database):
     assert [outcome for number, outcome in enumerate(outcomes) if number != 10] == [1] * 19
     assert isinstance(outcomes[10], asyncio.CancelledError)
     assert await database.run(INSERT, 100, "a") == 1
+
+
+ITEMS = NewRows("item", key=("id",), types=(("id", "bigint"), ("name", "text"), ("data", "bytea")))
+
+
+async def test_only_rows_with_a_new_key_are_inserted_and_their_keys_come_back(database):
+    await database.run(INSERT, 2, "old")
+
+    added = await database.insert_new(ITEMS, [(1, "a", None), (2, "b", b"x"), (3, None, None)])
+
+    assert sorted(added) == [(1,), (3,)]
+    assert await database.all("SELECT id, name FROM item ORDER BY id") == [(1, "a"), (2, "old"), (3, None)]
+    assert await database.insert_new(ITEMS, []) == []
+
+
+async def test_new_rows_of_a_unit_that_fails_are_undone(database):
+    async def work(transaction):
+        assert await transaction.insert_new(ITEMS, [(1, "a", None)]) == [(1,)]
+        raise LookupError("of the unit")
+
+    with pytest.raises(LookupError):
+        await database.transaction(work)
+
+    assert await database.one(COUNT) == (0,)

@@ -20,7 +20,7 @@ CONCEPTS: dict[str, set[str]] = {
     "customers": {"accounts", "identity", "sites", "audit", "outbox"},
     "tokens": {"credentials", "sites", "events"},
     "decide": {"detect", "rules", "scoring", "events", "sites"},
-    "browser": {"decide", "tokens", "sites", "events"},
+    "browser": {"decide", "detect", "tokens", "sites", "events"},
     "agents": {"decide", "tokens", "sites", "events"},
     "gateway": {"decide", "tokens", "agents", "credentials", "sites", "events"},
     "traffic": {"events", "sites", "scoring", "rules"},
@@ -52,6 +52,8 @@ ALLOWED: dict[str, set[str]] = {
     "demo": {*BELOW_CONCEPTS, "app", "demo_traffic", *SETTINGS, *CONCEPTS},
     "cli": {*BELOW_CONCEPTS, *CONCEPTS, "store", "surfaces", "jobs", "supervisor", "app", "demo", *SETTINGS},
     "__main__": {"cli"},
+    # What a site's own server installs: it knows the service by its API alone.
+    "client": set(),
     # The root package holds the version and nothing else.
     "agentgate": set(),
 }

@@ -121,6 +121,13 @@ export interface AnalyticsPoint {
   siteverifyFailures: number;
 }
 
+/** The answer to a step-up. */
+export interface AnswerInput {
+  kind: "confirm";
+  steps: StepInput[];
+  work: number[];
+}
+
 /** An API token, without its secret. */
 export interface ApiToken {
   id: string;
@@ -203,6 +210,19 @@ export interface BacktestReport {
   complete: boolean;
 }
 
+/** What has to be done to get a token. `instrument` is the path of the program made for this challenge. */
+export interface Challenge {
+  challengeId: string;
+  schema: number;
+  expiresAt: string;
+  attempts: number;
+  widget: WidgetMode;
+  show: boolean;
+  work: Work;
+  instrument: string;
+  stepUp?: StepUp;
+}
+
 /** Challenges given out, and how they ended. `completionRate` is null when none was given out. */
 export interface ChallengeCounts {
   issued: number;
@@ -211,12 +231,29 @@ export interface ChallengeCounts {
   completionRate: number | null;
 }
 
+/** A page wants to run the check. `widget` may ask for more than the site does, never for less. */
+export interface ChallengeInput {
+  schema: 1;
+  siteKey: string;
+  action: string;
+  widget?: WidgetMode;
+  locale?: string;
+  cData?: string;
+}
+
 /** The result of a validation, with what is valid but hardly meant. */
 export interface CheckedRules {
   valid: boolean;
   errors: RuleProblem[];
   effective?: RuleSet;
   lints: RuleLint[];
+}
+
+/** A cookie for the SDK to set, first party. */
+export interface ClearanceCookie {
+  name: string;
+  value: string;
+  expiresAt: string;
 }
 
 /** The version of the candidate that is no more. */
@@ -241,6 +278,27 @@ export interface CompareReport {
   agreement: number | null;
   wouldChange: WouldChange;
   perLabel: Record<string, LabelRates>;
+}
+
+/** What the other services answer. A refusal has `success: false` and says why in `error-codes`. */
+export interface CompatAnswer {
+  success: boolean;
+  "error-codes"?: string[];
+  challenge_ts?: string;
+  hostname?: string;
+  action?: string;
+  cdata?: string;
+  score?: number;
+  messages?: string[];
+}
+
+/** A token to redeem, in the words of the other services. Fields that we have no use for are let pass. */
+export interface CompatInput {
+  secret?: string | null;
+  response?: string | null;
+  remoteip?: string | null;
+  sitekey?: string | null;
+  idempotency_key?: string | null;
 }
 
 /** One entry of a site's audit trail. */
@@ -538,6 +596,12 @@ export interface InstallStatus {
   lastSeenAt?: string;
 }
 
+/** What the program answered in the page and, where there is one, in the worker. */
+export interface InstrumentInput {
+  page: string;
+  worker?: string;
+}
+
 /** Who an invite link is for, and what it lets them join. */
 export interface InviteInfo {
   email: string;
@@ -579,6 +643,11 @@ export interface Isotonic {
   type: "isotonic";
   x: number[];
   y: number[];
+}
+
+/** The public keys (RFC 7517). */
+export interface KeySet {
+  keys: PublishedKey[];
 }
 
 /** What was known about the decision when it was first labelled. */
@@ -924,9 +993,40 @@ export interface Platt {
   b: number;
 }
 
+/** A public key as a JSON Web Key (RFC 8037). */
+export interface PublishedKey {
+  kty?: string;
+  crv?: string;
+  use?: string;
+  alg?: string;
+  kid: string;
+  x: string;
+}
+
 /** Whether decisions can be made. */
 export interface ReadinessState {
   status: "degraded" | "ready" | "unavailable";
+}
+
+/** A receipt to look at. What is given beside it must fit. */
+export interface ReceiptInput {
+  receipt: string;
+  siteKey?: string;
+  action?: string;
+  contentDigest?: string;
+}
+
+/** Who earned a signed receipt, and how. */
+export type ReceiptKind = "agent" | "browser" | "handoff";
+
+/** Whether the receipt is valid; its claims when it is, why not otherwise. */
+export interface ReceiptVerdict {
+  valid: boolean;
+  receipt?: Record<string, unknown>;
+  keyId?: string;
+  expiresAt?: string;
+  error?: string;
+  message?: string;
 }
 
 /** The answer to everybody, known or not. */
@@ -1289,12 +1389,62 @@ export interface SiteverifyCounts {
   tokensRedeemed: number;
 }
 
+/** The token was not accepted, and is not spent by that. `error` is stable; `message` is for people. */
+export interface SiteverifyFailure {
+  success: boolean;
+  error: string;
+  message?: string;
+}
+
+/** A token to redeem, and what it must have been issued for. */
+export interface SiteverifyInput {
+  token: string;
+  expectedAction: string;
+  expectedOrigin?: string;
+  requestId?: string;
+  secret?: string;
+  remoteAddress?: string;
+  contentDigest?: string;
+}
+
+/** The token was valid and is spent now. */
+export interface SiteverifySuccess {
+  success: boolean;
+  siteKey: string;
+  action: string;
+  kind: ReceiptKind;
+  issuedAt: string;
+  expiresAt: string;
+  decisionId: string;
+  origin?: string;
+  visitorId?: string;
+  agent?: string;
+  requestId?: string;
+  cData?: string;
+  test?: boolean;
+}
+
 /** How challenges were solved. The fields are values of an enumeration, so they keep their spelling. */
 export interface SolveTypes {
   invisible: number;
   managed: number;
   interactive: number;
   step_up: number;
+}
+
+/** One press of the button: with what, how long after the one before, and whether the browser vouches for it. */
+export interface StepInput {
+  input: "assistive" | "keyboard" | "pointer" | "touch";
+  afterMs: number;
+  trusted: boolean;
+}
+
+/** The check that is shown to a person: a button pressed `steps` times, `wait_ms` apart, while more work is done. */
+export interface StepUp {
+  kind: string;
+  steps: number;
+  waitMs: number;
+  work: Work;
 }
 
 /** Why the account is suspended. */
@@ -1382,6 +1532,33 @@ export interface ValidateResult {
   errors: RuleProblem[];
   effective?: RuleSet;
 }
+
+/** What the page found out. `signals` and `interaction` may have any shape; what is not understood is not used. */
+export interface VerifyInput {
+  schema: 1;
+  siteKey: string;
+  action: string;
+  challengeId: string;
+  work: number[];
+  instrument: InstrumentInput;
+  signals: Record<string, unknown>;
+  interaction?: Record<string, unknown>;
+  answer?: AnswerInput;
+}
+
+/** A token (`passed`), or what has to be shown to a person first (`step_up`). */
+export interface VerifyResult {
+  status: VerifyStatus;
+  token?: string;
+  expiresAt?: string;
+  decisionId?: string;
+  clearance?: ClearanceCookie;
+  stepUp?: StepUp;
+  attemptsLeft?: number;
+}
+
+/** What a verification that was not refused answers. */
+export type VerifyStatus = "passed" | "step_up";
 
 /** A visitor and its newest decisions. */
 export interface VisitorDetail {
@@ -1506,6 +1683,14 @@ export interface Witness {
   scores: Record<string, number>;
   route: string;
   action?: string;
+}
+
+/** Puzzles: for each i below `count` an n such that SHA-256 of `salt:i:n` begins with `bits` zero bits. */
+export interface Work {
+  algorithm: string;
+  salt: string;
+  count: number;
+  bits: number;
 }
 
 /** How many decisions the candidate would change, and in which direction. */

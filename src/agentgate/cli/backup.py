@@ -58,7 +58,7 @@ def backup(
 
 async def _backup(settings: Settings, folder: Path, progress: CopyProgress) -> list[Path]:
     from agentgate.store.databases.sqlite import SqliteDatabase  # noqa: PLC0415 - keeps the command line quick
-    from agentgate.store.open import CONFIG, STATS, open_stores  # noqa: PLC0415 - likewise
+    from agentgate.store.open import CONFIG, HOT, STATS, open_stores  # noqa: PLC0415 - likewise
     from agentgate.store.segments.sqlite import SqliteSegments  # noqa: PLC0415 - likewise
 
     stores = await open_stores(settings, SystemClock())
@@ -67,8 +67,8 @@ async def _backup(settings: Settings, folder: Path, progress: CopyProgress) -> l
         if isinstance(stores.segments, SqliteSegments):
             embedded |= await stores.segments.copies()
         # Events first, then the words they are written with, then the sites they belong to: each copy is then at least
-        # as new as what points at it.
-        for name in (STATS, CONFIG):
+        # as new as what points at it. What was spent comes last: a copy must not forget a token that it could accept.
+        for name in (STATS, CONFIG, HOT):
             database = stores.databases[name]
             if isinstance(database, SqliteDatabase):
                 embedded[name] = database

@@ -6,7 +6,7 @@ import shlex
 import signal
 import socket
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import structlog
 import typer
@@ -14,6 +14,7 @@ import uvloop
 from rich.console import Console
 from rich.markup import escape
 
+from agentgate.cli.demo_shop import DemoShop
 from agentgate.cli.options import ConfigOption
 from agentgate.config import Settings, read_process_settings
 from agentgate.config_values import ListenAddress
@@ -27,21 +28,30 @@ DRAIN_MARGIN_S = 2.0
 
 def serve(
     config: ConfigOption = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Create a demo account and site and show a first call.")] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Make a demo account and site, and run the demo shop.")] = False,
+    demo_port: Annotated[int, typer.Option("--demo-port", help="Where the demo shop listens.")] = 8090,
 ) -> int:
     """Open the public and the admin listener and serve until SIGTERM or Ctrl-C."""
     settings = read_process_settings(config)
     _configure_logs(settings)
-    demo_site_key = None
+    shop = DemoShop(demo_port) if demo else None
+    seeded = None
     # Done once here and not by each worker: schema, keys and first secrets are made without a race, and what is wrong
     # with a store is told in one line.
     if demo or settings.workers > 1:
         with _runner() as runner:
-            demo_site_key = runner.run(_prepare(settings, demo=demo))
-    preload = ("agentgate.cli.serve", "agentgate.app")
-    return supervise(
-        settings, run_worker, preload=preload, on_ready=lambda sockets: _announce(settings, sockets, demo_site_key)
-    )
+            seeded = runner.run(_prepare(settings, shop))
+
+    def announce(sockets: Sockets) -> None:
+        _announce(settings, sockets)
+        if shop is not None and seeded is not None:
+            _open_shop(settings, sockets, shop, seeded)
+
+    try:
+        return supervise(settings, run_worker, preload=("agentgate.cli.serve", "agentgate.app"), on_ready=announce)
+    finally:
+        if shop is not None:
+            shop.close()
 
 
 def run_worker(settings: Settings, sockets: Sockets, beat: Beat) -> None:
@@ -55,19 +65,28 @@ def _runner() -> asyncio.Runner:
     return asyncio.Runner(loop_factory=uvloop.new_event_loop)
 
 
-async def _prepare(settings: Settings, *, demo: bool) -> str | None:
-    """Open everything once and let go of it; return the demo site's key when one was asked for."""
+class _Seeded(NamedTuple):
+    """What the demo made: the site's key, and the secret of the shop's credential."""
+
+    site_key: str
+    secret: str
+
+
+async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
+    """Open everything once and let go of it; return what was made for the demo when one was asked for."""
     from agentgate.app import Application  # noqa: PLC0415 - keeps the rest of the command line quick
 
     application = await Application.open(settings)
     try:
-        if not demo:
+        if shop is None:
             return None
-        from agentgate.demo import seed, seed_traffic  # noqa: PLC0415 - likewise
+        from agentgate.demo import seed, seed_credential, seed_traffic  # noqa: PLC0415 - likewise
 
-        site_key = await seed(application.stores.store, application.clock)
+        store, clock = application.stores.store, application.clock
+        site_key = await seed(store, clock, origins=shop.origins)
+        secret = await seed_credential(store, clock, settings.data_dir / "demo-shop.json")
         await seed_traffic(application)
-        return site_key
+        return _Seeded(site_key, secret)
     finally:
         await application.close()
 
@@ -132,7 +151,7 @@ def _configure_logs(settings: Settings) -> None:
     logs.configure(log_format, settings.log_level)
 
 
-def _announce(settings: Settings, sockets: Sockets, demo_site_key: str | None) -> None:
+def _announce(settings: Settings, sockets: Sockets) -> None:
     """Say where to look: on a terminal in words, else in a log line."""
     public, admin = _url(sockets.public), _url(sockets.admin)
     if not sys.stdout.isatty():
@@ -141,8 +160,31 @@ def _announce(settings: Settings, sockets: Sockets, demo_site_key: str | None) -
         Console().print(_welcome(settings, public, admin), highlight=False)
     if not settings.public_base_url:
         structlog.get_logger().warning("PUBLIC_BASE_URL is not set: links in messages lead to this machine")
-    if demo_site_key is not None:
-        print(_first_call(settings, admin, demo_site_key), flush=True)
+
+
+def _open_shop(settings: Settings, sockets: Sockets, shop: DemoShop, seeded: _Seeded) -> None:
+    """Start the demo shop, and say where to look."""
+    public, admin = _url(sockets.public), _url(sockets.admin)
+    key = _key_lookup(settings)
+    call = f'curl -H "X-Admin-Key: {key}" {admin}/v1/admin/sites/{seeded.site_key}'
+    print(f"Look at the demo site:\n{call}", flush=True)
+    problem = shop.problem or ("" if seeded.secret else "its site has no room for a credential; revoke one of them")
+    if problem:
+        print(f"The demo shop is not running: {problem}", flush=True)
+        return
+    # A browser and the shop reach a listener on all addresses by this machine's own.
+    public = public.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    shop.start(
+        {
+            "GATE_URL": public,
+            "GATE_PUBLIC_URL": settings.public_base_url or public,
+            "GATE_ADMIN_URL": admin,
+            "GATE_ADMIN_KEY_LOOKUP": key,
+            "GATE_SITE_KEY": seeded.site_key,
+            "GATE_SECRET": seeded.secret,
+        }
+    )
+    print(f"Visit the demo shop, which it protects:\n{shop.url}", flush=True)
 
 
 def _welcome(settings: Settings, public: str, admin: str) -> str:
@@ -158,14 +200,11 @@ def _welcome(settings: Settings, public: str, admin: str) -> str:
     )
 
 
-def _first_call(settings: Settings, admin: str, demo_site_key: str) -> str:
+def _key_lookup(settings: Settings) -> str:
     # The shell looks the key up, so that it stands neither on the screen nor in the shell's history.
-    key = (
-        "$AGENTGATE_ADMIN_KEY"
-        if settings.admin_key
-        else f"$(cat {shlex.quote(str(settings.admin_key_path.absolute()))})"
-    )
-    return f'Look at the demo site:\ncurl -H "X-Admin-Key: {key}" {admin}/v1/admin/sites/{demo_site_key}'
+    if settings.admin_key:
+        return "$AGENTGATE_ADMIN_KEY"
+    return f"$(cat {shlex.quote(str(settings.admin_key_path.absolute()))})"
 
 
 def _url(listener: socket.socket) -> str:

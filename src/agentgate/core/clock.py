@@ -3,6 +3,7 @@
 Inside the service a moment is an integer: milliseconds since 1970 in UTC. RFC 3339 exists at the edge only.
 """
 
+import functools
 import time
 from datetime import UTC, datetime
 from typing import Protocol
@@ -51,6 +52,8 @@ class FixedClock:
         self._now_ms += ms + round(seconds * SECOND_MS + hours * HOUR_MS + days * DAY_MS)
 
 
+# Answers about the same things name the same moments again and again.
+@functools.lru_cache(maxsize=4096)
 def to_rfc3339(moment_ms: int) -> str:
     """Write a moment the way every API answer does: UTC, milliseconds, `Z`."""
     moment = datetime.fromtimestamp(moment_ms // 1000, UTC)

@@ -289,6 +289,14 @@ class ReceiptKind(StrEnum):
     HANDOFF = "handoff"
 
 
+class ClearanceLevel(StrEnum):
+    """What a browser did for its clearance, least first: waited without JavaScript, ran the check, took its step."""
+
+    LOW = "low"
+    CHECKED = "checked"
+    STEP_UP = "step_up"
+
+
 class AgentVerdict(StrEnum):
     """What is known about the identity of an agent."""
 

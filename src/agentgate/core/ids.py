@@ -3,10 +3,18 @@
 import secrets
 
 _LOWER_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+# Crockford's: no i, l, o, u.
+_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def _hex_id(prefix: str) -> str:
     return f"{prefix}_{secrets.token_hex(8)}"
+
+
+def _crockford_id(prefix: str) -> str:
+    # 26 digits hold 130 bits; the first is therefore below 8.
+    number = secrets.randbits(128)
+    return f"{prefix}_" + "".join(_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def new_site_id() -> str:
@@ -62,6 +70,16 @@ def new_webhook_id() -> str:
 def new_delivery_id() -> str:
     """Return an ID for one delivery to a webhook; all its attempts carry the same."""
     return _hex_id("whd")
+
+
+def new_challenge_id() -> str:
+    """Return an ID for a challenge of the browser check."""
+    return _crockford_id("ch")
+
+
+def new_receipt_id() -> str:
+    """Return the `jti` of a receipt: what is spent when it is redeemed."""
+    return _crockford_id("rcp")
 
 
 def new_request_id() -> str:

@@ -100,6 +100,10 @@ class Keyring:
         """Return the key that makes new things."""
         return self._by_purpose[purpose][0]
 
+    def materials(self, purpose: str) -> tuple[bytes, ...]:
+        """Return every key of a purpose that verifies, or soon will: the one that makes new things first."""
+        return tuple(self._by_purpose[purpose])
+
     def mac(self, purpose: str, *parts: bytes) -> bytes:
         """Authenticate parts with the purpose's current key."""
         return _mac(self.current(purpose), purpose, parts)

@@ -23,6 +23,9 @@ class Input(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
 
     # Properties that get a more telling refusal than "unknown": wire name -> error code.
     refused_fields: ClassVar[Mapping[str, str]] = {}
+    # The property that says which version of the shape a body has, the version that is known, the code for any other.
+    # A body of another version may differ in every other way, so this is said before anything else about it.
+    shape_version: ClassVar[tuple[str, int, str] | None] = None
     # The code for a value of the right type that is not allowed; None means the surface's code for any malformed body.
     value_code: ClassVar[str | None] = None
 

@@ -30,6 +30,10 @@ class CredentialStore(Protocol):
         """Keep a credential's `expiresAt` and `revokedAt`."""
         ...
 
+    async def note_use(self, credential_id: str, now_ms: int) -> None:
+        """Note that a credential was used."""
+        ...
+
     async def live_limit(self, site_id: str) -> int:
         """Return how many live credentials the site's account allows it; none once the account is deleted."""
         ...

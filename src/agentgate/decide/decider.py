@@ -24,6 +24,10 @@ class Decider:
         """Count a request of a visitor and return how many there were in this minute."""
         return self._rates.count(site.number, visitor, address, now_ms)
 
+    def rates(self, site: SiteView, visitor: int, address: str, now_ms: int) -> Rates:
+        """Return how many requests there were in this minute, without counting one more."""
+        return self._rates.read(site.number, visitor, address, now_ms)
+
     def decide(self, facts: RequestFacts, site: SiteView) -> Decision:
         """Decide with the models and the threat data of this moment."""
         return decide(facts, site, self._models.view, self._intel.current)

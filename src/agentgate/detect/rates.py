@@ -46,6 +46,14 @@ class RateWindows:
         visitor_key = site << 64 | visitor & 0xFFFF_FFFF_FFFF_FFFF
         return Rates(visitor=self._add(visitor_key, rest), network=self._add(f"{site}:{network_of(address)}", rest))
 
+    def read(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
+        """Return the rates without counting: the request belongs to one that was counted."""
+        if now_ms // MINUTE_MS > self._minute:
+            self._turn(now_ms // MINUTE_MS)
+        rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
+        visitor_key = site << 64 | visitor & 0xFFFF_FFFF_FFFF_FFFF
+        return Rates(visitor=self._sum(visitor_key, rest), network=self._sum(f"{site}:{network_of(address)}", rest))
+
     async def sync(self, fast: FastStore) -> None:
         """Tell the shared store what was counted since the last time, and learn the sums."""
         minute = self._minute
@@ -69,6 +77,10 @@ class RateWindows:
         if others is not None:
             count += others
         return count if before is None else count + int(before * rest)
+
+    def _sum(self, key: Key, rest: float) -> int:
+        # At least the request that this belongs to.
+        return max(1, self._own.get(key, 0) + self._others.get(key, 0) + int(self._before.get(key, 0) * rest))
 
     def _turn(self, minute: int) -> None:
         """Start a window; the one before the last is forgotten, as is the last when it ended over a minute ago."""

@@ -3,21 +3,25 @@
 Views are frozen and swapped whole. The directory reads them anew when the configuration's version has changed.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 
 import structlog
 from msgspec import Struct
 
-from agentgate.core.database import Store
+from agentgate.core.database import Store, StoreUnavailable
 from agentgate.core.enums import AccountStatus, Mode, WidgetMode
 from agentgate.core.records import to_json
 from agentgate.rules.compile import compile_rules
 from agentgate.rules.effective import effective_of
 from agentgate.rules.evaluate import CompiledRules
 from agentgate.rules.records import StoredRules
-from agentgate.sites.ports import DirectorySite, DirectoryStores
+from agentgate.sites.ports import DirectorySecret, DirectorySite, DirectoryStores
 from agentgate.sites.records import SiteAction
 from agentgate.sites.routes import RouteTable
+
+# How long a change by this worker itself may take to be read back.
+SETTLE_S = 2.0
 
 
 class SiteView(Struct, frozen=True, kw_only=True):
@@ -38,8 +42,17 @@ class SiteView(Struct, frozen=True, kw_only=True):
     captures_features: bool
 
 
+class SiteCaller(Struct, frozen=True, gc=False):
+    """A site's server, as its secret identifies it."""
+
+    site: SiteView
+    credential_id: str
+    # When the overlap of a rotated credential is over.
+    expires_ms: int | None
+
+
 class SiteDirectory:
-    """Every site's view, by key and by number."""
+    """Every site's view, by key and by number, and every site's servers by the digest of their secret."""
 
     def __init__(self) -> None:
         self._by_key: Mapping[str, SiteView] = {}
@@ -48,7 +61,12 @@ class SiteDirectory:
         # Rules by what they say: most changes of a site leave its rules alone, and many sites share the server's.
         # The key is all of it: the eight digits of a version could be made to collide with another customer's.
         self._compiled: Mapping[bytes, CompiledRules] = {}
+        self._callers: Mapping[bytes, SiteCaller] = {}
         self._version = -1
+        # How often this worker itself has changed the configuration, and how many of these changes are in the views.
+        self._changes = 0
+        self._changes_seen = 0
+        self._settled = asyncio.Event()
 
     def find(self, site_key: str) -> SiteView | None:
         """Return the site with this key."""
@@ -58,6 +76,35 @@ class SiteDirectory:
         """Return the site with this ID."""
         return self._by_id.get(site_id)
 
+    def find_by_number(self, number: int) -> SiteView | None:
+        """Return the site with this number."""
+        return self._by_number.get(number)
+
+    def find_caller(self, secret_digest: bytes, *, now_ms: int) -> SiteCaller | None:
+        """Return whose secret this is; None when it is nobody's, revoked, past its overlap, or of a deleted account."""
+        caller = self._callers.get(secret_digest)
+        if caller is None or caller.site.disabled or (caller.expires_ms is not None and now_ms >= caller.expires_ms):
+            return None
+        return caller
+
+    def expect_change(self) -> None:
+        """Note that this worker has just changed the configuration: the views are old until they are read anew."""
+        self._changes += 1
+        self._settled.clear()
+
+    async def settle(self) -> None:
+        """Return when the views show what this worker changed: who was answered that a secret is revoked relies on it.
+
+        Almost always that is at once. What other workers change is seen within the time between two looks.
+        """
+        if self._changes_seen == self._changes:
+            return
+        try:
+            async with asyncio.timeout(SETTLE_S):
+                await self._settled.wait()
+        except TimeoutError as error:
+            raise StoreUnavailable("the configuration could not be read anew") from error
+
     def compiled(self, site: int) -> CompiledRules | None:
         """Return the rules of the site with this number."""
         view = self._by_number.get(site)
@@ -65,22 +112,34 @@ class SiteDirectory:
 
     async def refresh(self, store: Store[DirectoryStores]) -> bool:
         """Read everything anew if the configuration has changed; say whether it had."""
+        changes = self._changes
         version = await store.read.configuration.version()
-        if version == self._version:
-            return False
-        # Read after the version: what changes meanwhile is read again next time.
-        sites = await store.read.directory.list_directory()
-        self._swap(sites, await store.read.rules.list_rules())
-        self._version = version
-        return True
+        has_changed = version != self._version
+        if has_changed:
+            # Read after the version: what changes meanwhile is read again next time.
+            sites = await store.read.directory.list_directory()
+            secrets = await store.read.directory.list_secrets()
+            self._swap(sites, secrets, await store.read.rules.list_rules())
+            self._version = version
+        self._changes_seen = changes
+        if changes == self._changes:
+            self._settled.set()
+        return has_changed
 
-    def _swap(self, sites: Iterable[DirectorySite], rules: Mapping[str, StoredRules]) -> None:
+    def _swap(
+        self, sites: Iterable[DirectorySite], secrets: Iterable[DirectorySecret], rules: Mapping[str, StoredRules]
+    ) -> None:
         compiled: dict[bytes, CompiledRules] = {}
         views = list(filter(None, (self._view_or_last(each, rules.get(each.site.id), compiled) for each in sites)))
         self._by_key = {view.site_key: view for view in views}
         self._by_id = {view.id: view for view in views}
         self._by_number = {view.number: view for view in views}
         self._compiled = compiled
+        self._callers = {
+            secret.secret_digest: SiteCaller(self._by_id[secret.site_id], secret.credential_id, secret.expires_ms)
+            for secret in secrets
+            if secret.site_id in self._by_id
+        }
 
     def _view_or_last(
         self, found: DirectorySite, stored: StoredRules | None, compiled: dict[bytes, CompiledRules]

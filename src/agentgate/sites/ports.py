@@ -92,8 +92,22 @@ class DirectorySite(Struct, frozen=True, kw_only=True):
     captures_features: bool
 
 
+class DirectorySecret(Struct, frozen=True, kw_only=True):
+    """A credential that is not revoked, under what its secret leaves behind."""
+
+    secret_digest: bytes
+    credential_id: str
+    site_id: str
+    # None for one that was not rotated.
+    expires_ms: int | None
+
+
 class DirectoryStore(Protocol):
     """All sites at once."""
+
+    async def list_secrets(self) -> list[DirectorySecret]:
+        """Return every credential that is not revoked, whether its overlap is over or not."""
+        ...
 
     async def list_directory(self) -> list[DirectorySite]:
         """Return every site."""

@@ -14,10 +14,12 @@ from agentgate.store.migrate import MigratedDatabase
 from agentgate.store.segments.postgres import PostgresSegments
 from agentgate.store.segments.segments import Segments
 from agentgate.store.segments.sqlite import EVENTS, SqliteSegments
+from agentgate.store.sql.challenges import SqlChallenges
 from agentgate.store.sql.decision_feed import SqlDecisionFeed
 from agentgate.store.sql.event_words import Words
 from agentgate.store.sql.events import SqlEvents
 from agentgate.store.sql.evidence import SqlEvidence
+from agentgate.store.sql.redemptions import SqlRedemptions
 from agentgate.store.sql.replay import SqlReplay
 from agentgate.store.sql.score_samples import SqlScoreSamples
 from agentgate.store.sql.site_health import SqlSiteHealth
@@ -27,8 +29,8 @@ from agentgate.store.stores import SqlStore
 
 # The sets of migrations. Embedded, each has a file of its own, hence a lock of its own; PostgreSQL holds all of them,
 # and the one for events besides, which embedded is that of each day's file.
-CONFIG, STATS = "config", "stats"
-SETS = (CONFIG, STATS)
+CONFIG, STATS, HOT = "config", "stats", "hot"
+SETS = (CONFIG, STATS, HOT)
 # Reads of events and statistics take milliseconds. Two at a time leave the event loop its share of the interpreter.
 READING_THREADS = 2
 
@@ -44,7 +46,9 @@ class Stores:
     words: Words
     events: SqlEvents
     evidence: SqlEvidence
+    challenges: SqlChallenges
     feed: SqlDecisionFeed
+    redemptions: SqlRedemptions
     replay: SqlReplay
     score_samples: SqlScoreSamples
     traffic: SqlTraffic
@@ -76,7 +80,9 @@ async def open_stores(settings: Settings, clock: Clock) -> Stores:
         words=words,
         events=SqlEvents(stats, segments, words),
         evidence=SqlEvidence(stats, segments, words),
+        challenges=SqlChallenges(databases[HOT]),
         feed=SqlDecisionFeed(segments, words),
+        redemptions=SqlRedemptions(databases[HOT]),
         replay=SqlReplay(databases[CONFIG], segments, words),
         score_samples=SqlScoreSamples(stats, segments, words),
         site_health=SqlSiteHealth(stats, segments),
@@ -94,6 +100,8 @@ def _sqlite(
     databases: dict[str, MigratedDatabase] = {
         CONFIG: SqliteDatabase(folder / f"{CONFIG}.db"),
         STATS: SqliteDatabase(folder / f"{STATS}.db", reads=reads),
+        # What may happen once only: an acknowledged spend survives everything, so each commit reaches the disk.
+        HOT: SqliteDatabase(folder / f"{HOT}.db"),
     }
     return databases, SqliteSegments(folder / EVENTS, clock, reads)
 

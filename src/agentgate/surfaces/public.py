@@ -3,7 +3,9 @@
 from agentgate import errors
 from agentgate.feedback import endpoints as feedback
 from agentgate.readiness import endpoints as readiness
+from agentgate.tokens import endpoints as tokens
 from agentgate.web import openapi_endpoints as openapi
+from agentgate.web import static
 from agentgate.web.surface import Surface, anyone, get, post, rows
 
 PUBLIC = Surface(
@@ -18,6 +20,11 @@ PUBLIC = Surface(
             get("/healthz", readiness.read_health),
             get("/readyz", readiness.read_readiness, other_replies={503: readiness.ReadinessState}),
             post("/v1/docs/feedback", feedback.add_feedback, status=202, refuses=("rate_limited",)),
+            get("/sdk/v1/agentgate.js", static.read_file, media_type="text/javascript", any_query=True),
+            get("/sdk/v1/worker.js", static.read_file, media_type="text/javascript", any_query=True),
+            get("/sdk/v1/{file}", static.read_file, media_type="text/javascript", any_query=True),
+            get("/sdk/v1/i18n/{file}", static.read_language, any_query=True),
+            get("/.well-known/agentgate-keys.json", tokens.read_keys),
             get("/openapi/", openapi.read_index, media_type="text/html"),
             get("/openapi/style.css", openapi.read_style, media_type="text/css"),
             get("/openapi/public.json", openapi.read_document),

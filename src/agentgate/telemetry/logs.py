@@ -22,6 +22,9 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 
 
+_encode = json.JSONEncoder(default=str, separators=(",", ":")).encode
+
+
 def configure(log_format: str, level: str, stream: TextIO | None = None) -> None:
     """Set how this process logs. `log_format` is `json` or `console`, `level` one of `LEVELS`."""
     out = stream or sys.stderr
@@ -53,7 +56,7 @@ def configure(log_format: str, level: str, stream: TextIO | None = None) -> None
 def render_json(_logger: object, _method: str, event: EventDict) -> str:
     """Write the event as one line of ASCII, so that no reader of the log can be misled by a character."""
     # json leaves DEL as it is.
-    return json.dumps(event, default=str, separators=(",", ":")).replace("\x7f", "\\u007f")
+    return _encode(event).replace("\x7f", "\\u007f")
 
 
 def make_visible(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

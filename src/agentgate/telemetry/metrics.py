@@ -32,6 +32,7 @@ class Metrics:
             buckets=DURATION_BUCKETS_S,
             registry=self._registry,
         )
+        self._by_request: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._in_flight = Gauge("agentgate_http_in_flight", "Requests being answered", registry=self._registry)
         self._refusals = _Refusals()
         self._registry.register(self._refusals)
@@ -60,8 +61,22 @@ class Metrics:
     def request_finished(self, surface: str, route: str, *, status: int, duration_s: float) -> None:
         """Count a request as answered."""
         self._in_flight.dec()
-        self._requests.labels(surface, route, str(status)).inc()
-        self._durations.labels(surface, route).observe(duration_s)
+        self._count(surface, route, status, duration_s)
+
+    def _count(self, surface: str, route: str, status: int, duration_s: float) -> None:
+        key = (surface, route, status)
+        found = self._by_request.get(key)
+        if found is None:
+            # The library takes longer to find a series than to count. There are as many as routes and statuses.
+            found = self._requests.labels(surface, route, str(status)), self._durations.labels(surface, route)
+            self._by_request[key] = found
+        requests, durations = found
+        requests.inc()
+        durations.observe(duration_s)
+
+    def request_answered(self, surface: str, route: str, *, status: int, duration_s: float) -> None:
+        """Count a request that was answered on the hot path, where none is in flight for long."""
+        self._count(surface, route, status, duration_s)
 
     def watch_refusals(self, listener: str, read: Callable[[], Mapping[str, int]]) -> None:
         """Show what a listener refuses before routing, by reason. It counts by itself and is asked when read."""

@@ -7,6 +7,7 @@ from typing import Any
 import structlog
 
 from agentgate.telemetry.metrics import Metrics
+from agentgate.telemetry.scrub import OWN_VALUES
 from agentgate.telemetry.tracing import Tracer
 
 
@@ -33,7 +34,8 @@ class RequestObserver:
         self._listener = listener
         self._metrics = metrics
         self._tracer = tracer
-        self._logger = structlog.get_logger("agentgate.request")
+        # Bound once: finding out anew for each line how to log takes as long as the line itself.
+        self._logger = structlog.get_logger("agentgate.request").bind()
 
     def begin(self, traceparent: str | None) -> Callable[[Finished], None]:
         """Note that a request has begun; return what is to be called when it is answered."""
@@ -62,5 +64,7 @@ class RequestObserver:
             "duration_ms": round(finished.duration_s * 1000, 3),
             **finished.log,
             "exc_info": finished.failure,
+            # Whatever guards and handlers added may come from outside.
+            OWN_VALUES: True if not finished.log and finished.failure is None else None,
         }
         write("request", **{name: value for name, value in line.items() if value is not None})

@@ -1,5 +1,6 @@
 """The client's address: the peer's, or what a trusted proxy says. Anything else a client could make up."""
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -13,6 +14,7 @@ class ClientAddress:
     """
 
     def __init__(self, trusted_proxies: Iterable[str], *, pseudonym: Callable[[str, str], str] | None = None) -> None:
+        self._is_trusted = functools.lru_cache(maxsize=4096)(self._lies_in_trusted)
         self._trusted = tuple(ip_network(network, strict=False) for network in trusted_proxies)
         self.pseudonym = pseudonym
 
@@ -35,8 +37,21 @@ class ClientAddress:
         address = _parse(peer) if peer else None
         return peer is None or (address is not None and self._is_trusted(address))
 
-    def _is_trusted(self, address: IPv4Address | IPv6Address) -> bool:
+    def _lies_in_trusted(self, address: IPv4Address | IPv6Address) -> bool:
         return any(address.version == network.version and address in network for network in self._trusted)
+
+
+def canonical_address(text: str) -> str | None:
+    """Return an address in its one spelling; None for what is none, or has a port or a zone."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            return None
+        return str(address.ipv4_mapped or address)
+    return str(address)
 
 
 def source_of(address: str) -> str:
@@ -55,6 +70,8 @@ def address_id(keyring: Keyring, scope: str, address: str) -> str:
     return keyring.mac("visitor", b"address", scope.encode(), source_of(address).encode())[:8].hex()
 
 
+# Most connections come from the same few proxies or servers. Bounded, because clients choose what stands in a header.
+@functools.lru_cache(maxsize=4096)
 def _parse(text: str) -> IPv4Address | IPv6Address | None:
     if text.startswith("[") and "]" in text:
         text = text[1 : text.index("]")]

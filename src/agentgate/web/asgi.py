@@ -9,28 +9,22 @@ from agentgate.core.clock import Clock
 from agentgate.core.database import StoreUnavailable
 from agentgate.core.ids import new_request_id
 from agentgate.core.moment import Moment
+from agentgate.core.records import Query
 from agentgate.errors import Refused
 from agentgate.telemetry.requests import Finished, RequestObserver
 from agentgate.web.address import ClientAddress
 from agentgate.web.call import Call
+from agentgate.web.cors import Cors, cors_headers, preflight_headers
 from agentgate.web.decode import BodyDecoder, Disconnected, Receive, decode_query, read_body
 from agentgate.web.endpoint import Endpoint, Shape, shape_of
-from agentgate.web.replies import Answer, Reply, answer, refusal
+from agentgate.web.forms import form_as_json
+from agentgate.web.replies import SECURITY_HEADERS, Answer, Reply, answer, encode_headers, refusal
 from agentgate.web.request import Request
 from agentgate.web.routes import Match, Routes
 from agentgate.web.surface import Surface
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Scope = Mapping[str, Any]
-
-# A page may weaken these for itself; an answer that says nothing gets the strictest.
-SECURITY_HEADERS = (
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
 
 
 class BoundEndpoint:
@@ -49,7 +43,7 @@ class BoundEndpoint:
         """Run the steps in the order that the contract gives: who, then what, then whether it exists."""
         call = await self.guard(call)
         inputs: dict[str, Any] = {}
-        query = decode_query(self.shape.query, call.request.query())
+        query = self._query(call)
         if query is not None:
             inputs["query"] = query
         if call.request.method not in {"GET", "HEAD"}:
@@ -60,6 +54,16 @@ class BoundEndpoint:
         if isinstance(result, Reply):
             return answer(result.status or self.endpoint.status, result.body, headers=result.headers)
         return answer(self.endpoint.status, result)
+
+    def _query(self, call: Call) -> Query | None:
+        if self.endpoint.any_query:
+            return None
+        try:
+            return decode_query(self.shape.query, call.request.query())
+        except Refused as refused:
+            if self.surface.wrong_query is None:
+                raise
+            raise Refused(self.surface.wrong_query, refused.message) from None
 
     async def _body(self, call: Call, receive: Receive) -> dict[str, Any]:
         body = await read_body(
@@ -79,6 +83,8 @@ class BoundEndpoint:
         media_type = (call.request.header("content-type") or "").partition(";")[0].strip().lower()
         if self.surface.json_only and media_type != "application/json":
             raise Refused(self.surface.malformed, "The body must be sent with Content-Type: application/json.")
+        if self.surface.forms:
+            body = form_as_json(body, call.request.header("content-type"), malformed=self.surface.malformed)
         return {"body": self._decoder.decode(body)}
 
 
@@ -121,7 +127,7 @@ class HttpApp:
             route=match.target.endpoint.path if match and match.target else "",
             pseudonym=self._client_address.pseudonym,
         )
-        surface = match.target.surface if match and match.target else self._surfaces[0]
+        surface = self._surface(match, request.path)
         # What stands here is told of a request that was cancelled before it had an answer.
         reply: Answer | None = None
         code: str | None = "cancelled"
@@ -129,7 +135,7 @@ class HttpApp:
         try:
             reply, code, failure = await self._answer(match, surface, call, receive)
             if reply is not None:
-                await _send(send, reply, call)
+                await _send(send, reply, call, cors=surface.cors)
         finally:
             finish(
                 Finished(
@@ -153,10 +159,10 @@ class HttpApp:
             try:
                 return await self._reach(match, call, receive), None, None
             except Refused as refused:
-                return refusal(refused, surface.errors), refused.code, None
+                return _refusal(refused, surface), refused.code, None
             except StoreUnavailable as failure:
                 unavailable = Refused(surface.unavailable, headers={"retry-after": "5"})
-                return refusal(unavailable, surface.errors), surface.unavailable, failure
+                return _refusal(unavailable, surface), surface.unavailable, failure
         except Disconnected:
             return None, "disconnected", None
         except Exception as failure:  # noqa: BLE001 - whatever went wrong, the client learns an ID and nothing else
@@ -167,8 +173,17 @@ class HttpApp:
         if match is None:
             raise Refused("not_found", "There is nothing at this path.")
         if match.target is None:
+            cors = self._surface(match, call.request.path).cors
+            if call.request.method == "OPTIONS" and cors is not None:
+                return answer(204, None, headers=preflight_headers(cors, call.request, match.methods))
             return _wrong_method(match.methods)
         return await match.target.answer(call, receive)
+
+    def _surface(self, match: Match[BoundEndpoint] | None, path: str) -> Surface:
+        if match is not None and match.target is None:
+            # The path has other methods than this one; whose they are, it is.
+            match = self._routes.find(match.methods[0], path)
+        return match.target.surface if match and match.target else self._surfaces[0]
 
     def _request(self, scope: Scope) -> Request:
         headers = scope["headers"]
@@ -206,6 +221,10 @@ def _bind(function: Callable[..., Any], dependencies: Mapping[Any, Any]) -> Call
     return partial(function, **{name: dependencies[kind] for name, kind in wanted.items()})
 
 
+def _refusal(refused: Refused, surface: Surface) -> Answer:
+    return refusal(refused, surface.errors, surface.refusal_fields, write=surface.write_refusal)
+
+
 def _wrong_method(methods: tuple[str, ...]) -> Answer:
     allow = ", ".join(methods)
     body = {"error": "invalid_request", "message": f"This path does not have that method; it has: {allow}."}
@@ -217,10 +236,13 @@ def _internal_error(call: Call) -> Answer:
     return answer(500, {"error": "internal_error", "message": message})
 
 
-async def _send(send: Send, reply: Answer, call: Call) -> None:
-    names = {name for name, _ in reply.headers}
+async def _send(send: Send, reply: Answer, call: Call, *, cors: Cors | None) -> None:
+    own = reply.headers
+    if cors is not None and (b"access-control-allow-methods" not in dict(own)):
+        own = [*own, *encode_headers(cors_headers(cors, call.request))]
+    names = {name for name, _ in own}
     headers = [
-        *reply.headers,
+        *own,
         *((name, value) for name, value in SECURITY_HEADERS if name not in names),
         (b"x-request-id", call.request_id.encode("ascii")),
     ]

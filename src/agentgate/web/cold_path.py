@@ -7,7 +7,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from agentgate.web.hot_path import HotRequest
 
 
-class RequestHead(HotRequest, frozen=True, gc=False):
+class RequestHead(HotRequest, frozen=True, gc=False, kw_only=True):
     """A judged head, with what only the connection needs to know."""
 
     version: str

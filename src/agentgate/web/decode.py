@@ -61,11 +61,11 @@ class BodyDecoder:
         try:
             decoded = self._decoder.decode(body)
             # Numbers are left as text: Python refuses to read very long ones, and nobody looks at them here.
-            read = json.loads(body, object_pairs_hook=_without_duplicates, parse_int=str, parse_float=str)
+            read = _strict_reader.decode(body.decode())
             if rb"\u0000" in body:
                 _check_text(read)
         except msgspec.ValidationError as problem:
-            raise self._refusal(str(problem)) from None
+            raise self._other_version(body) or self._refusal(str(problem)) from None
         except msgspec.DecodeError as problem:
             raise Refused(self._malformed, f"The body is not valid JSON: {problem}.") from None
         except UnicodeDecodeError:
@@ -73,6 +73,19 @@ class BodyDecoder:
         except RecursionError:
             raise Refused(self._malformed, "The body is nested too deeply.") from None
         return decoded
+
+    def _other_version(self, body: bytes) -> Refused | None:
+        """Return the refusal of a body that says it has another shape; None when it says no such thing."""
+        if self._kind.shape_version is None:
+            return None
+        name, known, code = self._kind.shape_version
+        try:
+            read = _strict_reader.decode(body.decode())
+        except (msgspec.ValidationError, ValueError, RecursionError):
+            return None
+        if not isinstance(read, dict) or read.get(name, str(known)) == str(known):
+            return None
+        return Refused(code)
 
     def _refusal(self, problem: str) -> Refused:
         unknown = _UNKNOWN.match(problem)
@@ -128,6 +141,9 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(names) != len(pairs):
         raise msgspec.ValidationError("The same property stands twice in one object")
     return names
+
+
+_strict_reader = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_int=str, parse_float=str)
 
 
 def _check_text(value: Any) -> None:

@@ -32,6 +32,8 @@ class Endpoint:
     refuses: tuple[str, ...] = ()
     body_limit: int = limits.BODY_BYTES
     media_type: str = JSON
+    # The query is for whoever reads the answer, such as a script that looks at its own address.
+    any_query: bool = False
     # What a success means, in a few words.
     success: str = "Done"
     # Bodies that are answers and not refusals, by status.

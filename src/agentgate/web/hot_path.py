@@ -9,9 +9,13 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 from msgspec import Struct
 
+# A request with a longer body goes the cold way, and so does one that does not say how long its body is.
+HOT_BODY_BYTES = 4 * 1024
+BODILESS = (b"GET", b"HEAD")
+
 
 class HotRequest(Struct, frozen=True, gc=False):
-    """A request without a body; nothing of it is decoded.
+    """A request without a body or with a small one; nothing of it is decoded.
 
     Header names are in lower case and in the order of arrival. The values of a name that came more than once are
     joined with `, ` (RFC 9110 5.3); names that must be single never come more than once.
@@ -22,6 +26,7 @@ class HotRequest(Struct, frozen=True, gc=False):
     query: bytes
     headers: dict[bytes, bytes]
     peer: tuple[str, int] | None
+    body: bytes = b""
 
 
 class HotReply(Struct, frozen=True, gc=False):
@@ -35,6 +40,7 @@ class HotReply(Struct, frozen=True, gc=False):
 # None sends the request the cold way; an awaitable is awaited in a task, and the connection keeps its order meanwhile.
 HotAnswer = HotReply | Awaitable[HotReply] | None
 HotFunction = Callable[[HotRequest], HotAnswer]
+# `/path` for GET and HEAD, `POST /path` for another method.
 HotPaths = Mapping[bytes, HotFunction]
 
 _STATUS_LINES = {
@@ -67,6 +73,24 @@ def json_reply(status: int, code: str, *, message: str, headers: list[tuple[byte
     """Return the small JSON answer used wherever no handler has run."""
     body = msgspec.json.encode({"error": code, "message": message})
     return HotReply(status, [(b"content-type", b"application/json"), *(headers or [])], body)
+
+
+def find_hot(hot_paths: HotPaths, method: bytes, path: bytes, headers: Mapping[bytes, bytes]) -> HotFunction | None:
+    """Return the function that answers such a request, unless its body could be too long to wait for here."""
+    if method in BODILESS:
+        return hot_paths.get(path)
+    length = headers.get(b"content-length")
+    # Who asks whether to send the body at all is answered by the cold way.
+    if length is None or int(length) > HOT_BODY_BYTES or b"expect" in headers:
+        return None
+    return hot_paths.get(method + b" " + path)
+
+
+def refusal_reply(status: int, code: str) -> HotReply:
+    """Return what a client is told whose request is not run."""
+    too_large = status == 431
+    message = "The request line or the headers are too large." if too_large else "The request is not valid HTTP."
+    return json_reply(status, code, message=message)
 
 
 FAILED = json_reply(500, "internal_error", message="The request could not be answered.")

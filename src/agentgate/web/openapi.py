@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 
 from agentgate.core.moment import Moment
-from agentgate.core.records import CREDENTIAL_ID_PATTERN, SITE_KEY_PATTERN, Record
+from agentgate.core.records import CREDENTIAL_ID_PATTERN, SITE_KEY_PATTERN
 from agentgate.web.decode import QUERY_CODES
 from agentgate.web.endpoint import Endpoint, Shape, is_record, shape_of
+from agentgate.web.forms import FORM_MEDIA_TYPES
 from agentgate.web.guards import stance_of
+from agentgate.web.replies import JSON
 from agentgate.web.surface import Surface
 
 # The version of the contract, which all documents carry.
@@ -30,24 +32,25 @@ SECURITY_SCHEMES = {
 }
 
 
-class ErrorBody(Record, frozen=True, kw_only=True):
-    """Every refusal has this body. `error` is stable; `message` is for people and may change."""
+def documents(surfaces: Iterable[Surface], *, version: str) -> dict[str, dict[str, Any]]:
+    """Describe surfaces; those that share a document in the order of the table, under the first one's title."""
+    by_name: dict[str, list[Surface]] = defaultdict(list)
+    for surface in surfaces:
+        by_name[surface.document_name].append(surface)
+    return {name: document(*sharing, version=version) for name, sharing in by_name.items()}
 
-    error: str
-    message: str | msgspec.UnsetType = msgspec.UNSET
 
-
-def document(surface: Surface, *, version: str) -> dict[str, Any]:
-    """Describe one surface."""
-    shapes = [(row, shape_of(row.handler)) for row in surface.rows]
+def document(*surfaces: Surface, version: str) -> dict[str, Any]:
+    """Describe one surface, or several in one document."""
+    shapes = [(surface, row, shape_of(row.handler)) for surface in surfaces for row in surface.rows]
     schemas = _Schemas(_records(shapes))
     paths: dict[str, dict[str, Any]] = defaultdict(dict)
-    for row, shape in shapes:
+    for surface, row, shape in shapes:
         paths[row.path][row.method.lower()] = _operation(row, shape, surface, schemas)
-    used = {scheme for row in surface.rows for way in stance_of(row.guard).security for scheme in way}
+    used = {scheme for _, row, _ in shapes for way in stance_of(row.guard).security for scheme in way}
     return {
         "openapi": "3.1.0",
-        "info": {"title": surface.title, "version": version, "license": {"name": "Apache-2.0"}},
+        "info": {"title": surfaces[0].title, "version": version, "license": {"name": "Apache-2.0"}},
         "paths": dict(paths),
         "components": {
             "schemas": schemas.components,
@@ -59,7 +62,10 @@ def document(surface: Surface, *, version: str) -> dict[str, Any]:
 def refusals(row: Endpoint, shape: Shape, surface: Surface) -> list[str]:
     """Return every code that a row may refuse with, in the order of its surface's table."""
     codes = {*stance_of(row.guard).refuses, *stance_of(row.scope).refuses, *row.refuses}
-    codes |= {QUERY_CODES.get(name, "invalid_filter") for name in (*_query_fields(shape), "")}
+    if surface.wrong_query is not None:
+        codes.add(surface.wrong_query)
+    else:
+        codes |= {QUERY_CODES.get(name, "invalid_filter") for name in (*_query_fields(shape), "")}
     # Any request can be malformed, if only in its Host.
     codes.add(surface.malformed)
     if row.method != "GET":
@@ -87,9 +93,9 @@ class _Schemas:
         return reference
 
 
-def _records(shapes: Iterable[tuple[Endpoint, Shape]]) -> Iterable[Any]:
-    yield ErrorBody
-    for row, shape in shapes:
+def _records(shapes: Iterable[tuple[Surface, Endpoint, Shape]]) -> Iterable[Any]:
+    for surface, row, shape in shapes:
+        yield surface.refusal_record
         if is_record(shape.reply):
             yield shape.reply
         if shape.body is not None:
@@ -108,9 +114,10 @@ def _operation(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas)
     if row.description:
         operation["description"] = row.description
     if shape.body is not None:
+        media_types = (JSON, *FORM_MEDIA_TYPES) if surface.forms else (JSON,)
         operation["requestBody"] = {
             "required": shape.body_required,
-            "content": {"application/json": {"schema": schemas.reference(shape.body)}},
+            "content": {media_type: {"schema": schemas.reference(shape.body)} for media_type in media_types},
         }
     security = stance_of(row.guard).security
     operation["security"] = [
@@ -124,7 +131,7 @@ def _operation_id(row: Endpoint, surface: Surface) -> str:
     if sum(other.handler is row.handler for other in surface.rows) == 1:
         return name
     # Several rows have this handler: what their paths end in tells them apart.
-    return f"{name}_{row.path.rpartition('/')[2].partition('.')[0]}"
+    return f"{name}_{row.path.rpartition('/')[2].partition('.')[0].strip('{}')}"
 
 
 def _responses(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas) -> dict[str, Any]:
@@ -142,11 +149,13 @@ def _responses(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas)
     for code in refusals(row, shape, surface):
         by_status[surface.errors.lookup(code).status].append(code)
     for status, codes in sorted(by_status.items()):
-        schema = schemas.reference(ErrorBody)
+        schema = schemas.reference(surface.refusal_record)
         if status in row.other_replies:
             schema = {"anyOf": [schemas.reference(row.other_replies[status]), schema]}
+        listed = ", ".join(f"`{code}`" for code in codes)
         responses[str(status)] = {
-            "description": ", ".join(f"`{code}`" for code in codes),
+            # A surface may refuse with the status of a success: its body is of the same kind then.
+            "description": f"{row.success}, or refused: {listed}" if status == row.status else listed,
             "content": {"application/json": {"schema": schema}},
         }
     return responses

@@ -6,7 +6,7 @@ from typing import Any
 
 from agentgate.core.records import to_json
 from agentgate.web.call import Call
-from agentgate.web.openapi import API_VERSION, document
+from agentgate.web.openapi import API_VERSION, documents
 from agentgate.web.openapi_page import index_page, stylesheet, surface_page
 from agentgate.web.replies import JSON, Reply, Text
 from agentgate.web.surface import Surface
@@ -29,11 +29,8 @@ class Documents:
     def _documents(self) -> dict[str, dict[str, Any]]:
         paths = {row.path for surface in self._surfaces for row in surface.rows}
         # A surface without a row for its document, such as the probes, is not described.
-        return {
-            surface.name: document(surface, version=API_VERSION)
-            for surface in self._surfaces
-            if f"/openapi/{surface.name}.json" in paths
-        }
+        described = [each for each in self._surfaces if f"/openapi/{each.document_name}.json" in paths]
+        return documents(described, version=API_VERSION)
 
     @cached_property
     def index(self) -> bytes:

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 from math import inf
-from typing import Final
 
 import httptools
 import msgspec
@@ -18,20 +17,16 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from agentgate.web import request_guard
+from agentgate.web import hot_path, request_guard
 from agentgate.web.cold_path import RequestHead, disconnect, new_cycle
 from agentgate.web.connection import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
-from agentgate.web.hot_path import FAILED, OVERLOADED, HotFunction, HotPaths, HotReply, encode_reply, json_reply
+from agentgate.web.hot_path import HotFunction, HotPaths, HotReply, encode_reply
 from agentgate.web.request_guard import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, Refusal, judge_head
 
 # The parser is fed at most this much at once: what it keeps, and how many headers there are, is looked at in between.
 PIECE_BYTES = 4 * 1024
 # A head begins somewhere inside a piece, so one piece more than the head itself can have been counted.
 MAX_SILENT_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES + PIECE_BYTES + 1024
-
-_HEAD_LATE: Final = Refusal(400, "head_timeout")
-_BODY_LATE: Final = Refusal(400, "body_timeout")
-_PIPELINE_FULL: Final = Refusal(400, "too_many_pipelined")
 
 
 class GateProtocol(HttpToolsProtocol):
@@ -69,6 +64,7 @@ class GateProtocol(HttpToolsProtocol):
         self._refusal: Refusal | None = None
         self._head: RequestHead | None = None
         self._hot: HotFunction | None = None
+        self._hot_body = b""
 
     # The transport's callbacks.
 
@@ -126,7 +122,7 @@ class GateProtocol(HttpToolsProtocol):
         elif self._phase == BETWEEN:
             self.transport.close()
         else:
-            self._refuse(_HEAD_LATE if self._phase == HEAD else _BODY_LATE)
+            self._refuse(request_guard.HEAD_LATE if self._phase == HEAD else request_guard.BODY_LATE)
 
     # The parser and its callbacks; `on_url` is uvicorn's.
 
@@ -192,7 +188,7 @@ class GateProtocol(HttpToolsProtocol):
         fields = self._fields
         refusal = judge_head(method, self.url, version=version, fields=fields, repeated=self._repeated)
         if refusal is None and len(self._waiting) >= self._limits.max_pipelined:
-            refusal = _PIPELINE_FULL
+            refusal = request_guard.PIPELINE_FULL
         if refusal is not None:
             self._stop(refusal)
         self._phase = BODY
@@ -201,17 +197,19 @@ class GateProtocol(HttpToolsProtocol):
         path, _, query = self.url.partition(b"?")
         keep_alive = version == "1.1" and parser.should_keep_alive()
         self._is_last = not keep_alive
-        head = RequestHead(method, path, query, fields, self.client, version, keep_alive)
-        if method in (b"GET", b"HEAD") and path in self._hot_paths:
-            # Decided when the message is complete: only then is it sure that there is no body.
-            self._head = head
-            self._hot = self._hot_paths[path]
-        else:
+        head = RequestHead(method, path, query, fields, self.client, version=version, keep_alive=keep_alive)
+        self._hot = hot_path.find_hot(self._hot_paths, method, path, fields)
+        # Called when the message is complete: only then is it sure what body there is.
+        self._head, self._hot_body = head, b""
+        if self._hot is None:
             self._receive_cold(head)
 
     def on_body(self, body: bytes) -> None:
         self._silent_bytes = 0
         if self._hot is not None and self._head is not None:
+            if self._head.method not in hot_path.BODILESS:
+                self._hot_body += body
+                return
             self._hot = None
             self._receive_cold(self._head)
         cycle = self.cycle
@@ -231,6 +229,8 @@ class GateProtocol(HttpToolsProtocol):
             return
         head = self._head
         assert head is not None
+        if self._hot_body:
+            head = msgspec.structs.replace(head, body=self._hot_body)
         self._hot = self._head = None
         if self._is_busy or self._waiting or self.flow.write_paused:
             self._enter(partial(self._answer_hot, function, head))
@@ -284,16 +284,20 @@ class GateProtocol(HttpToolsProtocol):
     # The hot way.
 
     def _answer_hot(self, function: HotFunction, head: RequestHead) -> None:
+        if head.body and len(self.tasks) >= self._limits.max_in_flight:
+            self._state.shed += 1
+            self._answer(hot_path.OVERLOADED, head)
+            return
         try:
             answer = function(head)
         except Exception:
             self.logger.exception("a hot function failed")
-            answer = FAILED
+            answer = hot_path.FAILED
         if isinstance(answer, HotReply):
             self._answer(answer, head)
         elif answer is None:
             cycle = new_cycle(head, self)
-            cycle.more_body = False
+            cycle.body, cycle.more_body = bytearray(head.body), False
             cycle.message_event.set()
             self._start_cold(cycle, head)
         else:
@@ -307,7 +311,7 @@ class GateProtocol(HttpToolsProtocol):
             reply = await pending
         except Exception:
             self.logger.exception("a hot function failed")
-            reply = FAILED
+            reply = hot_path.FAILED
         self._is_busy = False
         self._answer(reply, head)
         self._advance()
@@ -322,7 +326,7 @@ class GateProtocol(HttpToolsProtocol):
             data = encode_reply(reply, self._state.date_line, with_body=with_body, keep_alive=keep_alive)
         except Exception:
             self.logger.exception("a reply could not be written")
-            data = encode_reply(FAILED, self._state.date_line, with_body=with_body, keep_alive=keep_alive)
+            data = encode_reply(hot_path.FAILED, self._state.date_line, with_body=with_body, keep_alive=keep_alive)
         self.transport.write(data)
         if not keep_alive:
             self._is_last = True
@@ -356,7 +360,7 @@ class GateProtocol(HttpToolsProtocol):
         if cycle.waiting_for_100_continue:
             # Whether the body comes after such an answer is up to the client, so the next request could be anywhere.
             head = msgspec.structs.replace(head, keep_alive=False)
-        self._answer(OVERLOADED, head)
+        self._answer(hot_path.OVERLOADED, head)
 
     # Refusing: nothing that comes later on this connection is looked at.
 
@@ -386,9 +390,7 @@ class GateProtocol(HttpToolsProtocol):
     def _send_refusal(self, refusal: Refusal) -> None:
         if self.transport.is_closing():
             return
-        too_large = refusal.status == 431
-        message = "The request line or the headers are too large." if too_large else "The request is not valid HTTP."
-        reply = json_reply(refusal.status, refusal.code, message=message)
+        reply = hot_path.refusal_reply(refusal.status, refusal.code)
         self.transport.write(encode_reply(reply, self._state.date_line, with_body=True, keep_alive=False))
         self.transport.write_eof()
         self.flow.resume_reading()

@@ -53,6 +53,8 @@ class Request:
     def query(self) -> dict[str, str]:
         """Return the parameters behind the `?`; refuse one that is there twice, or that is not UTF-8."""
         parameters: dict[str, str] = {}
+        if not self.query_string:
+            return parameters
         for pair in filter(None, self.query_string.decode("latin-1").split("&")):
             name, _, value = pair.partition("=")
             try:

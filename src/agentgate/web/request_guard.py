@@ -74,6 +74,10 @@ TARGET_TOO_LONG = Refusal(431, "target_too_long")
 TOO_MANY_HEADERS = Refusal(431, "too_many_headers")
 HEADERS_TOO_LARGE = Refusal(431, "headers_too_large")
 MALFORMED = Refusal(400, "malformed_request")
+# Found by the connection, not in the head.
+HEAD_LATE = Refusal(400, "head_timeout")
+BODY_LATE = Refusal(400, "body_timeout")
+PIPELINE_FULL = Refusal(400, "too_many_pipelined")
 
 
 def judge_head(

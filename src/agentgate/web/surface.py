@@ -1,12 +1,14 @@
 """Surface: a route table with one prefix, one error table and one default guard."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from agentgate.errors import ErrorTable
 from agentgate.web.call import Call
+from agentgate.web.cors import Cors
 from agentgate.web.endpoint import Endpoint, Guard, Handler
+from agentgate.web.replies import ErrorBody, RefusalWriter
 
 
 async def anyone(call: Call) -> Call:
@@ -29,6 +31,24 @@ class Surface:
     unavailable: str = "store_unavailable"
     # A cross-site form cannot send this media type without asking first, so demanding it keeps forms out.
     json_only: bool = True
+    # The code for anything wrong in the query, where the table has none of the codes of lists.
+    wrong_query: str | None = None
+    # Which pages of other origins may read the answers, if any.
+    cors: Cors | None = None
+    # How a refusal looks: fields that each carries, and the record that describes all of it.
+    refusal_fields: Mapping[str, Any] = field(default_factory=dict)
+    refusal_record: type = ErrorBody
+    # Makes the body of a refusal, where it is in another service's form.
+    write_refusal: RefusalWriter | None = None
+    # The body may also be what an HTML form sends.
+    forms: bool = False
+    # The OpenAPI document that describes it, when not one of its own name: other surfaces may share it.
+    document: str | None = None
+
+    @property
+    def document_name(self) -> str:
+        """Return the name of the OpenAPI document that describes this surface."""
+        return self.document or self.name
 
 
 # What `get`, `post` and the others make: an endpoint that still lacks its surface's prefix and default guard.

@@ -146,3 +146,19 @@ async def test_a_store_that_is_away_is_told_the_next_time():
     await other.sync(present)
 
     assert counted(other, 1).visitor == 17
+
+
+def test_reading_the_rates_counts_nothing():
+    windows = RateWindows()
+    counted(windows, 3)
+
+    assert [windows.read(1, VISITOR, HERE, START_MS) for _ in range(5)] == [Rates(visitor=3, network=3)] * 5
+    assert counted(windows, 1) == Rates(visitor=4, network=4)
+
+
+def test_the_rates_that_are_read_fade_like_those_that_are_counted():
+    windows = RateWindows()
+    counted(windows, 40)
+
+    assert windows.read(1, VISITOR, HERE, START_MS + MINUTE_MS * 3 // 2) == Rates(visitor=20, network=20)
+    assert windows.read(1, VISITOR, HERE, START_MS + 3 * MINUTE_MS) == Rates()

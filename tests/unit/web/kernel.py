@@ -22,7 +22,7 @@ class Steps(list[str]):
 class Kernel:
     """An HttpApp with the log that it writes."""
 
-    def __init__(self, surface: Surface, *, allowed_hosts: frozenset[str] | None = None) -> None:
+    def __init__(self, surface: Surface, *more: object, allowed_hosts: frozenset[str] | None = None) -> None:
         self.log = io.StringIO()
         logs.configure("json", "info", self.log)
         self.steps = Steps()
@@ -30,7 +30,7 @@ class Kernel:
         self.metrics = Metrics(version="0", worker="test")
         self.app = HttpApp(
             (surface,),
-            {Steps: self.steps, asyncio.Event: self.started},
+            {Steps: self.steps, asyncio.Event: self.started, **{type(each): each for each in more}},
             clock=FixedClock(1_000),
             client_address=ClientAddress(["127.0.0.1"]),
             allowed_hosts=allowed_hosts,

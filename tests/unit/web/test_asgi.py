@@ -14,10 +14,9 @@ from agentgate.core.actor import SYSTEM
 from agentgate.core.database import StoreUnavailable
 from agentgate.core.records import Input, Query, Record
 from agentgate.errors import Refused
-from agentgate.web.asgi import SECURITY_HEADERS
 from agentgate.web.call import Call
 from agentgate.web.endpoint import Endpoint
-from agentgate.web.replies import Reply, Text
+from agentgate.web.replies import SECURITY_HEADERS, Reply, Text
 from agentgate.web.surface import Surface, anyone, get, post, rows
 from tests.unit.web.kernel import Kernel, Steps
 

@@ -8,11 +8,11 @@ import jsonschema_rs
 import pytest
 
 from agentgate.surfaces import SURFACES
-from agentgate.web.openapi import document
+from agentgate.web.openapi import documents
 from agentgate.web.openapi_example import curl, example
 from agentgate.web.openapi_pattern import sample
 
-DOCUMENTS = {surface.name: document(surface, version="1.0.0") for surface in SURFACES}
+DOCUMENTS = documents(SURFACES, version="1.0.0")
 OPERATIONS = [
     pytest.param(method, path, operation, described["components"], id=operation["operationId"])
     for described in DOCUMENTS.values()

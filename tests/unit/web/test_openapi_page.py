@@ -9,10 +9,10 @@ from itertools import pairwise
 import pytest
 
 from agentgate.surfaces import SURFACES
-from agentgate.web.openapi import document
+from agentgate.web.openapi import documents
 from agentgate.web.openapi_page import index_page, stylesheet, surface_page
 
-DOCUMENTS = {surface.name: document(surface, version="1.0.0") for surface in SURFACES}
+DOCUMENTS = documents(SURFACES, version="1.0.0")
 PAGES = {
     "index": index_page(DOCUMENTS),
     **{name: surface_page(described) for name, described in DOCUMENTS.items()},

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentgate.surfaces import SURFACES
-from agentgate.web.openapi import document
+from agentgate.web.openapi import documents as described
 from agentgate.web.typescript import type_text, types
 
 ROOT = Path(__file__).parents[3]
@@ -103,7 +103,7 @@ def test_a_description_cannot_end_its_comment():
 
 
 def test_the_order_of_documents_and_schemas_does_not_matter():
-    real = {surface.name: document(surface, version="1.0.0") for surface in SURFACES}
+    real = described(SURFACES, version="1.0.0")
 
     assert types(real) == types(dict(reversed(real.items())))
 

@@ -56,6 +56,14 @@ class SqlCredentials:
             credential.revoked_at or None,
         )
 
+    async def note_use(self, credential_id: str, now_ms: int) -> None:
+        """Note that a credential was used."""
+        await self._session.run(
+            "UPDATE credential SET last_used_ms = $2 WHERE id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)",
+            credential_id,
+            now_ms,
+        )
+
     async def live_limit(self, site_id: str) -> int:
         """Return how many live credentials the site's account allows it; none once the account is deleted."""
         row = await self._session.one(

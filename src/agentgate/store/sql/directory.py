@@ -2,7 +2,7 @@
 
 from agentgate.core.database import Session
 from agentgate.core.enums import AccountStatus
-from agentgate.sites.ports import DirectorySite
+from agentgate.sites.ports import DirectorySecret, DirectorySite
 from agentgate.store.sql.sites import SITE_COLUMNS, site_of
 
 
@@ -11,6 +11,16 @@ class SqlDirectory:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+
+    async def list_secrets(self) -> list[DirectorySecret]:
+        """Return every credential that is not revoked, whether its overlap is over or not."""
+        rows = await self._session.all(
+            "SELECT secret_digest, id, site_id, expires_ms FROM credential WHERE revoked_ms IS NULL"
+        )
+        return [
+            DirectorySecret(secret_digest=bytes(digest), credential_id=credential, site_id=site, expires_ms=expires_ms)
+            for digest, credential, site, expires_ms in rows
+        ]
 
     async def list_directory(self) -> list[DirectorySite]:
         """Return every site."""

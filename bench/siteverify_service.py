@@ -1,0 +1,65 @@
+"""The service that `bench.siteverify` measures: one worker, with tokens that it has issued.
+
+`python -m bench.siteverify_service TOKENS ROUNDS` writes a file of requests for each round into its data folder, prints
+its port, and ends when its input does.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import httpx
+import uvloop
+
+from agentgate.app import Application
+from agentgate.config import read_settings
+from agentgate.core.clock import SystemClock
+from agentgate.telemetry import logs
+from bench.redeeming import siteverify_request, write_requests
+from tests.minting import mint
+
+SITE_KEY = "site_bench"
+SITE = {
+    "name": "Bench",
+    "siteKey": SITE_KEY,
+    "allowedOrigins": ["https://shop.example"],
+    "actions": {"login": {"browserRequired": True}},
+}
+TOKEN_S = 3600
+
+
+async def main(tokens: int, rounds: int) -> None:
+    """Start, issue, say where, and serve until nobody listens any more."""
+    logs.configure("json", "warning")
+    settings = read_settings(os.environ)
+    application = await Application.open(settings)
+    await application.start()
+    secret = await _open_site(application)
+    for number in range(rounds):
+        now_ms = SystemClock().now_ms()
+        requests = (
+            siteverify_request(
+                secret,
+                mint(application.signing_keys, SITE_KEY, now_ms=now_ms, lifetime_s=TOKEN_S),
+                f"r{number}-{each}",
+            )
+            for each in range(tokens)
+        )
+        write_requests(Path(settings.data_dir) / f"requests-{number}", requests)
+    print(application.public_address[1], flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    await application.close()
+
+
+async def _open_site(application: Application) -> str:
+    key = {"X-Admin-Key": os.environ["AGENTGATE_ADMIN_KEY"]}
+    host, port = application.admin_address
+    async with httpx.AsyncClient(base_url=f"http://{host}:{port}", headers=key) as operator:
+        (await operator.post("/v1/admin/sites", json=SITE)).raise_for_status()
+        made = await operator.post(f"/v1/admin/sites/{SITE_KEY}/credentials", json={"name": "bench"})
+        return str(made.raise_for_status().json()["secret"])
+
+
+if __name__ == "__main__":
+    uvloop.run(main(int(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,76 @@
+// Guards in front of routes: Express (and whatever else has req, res and next), Fastify, and fetch-style handlers.
+
+import { Unavailable, VerificationFailed } from "./errors.js";
+
+const HEADER = "x-agentgate-token";
+const FIELD = "agentgate-token";
+const RETRY_AFTER_S = "5";
+
+/** `app.post("/signup", expressGuard(client, { action: "signup" }), handler)`; the result is `req.agentgate`. */
+export function expressGuard(client, options) {
+  return async (req, res, next) => {
+    const outcome = await check(client, options, req.headers[HEADER], req.body);
+    if (outcome.verified) {
+      req.agentgate = outcome.verified;
+      next();
+      return;
+    }
+    res.writeHead(outcome.status, outcome.headers);
+    res.end(outcome.body);
+  };
+}
+
+/** `app.post("/signup", { preHandler: fastifyGuard(client, { action: "signup" }) }, handler)`; likewise. */
+export function fastifyGuard(client, options) {
+  return async (request, reply) => {
+    const outcome = await check(client, options, request.headers[HEADER], request.body);
+    if (!outcome.verified) return reply.code(outcome.status).headers(outcome.headers).send(outcome.body);
+    request.agentgate = outcome.verified;
+    return undefined;
+  };
+}
+
+/** Wraps a handler that takes a `Request`: it is called with the request and the result once the token was redeemed. */
+export function fetchGuard(client, options, handler) {
+  return async (request, ...rest) => {
+    const outcome = await check(client, options, request.headers.get(HEADER), await formOf(request));
+    if (outcome.verified) return handler(request, outcome.verified, ...rest);
+    return new Response(outcome.body, { status: outcome.status, headers: outcome.headers });
+  };
+}
+
+async function check(client, { action, expectedOrigin }, header, body) {
+  const field = typeof body === "object" && body !== null && Object.hasOwn(body, FIELD) ? body[FIELD] : undefined;
+  const token = [header, field].flat().find((text) => typeof text === "string" && text.trim());
+  if (!token) {
+    return refusal(401, "receipt_required", `Run the browser check and send its token in X-AgentGate-Token or the field ${FIELD}.`);
+  }
+  try {
+    return { verified: await client.verify({ token: token.trim(), expectedAction: action, expectedOrigin }) };
+  } catch (problem) {
+    if (problem instanceof VerificationFailed && !problem.isMisconfiguration) return refusal(403, problem.code, problem.message);
+    if (!(problem instanceof Unavailable) && !(problem instanceof VerificationFailed)) throw problem;
+    // The visitor can do nothing about a wrong secret and is told nothing about it.
+    console.error(`AgentGate: ${problem.name}: ${problem.message}`);
+    return refusal(503, "unavailable", "The token cannot be checked right now. Try again in a few seconds.");
+  }
+}
+
+function refusal(status, error, message) {
+  const headers = { "content-type": "application/json", "cache-control": "no-store" };
+  // The SDK's agentgate.fetch() runs the check when it reads this.
+  if (status === 401) Object.assign(headers, { "x-service-reason": error, "www-authenticate": "AgentGate" });
+  if (status === 503) headers["retry-after"] = RETRY_AFTER_S;
+  return { status, headers, body: JSON.stringify({ error, message }) };
+}
+
+async function formOf(request) {
+  const type = request.headers.get("content-type") ?? "";
+  if (request.headers.has(HEADER) || !/^(application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(type)) return undefined;
+  try {
+    // A copy, so that the handler can still read the body.
+    return Object.fromEntries(await request.clone().formData());
+  } catch {
+    return undefined;
+  }
+}

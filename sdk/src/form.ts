@@ -1,0 +1,53 @@
+/** A form that is sent before there is a token, or with one that was sent before, is held back until there is one. */
+
+import { listen } from "./page";
+
+export interface Guarded {
+  given: boolean;
+  isReady(): boolean;
+  execute(): Promise<unknown>;
+}
+
+/** Guard a form; gives back what ends it. */
+export function guardForm(form: HTMLFormElement, widget: Guarded): () => void {
+  let held = false;
+  // A check that fails does not keep the form: the site's server decides, and nothing that was typed is lost.
+  let free = false;
+  return listen(form, "submit", (event) => {
+    if (event.defaultPrevented || event.target !== form) return;
+    if (free || widget.isReady()) {
+      widget.given = true;
+      free = false;
+      return;
+    }
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (held) return;
+    held = true;
+    const submitter = (event as SubmitEvent).submitter as HTMLElement | null;
+    const go = (): void => {
+      held = false;
+      free = true;
+      if (form.isConnected) submit(form, submitter);
+      free = false;
+    };
+    widget.execute().then(() => {
+      // It is handed to the form now, not to somebody else before.
+      widget.given = false;
+      go();
+    }, (error: { code?: string }) => {
+      // A person who closed the check does not want to send.
+      if (error.code === "canceled") held = false;
+      else go();
+    });
+  });
+}
+
+/** Send the form as the person did. Fields may be called `submit` or `requestSubmit`, so its own properties are not used. */
+function submit(form: HTMLFormElement, submitter: HTMLElement | null): void {
+  const { requestSubmit, submit: send } = HTMLFormElement.prototype;
+  const button = submitter?.isConnected ? submitter : null;
+  if (requestSubmit) requestSubmit.call(form, button);
+  else if (button) button.click();
+  else send.call(form);
+}

@@ -1,0 +1,89 @@
+/** Our own script element: where the service is, what the page asked for, and how further files are loaded. */
+
+import { AgentGateError } from "./errors";
+import { make } from "./page";
+import { bare, ofDocument } from "./safe";
+
+interface ScriptUrls {
+  createScriptURL(url: string): string;
+}
+interface TrustedTypes {
+  createPolicy(name: string, rules: ScriptUrls): ScriptUrls;
+}
+
+function ownScript(): HTMLScriptElement | null {
+  const current = ofDocument("currentScript");
+  if (current instanceof HTMLScriptElement) return current;
+  const { querySelector } = Document.prototype;
+  return querySelector.call(document, 'script[src*="/agentgate.js"]') as HTMLScriptElement | null;
+}
+
+export const script = ownScript();
+export const address = new URL(script?.src || "/sdk/v1/agentgate.js", location.href);
+/** The folder of the SDK's files, and that of the service itself, which may stand below a path of the site. */
+export const files = new URL(".", address);
+const service = new URL("../../", files);
+export const sameOrigin = service.origin === location.origin;
+
+export function serviceUrl(path: string): string {
+  return new URL(path[0] === "/" ? "." + path : path, service).href;
+}
+
+export function fileUrl(name: string): string {
+  return new URL(name, files).href;
+}
+
+function makePolicy(): ScriptUrls {
+  const plain = { createScriptURL: (url: string) => url };
+  try {
+    const types = (window as unknown as { trustedTypes?: TrustedTypes }).trustedTypes;
+    return types ? types.createPolicy("agentgate", plain) : plain;
+  } catch {
+    // The page's policy names others only. Plain addresses work wherever it does not insist.
+    return plain;
+  }
+}
+
+const policy = makePolicy();
+
+export function trusted(url: string): string {
+  return policy.createScriptURL(url);
+}
+
+const named = globalThis as unknown as Record<string, unknown>;
+
+/**
+ * Load a script of the service that calls `globalThis["agentgate:" + name]` once, and give back what it calls with.
+ * A script that cannot be loaded is `network`; one that does not call is `error`.
+ */
+export function loadScript<T>(url: string, name: string): Promise<T> {
+  const hook = "agentgate:" + name;
+  const element = make("script");
+  const loaded = new Promise<T>((resolve, reject) => {
+    named[hook] = resolve;
+    element.onload = () => reject(new AgentGateError("error"));
+    element.onerror = () => reject(new AgentGateError("network"));
+  });
+  const tidy = (): void => {
+    delete named[hook];
+    element.remove();
+  };
+  loaded.then(tidy, tidy);
+  element.crossOrigin = "anonymous";
+  // Without a secure context it is the referrer that tells the service which page asks.
+  element.referrerPolicy = "origin";
+  element.nonce = script?.nonce ?? "";
+  element.src = trusted(url);
+  (ofDocument("head") || ofDocument("documentElement")).appendChild(element);
+  return loaded;
+}
+
+/** Fetch the text of a file of the service. */
+export async function loadText(url: string, signal?: AbortSignal): Promise<string | undefined> {
+  try {
+    const answer = await fetch(url, bare({ referrerPolicy: "origin", ...(signal && { signal }) }) as RequestInit);
+    return answer.ok ? await answer.text() : undefined;
+  } catch {
+    return undefined;
+  }
+}

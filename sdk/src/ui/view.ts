@@ -1,0 +1,196 @@
+/** The widget as people see it: a status with an icon, and the check with its button. Built of native elements only. */
+
+import type { AgentGateError, State } from "../../types/agentgate";
+import { listen, make } from "../page";
+import type { Step, StepUp } from "../protocol";
+import { bare, ofDocument } from "../safe";
+import type { View, ViewSettings } from "../ui";
+import { watchPresses } from "./presses";
+import { choosePack, ENGLISH, loadStrings, quote, RIGHT_TO_LEFT, type Strings, type Word } from "./strings";
+import { applyStyle } from "./style";
+
+const WARNING = "M12 7.5v5M12 16v.5M12 3a9 9 0 1 0 .1 0";
+const ICONS: Partial<Record<State, string>> = bare({
+  checking: "M12 3a9 9 0 1 0 9 9",
+  verified: "M4 12.5l5 5L20 6.5",
+  failed: WARNING,
+  expired: WARNING,
+});
+/** So long nothing is seen, rather than words whose language changes under the reader's eyes; pressed it can be. */
+const PATIENCE_MS = 150;
+
+function add<K extends keyof HTMLElementTagNameMap>(parent: Node, name: K, className = ""): HTMLElementTagNameMap[K] {
+  const element = make(name);
+  if (className) element.className = className;
+  parent.appendChild(element);
+  return element;
+}
+
+function addButton(parent: Node, className: string, press?: () => void): HTMLButtonElement {
+  const button = add(parent, "button", className);
+  button.type = "button";
+  if (press) listen(button, "click", press);
+  return button;
+}
+
+function drawIcon(path: string): SVGElement {
+  const space = "http://www.w3.org/2000/svg";
+  const { createElementNS } = Document.prototype;
+  const svg = createElementNS.call(document, space, "svg") as SVGElement;
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  svg.appendChild(createElementNS.call(document, space, "path")).setAttribute("d", path);
+  return svg;
+}
+
+function deepFocus(): Element | null {
+  let active = ofDocument("activeElement");
+  while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
+  return active;
+}
+
+export function mount(parent: Node, { theme, size, language, packs, overlay, nonce }: ViewSettings): View {
+  const code = choosePack(language);
+  const host = add(parent, "div");
+  const root = host.attachShadow(bare({ mode: "open" }));
+  const layer = overlay ? add(root, "dialog") : undefined;
+  const box = add(layer ?? root, "div");
+  const row = add(box, "div", "row");
+  const status = add(row, "p");
+  const body = add(box, "div");
+  const restyle = applyStyle(root, nonce);
+  let strings: Strings | undefined;
+  let write: (strings: Strings) => void = () => 0;
+  let finish: ((steps?: readonly Step[]) => void) | undefined;
+  let button: HTMLButtonElement | undefined;
+
+  /** Write the words of what is shown; called again when the language has arrived. */
+  const speak = (known: Strings): void => {
+    strings = known;
+    box.style.opacity = "";
+    box.setAttribute("aria-label", known.title);
+    write(known);
+    restyle?.();
+  };
+
+  const say = (writer: (strings: Strings) => void): void => {
+    write = writer;
+    if (strings) speak(strings);
+  };
+
+  const clear = (state: State): void => {
+    // What has the focus is taken away: the next press of Tab goes on from here.
+    if (root.activeElement) box.focus();
+    button = undefined;
+    box.className = `box ${theme === "dark" || theme === "light" ? theme : "auto"} ${size ?? ""} ${state}`;
+    while (body.firstChild) body.removeChild(body.firstChild);
+    if (status.previousSibling) row.removeChild(status.previousSibling);
+    const path = ICONS[state];
+    if (path) row.insertBefore(drawIcon(path), status);
+  };
+
+  /** Help for those who cannot go on. The number leads the site's owner to the decision. */
+  const addTrouble = (foot: Node, decisionId?: string): ((strings: Strings) => void) => {
+    const details = add(foot, "details");
+    const summary = add(details, "summary");
+    const help = add(details, "p", "help");
+    return (known) => {
+      summary.textContent = known.trouble;
+      help.textContent = known.help + (decisionId ? " " + quote(known, decisionId) : "");
+    };
+  };
+
+  const show = (state: State, error?: AgentGateError, retry?: () => void): void => {
+    // The check has put itself there already.
+    if (state === "interactive") return;
+    finish?.();
+    clear(state);
+    const failed = state === "failed";
+    const word: Word = failed && !/^(challenge_failed|canceled)$/.test(error!.code) ? "offline" : (state as Word);
+    const again = retry && (failed || state === "expired") ? addButton(body, "main", retry) : undefined;
+    const help = failed && addTrouble(add(body, "div", "foot"), error!.decisionId);
+    button = again;
+    say((known) => {
+      status.textContent = known[word] ?? "";
+      if (again) again.textContent = known.retry;
+      if (help) help(known);
+    });
+  };
+
+  const build = (stepUp: StepUp, done: (steps?: readonly Step[]) => void): void => {
+    const title = add(body, "p");
+    const hint = add(body, "p", "hint");
+    const press = (button = addButton(body, "main"));
+    const label = add(press, "span");
+    add(press, "i");
+    press.style.setProperty("--wait", `${stepUp.waitMs}ms`);
+    const foot = add(body, "div", "foot");
+    const help = addTrouble(foot);
+    const cancel = addButton(foot, "", () => done());
+    const tell = (word: Word): void =>
+      say((known) => {
+        // Heard, not seen: what the button says changes without the focus moving.
+        status.textContent = known[word];
+        title.textContent = known.title;
+        label.textContent = known[word];
+        hint.textContent = known.hint;
+        cancel.textContent = known.cancel;
+        help(known);
+      });
+    watchPresses(press, stepUp, {
+      waiting(waiting) {
+        press.setAttribute("aria-disabled", `${waiting}`);
+        tell(waiting ? "wait" : "continue");
+      },
+      done,
+    });
+    tell("confirm");
+  };
+
+  const ask = (stepUp: StepUp, focus: boolean): Promise<readonly Step[] | undefined> =>
+    new Promise((resolve) => {
+      const before = deepFocus();
+      clear("interactive");
+      finish = (steps) => {
+        finish = undefined;
+        const had = root.activeElement;
+        clear("idle");
+        layer?.close?.();
+        // Back to where it was, unless the person has gone elsewhere meanwhile.
+        if (had && before instanceof HTMLElement) before.focus();
+        resolve(steps);
+      };
+      build(stepUp, finish);
+      if (layer?.showModal) layer.showModal();
+      else layer?.setAttribute("open", "");
+      if (focus) button!.focus();
+    });
+
+  box.lang = code;
+  box.dir = RIGHT_TO_LEFT.test(code) ? "rtl" : "ltr";
+  box.tabIndex = -1;
+  box.style.opacity = "0";
+  box.setAttribute("part", "box");
+  box.setAttribute("role", "group");
+  status.setAttribute("role", "status");
+  clear("idle");
+  listen(box, "keydown", (event) => {
+    if ((event as KeyboardEvent).key !== "Escape" || !finish) return;
+    event.preventDefault();
+    event.stopPropagation();
+    finish();
+  });
+  // The ways to close a dialog that are not a key, such as a gesture.
+  if (layer) listen(layer, "cancel", () => finish?.());
+  setTimeout(() => speak(strings ?? ENGLISH), PATIENCE_MS);
+  void loadStrings(packs, code).then(speak);
+  return {
+    show,
+    ask,
+    focus: () => button?.focus(),
+    remove() {
+      finish?.();
+      host.remove();
+    },
+  };
+}

@@ -1,0 +1,145 @@
+"""Who may run the check: the site, its action, the page's origin, and how often. In the order of the contract."""
+
+import re
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from agentgate import limits
+from agentgate.browser.ports import Binding
+from agentgate.core.clock import MINUTE_MS
+from agentgate.core.limiter import Limiter, Window
+from agentgate.core.records import ACTION_PATTERN
+from agentgate.decide.visitor import Visitors
+from agentgate.errors import Refused
+from agentgate.events.recorder import Recorder
+from agentgate.events.records import CounterName
+from agentgate.sites.directory import SiteDirectory, SiteView
+from agentgate.sites.testing import testing_sites
+from agentgate.sites.validate import canonical_origin
+from agentgate.web.address import source_of
+from agentgate.web.call import Call
+from agentgate.web.request import Request
+
+_ACTION = re.compile(ACTION_PATTERN, re.ASCII)
+
+
+class Budget(Struct, frozen=True):
+    """How often an address, and all addresses of a site together, may call one route."""
+
+    per_address: Window
+    per_site: Window
+
+
+CHALLENGES = Budget(
+    Window("browser-challenge-address", limits.CHALLENGES_PER_MINUTE_PER_ADDRESS, MINUTE_MS),
+    Window("browser-challenge-site", limits.CHALLENGES_PER_MINUTE_PER_SITE, MINUTE_MS),
+)
+VERIFICATIONS = Budget(
+    Window("browser-verify-address", limits.VERIFICATIONS_PER_MINUTE_PER_ADDRESS, MINUTE_MS),
+    Window("browser-verify-site", limits.VERIFICATIONS_PER_MINUTE_PER_SITE, MINUTE_MS),
+)
+INSTRUMENTS = Window("browser-instrument-address", limits.INSTRUMENTS_PER_MINUTE_PER_ADDRESS, MINUTE_MS)
+
+
+class Visit(Struct, frozen=True, kw_only=True):
+    """A page that may run the check, and who runs it there."""
+
+    site: SiteView
+    # No site of anybody's: its tokens are test tokens, and nothing of it is recorded.
+    test: bool
+    action: str
+    origin: str
+    # The same number as in `binding`, which has it as text.
+    visitor: int
+
+    @property
+    def binding(self) -> Binding:
+        """What a challenge of this visit is bound to."""
+        return Binding(site=self.site.number, action=self.action, origin=self.origin, visitor=f"{self.visitor:016x}")
+
+
+class Door:
+    """Lets pages in, or says why not."""
+
+    def __init__(self, sites: SiteDirectory, *, visitors: Visitors, limiter: Limiter, recorder: Recorder) -> None:
+        self._sites = sites
+        self._visitors = visitors
+        self._limiter = limiter
+        self._recorder = recorder
+        self._testing = testing_sites()
+        self._testing_by_number = {view.number: view for view in self._testing.values()}
+
+    async def admit(self, call: Call, site_key: str, action: str, budget: Budget) -> Visit:
+        """Return the visit, counted against the budget; refuse what may not run the check here."""
+        test = site_key in self._testing
+        site = self._testing.get(site_key) or self._sites.find(site_key)
+        if site is None:
+            raise Refused("site_invalid")
+        if site.disabled:
+            raise Refused("site_disabled")
+        if not _ACTION.match(action) or not (test or action in site.actions):
+            raise Refused("action_invalid")
+        origin = page_origin(call.request)
+        if origin is None or not (test or origin in site.origins):
+            raise self.denied(site, call)
+        # Last, so that a page that is set up wrongly learns that, and not that it asked too often.
+        await self._spend(budget.per_address, source_of(call.request.address))
+        await self._spend(budget.per_site, site.site_key)
+        visitor = self._visitors.find(site.site_key, call.request.address)
+        return Visit(site=site, test=test, action=action, origin=origin, visitor=visitor)
+
+    async def admit_program(self, call: Call) -> None:
+        """Count a request for a program; whose it is, only the challenge says."""
+        await self._spend(INSTRUMENTS, source_of(call.request.address))
+
+    def find_site(self, number: int) -> SiteView | None:
+        """Return the site that a challenge is bound to; None when there is none any more."""
+        site = self._testing_by_number.get(number) or self._sites.find_by_number(number)
+        return None if site is None or site.disabled else site
+
+    def visitor_of(self, site: SiteView, call: Call) -> str:
+        """Return the caller's 16 hex digits at a site."""
+        return f"{self._visitors.find(site.site_key, call.request.address):016x}"
+
+    def denied(self, site: SiteView, call: Call) -> Refused:
+        """Count an origin that is not the site's, and return its refusal."""
+        sent = call.request.header("origin")
+        origin = page_origin(call.request) or ("null" if sent == "null" else None)
+        # What no browser sends as an origin is not worth remembering.
+        if origin is not None and site.site_key not in self._testing:
+            self._recorder.count(site.number, CounterName.ORIGIN_REFUSED, origin, now_ms=call.now)
+        if sent is None:
+            return Refused("origin_denied", "The Origin header is missing. Run the check from a page of the site.")
+        return Refused("origin_denied")
+
+    async def _spend(self, window: Window, subject: str) -> None:
+        if not await self._limiter.count(window, subject):
+            raise Refused("rate_limited")
+
+
+def page_origin(request: Request) -> str | None:
+    """Return the page's origin as the site has it; None when there is none, or one that no site can have."""
+    return _canonical(request.header("origin"))
+
+
+def is_from(request: Request, origin: str) -> bool:
+    """Say whether a GET comes from a page of an origin. Within one origin, browsers send no Origin with it."""
+    if request.header("origin") is not None:
+        return page_origin(request) == origin
+    if request.header("sec-fetch-site") == "same-origin":
+        return True
+    try:
+        referer = urlsplit(request.header("referer") or "")
+    except ValueError:
+        return False
+    return _canonical(f"{referer.scheme}://{referer.netloc}") == origin
+
+
+def _canonical(text: str | None) -> str | None:
+    if text is None:
+        return None
+    try:
+        return canonical_origin(text)
+    except Refused:
+        return None

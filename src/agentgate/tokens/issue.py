@@ -1,0 +1,70 @@
+"""Issuing receipts: who signs what about whom, and for how long."""
+
+from msgspec import UNSET, Struct, UnsetType
+
+from agentgate.core.enums import ReceiptKind
+from agentgate.core.ids import new_receipt_id
+from agentgate.core.moment import Moment
+from agentgate.tokens.claims import Claims
+from agentgate.tokens.format import write_receipt
+from agentgate.tokens.keys import SigningKeys
+
+
+class Grant(Struct, frozen=True, kw_only=True):
+    """What a receipt is about, before it has an ID, a time and a signature."""
+
+    site_key: str
+    kind: ReceiptKind
+    action: str
+    # The visitor's ID for a browser token, the agent for the others.
+    subject: str
+    decision_id: str
+    origin: str | UnsetType = UNSET
+    c_data: str | UnsetType = UNSET
+    keyid: str | UnsetType = UNSET
+    submission_id: str | UnsetType = UNSET
+    content_digest: str | UnsetType = UNSET
+    price: str | UnsetType = UNSET
+    test: bool = False
+
+
+class IssuedReceipt(Struct, frozen=True):
+    """A signed receipt and when it ends."""
+
+    receipt: str
+    expires_at: Moment
+    id: str
+
+
+class ReceiptIssuer:
+    """Signs receipts in the service's name."""
+
+    def __init__(self, keys: SigningKeys, *, issuer: str, lifetime_s: int) -> None:
+        self._keys = keys
+        self.issuer = issuer
+        self._lifetime_s = lifetime_s
+
+    def issue(self, grant: Grant, *, now_ms: int) -> IssuedReceipt:
+        """Return a receipt that is good from now on."""
+        issued_s = now_ms // 1000
+        claims = Claims(
+            iss=self.issuer,
+            aud=grant.site_key,
+            jti=new_receipt_id(),
+            iat=issued_s,
+            exp=issued_s + self._lifetime_s,
+            kind=grant.kind,
+            action=grant.action,
+            sub=grant.subject,
+            decision_id=grant.decision_id,
+            origin=grant.origin,
+            c_data=grant.c_data,
+            keyid=grant.keyid,
+            submission_id=grant.submission_id,
+            content_digest=grant.content_digest,
+            price=grant.price,
+            test=True if grant.test else UNSET,
+        )
+        receipt = write_receipt(claims, self._keys.current(test=grant.test))
+        self._keys.remember(receipt.encode("ascii"))
+        return IssuedReceipt(receipt, Moment(claims.exp * 1000), claims.jti)

@@ -1,0 +1,111 @@
+"""The Ed25519 keys that sign receipts, and the key set that is published for whoever verifies them.
+
+They are made from the keyring's `receipt` keys, so rotation, delayed activation and the grace period are the
+keyring's. Test tokens are signed by keys of their own that are not published: nobody accepts one by mistake.
+"""
+
+import base64
+import hashlib
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from msgspec import Struct
+
+from agentgate.core.keyring import KEY_BYTES, Keyring
+
+# A receipt lives two minutes: enough for some hundreds a second. Each takes about a hundred bytes.
+MOST_REMEMBERED = 50_000
+NAME_BYTES = 16
+
+
+class PublishedKey(Struct, frozen=True, kw_only=True):
+    """A public key as a JSON Web Key (RFC 8037)."""
+
+    kty: str = "OKP"
+    crv: str = "Ed25519"
+    use: str = "sig"
+    alg: str = "EdDSA"
+    kid: str
+    x: str
+
+
+class SigningKey(Struct, frozen=True):
+    """One key pair under its thumbprint (RFC 7638)."""
+
+    key_id: str
+    private: Ed25519PrivateKey
+    public: Ed25519PublicKey
+    published: PublishedKey
+
+
+class _Ring(Struct, frozen=True):
+    """The keys that one list of the keyring's makes: the signing one first."""
+
+    materials: tuple[bytes, ...]
+    real: tuple[SigningKey, ...]
+    test: tuple[SigningKey, ...]
+    # By ID, and whether it is a test key.
+    by_id: dict[str, tuple[SigningKey, bool]]
+
+
+class SigningKeys:
+    """The keys in force. They follow the keyring by themselves."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._keyring = keyring
+        self._ring = _ring(keyring.materials("receipt"))
+        # What this worker has signed of late, so that it need not sign it again to recognise it. Two generations: when
+        # the younger is full, the older goes.
+        self._signed: set[bytes] = set()
+        self._signed_before: set[bytes] = set()
+
+    def remember(self, receipt: bytes) -> None:
+        """Note a receipt that was just signed."""
+        if len(self._signed) >= MOST_REMEMBERED:
+            self._signed, self._signed_before = set(), self._signed
+        self._signed.add(_name_of(receipt))
+
+    def remembers(self, receipt: bytes) -> bool:
+        """Say whether this worker signed exactly this text; False says nothing."""
+        name = _name_of(receipt)
+        return name in self._signed or name in self._signed_before
+
+    def current(self, *, test: bool) -> SigningKey:
+        """Return the key that signs now."""
+        ring = self._rings()
+        return (ring.test if test else ring.real)[0]
+
+    def find(self, key_id: str) -> tuple[SigningKey, bool] | None:
+        """Return the key with this ID and whether it is a test key; None when no key verifies under it."""
+        return self._rings().by_id.get(key_id)
+
+    def published(self) -> list[PublishedKey]:
+        """Return the public keys: those that sign soon, now, and until lately."""
+        return [key.published for key in self._rings().real]
+
+    def _rings(self) -> _Ring:
+        materials = self._keyring.materials("receipt")
+        if materials != self._ring.materials:
+            self._ring = _ring(materials)
+        return self._ring
+
+
+def _name_of(receipt: bytes) -> bytes:
+    return hashlib.blake2b(receipt, digest_size=NAME_BYTES).digest()
+
+
+def _ring(materials: tuple[bytes, ...]) -> _Ring:
+    real = tuple(_signing_key(material, b"receipt") for material in materials)
+    test = tuple(_signing_key(material, b"test receipt") for material in materials)
+    by_id = {key.key_id: (key, False) for key in real} | {key.key_id: (key, True) for key in test}
+    return _Ring(materials, real, test, by_id)
+
+
+def _signing_key(material: bytes, purpose: bytes) -> SigningKey:
+    seed = hashlib.blake2b(material, digest_size=KEY_BYTES, person=purpose).digest()
+    private = Ed25519PrivateKey.from_private_bytes(seed)
+    public = private.public_key()
+    x = base64.urlsafe_b64encode(public.public_bytes_raw()).decode().rstrip("=")
+    # The members that RFC 7638 wants, in its order and without spaces.
+    canonical = f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()
+    key_id = base64.urlsafe_b64encode(hashlib.sha256(canonical).digest()).decode().rstrip("=")
+    return SigningKey(key_id, private, public, PublishedKey(kid=key_id, x=x))

@@ -1,0 +1,205 @@
+"""Judging a receipt, and redeeming it exactly once: siteverify's way, and that of whoever answers like it.
+
+The order is the contract's: who calls, then whether the token is ours, then whether it was spent before, then whether
+it fits, then the spend. Nothing but the last step changes anything.
+"""
+
+from msgspec import UNSET, Struct
+
+from agentgate.core.clock import HOUR_MS
+from agentgate.core.database import StoreUnavailable
+from agentgate.core.enums import ReceiptKind
+from agentgate.core.moment import Moment
+from agentgate.core.records import to_json
+from agentgate.core.secrets import digest
+from agentgate.errors import Refused
+from agentgate.events.recorder import Recorder
+from agentgate.events.records import CounterName
+from agentgate.limits import REDEMPTION_KEPT_HOURS
+from agentgate.sites.directory import SiteCaller, SiteDirectory, SiteView
+from agentgate.tokens import testing_secrets
+from agentgate.tokens.claims import Claims
+from agentgate.tokens.format import NotAReceipt, SignedClaims, read_receipt
+from agentgate.tokens.keys import SigningKeys
+from agentgate.tokens.ports import Redemption, RedemptionStore
+from agentgate.tokens.records import SiteverifySuccess
+from agentgate.tokens.uses import CredentialUses
+
+# How far another worker's clock may be ahead of ours.
+SKEW_S = 5
+KEPT_MS = REDEMPTION_KEPT_HOURS * HOUR_MS
+
+
+class Demand(Struct, frozen=True, kw_only=True):
+    """A token to redeem, and what it must have been issued for."""
+
+    token: str
+    # None takes the action that the token names.
+    action: str | None
+    # In canonical form.
+    origin: str | None = None
+    request_id: str | None = None
+    content_digest: str | None = None
+
+
+class TestCaller(Struct, frozen=True):
+    """Somebody who tries things out, with a secret that everybody knows."""
+
+    # So that pytest does not take this for tests.
+    __test__ = False
+
+    secret: str
+
+
+class Redeemer:
+    """Redeems tokens for whoever has the secret of their site, and counts what became of each call."""
+
+    def __init__(
+        self,
+        keys: SigningKeys,
+        redemptions: RedemptionStore,
+        *,
+        sites: SiteDirectory,
+        recorder: Recorder,
+        uses: CredentialUses,
+    ) -> None:
+        self._keys = keys
+        self._redemptions = redemptions
+        self._sites = sites
+        self._recorder = recorder
+        self._uses = uses
+
+    async def authenticate(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
+        """Return who has this secret; refuse one that nobody has."""
+        if secret.startswith(testing_secrets.PREFIX):
+            if secret in testing_secrets.KNOWN:
+                return TestCaller(secret)
+            raise Refused("invalid_credential")
+        await self._sites.settle()
+        caller = self._sites.find_caller(digest(secret), now_ms=now_ms)
+        if caller is None:
+            raise Refused("invalid_credential")
+        self._uses.note(caller.credential_id, now_ms)
+        return caller
+
+    async def redeem(self, caller: SiteCaller | TestCaller, demand: Demand, *, now_ms: int) -> bytes:
+        """Spend the token and return the answer; for the same `requestId` the first answer again, even past expiry."""
+        if isinstance(caller, TestCaller):
+            return to_json(self._try_out(caller, demand, now_ms=now_ms))
+        site = caller.site.number
+        self._recorder.count(site, CounterName.SERVER_CHECK, now_ms=now_ms)
+        try:
+            answer = await self._redeem(caller.site, demand, now_ms=now_ms)
+        except Refused as refused:
+            self._recorder.count(site, CounterName.SITEVERIFY_FAILURE, refused.code, now_ms=now_ms)
+            raise
+        except StoreUnavailable:
+            self._recorder.count(site, CounterName.SITEVERIFY_FAILURE, "unavailable", now_ms=now_ms)
+            raise
+        self._recorder.count(site, CounterName.SITEVERIFY_SUCCESS, now_ms=now_ms)
+        return answer
+
+    async def _redeem(self, site: SiteView, demand: Demand, *, now_ms: int) -> bytes:
+        claims = read_token(demand.token, self._keys, test=False, now_ms=now_ms)
+        if claims.aud != site.site_key:
+            raise Refused("invalid_token", "The token was issued for another site than the secret's.")
+        try:
+            check_fits(claims, demand, site, now_ms=now_ms)
+        except Refused:
+            # What was answered before is answered again, whatever does not fit by now.
+            earlier = await self._redemptions.find_redemption(site.id, claims.jti)
+            if earlier is not None:
+                return _repeated(earlier, demand)
+            raise
+        return await self._spend(site, claims, demand, now_ms=now_ms)
+
+    async def _spend(self, site: SiteView, claims: Claims, demand: Demand, *, now_ms: int) -> bytes:
+        answer = to_json(success(claims, demand.request_id))
+        mine = Redemption(demand.request_id, answer) if demand.request_id is not None else Redemption()
+        kept_until_ms = max(now_ms, claims.exp * 1000) + KEPT_MS
+        if await self._redemptions.spend(site.id, claims.jti, mine, kept_until_ms=kept_until_ms):
+            self._recorder.count(site.number, CounterName.TOKENS_REDEEMED, now_ms=now_ms)
+            return answer
+        # Somebody was quicker. It may have been this very call's twin.
+        earlier = await self._redemptions.find_redemption(site.id, claims.jti)
+        if earlier is None:
+            raise StoreUnavailable("a receipt was spent and is not there")
+        return _repeated(earlier, demand)
+
+    def _try_out(self, caller: TestCaller, demand: Demand, *, now_ms: int) -> SiteverifySuccess:
+        """Answer as the test secret says. Nothing is spent, and nothing is counted."""
+        if caller.secret == testing_secrets.ALWAYS_FAIL:
+            raise Refused("invalid_token", "This test secret refuses every token.")
+        claims = read_token(demand.token, self._keys, test=True, now_ms=now_ms)
+        if caller.secret == testing_secrets.TOKEN_SPENT:
+            raise Refused("token_used", "This test secret takes every test token for spent.")
+        check_fits(claims, demand, None, now_ms=now_ms)
+        return success(claims, demand.request_id)
+
+
+def read_token(token: str, keys: SigningKeys, *, test: bool, now_ms: int) -> Claims:
+    """Return the claims of a token that we issued, expired or not; refuse every other one."""
+    try:
+        signed = read_receipt(token, keys)
+    except NotAReceipt as problem:
+        raise Refused("invalid_token", f"The token cannot be accepted: {problem}.") from None
+    _check_ring(signed, test=test)
+    if signed.claims.iat > now_ms // 1000 + SKEW_S:
+        raise Refused("invalid_token", "The token was issued in the future; a clock is wrong.")
+    return signed.claims
+
+
+def _check_ring(signed: SignedClaims, *, test: bool) -> None:
+    if signed.test and not test:
+        raise Refused("invalid_token", "This is a test token; only a test secret accepts it.")
+    if test and not signed.test:
+        raise Refused("invalid_token", "This is a real token; a test secret accepts test tokens only.")
+
+
+def check_fits(claims: Claims, demand: Demand, site: SiteView | None, *, now_ms: int) -> None:
+    """Refuse a token that is over, or that was issued for something else. It is not spent by that."""
+    if now_ms >= claims.exp * 1000:
+        raise Refused("expired_token")
+    if demand.action is not None and claims.action != demand.action:
+        raise Refused("action_mismatch")
+    if demand.origin is not None and demand.origin != claims.origin:
+        raise Refused("origin_mismatch")
+    _check_digest(claims, demand, site)
+
+
+def _check_digest(claims: Claims, demand: Demand, site: SiteView | None) -> None:
+    if demand.content_digest is not None:
+        if demand.content_digest != claims.content_digest:
+            raise Refused("invalid_token", "The token was issued for other content than contentDigest.")
+        return
+    if claims.content_digest is UNSET or site is None:
+        return
+    action = site.actions.get(claims.action)
+    if action is not None and action.require_content_digest is True:
+        raise Refused("invalid_request", "contentDigest is needed: this action binds a token to its content.")
+
+
+def success(claims: Claims, request_id: str | None) -> SiteverifySuccess:
+    """Return what a redeemed token is answered with."""
+    is_browser = claims.kind is ReceiptKind.BROWSER
+    return SiteverifySuccess(
+        success=True,
+        site_key=claims.aud,
+        action=claims.action,
+        kind=claims.kind,
+        issued_at=Moment(claims.iat * 1000),
+        expires_at=Moment(claims.exp * 1000),
+        decision_id=claims.decision_id,
+        origin=claims.origin,
+        visitor_id=claims.sub if is_browser else UNSET,
+        agent=UNSET if is_browser else claims.sub,
+        request_id=UNSET if request_id is None else request_id,
+        c_data=claims.c_data,
+        test=claims.test,
+    )
+
+
+def _repeated(earlier: Redemption, demand: Demand) -> bytes:
+    if earlier.answer is None or earlier.request_id != demand.request_id:
+        raise Refused("token_used")
+    return earlier.answer

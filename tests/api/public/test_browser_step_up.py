@@ -1,0 +1,294 @@
+"""The check that a person is shown: when it is asked for, what answers it, and monitor mode, which never asks."""
+
+from typing import Any
+
+import pytest
+
+from agentgate.browser.step_up import WAIT_MS
+from agentgate.browser.work import Level, challenge_work, step_up_work
+from agentgate.core.enums import ClearanceLevel
+from agentgate.tokens.clearance import Clearances
+from tests.browser_client import DRIVEN, SIGNALS, BrowserClient, create_site, decision_of
+from tests.running import RunningService
+
+# Challenged, not blocked, by rules of the site's own.
+RULES = {
+    "version": "1",
+    "rules": [
+        {"name": "no-plugins", "match": {"any_labels": ["browser.no_plugins"]}, "action": "challenge"},
+        {"name": "driven", "match": {"any_labels": ["browser.webdriver"]}, "action": "challenge"},
+        {"name": "no-screen", "match": {"any_labels": ["browser.no_screen"]}, "action": "block"},
+    ],
+    "default_action": "allow",
+}
+SEED = bytes(range(16))
+ODD = {**SIGNALS, "plugins": 0}
+BLOCKED = {**SIGNALS, "screen": {"width": 0, "height": 0, "outerWidth": 1, "outerHeight": 1}}
+ACTIONS = {"login": {"browserRequired": True}, "search": {"browserRequired": False, "clearance": True}}
+
+
+def site_with_rules(service: RunningService, **fields: Any) -> str:
+    site_key = create_site(service, actions=ACTIONS, **fields)
+    saved = service.operator.put(f"/v1/admin/sites/{site_key}/rules", json={"ruleSet": RULES})
+    assert saved.status_code == 200, saved.text
+    service.run(service.application.deciding.refresh())
+    return site_key
+
+
+@pytest.fixture(scope="module")
+def site_key(shared_service: RunningService) -> str:
+    return site_with_rules(shared_service)
+
+
+@pytest.fixture(scope="module")
+def monitored_key(shared_service: RunningService) -> str:
+    return site_with_rules(shared_service, mode="monitor")
+
+
+@pytest.fixture
+def page(shared_service: RunningService, site_key: str) -> BrowserClient:
+    return BrowserClient(shared_service, site_key)
+
+
+def challenge_of(page: BrowserClient, **fields: Any) -> dict[str, Any]:
+    """Return a challenge with the one seed whose puzzles are solved already: a step-up's take a second each time."""
+    challenge: dict[str, Any] = page.challenge(**fields).json()
+    database = page.service.application.stores.databases["hot"]
+    page.service.run(database.run("UPDATE challenge SET seed = $2 WHERE id = $1", challenge["challengeId"], SEED))
+    challenge["work"]["salt"] = challenge_work(SEED, Level.USUAL).salt
+    if "stepUp" in challenge:
+        challenge["stepUp"]["work"]["salt"] = step_up_work(SEED).salt
+    return challenge
+
+
+def asked(page: BrowserClient) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a challenge whose step-up was asked for, and the step-up, with the wait behind it."""
+    challenge = challenge_of(page)
+    step_up = page.verify(challenge, signals=ODD).json()["stepUp"]
+    page.service.clock.advance(ms=WAIT_MS)
+    return challenge, step_up
+
+
+def error_of(reply: Any) -> tuple[int, str]:
+    return reply.status_code, reply.json()["error"]
+
+
+FAILED = (403, "challenge_failed")
+
+
+def test_a_challenged_visitor_is_shown_the_check(page: BrowserClient) -> None:
+    challenge = page.challenge().json()
+
+    reply = page.verify(challenge, signals=ODD).json()
+
+    salt = reply["stepUp"]["work"]["salt"]
+    assert salt != challenge["work"]["salt"]
+    work = {"algorithm": "SHA-256", "salt": salt, "count": 32, "bits": 12}
+    assert reply == {
+        "status": "step_up",
+        "stepUp": {"kind": "confirm", "steps": 2, "waitMs": WAIT_MS, "work": work},
+        "attemptsLeft": 3,
+    }
+
+
+def test_a_right_answer_passes(page: BrowserClient) -> None:
+    challenge, step_up = asked(page)
+
+    assert page.verify(challenge, signals=ODD, answer=page.answer(step_up)).json()["status"] == "passed"
+
+
+def test_a_check_that_was_asked_for_is_not_forgotten_when_the_evidence_gets_better(page: BrowserClient) -> None:
+    challenge, step_up = asked(page)
+
+    again = page.verify(challenge, signals=SIGNALS).json()
+
+    assert (again["status"], again["stepUp"], again["attemptsLeft"]) == ("step_up", step_up, 2)
+    assert page.verify(challenge, signals=SIGNALS, answer=page.answer(step_up)).json()["status"] == "passed"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"steps": []},
+        {"steps": [{"input": "pointer", "afterMs": 1000, "trusted": True}]},
+        {"steps": [{"input": "pointer", "afterMs": WAIT_MS - 1, "trusted": True}] * 2},
+        {"steps": [{"input": "keyboard", "afterMs": 1000, "trusted": False}] * 2},
+        {"steps": [{"input": "pointer", "afterMs": 1000, "trusted": True}] * 3},
+        {"work": [0] * 32},
+    ],
+)
+def test_a_wrong_answer_fails(page: BrowserClient, wrong: dict[str, Any]) -> None:
+    challenge, step_up = asked(page)
+
+    reply = page.verify(challenge, signals=ODD, answer=page.answer(step_up, **wrong))
+
+    assert error_of(reply) == FAILED
+    assert "decisionId" in reply.json()
+    # It cost an attempt and nothing more.
+    assert page.verify(challenge, signals=ODD, answer=page.answer(step_up)).json()["status"] == "passed"
+
+
+def test_an_answer_before_the_time_has_passed_fails(page: BrowserClient) -> None:
+    challenge = challenge_of(page)
+    step_up = page.verify(challenge, signals=ODD).json()["stepUp"]
+    page.service.clock.advance(ms=WAIT_MS - 1)
+
+    assert error_of(page.verify(challenge, signals=ODD, answer=page.answer(step_up))) == FAILED
+
+
+def test_asking_again_does_not_start_the_wait_anew(page: BrowserClient) -> None:
+    challenge, step_up = asked(page)
+    page.verify(challenge, signals=ODD)
+
+    assert page.verify(challenge, signals=ODD, answer=page.answer(step_up)).json()["status"] == "passed"
+
+
+def test_an_answer_with_another_number_of_solutions_is_a_bad_request(page: BrowserClient) -> None:
+    challenge, step_up = asked(page)
+
+    reply = page.verify(challenge, signals=ODD, answer=page.answer(step_up, work=[0] * 31))
+
+    assert error_of(reply) == (400, "bad_request")
+
+
+def test_the_work_of_the_challenge_is_needed_all_the_same(page: BrowserClient) -> None:
+    challenge, step_up = asked(page)
+
+    assert error_of(page.verify(challenge, work=[0] * 16, answer=page.answer(step_up))) == FAILED
+
+
+def test_an_answer_that_nobody_asked_for_is_no_answer(page: BrowserClient) -> None:
+    challenge = challenge_of(page)
+    made_up = {"kind": "confirm", "steps": [{"input": "pointer", "afterMs": 1000, "trusted": True}] * 2, "work": []}
+
+    assert page.verify(challenge, signals=ODD, answer=made_up).json()["status"] == "step_up"
+
+
+def test_whoever_is_certainly_driven_by_a_program_does_not_pass_by_answering(page: BrowserClient) -> None:
+    challenge, step_up = asked(page)
+
+    assert error_of(page.verify(challenge, signals=DRIVEN, answer=page.answer(step_up))) == FAILED
+
+
+def test_whoever_is_blocked_is_not_asked(page: BrowserClient) -> None:
+    challenge, step_up = asked(page)
+
+    assert error_of(page.verify(challenge_of(page), signals=BLOCKED)) == FAILED
+    assert error_of(page.verify(challenge, signals=BLOCKED, answer=page.answer(step_up))) == FAILED
+
+
+def test_a_check_that_can_no_longer_be_answered_is_not_shown(page: BrowserClient) -> None:
+    challenge = challenge_of(page)
+    left = [page.verify(challenge, signals=ODD).json()["attemptsLeft"] for _ in range(3)]
+
+    assert left == [3, 2, 1]
+    assert error_of(page.verify(challenge, signals=ODD)) == FAILED
+    assert error_of(page.verify(challenge, signals=ODD)) == (429, "too_many_attempts")
+
+
+def test_a_clearance_says_whether_a_person_has_answered(page: BrowserClient) -> None:
+    page.action = "search"
+    clearances = Clearances(page.service.application.keyring, 1800)
+    challenge, step_up = asked(page)
+    answered = page.verify(challenge, signals=ODD, answer=page.answer(step_up)).json()["clearance"]
+    checked = page.verify(challenge_of(page)).json()["clearance"]
+
+    now_ms = page.service.clock.now_ms()
+    levels = [
+        clearances.read(each["value"], site_key=page.site_key, now_ms=now_ms).level for each in (answered, checked)
+    ]
+
+    assert levels == [ClearanceLevel.STEP_UP, ClearanceLevel.CHECKED]
+
+
+def interactive(challenge: dict[str, Any]) -> bool:
+    assert ("stepUp" in challenge) == challenge["show"]
+    return bool(challenge["show"])
+
+
+@pytest.mark.parametrize(
+    ("of_site", "asked_for", "show"),
+    [
+        ("invisible", None, False),
+        ("invisible", "invisible", False),
+        ("invisible", "managed", False),
+        ("invisible", "interactive", True),
+        ("managed", None, False),
+        ("managed", "invisible", False),
+        ("managed", "interactive", True),
+        ("interactive", None, True),
+        ("interactive", "invisible", True),
+        ("interactive", "managed", True),
+    ],
+)
+def test_a_page_may_ask_for_more_than_its_site_and_not_for_less(
+    shared_service: RunningService, of_site: str, asked_for: str | None, show: bool
+) -> None:
+    page = BrowserClient(shared_service, create_site(shared_service, widgetMode=of_site))
+
+    challenge = page.challenge(**{} if asked_for is None else {"widget": asked_for}).json()
+
+    assert interactive(challenge) is show
+
+
+def test_an_interactive_check_needs_its_answer(page: BrowserClient) -> None:
+    challenge = challenge_of(page, widget="interactive")
+    assert page.verify(challenge).json()["status"] == "step_up"
+    page.service.clock.advance(ms=WAIT_MS)
+
+    passed = page.verify(challenge, answer=page.answer(challenge["stepUp"])).json()
+
+    assert passed["status"] == "passed"
+    assert decision_of(page.service, page.site_key, passed["decisionId"])["status"] == 200
+
+
+@pytest.mark.parametrize(
+    ("change", "would"),
+    [
+        ({}, None),
+        ({"signals": ODD}, "challenge"),
+        ({"signals": BLOCKED}, "block"),
+        ({"work": [0] * 16}, "challenge"),
+        ({"instrument": {"page": "x"}}, "challenge"),
+        ({"signals": BLOCKED, "work": [0] * 16}, "block"),
+    ],
+)
+def test_monitor_mode_lets_everybody_pass_and_records_what_would_have_been(
+    shared_service: RunningService, monitored_key: str, change: dict[str, Any], would: str | None
+) -> None:
+    page = BrowserClient(shared_service, monitored_key)
+
+    verified = page.verify(challenge_of(page), **change).json()
+
+    assert verified["status"] == "passed"
+    decision = decision_of(shared_service, monitored_key, verified["decisionId"])
+    assert decision["outcome"] == "allow"
+    assert decision.get("wouldDecision") == would
+
+
+def test_monitor_mode_asks_nobody_for_more_work(shared_service: RunningService, monitored_key: str) -> None:
+    page = BrowserClient(shared_service, monitored_key)
+    body = {"schema": 1, "siteKey": monitored_key, "action": "login"}
+
+    assert page.post("challenge", body, **{"User-Agent": "HeadlessChrome/142"}).json()["work"]["bits"] == 10
+
+
+def test_monitor_mode_does_not_need_an_answer(shared_service: RunningService, monitored_key: str) -> None:
+    page = BrowserClient(shared_service, monitored_key)
+    challenge = challenge_of(page, widget="interactive")
+
+    verified = page.verify(challenge).json()
+
+    assert challenge["show"] is True
+    assert verified["status"] == "passed"
+    assert decision_of(shared_service, monitored_key, verified["decisionId"])["wouldDecision"] == "challenge"
+
+
+def test_monitor_mode_gives_one_token_for_one_challenge_as_well(
+    shared_service: RunningService, monitored_key: str
+) -> None:
+    page = BrowserClient(shared_service, monitored_key)
+    challenge = challenge_of(page)
+    page.verify(challenge)
+
+    assert error_of(page.verify(challenge)) == (409, "challenge_used")

@@ -1,0 +1,266 @@
+"""Redeeming tokens in the words of Turnstile, reCAPTCHA and hCaptcha: form, JSON or multipart in, always 200 out."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from agentgate.core.enums import ReceiptKind
+from agentgate.tokens.issue import Grant, ReceiptIssuer
+from tests.browser_client import ORIGIN, create_site, get_token
+from tests.running import RunningService
+
+TURNSTILE = "/compat/turnstile/v0/siteverify"
+RECAPTCHA = "/compat/recaptcha/api/siteverify"
+HCAPTCHA = "/compat/hcaptcha/siteverify"
+EVERY_ROUTE = [TURNSTILE, RECAPTCHA, HCAPTCHA]
+LIFETIME_S = 120
+
+NAMES = {
+    TURNSTILE: {"expired": "timeout-or-duplicate", "used": "timeout-or-duplicate"},
+    RECAPTCHA: {"expired": "timeout-or-duplicate", "used": "timeout-or-duplicate"},
+    HCAPTCHA: {"expired": "expired-input-response", "used": "already-seen-response"},
+}
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A site, its secret, and tokens for it."""
+
+    service: RunningService
+    site_key: str
+    secret: str
+
+    def token(self, **changes: Any) -> str:
+        """Return a fresh token as the service signs it."""
+        issuer = ReceiptIssuer(
+            self.service.application.signing_keys, issuer="https://gate.example", lifetime_s=LIFETIME_S
+        )
+        grant = {
+            "site_key": self.site_key,
+            "kind": ReceiptKind.BROWSER,
+            "action": "login",
+            "subject": "0123456789abcdef",
+            "decision_id": "dec_0000000000000",
+            "origin": ORIGIN,
+            **changes,
+        }
+        return issuer.issue(Grant(**grant), now_ms=self.service.clock.now_ms()).receipt
+
+    def verify(self, route: str, **fields: Any) -> Any:
+        """Call a route with a form that is right but for the fields given; None leaves one out."""
+        form = {"secret": self.secret, "response": self.token(), **fields}
+        reply = self.service.public.post(route, data={name: value for name, value in form.items() if value is not None})
+        assert reply.status_code == 200, reply.text
+        return reply.json()
+
+
+@pytest.fixture(scope="module")
+def shop(shared_service: RunningService) -> Shop:
+    """A site with two actions."""
+    site_key = create_site(shared_service)
+    made = shared_service.operator.post(f"/v1/admin/sites/{site_key}/credentials")
+    assert made.status_code == 201, made.text
+    return Shop(shared_service, site_key, made.json()["secret"])
+
+
+@pytest.mark.parametrize("route", EVERY_ROUTE)
+def test_a_token_of_the_browser_check_is_accepted_in_a_form(shop: Shop, route: str):
+    token = get_token(shop.service, shop.site_key, "signup")
+
+    answer = shop.verify(route, response=token, remoteip="192.0.2.1")
+
+    assert answer["success"] is True
+    assert answer["hostname"] == "shop.example"
+    assert answer["action"] == "signup"
+    assert answer["challenge_ts"].startswith("2026-")
+
+
+@pytest.mark.parametrize("route", EVERY_ROUTE)
+@pytest.mark.parametrize("way", ["json", "multipart"])
+def test_json_and_multipart_are_understood_as_well(shop: Shop, route: str, way: str):
+    fields = {"secret": shop.secret, "response": shop.token()}
+    if way == "json":
+        reply = shop.service.public.post(route, json={**fields, "remoteip": None})
+    else:
+        reply = shop.service.public.post(route, files={name: (None, value) for name, value in fields.items()})
+
+    assert reply.json()["success"] is True
+
+
+def test_a_success_has_the_fields_of_each_service(shop: Shop):
+    token = {"c_data": "order-17"}
+
+    turnstile = shop.verify(TURNSTILE, response=shop.token(**token))
+    recaptcha = shop.verify(RECAPTCHA, response=shop.token(**token))
+    hcaptcha = shop.verify(HCAPTCHA, response=shop.token(**token))
+
+    common = {"success", "challenge_ts", "hostname", "action", "cdata"}
+    assert set(turnstile) == {*common, "error-codes"}
+    assert turnstile["error-codes"] == []
+    assert turnstile["cdata"] == "order-17"
+    assert set(recaptcha) == {*common, "score"}
+    assert recaptcha["score"] == 0.9
+    assert set(hcaptcha) == common
+
+
+@pytest.mark.parametrize("route", EVERY_ROUTE)
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"secret": None}, "missing-input-secret"),
+        ({"secret": ""}, "missing-input-secret"),
+        ({"secret": "ags_" + "0" * 40}, "invalid-input-secret"),
+        ({"secret": "ags_test_unknown"}, "invalid-input-secret"),
+        ({"response": None}, "missing-input-response"),
+        ({"response": ""}, "missing-input-response"),
+        ({"response": "XXXX.DUMMY.TOKEN.XXXX"}, "invalid-input-response"),
+        ({"secret": ["a", "b"]}, "bad-request"),
+        ({"idempotency_key": "k" * 129}, "bad-request"),
+        ({"response": "r" * 5000}, "bad-request"),
+    ],
+)
+def test_what_is_wrong_is_answered_with_200_and_the_code_for_it(
+    shop: Shop, route: str, fields: dict[str, Any], code: str
+):
+    answer = shop.verify(route, **fields)
+
+    assert answer["success"] is False
+    assert answer["error-codes"] == [code]
+
+
+@pytest.mark.parametrize("route", EVERY_ROUTE)
+@pytest.mark.parametrize(
+    ("content", "media_type"),
+    [
+        (b"{", "application/json"),
+        (b"[]", "application/json"),
+        (b'{"secret": 7}', "application/json"),
+        (b'{"secret": "a", "secret": "b"}', "application/json"),
+        (b"secret=%ff", "application/x-www-form-urlencoded"),
+        (b"\xff=1", "application/x-www-form-urlencoded"),
+        (b"&".join(b"a%d=1" % number for number in range(30)), "application/x-www-form-urlencoded"),
+        (b"secret=a", "multipart/form-data; boundary=x"),
+        (b"--x\r\n\r\nnameless\r\n--x--\r\n", "multipart/form-data; boundary=x"),
+        (b"--x", "multipart/form-data"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_a_bad_request(shop: Shop, route: str, content: bytes, media_type: str):
+    reply = shop.service.public.post(route, content=content, headers={"Content-Type": media_type})
+
+    assert reply.status_code == 200
+    assert reply.json()["error-codes"] == ["bad-request"]
+
+
+def test_only_turnstile_explains_a_refusal_in_words(shop: Shop):
+    assert "issued" in shop.verify(TURNSTILE, response=shop.token(site_key="site_another1"))["messages"][0]
+    assert "messages" not in shop.verify(RECAPTCHA, response="x")
+
+
+@pytest.mark.parametrize("route", EVERY_ROUTE)
+def test_a_token_is_accepted_once_and_shared_with_siteverify(shop: Shop, route: str):
+    token, other = shop.token(), shop.token()
+    redeemed = {"token": other, "expectedAction": "login", "secret": shop.secret}
+    assert shop.service.public.post("/v1/siteverify", json=redeemed).status_code == 200
+
+    first, again, elsewhere = (shop.verify(route, response=each) for each in (token, token, other))
+
+    assert first["success"] is True
+    assert again["error-codes"] == [NAMES[route]["used"]]
+    assert elsewhere["error-codes"] == [NAMES[route]["used"]]
+
+
+@pytest.mark.parametrize("key", ["5a1f3c1e-7d2b-4c7f-9b58-0f2a0c6a7d11", "Zahlung 17/ä", "k"])
+def test_the_same_idempotency_key_gets_the_same_answer_again(shop: Shop, key: str):
+    token = shop.token()
+    first = shop.verify(TURNSTILE, response=token, idempotency_key=key)
+
+    again = shop.verify(TURNSTILE, response=token, idempotency_key=key)
+    other = shop.verify(TURNSTILE, response=token, idempotency_key=f"{key}.")
+
+    assert first["success"] is True
+    assert again == first
+    assert other["error-codes"] == ["timeout-or-duplicate"]
+
+
+def test_hcaptchas_sitekey_must_be_that_of_the_secret_and_the_token_is_not_spent_otherwise(shop: Shop):
+    token = shop.token()
+
+    assert shop.verify(HCAPTCHA, response=token, sitekey="site_another1")["error-codes"] == ["sitekey-secret-mismatch"]
+    assert shop.verify(HCAPTCHA, response=token, sitekey=shop.site_key)["success"] is True
+
+
+def test_recaptchas_callers_may_send_everything_in_the_query(shop: Shop):
+    parameters = {"secret": shop.secret, "response": shop.token()}
+
+    reply = shop.service.public.post(RECAPTCHA, params=parameters)
+
+    assert reply.json()["success"] is True
+    assert shop.service.public.post(f"{RECAPTCHA}?secret=a&secret=b").json()["error-codes"] == ["bad-request"]
+    assert shop.service.public.post(TURNSTILE, params=parameters).json()["error-codes"] == ["bad-request"]
+
+
+@pytest.mark.parametrize("route", EVERY_ROUTE)
+def test_fields_that_nobody_here_knows_are_let_pass(shop: Shop, route: str):
+    assert shop.verify(route, version="v2", hostname="shop.example")["success"] is True
+
+
+@pytest.mark.parametrize(
+    ("route", "secret", "codes"),
+    [
+        (TURNSTILE, "1x0000000000000000000000000000000AA", []),
+        (TURNSTILE, "2x0000000000000000000000000000000AA", ["invalid-input-response"]),
+        (TURNSTILE, "3x0000000000000000000000000000000AA", ["timeout-or-duplicate"]),
+        (RECAPTCHA, "6LeIxAcTAAAAAGG-vFI1TnRWxMZNFuojJ4WifJWe", []),
+        (HCAPTCHA, "0x0000000000000000000000000000000000000000", []),
+        (HCAPTCHA, "ags_test_always_pass", []),
+    ],
+)
+def test_the_services_own_test_secrets_work_for_test_tokens_only(shop: Shop, route: str, secret: str, codes: list[str]):
+    tried = shop.verify(route, secret=secret, response=shop.token(site_key="site_test_always_pass", test=True))
+    real = shop.verify(route, secret=secret)
+
+    assert tried.get("error-codes", []) == codes
+    assert tried["success"] is (not codes)
+    assert real["error-codes"] == ["invalid-input-response"]
+
+
+def test_the_calls_are_counted_like_those_of_siteverify(shop: Shop):
+    def counted() -> Any:
+        # Counts are written about once a second.
+        deadline_s = time.monotonic() + 10
+        while shop.service.application.recorder._counts and time.monotonic() < deadline_s:
+            time.sleep(0.05)
+        # Analytics end with the hour before this one.
+        shop.service.clock.advance(hours=1)
+        analytics = shop.service.operator.get(f"/v1/admin/sites/{shop.site_key}/analytics")
+        assert analytics.status_code == 200, analytics.text
+        return analytics.json()["siteverify"]
+
+    before = counted()
+    shop.verify(TURNSTILE)
+    shop.verify(HCAPTCHA, response="x")
+    shop.verify(RECAPTCHA, secret="ags_" + "0" * 40)
+    after = counted()
+
+    assert after["calls"] - before["calls"] == 2
+    assert after["success"] - before["success"] == 1
+    assert after["failures"]["invalid_token"] - before["failures"]["invalid_token"] == 1
+
+
+@pytest.mark.parametrize("route", EVERY_ROUTE)
+def test_another_method_is_refused(shop: Shop, route: str):
+    reply = httpx.get(f"{shop.service.public_url}{route}")
+
+    assert reply.status_code == 405
+    assert reply.headers["allow"] == "POST"
+
+
+@pytest.mark.parametrize("route", EVERY_ROUTE)
+def test_a_token_that_is_over_is_refused_by_the_name_the_service_has_for_it(shop: Shop, route: str):
+    token = shop.token()
+    shop.service.clock.advance(seconds=LIFETIME_S)
+
+    assert shop.verify(route, response=token)["error-codes"] == [NAMES[route]["expired"]]

@@ -1,0 +1,50 @@
+"""Real browsers for tests: `page` is a tab of its own profile in one Chromium per process, `site` what it visits."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.browser.chromium import Chromium, plain_user_agent, running_chromium
+from tests.browser.site import ProtectedSite, protected_site
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    """Chromium, started once per process. Tests ask for `browser`, which makes it usable."""
+    with running_chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def browser(chromium: Chromium) -> Iterator[Browser]:
+    """The browser, for tests that make contexts of their own."""
+    with chromium.in_use() as running:
+        yield running
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A profile of its own, with the name of a browser that has a window."""
+    # No `locale`: it would move Accept-Language to where no browser sends it.
+    made = browser.new_context(user_agent=plain_user_agent(browser))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    """A tab."""
+    opened = context.new_page()
+    opened.set_default_timeout(15_000)
+    return opened
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[ProtectedSite]:
+    """A site in enforce mode at a service of its own, so that no test uses up the limits of another."""
+    with protected_site(tmp_path) as protected:
+        yield protected

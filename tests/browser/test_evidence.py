@@ -1,0 +1,120 @@
+"""What a real browser tells about itself, and what the default rules make of it."""
+
+import pytest
+
+from tests.browser.chromium import plain_user_agent
+from tests.browser.steps import execute, read_decision
+
+PLAIN = "<!doctype html><html lang=en><title>Plain</title>{script}"
+# What a person's browser gets here: it draws by software for want of a graphics card, comes from the loopback, and
+# nobody has touched the page.
+EXPECTED = {"browser.evidence", "browser.software_renderer", "ua.browser", "net.private", "behavior.none"}
+
+
+@pytest.fixture
+def address(site):
+    """A plain page with the SDK."""
+    return site.serve(PLAIN.format(script=site.script()))
+
+
+@pytest.fixture
+def driven(chromium, browser):
+    """A browser that says it is driven and has no window."""
+    started = chromium.launch(marked=True)
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+def test_a_driven_browser_is_refused_by_the_default_rules(driven, site, address):
+    page = driven.new_page()
+    page.goto(address)
+    result = execute(page, site)
+
+    assert result["code"] == "challenge_failed"
+    decision = read_decision(site, result)
+    assert {"browser.webdriver", "browser.headless", "ua.headless"} <= set(decision["labels"])
+    assert decision["outcome"] == "block"
+    assert decision["matchedRule"] == "automation-driven-browser"
+
+
+def test_a_driven_browser_with_an_honest_name_is_known_by_its_flag(driven, site, address):
+    page = driven.new_context(user_agent=plain_user_agent(driven)).new_page()
+    page.goto(address)
+    result = execute(page, site)
+
+    assert result["code"] == "challenge_failed"
+    labels = set(read_decision(site, result)["labels"])
+    assert "browser.webdriver" in labels
+    assert not labels & {"browser.headless", "ua.headless"}
+
+
+def test_in_monitor_mode_a_driven_browser_gets_a_token_and_is_recorded(driven, site, address):
+    site.change(mode="monitor")
+    page = driven.new_page()
+    page.goto(address)
+    result = execute(page, site)
+
+    assert "token" in result, result
+    decision = read_decision(site, result)
+    assert decision["outcome"] == "allow"
+    assert decision["wouldDecision"] == "block"
+
+
+def test_a_headless_browser_is_refused_by_its_name_alone(chromium, browser, site, address):
+    context = browser.new_context()
+    try:
+        page = context.new_page()
+        page.goto(address)
+        assert page.evaluate("navigator.webdriver") is False
+        assert execute(page, site)["code"] == "challenge_failed"
+    finally:
+        context.close()
+
+
+def test_a_browser_as_people_have_it_passes_without_a_suspicious_label(page, site, address):
+    page.goto(address)
+    result = execute(page, site)
+
+    assert "token" in result, result
+    decision = read_decision(site, result)
+    assert decision["outcome"] == "allow"
+    assert "browser.evidence" in decision["labels"]
+    assert set(decision["labels"]) <= EXPECTED
+
+
+def test_a_pointer_that_a_script_moves_is_seen(page, site, address):
+    page.goto(address)
+    # Pages make clicks of their own; a pointer that moves by script is somebody who pretends to have one.
+    page.evaluate("for (let x = 0; x < 12; x++) document.dispatchEvent(new PointerEvent('pointermove', {clientX: x}))")
+    result = execute(page, site)
+
+    decision = read_decision(site, result)
+    assert "behavior.untrusted_events" in decision["labels"]
+
+
+def test_a_page_sends_sums_of_behaviour_and_no_positions_or_keys(page, site, address):
+    sent = []
+    page.on("request", lambda request: sent.append(request) if request.url.endswith("/verify") else None)
+    page.goto(address)
+    page.mouse.move(10, 10)
+    page.mouse.move(200, 120, steps=15)
+    page.keyboard.type("secret")
+    assert "token" in execute(page, site)
+
+    body = sent[0].post_data_json
+    assert set(body["interaction"]) <= {
+        "pointerMoves",
+        "touches",
+        "keys",
+        "scrolls",
+        "clicks",
+        "untrusted",
+        "durationMs",
+        "straightness",
+        "variation",
+    }
+    assert body["interaction"]["keys"] == 6
+    assert all(isinstance(value, int | float) for value in body["interaction"].values())
+    assert "secret" not in sent[0].post_data

@@ -1,0 +1,108 @@
+"""Pages with strict content security policies: a token without a single violation, or a clear refusal."""
+
+import pytest
+
+from tests.browser.steps import COLLECT_VIOLATIONS, begin, check_token, execute, finished, token_in_field, wait_for
+
+STRICT = (
+    "default-src 'none'; script-src {gate}; connect-src {gate}; worker-src blob:; "
+    "require-trusted-types-for 'script'; trusted-types agentgate; style-src 'self'; form-action 'self'"
+)
+NONCE = (
+    "default-src 'none'; script-src 'nonce-r4nd0m' 'strict-dynamic'; connect-src {gate}; worker-src blob:; "
+    "require-trusted-types-for 'script'; trusted-types agentgate; style-src 'self'; base-uri 'none'"
+)
+WIDGET = '<form method="post"><div class="agentgate" data-sitekey="{key}" data-action="signup" {more}></div></form>'
+
+
+@pytest.fixture
+def open_page(page, site):
+    """Open a page under a policy; violations are collected from before its first script on."""
+    page.add_init_script(COLLECT_VIOLATIONS)
+
+    def open_with(policy, body="", **script):
+        query = script.pop("query", "?render=explicit")
+        html = f"<!doctype html><html lang=en><title>Strict</title>{site.script(query, **script)}<body>{body}"
+        page.goto(site.serve(html, Content_Security_Policy=policy.format(gate=site.gate)))
+        return page
+
+    return open_with
+
+
+def test_a_strict_page_gets_a_token_without_a_violation(open_page, site):
+    page = open_page(STRICT)
+
+    check_token(site, execute(page, site), action="signup", origin=site.pages.url(""))
+    assert page.evaluate("window.violations") == []
+
+
+def test_a_widget_declared_on_a_strict_page_fills_its_field_without_a_violation(open_page, site):
+    page = open_page(STRICT, WIDGET.format(key=site.site_key, more='data-mode="managed"'), query="")
+
+    check_token(site, {"token": token_in_field(page)})
+    assert page.evaluate("window.violations") == []
+
+
+def test_the_check_that_is_shown_works_on_a_strict_page_without_a_violation(open_page, site):
+    page = open_page(STRICT)
+    begin(page, site, mode="interactive")
+    page.get_by_role("button", name="Confirm you are a person").press("Enter")
+    page.wait_for_timeout(1100)
+    page.get_by_role("button", name="Continue").press("Enter")
+
+    check_token(site, finished(page))
+    assert page.evaluate("window.violations") == []
+
+
+def test_a_nonce_with_strict_dynamic_is_enough(open_page, site):
+    page = open_page(NONCE, nonce="r4nd0m")
+
+    check_token(site, execute(page, site))
+    assert page.evaluate("window.violations") == []
+
+
+def test_the_shown_check_loads_its_part_under_a_nonce(open_page, site):
+    page = open_page(NONCE, nonce="r4nd0m")
+    begin(page, site, mode="interactive")
+
+    page.get_by_role("button", name="Confirm you are a person").wait_for()
+    assert page.evaluate("window.violations") == []
+
+
+def test_without_blob_workers_the_page_does_the_work(open_page, site):
+    page = open_page(STRICT.replace("worker-src blob:", "worker-src 'none'"))
+
+    check_token(site, execute(page, site))
+    assert page.workers == []
+    assert [line.split()[0] for line in page.evaluate("window.violations")] == ["worker-src"]
+
+
+def test_a_policy_that_forbids_the_calls_gives_a_network_error(open_page, site):
+    page = open_page(STRICT.replace("connect-src {gate}; ", ""))
+
+    assert execute(page, site)["code"] == "network"
+
+
+def test_a_policy_that_allows_no_trusted_type_settles_all_the_same(open_page, site):
+    page = open_page(STRICT.replace("trusted-types agentgate", "trusted-types 'none'"))
+
+    assert "code" in execute(page, site)
+
+
+def test_nothing_of_the_check_needs_eval_or_inline_code(open_page, site):
+    # The policy above would have reported both; here the served files themselves are looked at.
+    for name in ("agentgate.js", "worker.js", "check.js"):
+        text = site.service.public.get(f"/sdk/v1/{name}").text
+        assert "eval(" not in text, name
+        assert "new Function" not in text, name
+        assert "innerHTML" not in text, name
+
+
+def test_a_report_only_policy_hears_nothing_either(page, site):
+    page.add_init_script(COLLECT_VIOLATIONS)
+    html = f"<!doctype html><html lang=en><title>Report</title>{site.script()}"
+    page.goto(site.serve(html, Content_Security_Policy_Report_Only=STRICT.format(gate=site.gate)))
+
+    check_token(site, execute(page, site))
+    wait_for(page, lambda: page.evaluate("document.readyState === 'complete'"))
+    assert page.evaluate("window.violations") == []

@@ -1,0 +1,163 @@
+"""Spending receipts on either store: once each, together, and with an answer to whoever waits."""
+
+import asyncio
+import random
+
+import pytest
+
+from agentgate.core.clock import DAY_MS
+from agentgate.core.database import StoreUnavailable
+from agentgate.store.sql.redemptions import SqlRedemptions
+from agentgate.tokens.ports import Redemption
+from tests.store.sql_objects import NOW_MS, migrated
+
+pytestmark = pytest.mark.anyio
+
+SITE = "st_0123456789abcdef"
+UNTIL_MS = NOW_MS + DAY_MS
+
+
+@pytest.fixture
+async def opened(backend):
+    async with migrated(backend) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def redemptions(opened):
+    return SqlRedemptions(opened.database)
+
+
+def spend(redemptions, receipt, request=None, *, site=SITE, until_ms=UNTIL_MS):
+    mine = Redemption(request, f"{receipt} for {request}".encode()) if request else Redemption()
+    return redemptions.spend(site, receipt, mine, kept_until_ms=until_ms)
+
+
+async def test_a_receipt_is_spent_once_and_remembers_by_whom(redemptions):
+    assert await redemptions.find_redemption(SITE, "rcp_a") is None
+    assert await spend(redemptions, "rcp_a", "first")
+    assert not await spend(redemptions, "rcp_a", "second")
+
+    assert await redemptions.find_redemption(SITE, "rcp_a") == Redemption("first", b"rcp_a for first")
+
+
+async def test_what_cannot_be_repeated_keeps_no_answer(redemptions):
+    assert await spend(redemptions, "rcp_a")
+
+    assert await redemptions.find_redemption(SITE, "rcp_a") == Redemption(None, None)
+
+
+async def test_sites_do_not_share_receipts(redemptions):
+    assert await spend(redemptions, "rcp_a", site="st_1")
+    assert await spend(redemptions, "rcp_a", site="st_2")
+    assert not await spend(redemptions, "rcp_a", site="st_2")
+
+
+async def test_of_many_who_spend_a_receipt_at_once_one_wins(redemptions):
+    wins = await asyncio.gather(*(spend(redemptions, "rcp_a", f"call-{number}") for number in range(100)))
+
+    assert wins.count(True) == 1
+    found = await redemptions.find_redemption(SITE, "rcp_a")
+    assert found.request_id == f"call-{wins.index(True)}"
+
+
+async def test_of_many_on_two_connections_one_wins_each_receipt(backend, opened):
+    other = backend.make()
+    stores = [SqlRedemptions(opened.database), SqlRedemptions(other)]
+    receipts = [f"rcp_{number}" for number in range(300)]
+    attempts = [(store, receipt) for store in stores for receipt in receipts for _ in range(5)]
+    random.Random(5).shuffle(attempts)
+    try:
+        wins = await asyncio.gather(*(spend(store, receipt) for store, receipt in attempts))
+    finally:
+        await other.close()
+
+    assert sorted(receipt for (_, receipt), won in zip(attempts, wins, strict=True) if won) == sorted(receipts)
+
+
+async def test_what_waits_meanwhile_is_spent_with_one_commit(opened, redemptions):
+    groups = []
+    begun = asyncio.Event()
+    insert_new = opened.database.insert_new
+
+    async def counted(new, rows):
+        groups.append(len(rows))
+        begun.set()
+        return await insert_new(new, rows)
+
+    opened.database.insert_new = counted
+    first = asyncio.create_task(spend(redemptions, "rcp_first"))
+    await begun.wait()
+    rest = await asyncio.gather(*(spend(redemptions, f"rcp_{number}") for number in range(50)))
+
+    assert await first
+    assert all(rest)
+    assert groups == [1, 50]
+
+
+async def test_one_who_goes_away_meanwhile_leaves_the_others_alone(redemptions):
+    tasks = [asyncio.create_task(spend(redemptions, f"rcp_{number}", "r")) for number in range(20)]
+    await asyncio.sleep(0)
+    tasks[3].cancel()
+
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert [result for number, result in enumerate(results) if number != 3] == [True] * 19
+    assert isinstance(results[3], asyncio.CancelledError)
+    # Whether it was spent is not known to the caller, but nobody else can spend it differently now.
+    assert (await redemptions.find_redemption(SITE, "rcp_3")).request_id == "r"
+
+
+async def test_a_value_that_cannot_be_stored_fails_its_own_call_only(redemptions):
+    good, bad = await asyncio.gather(spend(redemptions, "rcp_a"), spend(redemptions, "rcp_\0"), return_exceptions=True)
+
+    assert good is True
+    assert isinstance(bad, ValueError)
+
+
+async def test_while_the_store_is_away_nobody_hears_that_a_receipt_was_spent(backend, redemptions):
+    with backend.away():
+        outcomes = await asyncio.gather(
+            *(spend(redemptions, f"rcp_{number}", "r") for number in range(5)), return_exceptions=True
+        )
+
+    assert all(isinstance(outcome, StoreUnavailable) for outcome in outcomes)
+    assert await _until_back(redemptions, "rcp_0") in {True, False}
+    assert (await redemptions.find_redemption(SITE, "rcp_0")).request_id == "r"
+
+
+async def test_an_answer_that_is_lost_after_the_commit_is_found_by_the_retry(opened, redemptions):
+    insert_new = opened.database.insert_new
+
+    async def lost(new, rows):
+        await insert_new(new, rows)
+        raise StoreUnavailable("the connection broke behind the commit")
+
+    opened.database.insert_new = lost
+    with pytest.raises(StoreUnavailable):
+        await spend(redemptions, "rcp_a", "same")
+    opened.database.insert_new = insert_new
+
+    assert not await spend(redemptions, "rcp_a", "same")
+    assert await redemptions.find_redemption(SITE, "rcp_a") == Redemption("same", b"rcp_a for same")
+
+
+async def test_redemptions_are_forgotten_after_their_time_and_some_at_once(redemptions):
+    for number in range(10):
+        await spend(redemptions, f"rcp_{number}", until_ms=NOW_MS + number)
+
+    assert await redemptions.forget_redemptions(NOW_MS + 5, most=3) == 3
+    assert await redemptions.forget_redemptions(NOW_MS + 5, most=3) == 2
+    assert await redemptions.forget_redemptions(NOW_MS + 5, most=3) == 0
+
+    kept = [number for number in range(10) if await redemptions.find_redemption(SITE, f"rcp_{number}") is not None]
+    assert kept == [5, 6, 7, 8, 9]
+
+
+async def _until_back(redemptions, receipt):
+    for _ in range(100):
+        try:
+            return await spend(redemptions, receipt, "r")
+        except StoreUnavailable:
+            await asyncio.sleep(0.05)
+    raise AssertionError("the store did not come back")
