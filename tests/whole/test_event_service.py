@@ -75,6 +75,7 @@ async def test_a_backup_holds_the_events_and_what_their_numbers_mean(tmp_path: P
         "config.db",
         "events/2026-11-14.db",
         "events/2026-11-15.db",
+        "hot.db",
         "stats.db",
     ]
     async with embedded_events(copy) as place:

@@ -77,7 +77,8 @@ def test_a_collector_that_is_away_delays_neither_a_request_nor_the_stop():
     finished_s = time.monotonic()
     tracer.close()
 
-    assert finished_s - began_s < 1
+    # A thousand requests that each waited for the collector would take minutes.
+    assert finished_s - began_s < 3
     assert time.monotonic() - finished_s < CLOSE_S + 1.5
 
 
