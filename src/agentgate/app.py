@@ -363,9 +363,11 @@ def _checks(stores: Stores, metrics: Metrics, deciding: Deciding) -> tuple[Check
             raise IntelRefused(line)
         return line
 
-    # Without the configuration nothing can be decided. Counters and rate windows can be done without for a while.
+    # Without the configuration nothing can be decided, and without what happens once no token can be given or taken.
+    # Counters and rate windows can be done without for a while.
     return (
         Check("config", required=True, probe=lambda: probe("config")),
+        Check("hot", required=True, probe=lambda: probe("hot")),
         Check("stats", required=False, probe=lambda: probe("stats")),
         Check("fast", required=False, probe=probe_fast),
         Check("intel", required=False, probe=probe_intel),

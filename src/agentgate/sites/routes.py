@@ -38,7 +38,6 @@ class RouteTable:
                 self._exact.setdefault((route.method, route.path), MatchedRoute(route.path, route.action))
         prefixes.sort(key=lambda each: -len(each[0]))
         self._prefixes = tuple(prefixes)
-        self.is_empty = not self._exact and not prefixes
 
     def match(self, method: str, path: str) -> MatchedRoute:
         """Return the route that a request falls under. A named method goes before any method."""

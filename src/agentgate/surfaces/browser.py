@@ -3,7 +3,6 @@
 from agentgate import errors
 from agentgate.browser import endpoints as browser
 from agentgate.limits import BROWSER_BODY_BYTES
-from agentgate.web.cors import Cors
 from agentgate.web.surface import Surface, anyone, get, post, rows
 
 # Of every route: the site, the page, and how often.
@@ -21,7 +20,7 @@ BROWSER = Surface(
     wrong_query="bad_request",
     # A body of type text/plain saves the browser's preflight, and no cookie is looked at here.
     json_only=False,
-    cors=Cors.ECHO,
+    cors=True,
     document="public",
     rows=rows(
         "/v1/browser",

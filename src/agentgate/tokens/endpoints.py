@@ -18,6 +18,7 @@ from agentgate.tokens.records import (
 from agentgate.tokens.redeem import Redeemer
 from agentgate.tokens.verdict import judge_receipt
 from agentgate.web.call import Call
+from agentgate.web.cors import OPEN_TO_ALL
 from agentgate.web.replies import Reply
 
 __all__ = ["SiteverifyFailure", "read_keys", "verify_receipt", "verify_site_token"]
@@ -48,9 +49,5 @@ async def read_keys(call: Call, keys: SigningKeys) -> Reply[KeySet]:  # noqa: AR
 
     A new key is here before it signs, and an old one until its last receipt has expired.
     """
-    headers = (
-        ("cache-control", f"public, max-age={PUBLISHED_KEYS_MAX_AGE_S}"),
-        ("access-control-allow-origin", "*"),
-        ("cross-origin-resource-policy", "cross-origin"),
-    )
+    headers = (("cache-control", f"public, max-age={PUBLISHED_KEYS_MAX_AGE_S}"), *OPEN_TO_ALL)
     return Reply(body=KeySet(keys=keys.published()), headers=headers)

@@ -14,7 +14,7 @@ from agentgate.errors import Refused
 from agentgate.telemetry.requests import Finished, RequestObserver
 from agentgate.web.address import ClientAddress
 from agentgate.web.call import Call
-from agentgate.web.cors import Cors, cors_headers, preflight_headers
+from agentgate.web.cors import cors_headers, preflight_headers
 from agentgate.web.decode import BodyDecoder, Disconnected, Receive, decode_query, read_body
 from agentgate.web.endpoint import Endpoint, Shape, shape_of
 from agentgate.web.forms import form_as_json
@@ -173,9 +173,8 @@ class HttpApp:
         if match is None:
             raise Refused("not_found", "There is nothing at this path.")
         if match.target is None:
-            cors = self._surface(match, call.request.path).cors
-            if call.request.method == "OPTIONS" and cors is not None:
-                return answer(204, None, headers=preflight_headers(cors, call.request, match.methods))
+            if call.request.method == "OPTIONS" and self._surface(match, call.request.path).cors:
+                return answer(204, None, headers=preflight_headers(match.methods))
             return _wrong_method(match.methods)
         return await match.target.answer(call, receive)
 
@@ -236,10 +235,8 @@ def _internal_error(call: Call) -> Answer:
     return answer(500, {"error": "internal_error", "message": message})
 
 
-async def _send(send: Send, reply: Answer, call: Call, *, cors: Cors | None) -> None:
-    own = reply.headers
-    if cors is not None and (b"access-control-allow-methods" not in dict(own)):
-        own = [*own, *encode_headers(cors_headers(cors, call.request))]
+async def _send(send: Send, reply: Answer, call: Call, *, cors: bool) -> None:
+    own = [*reply.headers, *encode_headers(cors_headers(call.request))] if cors else reply.headers
     names = {name for name, _ in own}
     headers = [
         *own,

@@ -4,31 +4,24 @@ No answer with these headers carries credentials: nothing here ever looks at a c
 """
 
 import re
-from enum import Enum
 
 from agentgate.web.request import Request
 
 Headers = tuple[tuple[str, str], ...]
 
+# For answers that are the same for everybody.
+OPEN_TO_ALL: Headers = (("access-control-allow-origin", "*"), ("cross-origin-resource-policy", "cross-origin"))
 # Longer than this, Chromium asks again anyway.
 PREFLIGHT_MAX_AGE_S = 7_200
 # An origin as a browser serialises it, or `null` for a page that has none.
 _ORIGIN = re.compile(r"(?:[a-z][a-z0-9+.-]*://[A-Za-z0-9._~%:\[\]-]{1,255}|null)\Z", re.ASCII)
 
 
-class Cors(Enum):
-    """Who may read."""
+def cors_headers(request: Request) -> Headers:
+    """Return the headers that let the page which asked read the answer, a refusal included.
 
-    # The same answer for everybody.
-    ANYBODY = "anybody"
-    # Whoever asks, by name. Which origins are served is the handler's to say; the page must be able to read a refusal.
-    ECHO = "echo"
-
-
-def cors_headers(cors: Cors, request: Request) -> Headers:
-    """Return the headers that an answer carries."""
-    if cors is Cors.ANYBODY:
-        return (("access-control-allow-origin", "*"), ("cross-origin-resource-policy", "cross-origin"))
+    Which origins are served is the handler's to say.
+    """
     vary = ("vary", "Origin")
     origin = request.header("origin")
     if origin is None or not _ORIGIN.match(origin):
@@ -41,10 +34,9 @@ def cors_headers(cors: Cors, request: Request) -> Headers:
     )
 
 
-def preflight_headers(cors: Cors, request: Request, methods: tuple[str, ...]) -> Headers:
+def preflight_headers(methods: tuple[str, ...]) -> Headers:
     """Return what a browser wants to know before it sends the request itself."""
     return (
-        *cors_headers(cors, request),
         ("access-control-allow-methods", ", ".join(methods)),
         ("access-control-allow-headers", "Content-Type"),
         ("access-control-max-age", str(PREFLIGHT_MAX_AGE_S)),

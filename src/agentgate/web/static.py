@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from agentgate.errors import Refused
 from agentgate.web.call import Call
+from agentgate.web.cors import OPEN_TO_ALL
 from agentgate.web.replies import Reply, Text
 
 # How long a file under a name that does not change is used without asking again.
@@ -51,8 +52,7 @@ async def read_file(call: Call, static: StaticFiles) -> Reply[Text | None]:
         ("cache-control", f"public, max-age={MAX_AGE_S}"),
         ("etag", found.etag),
         ("vary", "Accept-Encoding"),
-        ("cross-origin-resource-policy", "cross-origin"),
-        ("access-control-allow-origin", "*"),
+        *OPEN_TO_ALL,
     )
     if found.etag in (call.request.header("if-none-match") or ""):
         return Reply(body=None, status=304, headers=headers)

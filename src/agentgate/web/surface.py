@@ -6,7 +6,6 @@ from typing import Any
 
 from agentgate.errors import ErrorTable
 from agentgate.web.call import Call
-from agentgate.web.cors import Cors
 from agentgate.web.endpoint import Endpoint, Guard, Handler
 from agentgate.web.replies import ErrorBody, RefusalWriter
 
@@ -33,8 +32,8 @@ class Surface:
     json_only: bool = True
     # The code for anything wrong in the query, where the table has none of the codes of lists.
     wrong_query: str | None = None
-    # Which pages of other origins may read the answers, if any.
-    cors: Cors | None = None
+    # Whether pages of other origins may read the answers, refusals included.
+    cors: bool = False
     # How a refusal looks: fields that each carries, and the record that describes all of it.
     refusal_fields: Mapping[str, Any] = field(default_factory=dict)
     refusal_record: type = ErrorBody
