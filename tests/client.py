@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 
+from agentgate import errors
 from agentgate.core.records import json_decoder
 from agentgate.surfaces import ADMIN_LISTENER, PUBLIC_LISTENER
 from agentgate.web.endpoint import is_record, shape_of
@@ -37,6 +38,13 @@ class ApiClient(httpx.Client):
         return response
 
 
+def _check_gateway(response: httpx.Response) -> None:
+    decision, reason = response.headers["x-service-decision"], response.headers["x-service-reason"]
+    status = 204 if response.status_code == 200 else response.status_code
+    assert errors.GATEWAY.lookup(reason).status_for(decision) == status
+    assert status == 204 or response.json() == {"decision": decision, "reason": reason}
+
+
 def _check(response: httpx.Response, row: Any, surface: Any) -> None:
     shape = shape_of(row.handler)
     if response.status_code == row.status:
@@ -46,6 +54,9 @@ def _check(response: httpx.Response, row: Any, surface: Any) -> None:
             assert set(response.json()) <= set(decoded.__struct_encode_fields__)
         return
     if response.status_code in row.other_replies:
+        return
+    if surface.errors is errors.GATEWAY:
+        _check_gateway(response)
         return
     code = response.json()["error"]
     if response.status_code in _EVERYWHERE and code in {"not_found", "internal_error"}:

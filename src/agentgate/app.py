@@ -9,15 +9,9 @@ from typing import Any
 import apsw
 
 from agentgate import __version__
-from agentgate.accounts.browser_check import BrowserCheck, NoBrowserCheck
 from agentgate.accounts.code_check import CodeCheck
 from agentgate.accounts.password_check import PasswordCheck
 from agentgate.accounts.password_reset import PasswordReset
-from agentgate.browser.door import Door
-from agentgate.browser.grant import Grants
-from agentgate.browser.issue import ChallengeIssuer
-from agentgate.browser.journal import Journal
-from agentgate.browser.verify import ChallengeVerifier
 from agentgate.config import Settings
 from agentgate.core.background import Background
 from agentgate.core.clock import SECOND_MS, Clock, SystemClock
@@ -43,6 +37,7 @@ from agentgate.jobs import Job, JobRunner, browser_jobs, event_jobs, push_jobs, 
 from agentgate.outbox.deliver import Delivery
 from agentgate.outbox.messages import Messenger
 from agentgate.outbox.smtp import read_mail_url
+from agentgate.protecting import Protecting
 from agentgate.readiness.checks import Check, Readiness
 from agentgate.rules.backtest import Backtests
 from agentgate.rules.ports import Explainer
@@ -57,19 +52,12 @@ from agentgate.surfaces import ADMIN_LISTENER, PUBLIC_LISTENER
 from agentgate.telemetry.metrics import Metrics
 from agentgate.telemetry.requests import RequestObserver
 from agentgate.telemetry.tracing import Tracer, open_tracer
-from agentgate.tokens.clearance import Clearances
-from agentgate.tokens.hot_siteverify import HotSiteverify
-from agentgate.tokens.issue import ReceiptIssuer
 from agentgate.tokens.keys import SigningKeys
-from agentgate.tokens.own_form import OwnForm
-from agentgate.tokens.redeem import Redeemer
-from agentgate.tokens.uses import CredentialUses
 from agentgate.traffic.ports import TrafficStore
 from agentgate.traffic.terms import TrafficTerms
 from agentgate.web.address import ClientAddress, address_id
 from agentgate.web.asgi import HttpApp
 from agentgate.web.connection import ConnectionLimits
-from agentgate.web.direct import Direct
 from agentgate.web.hot_path import HotFunction, HotReply, HotRequest
 from agentgate.web.listener import Listener, ListenerOptions
 from agentgate.web.openapi_endpoints import Documents
@@ -108,14 +96,8 @@ class Application:
         self.health = HealthReader(stores.store, stores.site_health, token_ms=settings.token_seconds * SECOND_MS)
         self._backtests = Backtests(stores.replay)
         self.background = Background()
-        self.signing_keys = SigningKeys(keyring)
-        self.redeemer = Redeemer(
-            self.signing_keys,
-            stores.redemptions,
-            sites=self.deciding.sites,
-            recorder=self.recorder,
-            uses=CredentialUses(stores.store, self.background),
-        )
+        self.protecting = Protecting(stores, self.deciding, settings=settings, clock=clock, keyring=keyring)
+        self.protecting.connect(self.recorder, self.background)
         self._passwords = Passwords()
         self.sealer = sealer
         self._messenger = Messenger(self.sealer)
@@ -134,6 +116,11 @@ class Application:
         self._jobs = JobRunner(jobs, store=stores.store, clock=clock)
         self._listeners: tuple[Listener, ...] = ()
         self._keys = Recurring("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
+
+    @property
+    def signing_keys(self) -> SigningKeys:
+        """The keys that sign receipts."""
+        return self.protecting.signing_keys
 
     @classmethod
     async def open(cls, settings: Settings, *, clock: Clock | None = None) -> "Application":
@@ -224,17 +211,12 @@ class Application:
                 max_in_flight=settings.max_in_flight,
             ),
         )
-        hot_paths = {b"/healthz": _alive, **(self._public_hot_paths(app, observer) if name == "public" else {})}
+        hot_paths: dict[bytes, HotFunction] = {b"/healthz": _alive}
+        if name == "public":
+            hot_paths |= self.protecting.hot_paths(app, metrics=self.metrics, observer=observer)
         listener = Listener(app, options, clock=self.clock, hot_paths=hot_paths)
         self.metrics.watch_refusals(name, lambda: {**listener.refused, "no_room": listener.shed})
         return listener
-
-    def _public_hot_paths(self, app: HttpApp, observer: RequestObserver) -> dict[bytes, HotFunction]:
-        # The usual call of a site's server: small, whole, and as frequent as the forms of all sites.
-        siteverify = HotSiteverify(
-            self.redeemer, cold_way=Direct(app), clock=self.clock, metrics=self.metrics, observer=observer
-        )
-        return {b"POST /v1/siteverify": siteverify}
 
     def _dependencies(self, surfaces: tuple[Surface, ...]) -> dict[Any, Any]:
         limiter = Limiter(self.stores.fast, self.clock)
@@ -245,7 +227,6 @@ class Application:
         return {
             Store: self.stores.store,
             ActivityStore: self.stores.activity,
-            BrowserCheck: self._own_form(),
             EventStore: self.stores.events,
             Evidence: self.stores.evidence,
             Explainer: self.deciding.explainer,
@@ -274,24 +255,8 @@ class Application:
             Documents: Documents(surfaces),
             StaticFiles: StaticFiles(),
             UserSessions: UserSessions(self.keyring),
-            Redeemer: self.redeemer,
-            SigningKeys: self.signing_keys,
-            **self._browser_dependencies(limiter),
+            **self.protecting.dependencies(limiter),
             **self._traffic_dependencies(),
-        }
-
-    def _browser_dependencies(self, limiter: Limiter) -> dict[Any, Any]:
-        settings, deciding, challenges = self.settings, self.deciding, self.stores.challenges
-        issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
-        receipts = ReceiptIssuer(self.signing_keys, issuer=issuer, lifetime_s=settings.token_seconds)
-        grants = Grants(receipts, Clearances(self.keyring, settings.clearance_seconds, issuer=issuer))
-        door = Door(deciding.sites, visitors=deciding.decider.visitors, limiter=limiter, recorder=self.recorder)
-        journal = Journal(self.recorder, deciding.ids)
-        return {
-            ChallengeIssuer: ChallengeIssuer(challenges, door=door, decider=deciding.decider, journal=journal),
-            ChallengeVerifier: ChallengeVerifier(
-                challenges, door=door, decider=deciding.decider, journal=journal, grants=grants
-            ),
         }
 
     def _traffic_dependencies(self) -> dict[Any, Any]:
@@ -308,12 +273,6 @@ class Application:
                 count_write_failures=lambda: self.recorder.failed,
             ),
         }
-
-    def _own_form(self) -> BrowserCheck:
-        site_key = self.settings.access_site_key
-        if not site_key:
-            return NoBrowserCheck()
-        return OwnForm(self.redeemer, self.deciding.sites, site_key=site_key)
 
     def _event_jobs(self) -> tuple[Job, ...]:
         settings = self.settings

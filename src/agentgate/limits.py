@@ -125,6 +125,9 @@ REDEMPTION_KEPT_HOURS = 24
 PUBLISHED_KEYS_MAX_AGE_S = 300
 CLEARANCE_LIFETIME_DEFAULT_MINUTES = 30
 
+# 9: the gateway. A person who reads quickly asks for a few hundred things a minute, pictures included.
+GATEWAY_REQUESTS_PER_MINUTE = 1_200
+
 # 10: agents.
 SIGNATURE_SKEW_S = 60
 GATEWAY_SIGNATURE_WINDOW_HOURS = 24

@@ -7,7 +7,6 @@ NOT_BUILT_YET = (
     # Admin API: accounts
     # Customer console API (`/v1/console`)
     # Public endpoints (no session)
-    "GET /v1/gateway/check",
     "POST /agent/submit",
     "GET /.well-known/agentgate-tools.json",
     "GET /v1/agent-tools/{siteKey}",

@@ -512,6 +512,12 @@ export interface DeletedAccount {
 /** What a delivery carries. */
 export type DeliveryKind = "decisions" | "health" | "test";
 
+/** What a proxy is told beside the headers when it must not let a request through. */
+export interface Denial {
+  decision: string;
+  reason: string;
+}
+
 /** The answers about one page. */
 export interface DocsFeedback {
   page: string;

@@ -4,6 +4,7 @@ Views are frozen and swapped whole. The directory reads them anew when the confi
 """
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping
 
 import structlog
@@ -38,6 +39,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     origins: frozenset[str]
     actions: Mapping[str, SiteAction]
     routes: RouteTable
+    # The same with small letters only, for servers that do not care.
+    folded_routes: RouteTable
     rules: CompiledRules
     captures_features: bool
 
@@ -66,6 +69,8 @@ class SiteDirectory:
         # How often this worker itself has changed the configuration, and how many of these changes are in the views.
         self._changes = 0
         self._changes_seen = 0
+        # When the store last said which version there is: how old the views may be at most.
+        self.looked_s = time.monotonic()
         self._settled = asyncio.Event()
 
     def find(self, site_key: str) -> SiteView | None:
@@ -92,12 +97,17 @@ class SiteDirectory:
         self._changes += 1
         self._settled.clear()
 
+    @property
+    def is_settled(self) -> bool:
+        """Say whether the views show everything that this worker itself has changed."""
+        return self._changes_seen == self._changes
+
     async def settle(self) -> None:
         """Return when the views show what this worker changed: who was answered that a secret is revoked relies on it.
 
         Almost always that is at once. What other workers change is seen within the time between two looks.
         """
-        if self._changes_seen == self._changes:
+        if self.is_settled:
             return
         try:
             async with asyncio.timeout(SETTLE_S):
@@ -121,6 +131,7 @@ class SiteDirectory:
             secrets = await store.read.directory.list_secrets()
             self._swap(sites, secrets, await store.read.rules.list_rules())
             self._version = version
+        self.looked_s = time.monotonic()
         self._changes_seen = changes
         if changes == self._changes:
             self._settled.set()
@@ -156,6 +167,7 @@ class SiteDirectory:
         site = found.site
         effective = effective_of(stored)
         key = to_json(effective)
+        routes = RouteTable(site.routes)
         if key not in compiled:
             compiled[key] = self._compiled.get(key) or compile_rules(effective)
         return SiteView(
@@ -168,7 +180,8 @@ class SiteDirectory:
             widget_mode=site.widget_mode,
             origins=frozenset(site.allowed_origins),
             actions=site.actions,
-            routes=RouteTable(site.routes),
+            routes=routes,
+            folded_routes=routes.folded(),
             rules=compiled[key],
             captures_features=found.captures_features,
         )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import msgspec
 from msgspec import UnsetType
 
 from agentgate.sites.records import SiteRoute
@@ -26,9 +27,10 @@ class RouteTable:
     """A site's routes, ready to be searched. An exact path goes before a prefix, a longer prefix before a shorter."""
 
     def __init__(self, routes: Iterable[SiteRoute]) -> None:
+        self._routes = list(routes)
         self._exact: dict[tuple[str, str], MatchedRoute] = {}
         prefixes: list[tuple[str, str, MatchedRoute]] = []
-        for route in routes:
+        for route in self._routes:
             if isinstance(route.path, UnsetType):
                 assert isinstance(route.path_prefix, str), "a route has exactly one of the two"
                 name = f"{route.path_prefix}*"
@@ -38,6 +40,21 @@ class RouteTable:
                 self._exact.setdefault((route.method, route.path), MatchedRoute(route.path, route.action))
         prefixes.sort(key=lambda each: -len(each[0]))
         self._prefixes = tuple(prefixes)
+        self.is_empty = not self._exact and not prefixes
+
+    def folded(self) -> "RouteTable":
+        """Return the table for paths in small letters; this one when it has no others."""
+        small = [
+            msgspec.structs.replace(
+                route,
+                path=route.path if isinstance(route.path, UnsetType) else route.path.lower(),
+                path_prefix=route.path_prefix
+                if isinstance(route.path_prefix, UnsetType)
+                else route.path_prefix.lower(),
+            )
+            for route in self._routes
+        ]
+        return self if small == self._routes else RouteTable(small)
 
     def match(self, method: str, path: str) -> MatchedRoute:
         """Return the route that a request falls under. A named method goes before any method."""

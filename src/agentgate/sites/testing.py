@@ -39,6 +39,7 @@ def _view(
         origins=frozenset(),
         actions={},
         routes=RouteTable(()),
+        folded_routes=RouteTable(()),
         rules=compile_rules(RuleSet(version="test", rules=[], default_action=RuleAction.ALLOW)),
         captures_features=False,
     )

@@ -41,6 +41,19 @@ class ClientAddress:
         return any(address.version == network.version and address in network for network in self._trusted)
 
 
+def canonical_address(text: str) -> str | None:
+    """Return an address in its one spelling; None for what is none, or has a port or a zone."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            return None
+        return str(address.ipv4_mapped or address)
+    return str(address)
+
+
 def source_of(address: str) -> str:
     """Return what attempts are counted by: the address, or the /64 of an IPv6 one, all of which one client has."""
     parsed = _parse(address)

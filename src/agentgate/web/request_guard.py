@@ -39,6 +39,8 @@ SINGLE_HEADERS = frozenset(
     }
 )
 SINGLE_PREFIX = b"x-original-"
+# The gateway answers these by itself when they come twice: joined, they are no method, no URL and no address.
+READ_BY_GATEWAY = frozenset({b"x-original-method", b"x-original-url", b"x-original-address"})
 # CGI-like programs read `_` as `-`, so `x_original_uri` would arrive as a header that only an adapter may set.
 TRUSTED_PREFIXES = (SINGLE_PREFIX, b"x-service-", b"x-forwarded-")
 
@@ -175,7 +177,7 @@ def _judge_body(version: str, fields: Fields) -> Refusal | None:
 
 
 def _is_single(name: bytes) -> bool:
-    return name in SINGLE_HEADERS or name.startswith(SINGLE_PREFIX)
+    return name in SINGLE_HEADERS or (name.startswith(SINGLE_PREFIX) and name not in READ_BY_GATEWAY)
 
 
 def _is_disguised(name: bytes) -> bool:

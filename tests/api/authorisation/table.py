@@ -61,4 +61,6 @@ def _named(who: list[str], scene: Scene) -> str:
 def _told(reply: httpx.Response) -> str:
     if reply.status_code < 400:
         return str(reply.status_code)
-    return f"{reply.status_code} `{reply.json()['error']}`"
+    told = reply.json()
+    # The gateway speaks to proxies: it gives a reason.
+    return f"{reply.status_code} `{told.get('error') or told['reason']}`"

@@ -1,0 +1,35 @@
+"""The gateway check over HTTP, for requests that do not take the hot path. Both ways run the same function."""
+
+import msgspec
+from msgspec import Struct
+
+from agentgate.gateway.check import GatewayCheck
+from agentgate.web.call import Call
+from agentgate.web.hot_path import HotReply, HotRequest
+from agentgate.web.replies import Reply
+
+
+class Denial(Struct, frozen=True, kw_only=True):
+    """What a proxy is told beside the headers when it must not let a request through."""
+
+    decision: str
+    reason: str
+
+
+async def check_request(call: Call, gate: GatewayCheck) -> Reply[None]:
+    """Ask for a decision about a request of a protected site.
+
+    The proxy in front of the site calls this for each request, with the site's secret, the original request in
+    `X-Original-Method`, `X-Original-URL` and `X-Original-Address`, and the visitor's own headers. 204 lets through.
+    """
+    request = call.request
+    joined: dict[bytes, bytes] = {}
+    for name, value in request.headers:
+        joined[name] = joined[name] + b", " + value if name in joined else value
+    answer = gate(HotRequest(b"GET", request.path.encode(), request.query_string, joined, None))
+    reply = answer if isinstance(answer, HotReply) else await answer
+    headers = tuple(
+        (name.decode(), value.decode("latin-1")) for name, value in reply.headers if name != b"content-type"
+    )
+    body = msgspec.Raw(reply.body) if reply.body else None
+    return Reply(body=body, status=reply.status, headers=headers)  # type: ignore[arg-type]  # the bytes are a Denial's

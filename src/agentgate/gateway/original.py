@@ -1,0 +1,98 @@
+"""The original request: what the adapter says that the visitor asked for. Nothing of it is taken from the visitor."""
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from agentgate.errors import Refused
+from agentgate.sites.validate import canonical_origin
+from agentgate.web.address import canonical_address
+
+Headers = Mapping[bytes, bytes]
+
+ORIGINAL = (b"x-original-method", b"x-original-url", b"x-original-address")
+# What Traefik sends and cannot rename.
+FORWARDED = (
+    b"x-forwarded-method",
+    b"x-forwarded-proto",
+    b"x-forwarded-host",
+    b"x-forwarded-uri",
+    b"x-forwarded-for",
+)
+LONGEST_METHOD = 32
+# Origins and addresses of late, in their canonical form: a site has few, and making them costs more than a lookup.
+MOST_REMEMBERED = 20_000
+
+# A method is a token (RFC 9110 5.6.2). Two of them, joined because the header came twice, are none.
+_METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z", re.ASCII)
+# Scheme and authority, then what the server behind will see. No user, no fragment, and nothing that ends a header.
+_URL = re.compile(r"(https?://[^/?#@\s\\]+)((?:/[^#\s]*)?)\Z", re.IGNORECASE)
+
+
+class Original(Struct, frozen=True, gc=False):
+    """The visitor's request."""
+
+    method: str
+    origin: str
+    # Undecoded, with its query; and the part of it before the `?`.
+    target: str
+    path: str
+    address: str
+
+
+class OriginalReader:
+    """Reads the adapter's headers. What is wrong is said in one sentence, for whoever sets the adapter up."""
+
+    def __init__(self) -> None:
+        self._origins: dict[str, str] = {}
+        self._addresses: dict[str, str] = {}
+
+    def read(self, headers: Headers) -> Original | str:
+        """Return the original request, or what is wrong with it."""
+        method, url, address = (headers.get(name) for name in ORIGINAL)
+        if method is None and url is None and address is None:
+            return self._read_forwarded(headers)
+        if method is None or url is None or address is None:
+            return "X-Original-Method, X-Original-URL and X-Original-Address must all be there"
+        return self._original(method.decode("latin-1"), url.decode("latin-1"), address.decode("latin-1"))
+
+    def _read_forwarded(self, headers: Headers) -> Original | str:
+        values = [headers.get(name) for name in FORWARDED]
+        if None in values:
+            return "X-Original-Method, X-Original-URL and X-Original-Address are missing"
+        method, scheme, host, target, addresses = (value.decode("latin-1") for value in values if value is not None)
+        # The proxy in front of us appended the last one itself; those before it are hearsay.
+        return self._original(method, f"{scheme}://{host}{target}", addresses.rpartition(",")[2].strip())
+
+    def _original(self, method: str, url: str, address: str) -> Original | str:
+        if len(method) > LONGEST_METHOD or not _METHOD.match(method):
+            return "the original method is not one method"
+        match = _URL.match(url)
+        if match is None:
+            return "the original URL is not one absolute http or https URL"
+        origin = self._origins.get(match[1]) or self._new_origin(match[1])
+        found = self._addresses.get(address) or self._new_address(address)
+        if not origin or not found:
+            return "the original URL's host or the original address is malformed"
+        target = match[2] or "/"
+        return Original(method, origin, target, target.partition("?")[0], found)
+
+    def _new_origin(self, text: str) -> str:
+        try:
+            origin = canonical_origin(text)
+        except Refused:
+            return ""
+        return _remember(self._origins, text, origin)
+
+    def _new_address(self, text: str) -> str:
+        return _remember(self._addresses, text, canonical_address(text) or "")
+
+
+def _remember(known: dict[str, str], text: str, value: str) -> str:
+    # Visitors choose hosts and addresses, so what is remembered is bounded.
+    if len(known) >= MOST_REMEMBERED:
+        known.clear()
+    if value:
+        known[text] = value
+    return value

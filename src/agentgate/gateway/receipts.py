@@ -1,0 +1,166 @@
+"""What a visitor shows for itself: a token for this one request, or a clearance from a check that it passed before."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from agentgate.core.clock import SECOND_MS
+from agentgate.core.enums import ClearanceLevel, ReceiptKind
+from agentgate.core.keyring import Keyring
+from agentgate.core.visitor_ids import write_visitor
+from agentgate.gateway.original import Original
+from agentgate.gateway.protection import Protection
+from agentgate.sites.directory import SiteView
+from agentgate.tokens.claims import Claims
+from agentgate.tokens.clearance import Clearance, ClearanceRefused, Clearances
+from agentgate.tokens.format import NotAReceipt, read_receipt
+from agentgate.tokens.keys import SigningKeys
+from agentgate.tokens.ports import Redemption, RedemptionStore
+from agentgate.tokens.redeem import KEPT_MS
+
+TOKEN_HEADER = b"x-agentgate-token"
+# Clearances that were found genuine of late. A browser sends the same one with every request.
+MOST_REMEMBERED = 20_000
+
+
+class Shown(Struct, frozen=True, gc=False):
+    """What was found: states for the signals, the reason why it will not do, and the token that must be spent."""
+
+    states: tuple[str, ...]
+    # None when a token or clearance is good for the request.
+    reason: str | None
+    token: Claims | None = None
+
+
+NOTHING = Shown((), "receipt_required")
+MISSING = Shown(("missing",), "receipt_required")
+
+# Why a token is refused -> what the signals call it.
+_TOKEN_STATES = {
+    "invalid_token": "invalid",
+    "expired_token": "expired",
+    "action_mismatch": "wrong_action",
+    "origin_mismatch": "wrong_origin",
+}
+_KIND_STATES = {
+    ReceiptKind.BROWSER: ("valid", "browser"),
+    ReceiptKind.AGENT: ("valid", "agent"),
+    ReceiptKind.HANDOFF: ("valid", "handoff"),
+}
+
+
+class Receipts:
+    """Reads tokens and clearances, and spends tokens."""
+
+    def __init__(
+        self, keys: SigningKeys, clearances: Clearances, redemptions: RedemptionStore, *, keyring: Keyring
+    ) -> None:
+        self._keys = keys
+        self._clearances = clearances
+        self._redemptions = redemptions
+        self._keyring = keyring
+        self._genuine: dict[tuple[str, str], Clearance] = {}
+        self._made_with = keyring.current("clearance")
+
+    def look(
+        self,
+        headers: Mapping[bytes, bytes],
+        original: Original,
+        protection: Protection,
+        *,
+        site: SiteView,
+        visitor: int,
+        now_ms: int,
+    ) -> Shown:
+        """Return what the request shows. A token goes before a clearance: it was made for this request."""
+        token = headers.get(TOKEN_HEADER)
+        if token is not None and protection.action is not None:
+            return self._token(token.decode("latin-1"), original, protection, site=site, now_ms=now_ms)
+        cookies = headers.get(b"cookie")
+        shown = None if cookies is None else self._clearance(cookies, original, site, visitor=visitor, now_ms=now_ms)
+        if shown is None:
+            return MISSING if protection.required else NOTHING
+        if (
+            protection.required
+            and shown.reason is None
+            and ("clearance_low" in shown.states or not protection.clearance)
+        ):
+            # It is genuine, and the route asks for more.
+            return Shown(shown.states, "receipt_required")
+        return shown
+
+    async def spend(self, site: SiteView, token: Claims, *, now_ms: int) -> bool:
+        """Spend a token, durably; False when it was spent already."""
+        kept_until_ms = max(now_ms, token.exp * SECOND_MS) + KEPT_MS
+        return await self._redemptions.spend(site.id, token.jti, Redemption(), kept_until_ms=kept_until_ms)
+
+    def _token(self, text: str, original: Original, protection: Protection, *, site: SiteView, now_ms: int) -> Shown:
+        try:
+            signed = read_receipt(text, self._keys)
+        except NotAReceipt:
+            return Shown(("invalid",), "invalid_token")
+        claims = signed.claims
+        if signed.test:
+            return Shown(("invalid", "test"), "invalid_token")
+        if claims.aud != site.site_key:
+            return Shown(("invalid", "wrong_site"), "invalid_token")
+        reason = _misfit(claims, original, protection, now_ms=now_ms)
+        if reason is not None:
+            return Shown((_TOKEN_STATES[reason],), reason)
+        return Shown(_KIND_STATES[claims.kind], None, claims)
+
+    def _clearance(
+        self, cookies: bytes, original: Original, site: SiteView, *, visitor: int, now_ms: int
+    ) -> Shown | None:
+        found = _cookie(cookies, self._clearances.cookie_name(site.site_key).encode())
+        if found is None:
+            return None
+        try:
+            clearance = self._genuine_clearance(found, site.site_key, now_ms)
+        except ClearanceRefused as refused:
+            return Shown(("expired" if refused.reason == "expired_clearance" else "invalid",), refused.reason)
+        if clearance.origin != original.origin:
+            return Shown(("wrong_origin",), "origin_mismatch")
+        if clearance.visitor != write_visitor(visitor):
+            return Shown(("wrong_visitor",), "invalid_clearance")
+        low = clearance.level is ClearanceLevel.LOW
+        return Shown(("clearance", "clearance_low") if low else ("clearance",), None)
+
+    def _genuine_clearance(self, value: str, site_key: str, now_ms: int) -> Clearance:
+        if self._made_with is not self._keyring.current("clearance"):
+            self._made_with = self._keyring.current("clearance")
+            self._genuine = {}
+        known = self._genuine.get((site_key, value))
+        if known is not None and now_ms < known.expires_ms:
+            return known
+        clearance = self._clearances.read(value, site_key=site_key, now_ms=now_ms)
+        if len(self._genuine) >= MOST_REMEMBERED:
+            self._genuine = {}
+        self._genuine[site_key, value] = clearance
+        return clearance
+
+
+def _misfit(claims: Claims, original: Original, protection: Protection, *, now_ms: int) -> str | None:
+    if now_ms >= claims.exp * SECOND_MS:
+        return "expired_token"
+    if claims.action != protection.action:
+        return "action_mismatch"
+    # An agent's receipt names no origin: it is bound to its content instead.
+    if claims.kind is ReceiptKind.BROWSER and claims.origin != original.origin:
+        return "origin_mismatch"
+    return None
+
+
+def _cookie(header: bytes, name: bytes) -> str | None:
+    """Return a cookie's value; two different ones are no value that could be genuine, and neither is chosen."""
+    found: bytes | None = None
+    if name not in header:
+        return None
+    for pair in header.replace(b", ", b"; ").split(b";"):
+        label, _, value = pair.partition(b"=")
+        if label.strip(b" \t") == name:
+            value = value.strip(b" \t")
+            if found is not None and found != value:
+                return ""
+            found = value
+    return None if found is None else found.decode("latin-1")

@@ -1,0 +1,22 @@
+"""Visit: a request on its way through the check, with all that was found out about it."""
+
+from msgspec import Struct
+
+from agentgate.decide.engine import Decision
+from agentgate.detect.facts import RequestFacts
+from agentgate.gateway.original import Original
+from agentgate.gateway.protection import Protection
+from agentgate.gateway.receipts import Shown
+from agentgate.sites.directory import SiteView
+
+
+class Visit(Struct, frozen=True, gc=False):
+    """What was asked for, by whom, under which protection, and what the rules say about it."""
+
+    site: SiteView
+    original: Original
+    protection: Protection
+    shown: Shown
+    facts: RequestFacts
+    visitor: int
+    decision: Decision

@@ -1,0 +1,152 @@
+"""The gateway check over HTTP: every reason with its status and headers, in both modes, and what is recorded."""
+
+import pytest
+
+from agentgate.core.clock import MINUTE_MS
+from tests.browser_client import create_site, decision_of, get_token
+from tests.running import RunningService
+
+ORIGIN = "https://shop.example"
+CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"
+VISITOR = {
+    "User-Agent": CHROME,
+    "Accept": "text/html",
+    "Accept-Language": "en",
+    "Accept-Encoding": "gzip",
+    "Sec-Fetch-Site": "same-origin",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Dest": "document",
+}
+
+
+class Gate:
+    """A proxy in front of a site."""
+
+    def __init__(self, service: RunningService, *, mode: str = "enforce", address: str = "203.0.113.20") -> None:
+        self.service = service
+        self.address = address
+        self.site_key = create_site(
+            service,
+            mode=mode,
+            actions={"login": {"browserRequired": True, "clearance": True}, "search": {"browserRequired": False}},
+            routes=[
+                {"method": "POST", "path": "/login", "action": "login"},
+                {"method": "GET", "pathPrefix": "/api/", "action": "search"},
+            ],
+        )
+        made = service.operator.post(f"/v1/admin/sites/{self.site_key}/credentials", json={"name": "gate"})
+        self.secret = made.json()["secret"]
+
+    def check(self, method: str = "GET", path: str = "/", *, query: str = "", **headers: str | None):
+        """Ask about a request."""
+        sent = {
+            "Authorization": f"Bearer {self.secret}",
+            "X-Original-Method": method,
+            "X-Original-URL": f"{ORIGIN}{path}",
+            "X-Original-Address": self.address,
+            **VISITOR,
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
+        return self.service.public.get(
+            f"/v1/gateway/check{query}", headers={name: value for name, value in sent.items() if value is not None}
+        )
+
+
+@pytest.fixture
+def gate(service: RunningService) -> Gate:
+    return Gate(service)
+
+
+def said(reply) -> tuple[int, str, str]:
+    return reply.status_code, reply.headers["x-service-decision"], reply.headers["x-service-reason"]
+
+
+def test_an_unprotected_page_is_allowed(gate: Gate) -> None:
+    reply = gate.check()
+
+    assert said(reply) == (204, "allow", "allowed")
+    assert reply.content == b""
+    assert reply.headers["x-service-decision-id"].startswith("dec_")
+    assert "x-service-would-decision" not in reply.headers
+
+
+def test_envoy_gets_its_200(gate: Gate) -> None:
+    assert gate.check(query="?ok=200").status_code == 200
+
+
+def test_a_browser_route_needs_a_token_or_a_clearance(gate: Gate) -> None:
+    reply = gate.check("POST", "/login")
+
+    assert said(reply) == (401, "challenge", "receipt_required")
+    assert reply.json() == {"decision": "challenge", "reason": "receipt_required"}
+
+
+def test_a_token_opens_its_route_once(gate: Gate) -> None:
+    token = get_token(gate.service, gate.site_key, "login", ORIGIN)
+
+    assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (204, "allow", "allowed")
+    assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (401, "challenge", "token_used")
+
+
+def test_a_token_of_another_action_site_or_origin_does_not_fit(gate: Gate) -> None:
+    token = get_token(gate.service, gate.site_key, "search", ORIGIN)
+    assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (401, "challenge", "action_mismatch")
+
+    token = get_token(gate.service, gate.site_key, "login", ORIGIN)
+    elsewhere = gate.check("POST", "/login", X_AgentGate_Token=token, X_Original_URL="https://www.shop.example/login")
+    assert said(elsewhere) == (401, "challenge", "origin_mismatch")
+
+    gate.service.clock.advance(ms=3 * MINUTE_MS)
+    assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (401, "challenge", "expired_token")
+    assert said(gate.check("POST", "/login", X_AgentGate_Token="x.y.z")) == (401, "challenge", "invalid_token")
+
+
+@pytest.mark.parametrize("secret", ["ags_" + "x" * 43, "x", "ags_test_always_pass"])
+def test_without_the_sites_secret_nothing_is_evaluated(gate: Gate, secret: str) -> None:
+    reply = gate.check(Authorization=f"Bearer {secret}")
+
+    assert said(reply) == (403, "block", "invalid_credential")
+    assert "x-service-decision-id" not in reply.headers
+
+
+@pytest.mark.parametrize("name", ["X_Original_Method", "X_Original_URL", "X_Original_Address"])
+def test_a_missing_original_header_is_refused(gate: Gate, name: str) -> None:
+    assert said(gate.check(**{name: None})) == (403, "block", "invalid_request")
+
+
+@pytest.mark.parametrize("name", ["X-Original-Method", "X-Original-URL", "X-Original-Address"])
+def test_an_original_header_that_came_twice_is_refused(gate: Gate, name: str) -> None:
+    original = {"X-Original-Method": "GET", "X-Original-URL": f"{ORIGIN}/", "X-Original-Address": gate.address}
+    headers = [("Authorization", f"Bearer {gate.secret}"), *original.items(), (name, original[name])]
+
+    assert said(gate.service.public.get("/v1/gateway/check", headers=headers)) == (403, "block", "invalid_request")
+
+
+def test_monitor_mode_lets_through_and_says_what_it_would_have_done(service: RunningService) -> None:
+    gate = Gate(service, mode="monitor")
+
+    reply = gate.check("POST", "/login")
+
+    assert said(reply) == (204, "allow", "monitor")
+    assert reply.headers["x-service-would-decision"] == "challenge"
+    assert said(gate.check("POST", "/login", Authorization="Bearer x")) == (403, "block", "invalid_credential")
+
+
+def test_a_rule_refuses_without_saying_which(gate: Gate) -> None:
+    reply = gate.check(User_Agent="sqlmap/1.8")
+
+    assert said(reply) == (403, "block", "policy")
+
+
+def test_an_agent_that_proves_nothing_is_challenged_as_such(gate: Gate) -> None:
+    reply = gate.check(User_Agent="Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)")
+
+    assert said(reply) == (401, "challenge", "agent_unverified")
+
+
+def test_every_check_leaves_an_event(gate: Gate) -> None:
+    reply = gate.check("POST", "/login")
+
+    found = decision_of(gate.service, gate.site_key, reply.headers["x-service-decision-id"])
+    assert (found["route"], found["action"], found["outcome"]) == ("/login", "login", "challenge")
+    assert found["reasons"] == ["receipt_required"]

@@ -1,0 +1,106 @@
+"""The adapter's headers: what is one request, and what is not."""
+
+import pytest
+
+from agentgate.gateway.original import Original, OriginalReader
+
+GOOD = {
+    b"x-original-method": b"GET",
+    b"x-original-url": b"https://shop.example/search?q=a%20b",
+    b"x-original-address": b"203.0.113.9",
+}
+TRAEFIK = {
+    b"x-forwarded-method": b"GET",
+    b"x-forwarded-proto": b"https",
+    b"x-forwarded-host": b"shop.example",
+    b"x-forwarded-uri": b"/search?q=a",
+    b"x-forwarded-for": b"198.51.100.7, 203.0.113.9",
+}
+
+
+def read(**changed: bytes) -> Original | str:
+    names = {f"x-original-{name}".encode(): value for name, value in changed.items()}
+    return OriginalReader().read({**GOOD, **names})
+
+
+def test_the_three_headers_make_the_request() -> None:
+    assert read() == Original("GET", "https://shop.example", "/search?q=a%20b", "/search", "203.0.113.9")
+
+
+@pytest.mark.parametrize(
+    ("url", "origin", "target"),
+    [
+        (b"HTTPS://Shop.Example:443/A", "https://shop.example", "/A"),
+        (b"http://shop.example:8080", "http://shop.example:8080", "/"),
+        (b"http://[2001:db8::1]/a//b/../c;d", "http://[2001:db8::1]", "/a//b/../c;d"),
+        (b"https://shop.example/?#".rstrip(b"#"), "https://shop.example", "/?"),
+        (b"https://shop.example/caf\xc3\xa9", "https://shop.example", "/caf\xc3\xa9"),
+    ],
+)
+def test_the_origin_is_canonical_and_the_target_is_left_alone(url: bytes, origin: str, target: str) -> None:
+    found = read(url=url)
+
+    assert isinstance(found, Original)
+    assert (found.origin, found.target) == (origin, target)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        b"/search",
+        b"//shop.example/",
+        b"ftp://shop.example/",
+        b"https://user@shop.example/",
+        b"https://shop.example/a b",
+        b"https://shop.example/#top",
+        b"https://shop.example\\evil/",
+        b"https://shop.example/, https://shop.example/",
+        b"https://",
+        b"https://shop.example:99999/",
+        b"https://sh_op..example/",
+        b"",
+    ],
+)
+def test_what_is_no_single_absolute_url_is_refused(url: bytes) -> None:
+    assert isinstance(read(url=url), str)
+
+
+@pytest.mark.parametrize("method", [b"", b"GET, GET", b"G ET", b"GET\t", b"x" * 33])
+def test_what_is_no_single_method_is_refused(method: bytes) -> None:
+    assert isinstance(read(method=method), str)
+
+
+@pytest.mark.parametrize("address", [b"", b"203.0.113.9, 203.0.113.9", b"203.0.113.9:80", b"host", b"fe80::1%eth0"])
+def test_what_is_no_single_address_is_refused(address: bytes) -> None:
+    assert isinstance(read(address=address), str)
+
+
+@pytest.mark.parametrize(
+    ("address", "canonical"),
+    [(b"::ffff:203.0.113.9", "203.0.113.9"), (b"2001:DB8:0:0::1", "2001:db8::1")],
+)
+def test_one_client_has_one_address(address: bytes, canonical: str) -> None:
+    found = read(address=address)
+
+    assert isinstance(found, Original)
+    assert found.address == canonical
+
+
+@pytest.mark.parametrize("missing", sorted(GOOD))
+def test_each_header_is_needed_and_no_other_set_fills_the_gap(missing: bytes) -> None:
+    headers = {name: value for name, value in {**GOOD, **TRAEFIK}.items() if name != missing}
+
+    assert isinstance(OriginalReader().read(headers), str)
+
+
+def test_the_forwarded_set_stands_in_where_no_original_header_came() -> None:
+    found = OriginalReader().read(TRAEFIK)
+
+    assert found == Original("GET", "https://shop.example", "/search?q=a", "/search", "203.0.113.9")
+
+
+@pytest.mark.parametrize("missing", sorted(TRAEFIK))
+def test_the_forwarded_set_must_be_whole(missing: bytes) -> None:
+    headers = {name: value for name, value in TRAEFIK.items() if name != missing}
+
+    assert isinstance(OriginalReader().read(headers), str)
