@@ -59,6 +59,7 @@ def bench_site() -> SiteView:
         origins=frozenset(),
         actions={},
         routes=RouteTable([]),
+        folded_routes=RouteTable([]),
         rules=compile_rules(effective_set(bench_rules(), {})),
         captures_features=False,
     )

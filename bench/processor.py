@@ -1,39 +1,24 @@
 """Processor time per request of `/healthz`, beside nginx answering `return 204` in turns on the same machine."""
 
-import contextlib
 import os
-import shutil
-import socket
-import subprocess
-import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
+from bench.nginx import free_port, nginx_program, running_nginx
 from bench.wire import Wire
 from tests.processes import ServeProcess
 
 CONNECTIONS = 8
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-# One process: that is also what is measured of the service.
-NGINX = """
-daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
-events {{ worker_connections 64; }}
-http {{
-    access_log off; keepalive_requests 100000000; keepalive_timeout 600;
-    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-    server {{ listen 127.0.0.1:{port}; location / {{ return 204; }} }}
-}}
-"""
+SERVER = "server {{ listen 127.0.0.1:{port}; location / {{ return 204; }} }}\n"
 
 
 def measure_processor(process: ServeProcess, *, rounds: int, requests: int) -> dict[str, float] | None:
     """Return microseconds per request of both, in interleaved rounds; None without nginx."""
-    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if program is None:
+    if nginx_program() is None:
         return None
-    with _nginx(program) as (nginx_id, nginx_url):
+    port = free_port()
+    with running_nginx(SERVER.format(port=port), port) as nginx_id:
+        nginx_url = f"http://127.0.0.1:{port}"
         servers = {"agentgate": (process.process_id, process.public_url), "nginx": (nginx_id, nginx_url)}
         used_s = dict.fromkeys(servers, 0.0)
         for number in range(rounds + 1):
@@ -63,33 +48,3 @@ def processor_s(process_id: int) -> float:
     """Return the processor time a process has used, in user and in kernel mode."""
     fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-@contextlib.contextmanager
-def _nginx(program: str) -> Iterator[tuple[int, str]]:
-    with tempfile.TemporaryDirectory(prefix="agentgate-nginx-") as name, socket.socket() as probe:
-        folder = Path(name)
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
-        (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port))
-        process = subprocess.Popen([program, "-c", folder / "nginx.conf", "-p", folder], stderr=subprocess.DEVNULL)
-        try:
-            _wait_for(port)
-            yield process.pid, f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait(10)
-
-
-def _wait_for(port: int) -> None:
-    deadline_s = time.monotonic() + 5
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except ConnectionRefusedError:
-            if time.monotonic() > deadline_s:
-                raise
-            time.sleep(0.01)
-        else:
-            return

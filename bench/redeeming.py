@@ -32,7 +32,7 @@ def write_requests(path: Path, requests: Iterator[bytes]) -> None:
 
 def main(host: str, port: str, connections: str, path: str) -> None:
     """Send every request once, always one on each connection, and print how it went."""
-    requests = iter(list(_read(Path(path).read_bytes())))
+    requests = iter(list(read_requests(Path(path).read_bytes())))
     statuses: dict[int, int] = {}
     with selectors.DefaultSelector() as selector:
         sockets = [socket.create_connection((host, int(port))) for _ in range(int(connections))]
@@ -66,7 +66,8 @@ def _receive(connection: socket.socket) -> int:
     return int(received[9:12])
 
 
-def _read(data: bytes) -> Iterator[bytes]:
+def read_requests(data: bytes) -> Iterator[bytes]:
+    """Yield the requests of such a file."""
     at = 0
     while at < len(data):
         length = int.from_bytes(data[at : at + 4], "big")

@@ -16,7 +16,15 @@ ROOT = Path(__file__).parents[1]
 # Run as a file, this folder is on the path and its parent is not.
 sys.path.insert(0, str(ROOT))
 
-from bench import decide, events, instrument, rules, time_to_token  # noqa: E402 - after the path is set
+from bench import (  # noqa: E402 - after the path is set
+    agent_signatures,
+    decide,
+    events,
+    gateway,
+    instrument,
+    rules,
+    time_to_token,
+)
 from bench.group_commit import measure_changes  # noqa: E402
 from bench.latency import fill, measure_reads  # noqa: E402
 from bench.processor import measure_processor  # noqa: E402
@@ -106,6 +114,11 @@ def instrument_program() -> Figures:
     return dict(instrument.measure())
 
 
+def agent_signature() -> Figures:
+    """Find out who signed a request, beside the bare Ed25519 check."""
+    return dict(agent_signatures.measure())
+
+
 def backtest() -> Figures:
     """Decide stored events again on the embedded store."""
     with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as folder:
@@ -135,6 +148,11 @@ def _ingest(*, postgres: bool) -> Figures:
     }
 
 
+def gateway_check() -> Figures:
+    """Ask the gateway at full work, beside nginx, at half load, and behind a real nginx."""
+    return dict(gateway.measure())
+
+
 def siteverify_sqlite() -> Figures:
     """Redeem tokens on the embedded store."""
     return dict(measure_siteverify(postgres=False))
@@ -159,9 +177,11 @@ SECTIONS: dict[str, Callable[[], Figures]] = {
     "decision": decision,
     "30 rules": rule_evaluation,
     "instrument": instrument_program,
+    "agent signature": agent_signature,
     "backtest, SQLite": backtest,
     "events, SQLite": ingest_sqlite,
     "events, PostgreSQL": ingest_postgres,
+    "gateway check": gateway_check,
     "siteverify, SQLite": siteverify_sqlite,
     "siteverify, PostgreSQL": siteverify_postgres,
     "time to token": token_in_browser,

@@ -15,6 +15,7 @@ import uvloop
 from agentgate.app import Application
 from agentgate.config import read_settings
 from agentgate.core.clock import SystemClock
+from agentgate.core.worker_tuning import tune_worker
 from agentgate.telemetry import logs
 from bench.redeeming import siteverify_request, write_requests
 from tests.minting import mint
@@ -47,6 +48,8 @@ async def main(tokens: int, rounds: int) -> None:
             for each in range(tokens)
         )
         write_requests(Path(settings.data_dir) / f"requests-{number}", requests)
+    # As a worker does.
+    tune_worker()
     print(application.public_address[1], flush=True)
     await asyncio.to_thread(sys.stdin.read)
     await application.close()

@@ -52,6 +52,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
         "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
         "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
         "AGENTGATE_DRAIN_SECONDS": "0",
+        "AGENTGATE_CONFIRM_CRAWLERS": "off",
     }
     if request.param == "postgres":
         environ["AGENTGATE_DATABASE_URL"] = request.getfixturevalue("postgres_url")

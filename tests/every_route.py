@@ -22,6 +22,9 @@ UNKNOWN = {
     "visitorId": "0000000000000000",
     "token": "A" * 43,
     "file": "none.js",
+    "grantId": "agr_0000000000000000",
+    "/handoff/{id}": "ho_00000000000000000000000000",
+    "/v1/handoff/{id}": "ho_00000000000000000000000000",
     "/v1/account/sessions/{id}": "ses_0000000000000000",
     "/v1/console/tokens/{id}": "tok_0000000000000000",
     "/v1/admin/customers/{id}": "acc_0000000000000000",
@@ -49,6 +52,8 @@ def parameters(path: str, scene: Scene, things: Things) -> dict[str, str]:
     elif path == "/v1/admin/users/{userId}/reactivate":
         user = scene.suspended_user
     ids = {
+        "/handoff/{id}": things.handoff,
+        "/v1/handoff/{id}": things.handoff,
         "/v1/account/sessions/{id}": things.session,
         "/v1/console/tokens/{id}": things.token,
         "/v1/admin/customers/{id}": things.account,
@@ -58,7 +63,7 @@ def parameters(path: str, scene: Scene, things: Things) -> dict[str, str]:
     known["token"] = scene.invite
     known["file"] = "check.js" if "i18n" not in path else "de.json"
     known |= {"decisionId": things.decision, "visitorId": things.visitor}
-    known["webhookId"] = things.webhook
+    known |= {"webhookId": things.webhook, "grantId": things.grant}
     known |= {"site": things.site, "kind": "bot", "role": "candidate"}
     id_of_path = next((value for start, value in ids.items() if path.startswith(start)), None)
     return known if id_of_path is None else {**known, "id": id_of_path}

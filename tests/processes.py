@@ -189,6 +189,8 @@ def environment(folder: Path, settings: dict[str, str]) -> dict[str, str]:
         "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
         "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
         "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
+        # Whatever address a test makes up, nobody outside is asked about it.
+        "AGENTGATE_CONFIRM_CRAWLERS": "off",
         **settings,
     }
 

@@ -6,7 +6,9 @@ Callers are the headers they send, so that no answer can change who the next req
 from dataclasses import dataclass
 from typing import Any
 
-from agentgate.core.enums import AccountRole, ApiTokenScope
+from agentgate.agents.handoff.records import HandoffRequest
+from agentgate.agents.identity import Identity
+from agentgate.core.enums import AccountRole, AgentVerdict, ApiTokenScope
 from agentgate.identity.sessions import ACCOUNT_COOKIE
 from agentgate.identity.user_records import LinkKind, StoredUser
 from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
@@ -38,6 +40,8 @@ class Things:
     decision: str
     visitor: str
     webhook: str
+    handoff: str
+    grant: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +108,7 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
     asked = {"email": f"new@{domain}", "name": "Nora", "company": domain}
     assert service.public.post("/v1/account/request-access", json=asked).status_code == 202
     requests = service.operator.get("/v1/admin/access-requests").json()["items"]
+    handoff, grant = _agents_things(service, site)
     return Things(
         account=account_id,
         site=site,
@@ -113,10 +118,29 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
         token=token,
         session=owner.get("/v1/account/sessions").json()["items"][0]["id"],
         webhook=webhook,
+        handoff=handoff,
+        grant=grant,
         decision=decision,
         visitor=f"{number:016x}",
         request=next(request["id"] for request in requests if request["email"] == asked["email"]),
     )
+
+
+def _agents_things(service: RunningService, site_key: str) -> tuple[str, str]:
+    """Return an agent's handoff that waits for a person, and a grant that one gave."""
+    protecting = service.application.protecting
+    service.run(service.application.deciding.refresh())
+    site = service.application.deciding.sites.find(site_key)
+    assert site is not None
+    identity = Identity(verdict=AgentVerdict.VERIFIED, agent="https://agent.example", keyid="key")
+    request = HandoffRequest(submission_id="1", content_digest="", decision_id="dec_0000000000000", content={})
+    opened = service.run(
+        protecting.handoffs.open(site=site, action="submit", identity=identity, request=request, now_ms=NOON_MS)
+    )
+    handoff = service.run(protecting.handoffs.find(opened.id))
+    assert handoff is not None
+    grant = service.run(protecting.agent_grants.give(handoff, uses=1, hours=1, now_ms=NOON_MS))
+    return opened.id, grant.id
 
 
 def _members(people: Cast) -> dict[str, Headers]:
@@ -179,6 +203,7 @@ def bodies(scene: Scene) -> dict[str, Any]:
     """Return what each route that takes a body is sent: something that works for whoever may do it."""
     login = {"email": "alice@acme.example", "password": PASSWORD}
     return {
+        "POST /handoff/{id}": {"choice": "decline"},
         "POST /v1/docs/feedback": {"page": "/docs/operations", "helpful": True},
         "POST /v1/account/request-access": {"email": "new@third.example", "name": "Nina"},
         "POST /v1/account/login": login,
@@ -202,10 +227,12 @@ def bodies(scene: Scene) -> dict[str, Any]:
         "POST /v1/console/sites/{siteKey}/webhooks": {"url": "https://hooks.invalid/", "events": ["decisions"]},
         "PATCH /v1/console/sites/{siteKey}/webhooks/{webhookId}": {"enabled": False},
         "PUT /v1/console/sites/{siteKey}/rules": {"ruleSet": RULE_SET},
+        "PUT /v1/console/sites/{siteKey}/agent-policy": {"default": "block"},
         "POST /v1/console/sites/{siteKey}/rules/validate": {"ruleSet": RULE_SET},
         "POST /v1/console/sites/{siteKey}/rules/test": {"request": SAMPLE},
         "POST /v1/console/sites/{siteKey}/rules/backtest": {"ruleSet": RULE_SET},
         "PUT /v1/admin/sites/{siteKey}/rules": {"ruleSet": RULE_SET},
+        "PUT /v1/admin/sites/{siteKey}/agent-policy": {"default": "block"},
         "POST /v1/admin/sites/{siteKey}/rules/validate": {"ruleSet": RULE_SET},
         "POST /v1/admin/sites/{siteKey}/rules/test": {"request": SAMPLE},
         "POST /v1/admin/sites/{siteKey}/rules/backtest": {"ruleSet": RULE_SET},

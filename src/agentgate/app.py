@@ -33,7 +33,18 @@ from agentgate.identity.operators import Operators
 from agentgate.identity.passwords import Passwords
 from agentgate.identity.sessions import UserSessions
 from agentgate.identity.sign_in_limits import SignInLimits
-from agentgate.jobs import Job, JobRunner, browser_jobs, event_jobs, push_jobs, scoring_jobs, timed_jobs, token_jobs
+from agentgate.jobs import (
+    Job,
+    JobRunner,
+    browser_jobs,
+    event_jobs,
+    handoff_jobs,
+    push_jobs,
+    scoring_jobs,
+    submission_jobs,
+    timed_jobs,
+    token_jobs,
+)
 from agentgate.outbox.deliver import Delivery
 from agentgate.outbox.messages import Messenger
 from agentgate.outbox.smtp import read_mail_url
@@ -57,7 +68,7 @@ from agentgate.traffic.ports import TrafficStore
 from agentgate.traffic.terms import TrafficTerms
 from agentgate.web.address import ClientAddress, address_id
 from agentgate.web.asgi import HttpApp
-from agentgate.web.connection import ConnectionLimits
+from agentgate.web.connection import ConnectionLimits, room_for_connections
 from agentgate.web.hot_path import HotFunction, HotReply, HotRequest
 from agentgate.web.listener import Listener, ListenerOptions
 from agentgate.web.openapi_endpoints import Documents
@@ -112,7 +123,11 @@ class Application:
         )
         jobs = timed_jobs(stores.store, stores.activity, clock=clock, delivery=self._delivery())
         jobs += self._event_jobs() + push_jobs(self._push, HealthWatch(stores.store, self.health.read, clock))
-        jobs += browser_jobs(stores.challenges, clock=clock) + token_jobs(stores.redemptions, clock=clock)
+        jobs += browser_jobs(stores.challenges, clock=clock) + token_jobs(
+            stores.redemptions, stores.agent_replays, clock=clock
+        )
+        jobs += handoff_jobs(stores.handoffs, stores.agent_grants, clock=clock)
+        jobs += submission_jobs(stores.submissions, stores.charges, clock=clock)
         self._jobs = JobRunner(jobs, store=stores.store, clock=clock)
         self._listeners: tuple[Listener, ...] = ()
         self._keys = Recurring("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
@@ -181,6 +196,7 @@ class Application:
         # When nobody makes events any more, and before the store goes away.
         await self.recorder.stop()
         await self.deciding.close()
+        await self.protecting.key_directories.close()
         self._passwords.close()
         # Telling the collector the last spans may take its time, which the event loop does not have.
         await asyncio.to_thread(self.tracer.close)
@@ -209,13 +225,15 @@ class Application:
                 header_deadline_s=READ_DEADLINE_S,
                 body_deadline_s=READ_DEADLINE_S,
                 max_in_flight=settings.max_in_flight,
+                max_connections=min(settings.max_connections, room_for_connections()),
             ),
         )
         hot_paths: dict[bytes, HotFunction] = {b"/healthz": _alive}
         if name == "public":
             hot_paths |= self.protecting.hot_paths(app, metrics=self.metrics, observer=observer)
         listener = Listener(app, options, clock=self.clock, hot_paths=hot_paths)
-        self.metrics.watch_refusals(name, lambda: {**listener.refused, "no_room": listener.shed})
+        shed = self.protecting.count_shed if name == "public" else (lambda: 0)
+        self.metrics.watch_refusals(name, lambda: {**listener.refused, "no_room": listener.shed + shed()})
         return listener
 
     def _dependencies(self, surfaces: tuple[Surface, ...]) -> dict[Any, Any]:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import fields as struct_fields
 
 from agentgate import config_values as values
+from agentgate.config_page import PAGE
 from agentgate.config_values import Kind, ListenAddress, Network, Unfit
 
 PREFIX = "AGENTGATE_"
@@ -80,6 +81,13 @@ class Settings(Struct, frozen=True, kw_only=True):
     metric_days: Annotated[int, Setting(values.number(1, 3650), "Days for which daily aggregates are kept")] = 400
     token_seconds: Annotated[int, Setting(values.number(10, 3600), "Lifetime of a browser token")] = 120
     clearance_seconds: Annotated[int, Setting(values.number(60, 86400), "Lifetime of a clearance")] = 1800
+    clearance_without_javascript: Annotated[
+        str,
+        Setting(
+            values.choice("on", "off"),
+            "Whether the challenge page gives browsers without JavaScript a clearance of the lowest level for waiting",
+        ),
+    ] = "off"
     access_site_key: Annotated[
         str,
         Setting(
@@ -104,6 +112,17 @@ class Settings(Struct, frozen=True, kw_only=True):
     intel_dir: Annotated[
         Path | None, Setting(values.optional_folder(), "Folder of threat data; when empty, only what is bundled")
     ] = None
+    confirm_crawlers: Annotated[
+        str,
+        Setting(
+            values.choice("on", "off"),
+            "Whether DNS is asked about addresses that say they are a search engine's crawler",
+        ),
+    ] = "on"
+    dns_servers: Annotated[
+        tuple[ListenAddress, ...],
+        Setting(values.name_servers(), "DNS servers to ask; when empty, those of the machine"),
+    ] = ()
     agent_directories: Annotated[
         tuple[str, ...],
         Setting(values.hosts(any_host=True), "Hosts from which agent keys may be fetched; when empty, none"),
@@ -125,6 +144,14 @@ class Settings(Struct, frozen=True, kw_only=True):
             values.number(1, 100_000), "Requests that one listener of a worker handles at once before it refuses more"
         ),
     ] = 512
+    max_connections: Annotated[
+        int,
+        Setting(
+            values.number(16, 1_000_000),
+            "Connections that one listener of a worker keeps open before it closes new ones; fewer when the process"
+            " may not open so many files",
+        ),
+    ] = 10_000
     drain_seconds: Annotated[
         int, Setting(values.number(0, 600), "How long open requests may take to finish when the service stops")
     ] = 10
@@ -366,22 +393,3 @@ def _problems_between(settings: Settings) -> Iterator[Problem]:
         yield Problem(
             PREFIX + "ADMIN_LISTEN", f"{settings.admin_listen} is the public listener too", "give another port"
         )
-
-
-PAGE = """\
-# Settings
-
-This page is generated from `src/agentgate/config.py`: `agentgate check-config --page > docs/settings.md`.
-
-A setting is an environment variable or a line of `agentgate.toml` (in the working folder, or named by `--config`) under
-its name in small letters without `AGENTGATE_`: `workers = 2`. The environment wins. Lists have commas between their
-items, or are TOML lists. An unknown name is refused, and all problems are reported at once.
-
-A secret may lie in a file whose path is given instead: {secrets}.
-
-`agentgate check-config` prints what is in force and where it came from, with secrets hidden.
-
-| Name | Meaning | Default | Accepted |
-| --- | --- | --- | --- |
-{rows}
-"""

@@ -157,6 +157,26 @@ def listen_address() -> Kind[ListenAddress]:
     return Kind(parse=parse, right="host and port, such as `127.0.0.1:8080`, `0.0.0.0:8080` or `[::]:8080`")
 
 
+def name_servers() -> Kind[tuple[ListenAddress, ...]]:
+    """Return the kind of lists of DNS servers: addresses, each with or without a port."""
+
+    def one(text: str) -> ListenAddress:
+        try:
+            return ListenAddress(str(ip_address(text.strip("[]"))), 53)
+        except ValueError:
+            server = listen_address().parse(text)
+        try:
+            return ListenAddress(str(ip_address(server.host)), server.port)
+        except ValueError:
+            raise Unfit("one of its items is not an address") from None
+
+    def parse(text: str) -> tuple[ListenAddress, ...]:
+        return tuple(one(item) for item in _items(text))
+
+    right = "addresses with or without a port, such as `192.0.2.53` or `127.0.0.1:5353`, with commas between"
+    return Kind(parse=parse, right=right, show=_show_list)
+
+
 def networks() -> Kind[tuple[Network, ...]]:
     """Return the kind of lists of networks."""
 

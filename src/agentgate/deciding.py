@@ -9,6 +9,7 @@ from agentgate.core.database import Store
 from agentgate.core.decision_ids import DecisionIds
 from agentgate.core.fast import FastStore
 from agentgate.core.keyring import Keyring
+from agentgate.core.name_lookup import NameLookup, system_servers
 from agentgate.core.recurring import Recurring
 from agentgate.core.worker_numbers import RENEW_MS, WorkerNumber, WorkerNumberStores
 from agentgate.decide.decider import Decider
@@ -16,6 +17,7 @@ from agentgate.decide.explain import SampleObserver
 from agentgate.decide.visitor import Visitors
 from agentgate.detect.intel import IntelDirectory
 from agentgate.detect.rates import RateWindows
+from agentgate.detect.search_standings import SearchConfirmer, SearchStandings
 from agentgate.scoring.models import ModelDirectory
 from agentgate.scoring.ports import ScoringStores
 from agentgate.sites.directory import SiteDirectory
@@ -43,7 +45,13 @@ class Deciding:
         self.sites = SiteDirectory()
         self.models = ModelDirectory()
         folder = settings.intel_dir or settings.data_dir / "intel"
-        self.intel = IntelDirectory(folder, expected=settings.intel_dir is not None)
+        standings = SearchStandings()
+        servers = tuple((server.host, server.port) for server in settings.dns_servers) or system_servers()
+        asks_dns = settings.confirm_crawlers == "on" and bool(servers)
+        self._crawlers = SearchConfirmer(standings, NameLookup(servers), clock) if asks_dns else None
+        self.intel = IntelDirectory(
+            folder, expected=settings.intel_dir is not None, standings=standings if asks_dns else None
+        )
         self._models_due = True
         self._rates = RateWindows()
         self.ids = DecisionIds(clock)
@@ -57,17 +65,26 @@ class Deciding:
             Recurring("worker-number", self._renew, interval_s=RENEW_MS / 1000),
         )
 
-    async def start(self) -> None:
-        """Read everything once, take a number, and keep both fresh from now on."""
-        self.ids.worker = await self._worker.claim()
+    async def prepare(self) -> None:
+        """Take a number and read everything once: enough to decide by."""
+        if self.ids.worker is None:
+            self.ids.worker = await self._worker.claim()
         await self.refresh()
+
+    async def start(self) -> None:
+        """Prepare, and keep everything fresh from now on."""
+        await self.prepare()
         for each in self._recurring:
             each.start()
+        if self._crawlers is not None:
+            self._crawlers.start()
 
     async def close(self) -> None:
         """Stop refreshing, and free the number."""
         for each in self._recurring:
             await each.stop()
+        if self._crawlers is not None:
+            await self._crawlers.close()
         await self._worker.release()
 
     def wake(self) -> None:

@@ -13,6 +13,9 @@ import structlog
 from agentgate import limits
 from agentgate.accounts.lifecycle import PURGE_MS
 from agentgate.accounts.ports import AccountStores
+from agentgate.agents.handoff.ports import GrantStore, HandoffStore
+from agentgate.agents.ports import ReplayStore
+from agentgate.agents.submit.ports import ChargeStore, SubmissionStore
 from agentgate.browser.ports import ChallengeStore
 from agentgate.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
 from agentgate.core.database import Conflict, Store, StoreUnavailable
@@ -47,6 +50,12 @@ CHALLENGE_KEPT_MS = 5 * MINUTE_MS
 CHALLENGES_PER_UNIT = 5_000
 # More than can be issued in the minute between two runs, by far.
 CHALLENGE_UNITS_PER_RUN = 100
+
+# A handoff is remembered as long as what it led to, so that its agent learns that it was redeemed.
+HANDOFF_KEPT_MS = DAY_MS
+GRANT_KEPT_MS = 30 * DAY_MS
+HANDOFFS_PER_UNIT = 1_000
+HANDOFF_UNITS_PER_RUN = 100
 
 REDEMPTIONS_PER_UNIT = 1_000
 # Five thousand a second: as many as are made, on a busy machine.
@@ -122,6 +131,15 @@ def browser_jobs(challenges: ChallengeStore, *, clock: Clock) -> tuple[Job, ...]
     return (Job(name="forget-challenges", interval_ms=MINUTE_MS, work=forget, guarded=False),)
 
 
+def handoff_jobs(handoffs: HandoffStore, grants: GrantStore, *, clock: Clock) -> tuple[Job, ...]:
+    """Return the job that forgets what agents wanted to send, and later that they asked. All of it is over by then."""
+
+    async def forget() -> None:
+        await forget_handoffs(handoffs, grants, clock)
+
+    return (Job(name="forget-handoffs", interval_ms=MINUTE_MS, work=forget, guarded=False),)
+
+
 def push_jobs(push: Push, watch: HealthWatch) -> tuple[Job, ...]:
     """Return the jobs that tell webhooks what happened."""
     return (
@@ -169,11 +187,12 @@ async def clear_messages(store: Store[TimedStores], clock: Clock) -> None:
     await store.change(clear)
 
 
-def token_jobs(redemptions: RedemptionStore, *, clock: Clock) -> tuple[Job, ...]:
-    """Return the job that forgets what was redeemed long ago. By a wrong clock, a receipt could be spent again."""
+def token_jobs(redemptions: RedemptionStore, replays: ReplayStore, *, clock: Clock) -> tuple[Job, ...]:
+    """Return the job that forgets what was spent long ago. By a wrong clock, it could be spent again."""
 
     async def forget() -> None:
         await forget_redemptions(redemptions, clock)
+        await forget_replays(replays, clock)
 
     return (Job(name="forget-redemptions", interval_ms=MINUTE_MS, work=forget),)
 
@@ -186,11 +205,50 @@ async def forget_redemptions(redemptions: RedemptionStore, clock: Clock) -> None
             return
 
 
+async def forget_replays(replays: ReplayStore, clock: Clock) -> None:
+    """Remove signatures of agents that have expired, in units small enough for others to get in between."""
+    for _ in range(REDEMPTION_UNITS_PER_RUN):
+        if await replays.forget_replays(clock.now_ms(), most=REDEMPTIONS_PER_UNIT) < REDEMPTIONS_PER_UNIT:
+            return
+
+
+def submission_jobs(submissions: SubmissionStore, charges: ChargeStore, *, clock: Clock) -> tuple[Job, ...]:
+    """Return the job that forgets old submissions and the ledger of years ago."""
+
+    async def forget() -> None:
+        await forget_submissions(submissions, charges, clock)
+
+    return (Job(name="forget-submissions", interval_ms=10 * MINUTE_MS, work=forget),)
+
+
+async def forget_submissions(submissions: SubmissionStore, charges: ChargeStore, clock: Clock) -> None:
+    """Remove what is over, in units small enough for others to get in between."""
+    now_ms = clock.now_ms()
+    for _ in range(REDEMPTION_UNITS_PER_RUN):
+        if await submissions.forget_submissions(now_ms, most=REDEMPTIONS_PER_UNIT) < REDEMPTIONS_PER_UNIT:
+            break
+    for _ in range(REDEMPTION_UNITS_PER_RUN):
+        gone = await charges.forget_charges(now_ms - limits.CHARGES_KEPT_DAYS * DAY_MS, most=REDEMPTIONS_PER_UNIT)
+        if gone < REDEMPTIONS_PER_UNIT:
+            return
+
+
 async def forget_challenges(challenges: ChallengeStore, clock: Clock) -> None:
     """Remove challenges that are over, in units small enough for others to get in between."""
     before_ms = clock.now_ms() - CHALLENGE_KEPT_MS
     for _ in range(CHALLENGE_UNITS_PER_RUN):
         if await challenges.forget_challenges(before_ms, most=CHALLENGES_PER_UNIT) < CHALLENGES_PER_UNIT:
+            return
+
+
+async def forget_handoffs(handoffs: HandoffStore, grants: GrantStore, clock: Clock) -> None:
+    """Remove contents of handoffs that are over, then handoffs and grants that ended long ago, in small units."""
+    now_ms = clock.now_ms()
+    await handoffs.forget_summaries(now_ms)
+    for _ in range(HANDOFF_UNITS_PER_RUN):
+        gone = await handoffs.forget_handoffs(now_ms - HANDOFF_KEPT_MS, most=HANDOFFS_PER_UNIT)
+        gone += await grants.forget_grants(now_ms - GRANT_KEPT_MS, most=HANDOFFS_PER_UNIT)
+        if gone < HANDOFFS_PER_UNIT:
             return
 
 

@@ -127,6 +127,8 @@ CLEARANCE_LIFETIME_DEFAULT_MINUTES = 30
 
 # 9: the gateway. A person who reads quickly asks for a few hundred things a minute, pictures included.
 GATEWAY_REQUESTS_PER_MINUTE = 1_200
+# A challenged form of at most this size is sent again after the check.
+CARRIED_FORM_BYTES = 64 * 1024
 
 # 10: agents.
 SIGNATURE_SKEW_S = 60
@@ -139,9 +141,21 @@ DIRECTORY_CACHE_LEAST_S = 60
 DIRECTORY_CACHE_MOST_HOURS = 24
 SUBMIT_BODY_BYTES = 64 * 1024
 SUBMISSION_ID_CHARACTERS = Lengths(1, 128)
+# How long the same submission gets the same answer, and how long the ledger is kept.
+SUBMISSION_KEPT_DAYS = 7
+CHARGES_KEPT_DAYS = 800
 AGENT_QUOTA_DEFAULT_PER_MINUTE = 60
+AGENT_QUOTA_MOST_PER_MINUTE = 1_000_000
+AGENT_POLICY_AGENTS = 200
+AGENT_POLICY_ACTIONS = 64
+AGENT_POLICY_TOOLS = 50
 HANDOFF_POLL_INTERVAL_S = 5
 HANDOFF_LIFETIME_S = 600
+# A handoff is asked for every five seconds; the rest is for several at once behind one address.
+HANDOFF_POLLS_PER_MINUTE_PER_ADDRESS = 600
+HANDOFF_PAGES_PER_MINUTE_PER_ADDRESS = 60
+AGENT_GRANT_USES = 100
+AGENT_GRANT_HOURS = 30 * 24
 AGENT_TOOLS_MAX_AGE_S = 300
 # A price is a currency, up to nine whole digits and two decimals: in minor units it stays below this.
 PRICE_MOST_MINOR_UNITS = 999_999_999_99

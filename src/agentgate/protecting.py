@@ -3,6 +3,25 @@
 from typing import Any, Protocol
 
 from agentgate.accounts.browser_check import BrowserCheck, NoBrowserCheck
+from agentgate.agents.desk import AgentDesk
+from agentgate.agents.handoff.approval import Approvals
+from agentgate.agents.handoff.grants import AgentGrants
+from agentgate.agents.handoff.handoffs import Handoffs
+from agentgate.agents.handoff.pages import HandoffPages
+from agentgate.agents.handoff.poll import HandoffPolling
+from agentgate.agents.handoff.ports import GrantStore, HandoffStore
+from agentgate.agents.policy.quota import Quotas
+from agentgate.agents.ports import ReplayStore
+from agentgate.agents.signing.directories import open_directories
+from agentgate.agents.signing.own_message import OwnAddress
+from agentgate.agents.signing.replays import Replays
+from agentgate.agents.signing.verify import AgentVerifier
+from agentgate.agents.submit.admission import Admission
+from agentgate.agents.submit.confirmation import Confirmation
+from agentgate.agents.submit.judge import Judge
+from agentgate.agents.submit.ports import ChargeStore, SubmissionStore
+from agentgate.agents.submit.submissions import Submissions
+from agentgate.agents.tools.manifests import ToolsManifests
 from agentgate.browser.door import Door
 from agentgate.browser.grant import Grants
 from agentgate.browser.issue import ChallengeIssuer
@@ -13,14 +32,19 @@ from agentgate.config import Settings
 from agentgate.core.background import Background
 from agentgate.core.clock import Clock
 from agentgate.core.database import Store
+from agentgate.core.fast import FastStore
 from agentgate.core.keyring import Keyring
 from agentgate.core.limiter import Limiter
-from agentgate.credentials.ports import CredentialStores
 from agentgate.deciding import Deciding
 from agentgate.events.recorder import Recorder
+from agentgate.gateway.asking import Asker
+from agentgate.gateway.challenge import ChallengePages
 from agentgate.gateway.check import GatewayCheck
+from agentgate.gateway.envelopes import Envelopes
 from agentgate.gateway.journal import Journal as GatewayJournal
+from agentgate.gateway.passing import Passes
 from agentgate.gateway.receipts import Receipts
+from agentgate.sites.ports import SiteStores
 from agentgate.telemetry.metrics import Metrics
 from agentgate.telemetry.requests import RequestObserver
 from agentgate.tokens.clearance import Clearances
@@ -39,11 +63,23 @@ class ProtectingStores(Protocol):
     """What of the opened stores is used here."""
 
     @property
-    def store(self) -> Store[CredentialStores]: ...
+    def store(self) -> Store[SiteStores]: ...
+    @property
+    def agent_grants(self) -> GrantStore: ...
+    @property
+    def agent_replays(self) -> ReplayStore: ...
     @property
     def challenges(self) -> ChallengeStore: ...
     @property
+    def handoffs(self) -> HandoffStore: ...
+    @property
     def redemptions(self) -> RedemptionStore: ...
+    @property
+    def charges(self) -> ChargeStore: ...
+    @property
+    def submissions(self) -> SubmissionStore: ...
+    @property
+    def fast(self) -> FastStore: ...
 
 
 class Protecting:
@@ -61,31 +97,69 @@ class Protecting:
         issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
         self._clearances = Clearances(keyring, settings.clearance_seconds, issuer=issuer)
         self._receipts = ReceiptIssuer(self.signing_keys, issuer=issuer, lifetime_s=settings.token_seconds)
+        # Agents: who they are, and the people that they ask.
+        self.key_directories = open_directories(settings.agent_directories)
+        self.agent_verifier = AgentVerifier(self.key_directories)
+        self.agent_replays = Replays(stores.agent_replays)
+        self.own_address = OwnAddress(settings.public_base_url)
+        self.handoffs = Handoffs(stores.handoffs, stores.redemptions, receipts=self._receipts, base_url=issuer)
+        self.agent_grants = AgentGrants(stores.agent_grants)
+        self.agent_quotas = Quotas(Limiter(stores.fast, clock))
+        self.agent_desk = AgentDesk(
+            self.agent_verifier, replays=self.agent_replays, quotas=self.agent_quotas, charges=stores.charges
+        )
 
     def connect(self, recorder: Recorder, background: Background) -> None:
         """Take what is made after the stores: where events go, and where small work goes that nobody waits for."""
         stores, deciding = self._stores, self._deciding
         self._recorder = recorder
+        self._background = background
         uses = CredentialUses(stores.store, background)
         self.redeemer = Redeemer(
             self.signing_keys, stores.redemptions, sites=deciding.sites, recorder=recorder, uses=uses
         )
+        receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=self._keyring)
+        journal = GatewayJournal(recorder, deciding.ids, uses)
+        self._asker = Asker(deciding.sites, deciding.decider.visitors, uses)
+        self._passes = Passes(
+            self.signing_keys,
+            self._clearances,
+            receipts,
+            envelopes=Envelopes(self._keyring, stores.redemptions),
+            journal=journal,
+            fast=stores.fast,
+        )
+        without_javascript = self._settings.clearance_without_javascript == "on"
+        self._pages = ChallengePages(receipts, self._passes, without_javascript=without_javascript)
         self.gate = GatewayCheck(
             deciding.sites,
             decider=deciding.decider,
-            receipts=Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=self._keyring),
-            journal=GatewayJournal(recorder, deciding.ids),
-            uses=uses,
+            receipts=receipts,
+            journal=journal,
             clock=self._clock,
+            desk=self.agent_desk,
         )
+
+    def count_shed(self) -> int:
+        """Return how many checks of the gateway were not looked at because there were too many."""
+        return self.gate.shed
 
     def dependencies(self, limiter: Limiter) -> dict[Any, Any]:
         """Return what the handlers of these routes ask for."""
         deciding, challenges = self._deciding, self._stores.challenges
         grants = Grants(self._receipts, self._clearances)
-        door = Door(deciding.sites, visitors=deciding.decider.visitors, limiter=limiter, recorder=self._recorder)
+        door = Door(
+            deciding.sites,
+            visitors=deciding.decider.visitors,
+            limiter=limiter,
+            recorder=self._recorder,
+            own_pages=HandoffPages(self.handoffs, deciding.sites),
+        )
         journal = Journal(self._recorder, deciding.ids)
         return {
+            Asker: self._asker,
+            Passes: self._passes,
+            ChallengePages: self._pages,
             BrowserCheck: self._own_form(),
             ChallengeIssuer: ChallengeIssuer(challenges, door=door, decider=deciding.decider, journal=journal),
             ChallengeVerifier: ChallengeVerifier(
@@ -94,12 +168,51 @@ class Protecting:
             GatewayCheck: self.gate,
             Redeemer: self.redeemer,
             SigningKeys: self.signing_keys,
+            **self._handoff_dependencies(limiter),
+            ChargeStore: self._stores.charges,
+            Submissions: self._submissions(),
+        }
+
+    def _submissions(self) -> Submissions:
+        deciding = self._deciding
+        return Submissions(
+            deciding.sites,
+            self._stores.submissions,
+            admission=Admission(self.agent_verifier, self.agent_replays, self.own_address),
+            judge=Judge(deciding.decider, self.agent_quotas, recorder=self._recorder, ids=deciding.ids),
+            confirmation=Confirmation(self.handoffs, self.agent_grants),
+            receipts=self._receipts,
+        )
+
+    def _handoff_dependencies(self, limiter: Limiter) -> dict[Any, Any]:
+        sites, store = self._deciding.sites, self._stores.store
+        return {
+            AgentGrants: self.agent_grants,
+            Approvals: Approvals(
+                self.handoffs, self.agent_grants, sites=sites, redeemer=self.redeemer, store=store, limiter=limiter
+            ),
+            HandoffPolling: HandoffPolling(
+                self.handoffs,
+                sites,
+                verifier=self.agent_verifier,
+                replays=self.agent_replays,
+                address=self.own_address,
+                limiter=limiter,
+            ),
+            ToolsManifests: ToolsManifests(
+                sites, store, issuer=self._receipts.issuer, own_site_key=self._settings.access_site_key or None
+            ),
         }
 
     def hot_paths(self, app: Any, *, metrics: Metrics, observer: RequestObserver) -> dict[bytes, HotFunction]:
         """Return the frequent calls, which are answered without the general pipeline."""
         siteverify = HotSiteverify(
-            self.redeemer, cold_way=Direct(app), clock=self._clock, metrics=metrics, observer=observer
+            self.redeemer,
+            cold_way=Direct(app),
+            clock=self._clock,
+            background=self._background,
+            metrics=metrics,
+            observer=observer,
         )
         return {b"POST /v1/siteverify": siteverify, b"/v1/gateway/check": self.gate}
 

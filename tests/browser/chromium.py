@@ -5,10 +5,11 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Playwright, sync_playwright
 
 # Names under .test are not "potentially trustworthy": a page there has no secure context, as on plain HTTP in the wild.
 ARGUMENTS = (
@@ -68,6 +69,12 @@ class Chromium:
             executable_path=chromium_path(),
             args=[*ARGUMENTS, *([] if marked else [UNMARKED]), *arguments],
             **options,
+        )
+
+    def launch_profile(self, folder: Path, **options: Any) -> BrowserContext:
+        """Start a browser with a profile folder, whose preferences can be written beforehand."""
+        return self._playwright.chromium.launch_persistent_context(
+            folder, executable_path=chromium_path(), args=[*ARGUMENTS, UNMARKED], **options
         )
 
     @contextlib.contextmanager

@@ -65,6 +65,7 @@ def protected_site(folder: Path, **fields: Any) -> Iterator[ProtectedSite]:
             "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
             "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
             "AGENTGATE_DRAIN_SECONDS": "0",
+            "AGENTGATE_CONFIRM_CRAWLERS": "off",
         }
     )
     with running_service(settings, SystemClock()) as service, page_server(service.public_url) as pages:

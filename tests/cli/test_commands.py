@@ -12,6 +12,7 @@ from tests.cli.commands import agentgate, command, environment
 
 COMMANDS = [
     "serve", "migrate", "routes", "openapi", "check-config", "backup", "version", "keys", "keys list", "keys rotate",
+    "adapter",
 ]  # fmt: skip
 SECRET = "CANARY-correct-horse-battery"
 

@@ -38,7 +38,7 @@ def defined():
     return {
         name: [member.value for member in kind]
         for name, kind in vars(enums).items()
-        if isinstance(kind, type) and issubclass(kind, StrEnum) and kind is not StrEnum
+        if isinstance(kind, type) and issubclass(kind, StrEnum) and len(kind)
     }
 
 

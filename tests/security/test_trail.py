@@ -29,6 +29,14 @@ SILENT = {
     "POST /v1/browser/verify",
     "POST /v1/siteverify",
     "POST /v1/receipts/verify",
+    "POST /agent/submit",
+    # What stands in for an answer of a site, and what a person says to an agent, who has no account.
+    *(f"{method} /v1/gateway/challenge" for method in ("POST", "PUT", "PATCH", "DELETE")),
+    "POST /v1/gateway/pass",
+    "POST /v1/gateway/replay",
+    "POST /handoff/{id}",
+    # The console's route has ended this one before, in a store that is not put back.
+    "DELETE /v1/admin/sites/{siteKey}/agent-grants/{grantId}",
     "POST /compat/turnstile/v0/siteverify",
     "POST /compat/recaptcha/api/siteverify",
     "POST /compat/hcaptcha/siteverify",

@@ -19,6 +19,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
             "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
             "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
             "AGENTGATE_DRAIN_SECONDS": "0",
+            "AGENTGATE_CONFIRM_CRAWLERS": "off",
         }
     )
     with running_service(settings) as service, Gate(service) as made:

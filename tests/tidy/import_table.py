@@ -21,15 +21,15 @@ CONCEPTS: dict[str, set[str]] = {
     "tokens": {"credentials", "sites", "events"},
     "decide": {"detect", "rules", "scoring", "events", "sites"},
     "browser": {"decide", "detect", "tokens", "sites", "events"},
-    "agents": {"decide", "tokens", "sites", "events"},
+    "agents": {"audit", "browser", "decide", "detect", "events", "sites", "tokens"},
     "gateway": {"decide", "detect", "rules", "tokens", "agents", "credentials", "sites", "events"},
     "traffic": {"events", "sites", "scoring", "rules"},
     "webhooks": {"audit", "events", "traffic", "sites", "scoring"},
 }
 BELOW_CONCEPTS = {"core", "telemetry", "web"}
 
-# The settings are one concern in two root modules.
-SETTINGS = {"config", "config_values"}
+# The settings are one concern in three root modules.
+SETTINGS = {"config", "config_values", "config_page"}
 
 # Package or root module -> what it may import beside EVERYWHERE and itself.
 ALLOWED: dict[str, set[str]] = {
@@ -42,7 +42,8 @@ ALLOWED: dict[str, set[str]] = {
     "store": {"core", "telemetry", *SETTINGS, *CONCEPTS},
     "surfaces": {*BELOW_CONCEPTS, *CONCEPTS},
     "config_values": {"core"},
-    "config": {"core", "config_values"},
+    "config_page": set(),
+    "config": {"core", "config_values", "config_page"},
     "jobs": {"core", "telemetry", *SETTINGS, *CONCEPTS},
     "supervisor": {"core", "telemetry", *SETTINGS},
     "first_start": {"core", *SETTINGS},
@@ -59,9 +60,25 @@ ALLOWED: dict[str, set[str]] = {
         "first_start",
         *SETTINGS,
     },
+    # It knows an installation by what can be seen from outside.
+    "doctor": {"core", "agentgate"},
     "demo_traffic": {*BELOW_CONCEPTS, *CONCEPTS},
     "demo": {*BELOW_CONCEPTS, "app", "demo_traffic", *SETTINGS, *CONCEPTS},
-    "cli": {*BELOW_CONCEPTS, *CONCEPTS, "store", "surfaces", "jobs", "supervisor", "app", "demo", *SETTINGS},
+    # Configuration of proxies, as text.
+    "adapters": {"core"},
+    "cli": {
+        *BELOW_CONCEPTS,
+        *CONCEPTS,
+        "store",
+        "surfaces",
+        "jobs",
+        "supervisor",
+        "app",
+        "demo",
+        "doctor",
+        "adapters",
+        *SETTINGS,
+    },
     "__main__": {"cli"},
     # What a site's own server installs: it knows the service by its API alone.
     "client": set(),

@@ -40,13 +40,13 @@ def import_problems(path, text):
         return [f"{path}: {own} does not stand in the import table"]
     found = []
     for line, name in imported(path, text):
-        target, part = (*name.split(".")[1:], "", "")[:2]
+        target, part, inner = (*name.split(".")[1:], "", "", "")[:3]
         if target in {"__version__", "", own} or target in EVERYWHERE:
             continue
         seen = PARTS_SEEN_BY.get(own)
         if target not in ALLOWED[own]:
             found.append(f"{path}:{line}: {own} may not import {target}")
-        elif seen and target in CONCEPTS and part.rpartition("_")[2] not in seen:
+        elif seen and target in CONCEPTS and not seen & {part.rpartition("_")[2], inner}:
             found.append(f"{path}:{line}: {own} may import only {' and '.join(sorted(seen))} of {target}, not {part}")
     return found
 

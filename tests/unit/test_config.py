@@ -119,6 +119,9 @@ def test_all_problems_are_reported_at_once():
         ("AGENTGATE_ROOT_SECRET", "ab" * 31),
         ("AGENTGATE_ROOT_SECRET", "A" * 42),
         ("AGENTGATE_ROOT_SECRET", "not/base64url/" * 5),
+        ("AGENTGATE_DNS_SERVERS", "dns.example"),
+        ("AGENTGATE_DNS_SERVERS", "192.0.2.53, 192.0.2.1:99999"),
+        ("AGENTGATE_CONFIRM_CRAWLERS", "yes"),
     ],
 )
 def test_an_unfit_value_is_refused(variable, text):
@@ -136,6 +139,8 @@ def test_an_unfit_value_is_refused(variable, text):
         ("AGENTGATE_DATABASE_URL", "postgresql:///gate?host=/run", "database_url", "postgresql:///gate?host=/run"),
         ("AGENTGATE_REDIS_URL", "unix:///run/redis.sock", "redis_url", "unix:///run/redis.sock"),
         ("AGENTGATE_INTEL_DIR", "", "intel_dir", None),
+        ("AGENTGATE_DNS_SERVERS", "192.0.2.53", "dns_servers", (ListenAddress("192.0.2.53", 53),)),
+        ("AGENTGATE_DNS_SERVERS", "[::1]:5353", "dns_servers", (ListenAddress("::1", 5353),)),
         ("AGENTGATE_ADMIN_KEY", KEY[:24], "admin_key", KEY[:24]),
         ("AGENTGATE_ROOT_SECRET", "0f" * 32, "root_secret", b"\x0f" * 32),
         ("AGENTGATE_ROOT_SECRET", "_" * 43, "root_secret", b"\xff" * 32),

@@ -87,6 +87,62 @@ export interface ActiveAccount {
 /** Who did what an audit event records. */
 export type ActorKind = "operator" | "system" | "token" | "user";
 
+/** What a policy asks of every agent for one action. */
+export interface AgentActionTerms {
+  price?: string;
+  quotaPerMinute?: number;
+  handoff?: boolean;
+}
+
+/** What a policy says about one agent. */
+export interface AgentEntry {
+  decision: AgentPolicyDecision;
+  name?: string;
+  jwks?: InlineKeys;
+  actions?: Record<string, AgentPolicyAction>;
+  quotaPerMinute?: number;
+  price?: string;
+}
+
+/** What a person allowed an agent beforehand: uses of one action, with one key, until a moment. */
+export interface AgentGrant {
+  id: string;
+  agent: string;
+  keyId: string;
+  action: string;
+  uses: number;
+  usesLeft: number;
+  createdAt: string;
+  expiresAt: string;
+  handoffId: string;
+  lastUsedAt?: string;
+  revokedAt?: string;
+}
+
+/** A site's grants, the newest first. */
+export interface AgentGrantList {
+  items: AgentGrant[];
+}
+
+/** What a site wants of agents. What is absent has its default. */
+export interface AgentPolicy {
+  default?: AgentPolicyDefault;
+  unverified?: AgentPolicyDefault;
+  quotaPerMinute?: number;
+  agents?: Record<string, AgentEntry>;
+  actions?: Record<string, AgentActionTerms>;
+  tools?: Record<string, unknown>[];
+}
+
+/** What an agent policy says about one agent's use of one action. */
+export type AgentPolicyAction = "allow" | "challenge" | "deny";
+
+/** What an agent policy says about one agent. */
+export type AgentPolicyDecision = "allow" | "deny";
+
+/** What an agent policy does with agents it does not name. */
+export type AgentPolicyDefault = "allow" | "block" | "challenge";
+
 /** The process answers. */
 export interface Alive {
   status?: "ok";
@@ -241,12 +297,56 @@ export interface ChallengeInput {
   cData?: string;
 }
 
+/** The part of it for one action, at the gateway or by submission. */
+export interface ChargeItem {
+  agent: string;
+  name?: string;
+  currency: string;
+  requests: number;
+  minorUnits: number;
+  amount: string;
+  source: ChargeSource;
+  action?: string;
+}
+
+/** For what an agent was charged. */
+export type ChargeSource = "gateway" | "submit";
+
+/** A month of charges at one site. */
+export interface ChargeStatement {
+  siteKey: string;
+  month: string;
+  from: string;
+  to: string;
+  items: ChargeItem[];
+  totals: ChargeTotal[];
+}
+
+/** What one agent owes in one currency. `amount` is `minorUnits` with two decimals. */
+export interface ChargeTotal {
+  agent: string;
+  name?: string;
+  currency: string;
+  requests: number;
+  minorUnits: number;
+  amount: string;
+}
+
 /** The result of a validation, with what is valid but hardly meant. */
 export interface CheckedRules {
   valid: boolean;
   errors: RuleProblem[];
   effective?: RuleSet;
   lints: RuleLint[];
+}
+
+/** The form of the page. The token is the check's; `remember` allows further uses beforehand. */
+export interface ChoiceInput {
+  choice: "approve" | "decline";
+  "agentgate-token"?: string;
+  remember?: "on";
+  uses?: string;
+  hours?: string;
 }
 
 /** A cookie for the SDK to set, first party. */
@@ -585,11 +685,29 @@ export interface ForgotInput {
   email: string;
 }
 
+/** What became of a handoff. `receipt` is there when a person approved; the same one until it is redeemed. */
+export interface HandoffAnswer {
+  id: string;
+  status: HandoffStatus;
+  expiresAt: string;
+  interval?: number;
+  receipt?: string;
+  receiptExpiresAt?: string;
+}
+
+/** The state of a handoff while it can be polled. */
+export type HandoffStatus = "completed" | "declined" | "pending";
+
 /** The checks of a site's integration health. */
 export type HealthCheck = "no_credential" | "no_traffic" | "not_installed" | "origin_not_allowed" | "siteverify_errors" | "siteverify_missing";
 
 /** The overall status of a site's health and, but for `ok`, the severity of a failed check; worst last. */
 export type HealthSeverity = "critical" | "info" | "ok" | "warning";
+
+/** A JSON Web Key Set that needs no fetch. Each key is an Ed25519 public key (`kty`, `crv`, `x`). */
+export interface InlineKeys {
+  keys: Record<string, unknown>[];
+}
 
 /** Whether traffic was seen for a site. */
 export type InstallState = "live" | "waiting";
@@ -1051,6 +1169,13 @@ export interface RefusedOrigin {
   count: number;
 }
 
+/** A form to send: where to, how, and the name and value of each field, in their order. */
+export interface Replay {
+  url: string;
+  enctype: string;
+  fields: string[][];
+}
+
 /** The secret of the reset link, and the new password. */
 export interface ResetInput {
   token: string;
@@ -1066,6 +1191,11 @@ export interface ResetLink {
 export interface Retention {
   eventDays: number;
   metricDays: number;
+}
+
+/** Where the visitor goes now. */
+export interface ReturnTo {
+  return: string;
 }
 
 /** The new role. */
@@ -1451,6 +1581,36 @@ export interface StepUp {
   steps: number;
   waitMs: number;
   work: Work;
+}
+
+/** An accepted submission. The receipt goes to the site, whose server redeems it with siteverify. */
+export interface SubmissionAnswer {
+  status: "accepted";
+  id: string;
+  decision: Outcome;
+  decisionId: string;
+  agent: SubmittingAgent;
+  receipt: string;
+  receiptExpiresAt: string;
+  charged: string | null;
+}
+
+/** What an agent submits. `id` is the agent's own: the same one again is the same submission. */
+export interface SubmissionInput {
+  siteKey: string;
+  action: string;
+  id: string;
+  content: unknown;
+  tool?: string;
+  url?: string;
+  handoffId?: string;
+}
+
+/** Who submitted: the agent by its verified key, and what the site calls it. */
+export interface SubmittingAgent {
+  id: string;
+  keyId: string;
+  name?: string;
 }
 
 /** Why the account is suspended. */

@@ -40,6 +40,8 @@ class Action(StrEnum):
     CREDENTIAL_REVOKE = "credential.revoke"
     RULES_UPDATE = "rules.update"
     AGENT_POLICY_UPDATE = "agent_policy.update"
+    AGENT_GRANT_CREATE = "agent_grant.create"
+    AGENT_GRANT_REVOKE = "agent_grant.revoke"
     MODEL_CANDIDATE = "model.candidate"
     MODEL_PROMOTE = "model.promote"
     MODEL_ROLLBACK = "model.rollback"

@@ -3,11 +3,14 @@
 import re
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Struct
 
 from agentgate import limits
-from agentgate.browser.ports import Binding
+from agentgate.browser.passed_on import as_seen_by_adapter
+from agentgate.browser.ports import Binding, OwnPages
 from agentgate.core.clock import MINUTE_MS
+from agentgate.core.enums import Mode, WidgetMode
 from agentgate.core.limiter import Limiter, Window
 from agentgate.core.records import ACTION_PATTERN
 from agentgate.decide.visitor import Visitors
@@ -19,6 +22,7 @@ from agentgate.sites.testing import testing_sites
 from agentgate.sites.validate import canonical_origin
 from agentgate.web.address import source_of
 from agentgate.web.call import Call
+from agentgate.web.origin import check_same_origin
 from agentgate.web.request import Request
 
 _ACTION = re.compile(ACTION_PATTERN, re.ASCII)
@@ -62,8 +66,17 @@ class Visit(Struct, frozen=True, kw_only=True):
 class Door:
     """Lets pages in, or says why not."""
 
-    def __init__(self, sites: SiteDirectory, *, visitors: Visitors, limiter: Limiter, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        sites: SiteDirectory,
+        *,
+        visitors: Visitors,
+        limiter: Limiter,
+        recorder: Recorder,
+        own_pages: OwnPages | None = None,
+    ) -> None:
         self._sites = sites
+        self._own_pages = own_pages
         self._visitors = visitors
         self._limiter = limiter
         self._recorder = recorder
@@ -72,6 +85,8 @@ class Door:
 
     async def admit(self, call: Call, site_key: str, action: str, budget: Budget) -> Visit:
         """Return the visit, counted against the budget; refuse what may not run the check here."""
+        if self._own_pages is not None and site_key.startswith(self._own_pages.prefix):
+            return await self._admit_own(call, site_key, action, budget, self._own_pages)
         test = site_key in self._testing
         site = self._testing.get(site_key) or self._sites.find(site_key)
         if site is None:
@@ -88,6 +103,30 @@ class Door:
         await self._spend(budget.per_site, site.site_key)
         visitor = self._visitors.find(site.site_key, call.request.address)
         return Visit(site=site, test=test, action=action, origin=origin, visitor=visitor)
+
+    async def _admit_own(self, call: Call, key: str, action: str, budget: Budget, pages: OwnPages) -> Visit:
+        """Let a page of the service itself run a site's check. No other page may use its key."""
+        await self._spend(budget.per_address, source_of(call.request.address))
+        page = await pages.find_page(key, now_ms=call.now)
+        if page is None:
+            raise Refused("site_invalid", "The page is over. Ask whoever sent you there for a new one.")
+        if action != page.action:
+            raise Refused("action_invalid")
+        origin = page_origin(call.request)
+        if origin is None or not _is_same_origin(call.request):
+            raise Refused("origin_denied")
+        await self._spend(budget.per_site, page.site.site_key)
+        visitor = self._visitors.find(page.site.site_key, call.request.address)
+        # Its token names the page and not the site, so that no site's server takes it. A person is always asked, and
+        # monitor mode lets nobody through who did not answer: what the token is good for cannot be taken back.
+        site = msgspec.structs.replace(
+            page.site, site_key=key, mode=Mode.ENFORCE, widget_mode=WidgetMode.INTERACTIVE, actions={}
+        )
+        return Visit(site=site, test=False, action=action, origin=origin, visitor=visitor)
+
+    def see(self, call: Call, site_key: str) -> Call:
+        """Return the call as the visitor made it, where the site's own adapter passed it on."""
+        return as_seen_by_adapter(call, self._sites, site_key)
 
     async def admit_program(self, call: Call) -> None:
         """Count a request for a program; whose it is, only the challenge says."""
@@ -134,6 +173,14 @@ def is_from(request: Request, origin: str) -> bool:
     except ValueError:
         return False
     return _canonical(f"{referer.scheme}://{referer.netloc}") == origin
+
+
+def _is_same_origin(request: Request) -> bool:
+    try:
+        check_same_origin(request)
+    except Refused:
+        return False
+    return True
 
 
 def _canonical(text: str | None) -> str | None:

@@ -5,6 +5,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from agentgate.core.enums import WidgetMode
+from agentgate.sites.directory import SiteView
 
 
 class Binding(Struct, frozen=True, kw_only=True):
@@ -16,6 +17,24 @@ class Binding(Struct, frozen=True, kw_only=True):
     origin: str
     # The visitor's 16 hex digits.
     visitor: str
+
+
+class OwnPage(Struct, frozen=True):
+    """A page of the service itself that runs the check of a site for one action."""
+
+    site: SiteView
+    action: str
+
+
+class OwnPages(Protocol):
+    """Pages of the service itself. Each has a key of its own, and the tokens that it gets are good for it alone."""
+
+    # What such keys begin with; no site's key does.
+    prefix: str
+
+    async def find_page(self, key: str, *, now_ms: int) -> OwnPage | None:
+        """Return the page with this key; None when there is none, or when it is over."""
+        ...
 
 
 class StoredChallenge(Struct, frozen=True, kw_only=True):

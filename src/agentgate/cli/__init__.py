@@ -11,8 +11,11 @@ from typing import Annotated
 
 import typer
 
+from agentgate.cli.adapter import adapter
+from agentgate.cli.agent_sim import agent_sim
 from agentgate.cli.backup import backup
 from agentgate.cli.check_config import check_config
+from agentgate.cli.doctor import doctor
 from agentgate.cli.intel import intel
 from agentgate.cli.keys import keys
 from agentgate.cli.labels import labels
@@ -40,7 +43,12 @@ app.command("openapi", epilog="Example: agentgate openapi admin --out admin.json
 app.command("check-config", epilog="Example: AGENTGATE_WORKERS=4 agentgate check-config")(check_config)
 app.command("backup", epilog="Example: agentgate backup /var/backups/agentgate/monday")(backup)
 app.command("version", epilog="Example: agentgate version --json")(version)
+app.command("adapter", epilog="Example: agentgate adapter nginx --origin https://shop.example > gate.conf")(adapter)
+app.command("doctor", epilog="Example: agentgate doctor https://shop.example --protected-path /login")(doctor)
 app.command("train", epilog="Example: agentgate train labels.ndjson --kind bot")(train)
+app.command("agent-sim", epilog="Example: agentgate agent-sim http://127.0.0.1:8080 --submit site_demo1/contact")(
+    agent_sim
+)
 app.add_typer(keys, name="keys")
 app.add_typer(intel, name="intel")
 app.add_typer(labels, name="labels")

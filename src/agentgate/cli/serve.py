@@ -18,6 +18,7 @@ from agentgate.cli.demo_shop import DemoShop
 from agentgate.cli.options import ConfigOption
 from agentgate.config import Settings, read_process_settings
 from agentgate.config_values import ListenAddress
+from agentgate.core.worker_tuning import tune_worker
 from agentgate.supervisor import Beat, Sockets, supervise
 from agentgate.telemetry import logs
 
@@ -98,6 +99,7 @@ async def _serve(settings: Settings, sockets: Sockets, beat: Beat) -> None:
     application = await Application.open(settings)
     try:
         await application.start(sockets.public, sockets.admin)
+        tune_worker()
         pulse = asyncio.create_task(_pulse(beat))
         try:
             await stop.asked.wait()

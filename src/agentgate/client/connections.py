@@ -11,7 +11,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -31,6 +31,8 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    # All of them, those that came twice too.
+    fields: tuple[tuple[str, str], ...] = ()
 
 
 class Connections:
@@ -54,7 +56,19 @@ class Connections:
         self, method: str, path: str, *, body: bytes = b"", headers: Mapping[str, str] | None = None, deadline_s: float
     ) -> Answer:
         """Send a request that may be repeated and return its answer; `deadline_s` is on the monotonic clock."""
-        message = self._message(method, path, body=body, headers=headers or {})
+        return self.exchange(method, self._message(method, path, body=body, headers=headers or {}), deadline_s)
+
+    def forward(
+        self, method: str, path: str, *, headers: Sequence[tuple[str, str]], body: bytes, deadline_s: float
+    ) -> Answer:
+        """Send a request with these headers and no others beside the host and the length of the body."""
+        length = [("Content-Length", str(len(body)))] if body or method == "POST" else []
+        lines = [f"{name}: {value}" for name, value in (("Host", self._host_header), *headers, *length)]
+        head = "\r\n".join([f"{method} {self._prefix}{path} HTTP/1.1", *lines, "", ""])
+        return self.exchange(method, head.encode("latin-1") + body, deadline_s)
+
+    def exchange(self, method: str, message: bytes, deadline_s: float) -> Answer:
+        """Send a whole message, on a kept connection where there is one, and return its answer."""
         try:
             kept = self._take()
             if kept is not None:
@@ -132,7 +146,8 @@ def _read(response: http.client.HTTPResponse) -> Answer:
     # A body that is cut off, or that is too long, is no answer.
     if not response.isclosed():
         raise http.client.IncompleteRead(content)
-    return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, content)
+    fields = tuple((name.lower(), value) for name, value in response.getheaders())
+    return Answer(response.status, dict(fields), content, fields)
 
 
 class _Reader(io.RawIOBase):

@@ -18,6 +18,8 @@ LARGEST_ID = (1 << 63) - 1
 # Crockford's alphabet: no i, l, o, u.
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _DIGITS = {character: value for value, character in enumerate(_ALPHABET)}
+# Two characters for each ten bits: every check at the gateway writes an ID.
+_PAIRS = tuple(high + low for high in _ALPHABET for low in _ALPHABET)
 _TEXT = re.compile(r"dec_([0-7][0-9a-hjkmnp-tv-z]{12})\Z")
 
 
@@ -74,7 +76,12 @@ def id_day(decision: int) -> int:
 
 def write_id(decision: int) -> str:
     """Return the form that goes over the wire."""
-    return "dec_" + "".join(_ALPHABET[decision >> shift & 31] for shift in range(60, -1, -5))
+    pairs = _PAIRS
+    return (
+        f"dec_{_ALPHABET[decision >> 60 & 31]}{pairs[decision >> 50 & 1023]}{pairs[decision >> 40 & 1023]}"
+        f"{pairs[decision >> 30 & 1023]}{pairs[decision >> 20 & 1023]}{pairs[decision >> 10 & 1023]}"
+        f"{pairs[decision & 1023]}"
+    )
 
 
 def read_id(text: str) -> int | None:

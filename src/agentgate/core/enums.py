@@ -6,7 +6,13 @@ Values are exactly what goes over the wire. What a role may do is not here but i
 from enum import StrEnum
 
 
-class Outcome(StrEnum):
+class _HotStrEnum(StrEnum):
+    """Words that are keys on the hot path. An enumeration hashes its names by a function written in Python."""
+
+    __hash__ = str.__hash__
+
+
+class Outcome(_HotStrEnum):
     """What is decided about a request or a challenge."""
 
     ALLOW = "allow"
@@ -15,7 +21,7 @@ class Outcome(StrEnum):
     DROP = "drop"
 
 
-class Mode(StrEnum):
+class Mode(_HotStrEnum):
     """Whether a site's outcomes apply or are only recorded."""
 
     MONITOR = "monitor"
@@ -40,7 +46,7 @@ class RuleAction(StrEnum):
     COUNT = "count"
 
 
-class ModelKind(StrEnum):
+class ModelKind(_HotStrEnum):
     """What a model scores."""
 
     AGENT = "agent"
@@ -73,7 +79,7 @@ class LabelSource(StrEnum):
     SYNTHETIC = "synthetic"
 
 
-class DecisionKind(StrEnum):
+class DecisionKind(_HotStrEnum):
     """What was decided about."""
 
     REQUEST = "request"
@@ -335,3 +341,10 @@ class AgentPolicyAction(StrEnum):
     ALLOW = "allow"
     DENY = "deny"
     CHALLENGE = "challenge"
+
+
+class ChargeSource(StrEnum):
+    """For what an agent was charged."""
+
+    GATEWAY = "gateway"
+    SUBMIT = "submit"

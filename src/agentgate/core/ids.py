@@ -82,6 +82,16 @@ def new_receipt_id() -> str:
     return _crockford_id("rcp")
 
 
+def new_handoff_id() -> str:
+    """Return an ID for a handoff from an agent to a person."""
+    return _crockford_id("ho")
+
+
+def new_agent_grant_id() -> str:
+    """Return an ID for what a person allowed an agent beforehand."""
+    return _hex_id("agr")
+
+
 def new_request_id() -> str:
     """Return an ID that ties one HTTP request to its log lines."""
     return secrets.token_hex(8)

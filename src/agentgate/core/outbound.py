@@ -9,7 +9,8 @@ import re
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cached_property
+from concurrent.futures import Executor
+from functools import cached_property, partial
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -28,6 +29,8 @@ MOST_ADDRESSES = 4
 USER_AGENT = "AgentGate"
 
 _READ_BYTES = 16 * 1024
+# What the machine takes in before anybody has read it counts too, so it is kept small.
+_RECEIVE_BUFFER_BYTES = 16 * 1024
 _VISIBLE = re.compile(r"[\x21-\x7e]+\Z")
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(\.{_LABEL})*\.?\Z")
@@ -35,6 +38,8 @@ _PORTS = {"https": 443, "http": 80}
 
 # From a host and a port to addresses.
 Resolve = Callable[[str, int], Awaitable[list[str]]]
+# From an address and a port to a socket that is connected to it.
+Dial = Callable[[str, int], Awaitable[socket.socket]]
 
 
 class OutboundFailed(Exception):  # noqa: N818 - says what happened
@@ -81,11 +86,15 @@ class Outbound:
         private_hosts: frozenset[str] = frozenset(),
         *,
         resolve: Resolve | None = None,
+        dial: Dial | None = None,
         connect_s: float = CONNECT_S,
         whole_s: float = WHOLE_S,
+        most_read_bytes: int = MOST_READ_BYTES,
     ) -> None:
         self._private_hosts = private_hosts
-        self._resolve = resolve or _look_up
+        self._resolve = resolve or look_up
+        self._dial = dial or connect
+        self._most_read_bytes = most_read_bytes
         self._connect_s = connect_s
         self._whole_s = whole_s
 
@@ -121,7 +130,10 @@ class Outbound:
             async with asyncio.timeout(self._whole_s):
                 reader, writer = await self._connect(target)
                 try:
-                    return await _exchange(reader, writer, _request(method, target, headers, body=body), body)
+                    connection = h11.Connection(h11.CLIENT)
+                    writer.write(_written(connection, _request(method, target, headers, body=body), body))
+                    # Not drained first: a server may well answer, say 413, without having read the whole body.
+                    return await _read_answer(reader, connection, most_bytes=self._most_read_bytes)
                 finally:
                     # Closing in good form would wait for the other side, which may never answer.
                     writer.transport.abort()
@@ -153,12 +165,9 @@ class Outbound:
     async def _connect_to_any(
         self, target: Target, addresses: list[str]
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        tls = self._tls if target.scheme == "https" else None
         for address in addresses[:MOST_ADDRESSES]:
             try:
-                return await asyncio.open_connection(
-                    address, target.port, ssl=tls, server_hostname=target.name.rstrip(".") if tls else None
-                )
+                return await self._open(address, target)
             except ssl.SSLCertVerificationError as failure:
                 raise OutboundFailed(f"the certificate is not accepted: {failure.verify_message}") from None
             except ssl.SSLError:
@@ -166,6 +175,16 @@ class Outbound:
             except OSError:
                 continue
         raise OutboundFailed("the connection was refused")
+
+    async def _open(self, address: str, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        tls = self._tls if target.scheme == "https" else None
+        name = target.name.rstrip(".") if tls else None
+        connected = await self._dial(address, target.port)
+        try:
+            return await asyncio.open_connection(sock=connected, ssl=tls, server_hostname=name, limit=_READ_BYTES)
+        except BaseException:
+            connected.close()
+            raise
 
 
 def read_target(url: str) -> Target:
@@ -199,12 +218,27 @@ def _is_literal(name: str) -> bool:
         return False
 
 
-async def _look_up(name: str, port: int) -> list[str]:
+async def look_up(name: str, port: int, *, threads: Executor | None = None) -> list[str]:
+    """Return the addresses of a name as this machine knows them. The threads may be held up by slow name servers."""
     # RFC 6761: nobody can have such a name, so there is no use in asking others for it.
     if name.rstrip(".").endswith(".invalid"):
         return []
-    found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    ask = partial(socket.getaddrinfo, name, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(threads, ask)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+async def connect(address: str, port: int) -> socket.socket:
+    """Return a connection to an address, as it stands there."""
+    made = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.settimeout(0)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)
+        await asyncio.get_running_loop().sock_connect(made, (address, port))
+    except BaseException:
+        made.close()
+        raise
+    return made
 
 
 def _request(method: str, target: Target, headers: Mapping[str, str], *, body: bytes) -> h11.Request:
@@ -216,31 +250,26 @@ def _request(method: str, target: Target, headers: Mapping[str, str], *, body: b
     return h11.Request(method=method, target=target.path, headers=list(sent.items()))
 
 
-async def _exchange(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: h11.Request, body: bytes
-) -> Answer:
-    connection = h11.Connection(h11.CLIENT)
+def _written(connection: h11.Connection, request: h11.Request, body: bytes) -> bytes:
     head = connection.send(request) or b""
     sent = (connection.send(h11.Data(data=body)) or b"") if body else b""
     end = connection.send(h11.EndOfMessage()) or b""
-    writer.write(head + sent + end)
-    # Not drained first: a server may well answer, say 413, without having read the whole body.
-    return await _read_answer(reader, connection)
+    return head + sent + end
 
 
-async def _read_answer(reader: asyncio.StreamReader, connection: h11.Connection) -> Answer:
+async def _read_answer(reader: asyncio.StreamReader, connection: h11.Connection, *, most_bytes: int) -> Answer:
     head: h11.Response | None = None
     body = bytearray()
     read = 0
     while True:
         event = connection.next_event()
         if event is h11.NEED_DATA:
-            received = await reader.read(_READ_BYTES)
+            if read == most_bytes:
+                raise OutboundFailed(f"the answer is longer than {most_bytes} bytes")
+            received = await reader.read(min(_READ_BYTES, most_bytes - read))
             if not received and head is None:
                 raise EOFError
             read += len(received)
-            if read > MOST_READ_BYTES:
-                raise h11.RemoteProtocolError("the answer has no end")
             connection.receive_data(received)
         elif isinstance(event, h11.Response):
             head = event

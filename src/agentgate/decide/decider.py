@@ -1,8 +1,8 @@
 """Decider: what a way in (gateway, browser check, agents) holds to decide with. Synchronous throughout."""
 
-from agentgate.decide.engine import Decision, decide
+from agentgate.decide.engine import Decision, Observed, conclude, decide
 from agentgate.decide.visitor import Visitors
-from agentgate.detect.facts import Rates, RequestFacts
+from agentgate.detect.facts import Observation, Rates, RequestFacts
 from agentgate.detect.intel import IntelDirectory
 from agentgate.detect.rates import RateWindows
 from agentgate.scoring.models import ModelDirectory
@@ -16,7 +16,7 @@ class Decider:
         self, *, models: ModelDirectory, intel: IntelDirectory, rates: RateWindows, visitors: Visitors
     ) -> None:
         self._models = models
-        self._intel = intel
+        self.intel = intel
         self._rates = rates
         self.visitors = visitors
 
@@ -30,4 +30,11 @@ class Decider:
 
     def decide(self, facts: RequestFacts, site: SiteView) -> Decision:
         """Decide with the models and the threat data of this moment."""
-        return decide(facts, site, self._models.view, self._intel.current)
+        return decide(facts, site, self._models.view, self.intel.current)
+
+    def decide_observed(
+        self, observation: Observation, site: SiteView, *, route: str, action: str | None, started_ns: int
+    ) -> Decision:
+        """Decide about a request whose signals are there already, with the models of this moment."""
+        scores = self._models.view.score(observation, content=False)
+        return conclude(Observed(observation, scores, route, action, started_ns), site)

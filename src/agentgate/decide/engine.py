@@ -4,6 +4,7 @@ The steps: signals give labels, models give scores, scores give bands (labels to
 mode says what applies. Callers do what must wait (tokens, signatures, quotas) before or after.
 """
 
+import functools
 from collections.abc import Mapping
 from time import perf_counter_ns
 
@@ -39,18 +40,44 @@ class Decision(Struct, frozen=True, gc=False):
 
 def decide(facts: RequestFacts, site: SiteView, models: ModelView, intel: Intel) -> Decision:
     """Decide about one request."""
-    started = perf_counter_ns()
+    started_ns = perf_counter_ns()
     observation = observe(facts, intel)
     scores = models.score(observation, content=facts.content is not None)
+    return conclude(Observed(observation, scores, facts.route, facts.action, started_ns), site)
+
+
+class Observed(Struct, frozen=True, gc=False):
+    """A request after signals and models, before the rules."""
+
+    observation: Observation
+    scores: Scores
+    route: str
+    action: str | None
+    # By the stopwatch.
+    started_ns: int
+
+
+def conclude(observed: Observed, site: SiteView) -> Decision:
+    """Ask the rules, and apply the site's mode."""
+    observation, scores = observed.observation, observed.scores
     labels = with_bands(observation.labels, scores.values)
-    verdict = site.rules.evaluate(labels, scores.values, route=facts.route, action=facts.action)
-    outcome, would = apply_mode(verdict.outcome, site.mode)
-    reasons = ALLOWED if verdict.outcome is Outcome.ALLOW else POLICY
-    duration_us = (perf_counter_ns() - started) // 1000
+    verdict = site.rules.evaluate(labels, scores.values, route=observed.route, action=observed.action)
+    outcome = verdict.outcome
+    would, reasons = None, ALLOWED
+    if outcome is not Outcome.ALLOW:
+        outcome, would = apply_mode(outcome, site.mode)
+        reasons = POLICY
+    duration_us = (perf_counter_ns() - observed.started_ns) // 1000
     return Decision(outcome, would, reasons, labels, observation, scores, verdict, duration_us)
 
 
 def with_bands(labels: tuple[str, ...], scores: Mapping[str, float]) -> tuple[str, ...]:
     """Return the labels with those of the score bands, sorted again."""
     bands = band_labels(scores)
-    return tuple(sorted((*labels, *bands))) if bands else labels
+    return _merged(labels, bands) if bands else labels
+
+
+# The same few thousand sets of labels come again and again.
+@functools.lru_cache(maxsize=4_096)
+def _merged(labels: tuple[str, ...], bands: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted((*labels, *bands)))

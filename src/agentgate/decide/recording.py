@@ -1,10 +1,12 @@
 """From a decision to the event that is recorded of it."""
 
+from typing import Protocol
+
 from msgspec import Struct
 
 from agentgate.core.enums import ChallengeStage, DecisionKind, SolveType
 from agentgate.decide.engine import Decision
-from agentgate.detect.facts import RequestFacts
+from agentgate.detect.facts import AgentFacts
 from agentgate.events.records import Event
 from agentgate.scoring.features import feature_values
 from agentgate.sites.directory import SiteView
@@ -24,7 +26,20 @@ class Answered(Struct, frozen=True, kw_only=True, gc=False):
     solve_ms: int | None = None
 
 
-def make_event(facts: RequestFacts, site: SiteView, decision: Decision, answered: Answered) -> Event:
+class Asked(Protocol):
+    """What is recorded of the request itself."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def route(self) -> str: ...
+    @property
+    def action(self) -> str | None: ...
+    @property
+    def agent(self) -> AgentFacts | None: ...
+
+
+def make_event(facts: Asked, site: SiteView, decision: Decision, answered: Answered) -> Event:
     """Return the event of a decision that the rules made."""
     agent = facts.agent.agent if facts.agent is not None else None
     return Event(

@@ -16,8 +16,9 @@ class Visitors:
 
     def find(self, site_key: str, address: str) -> int:
         """Return the visitor's number: 64 bits, written as 16 hex digits."""
-        if self._key is not self._keyring.current("visitor"):
-            # The key was rotated: from now on everybody has another pseudonym.
+        if self._key != self._keyring.current("visitor"):
+            # The key was rotated: from now on everybody has another pseudonym. Compared by value: keys are read anew
+            # from the store every few seconds, and the same key is another object then.
             self._key = self._keyring.current("visitor")
             self._remembered = {}
         visitor = self._remembered.get((site_key, address))

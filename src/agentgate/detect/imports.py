@@ -5,6 +5,7 @@ What a file is follows from its name and its content: `kind_of` says which names
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network
@@ -14,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from agentgate.detect.crawlers import read_crawlers
+from agentgate.detect.intel import search_kind
 from agentgate.detect.intel_file import ImportedSet, IntelRefused, SourceLine
 from agentgate.detect.networks import (
     ALLOW,
@@ -28,12 +30,14 @@ from agentgate.detect.networks import (
     read_address,
     read_network,
 )
+from agentgate.detect.search_operators import read_operators
 from agentgate.detect.signals.address import country_code
 from agentgate.detect.tokens import Token
 
 FLAG_OF_KIND = {"allow": ALLOW, "block": BLOCK, "tor": TOR, "vpn": VPN, "datacenter": DATACENTER}
 KNOWN_NAMES = (
-    "allow*.txt, block*.txt, tor*.txt, vpn*.txt, datacenter*.txt, *.json (AWS, Google, Azure ranges or "
+    "allow*.txt, block*.txt, tor*.txt, vpn*.txt, datacenter*.txt, search-<operator>*.txt or .json (such as "
+    "search-google.json), *.json (AWS, Google, Azure ranges or "
     "crawler-user-agents), *.tsv or *.tsv.gz (iptoasn), *.mmdb (ASN or country)"
 )
 # What lies beside lists: who published them and on which terms.
@@ -154,12 +158,22 @@ def kind_of(path: Path) -> tuple[str, Callable[[Path, Gathered], None]]:
         return "mmdb", _read_mmdb
     if name.endswith((".tsv", ".tsv.gz")):
         return "iptoasn", _read_iptoasn
+    if name.startswith("search-"):
+        return _kind_of_search(name)
     if name.endswith(".json"):
         return "json", _read_json
     if name.endswith(".txt"):
         for kind, flag in FLAG_OF_KIND.items():
             if name.startswith(kind):
                 return kind, partial(_read_list, flag=flag)
+    return "unknown", _refuse_file
+
+
+def _kind_of_search(name: str) -> tuple[str, Callable[[Path, Gathered], None]]:
+    read = _read_prefixes if name.endswith(".json") else _read_list
+    for operator in read_operators():
+        if re.match(rf"{search_kind(operator)}[.-]", name) and name.endswith((".json", ".txt")):
+            return search_kind(operator), partial(read, flag=operator.bit)
     return "unknown", _refuse_file
 
 
@@ -228,13 +242,23 @@ def _read_json(path: Path, gathered: Gathered) -> None:
             # These are no mistakes of the file: an expression that is not plain text has no place in the automaton.
             gathered.refusals.append(Refusal(index, f"pattern {pattern!r} is not plain text"))
         return
-    for index, text in enumerate(_published_prefixes(content), start=1):
-        try:
-            gathered.add_network(str(text), DATACENTER)
-        except ValueError as wrong:
-            gathered.refuse(index, wrong)
+    _add_prefixes(content, gathered, DATACENTER)
     if not gathered.taken:
         raise ValueError("no address ranges in it, as AWS, Google or Azure publish them, nor a list of crawlers")
+
+
+def _read_prefixes(path: Path, gathered: Gathered, *, flag: int) -> None:
+    _add_prefixes(json.loads(path.read_bytes()), gathered, flag)
+    if not gathered.taken:
+        raise ValueError("no address ranges in it, as Google and Bing publish them for their crawlers")
+
+
+def _add_prefixes(content: Any, gathered: Gathered, flag: int) -> None:
+    for index, text in enumerate(_published_prefixes(content), start=1):
+        try:
+            gathered.add_network(str(text), flag)
+        except ValueError as wrong:
+            gathered.refuse(index, wrong)
 
 
 def _published_prefixes(content: Any) -> Iterator[Any]:

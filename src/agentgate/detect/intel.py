@@ -3,7 +3,8 @@
 The bundled part lies in `data/`; what `agentgate intel update` imported is read by `intel_file.py` and added to it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,8 @@ from agentgate.detect.networks import (
     network_range,
     read_network,
 )
+from agentgate.detect.search_operators import SearchOperator, by_token, read_operators
+from agentgate.detect.search_standings import SearchStandings
 from agentgate.detect.tokens import Token, TokenMatcher
 from agentgate.detect.views import AddressView, UserAgentView
 
@@ -67,25 +70,31 @@ class Intel(Struct, frozen=True, kw_only=True):
     sources: tuple[SourceLine, ...] = ()
     # When the imported set was made; 0 when there is none.
     imported_ms: int = 0
+    # Operators of search engines by the names of their crawlers, and those whose networks were imported, as bits.
+    operators: Mapping[str, SearchOperator]
+    published: int = 0
+    # What DNS says of claims; None where it is not asked.
+    standings: SearchStandings | None = None
     # The remembered results belong to this data, so they come and go with it.
     user_agents: "Memo[UserAgentView]"
     addresses: "Memo[AddressView]"
     shapes: "Memo[tuple[str, ...]]"
 
 
-def load_intel(folder: Path | None) -> Intel:
+def load_intel(folder: Path | None, standings: SearchStandings | None = None) -> Intel:
     """Load the bundled data and, when the folder holds a set, that too. IntelRefused when the set is damaged."""
     imported = None
     if folder is not None and (folder / FILE_NAME).exists():
         imported = read_set(folder / FILE_NAME)
-    return make_intel(imported)
+    return make_intel(imported, standings)
 
 
-def make_intel(imported: ImportedSet | None) -> Intel:
+def make_intel(imported: ImportedSet | None, standings: SearchStandings | None = None) -> Intel:
     """Put the bundled data and an imported set together."""
-    bundled, datacenters = _bundled_tokens(), list(_lines(DATA / NETWORK_FILE))
+    bundled, datacenters = _bundled_tokens(), tuple(_lines(DATA / NETWORK_FILE))
     added = () if imported is None else imported.tokens
     tables = [_bundled_flags(datacenters)]
+    operators = read_operators()
     if imported is not None:
         tables.append(imported.flags)
     return Intel(
@@ -96,10 +105,23 @@ def make_intel(imported: ImportedSet | None) -> Intel:
         country=None if imported is None else imported.country,
         sources=_bundled_sources(bundled, datacenters) + (() if imported is None else imported.sources),
         imported_ms=0 if imported is None else imported.created_ms,
+        operators=by_token(operators),
+        published=0 if imported is None else _published(imported.sources, operators),
+        standings=standings,
         user_agents=Memo(USER_AGENT_MEMO),
         addresses=Memo(ADDRESS_MEMO),
         shapes=Memo(SHAPE_MEMO),
     )
+
+
+def _published(sources: Iterable[SourceLine], operators: Iterable[SearchOperator]) -> int:
+    kinds = {line.kind for line in sources if line.taken}
+    return sum(operator.bit for operator in operators if search_kind(operator) in kinds)
+
+
+def search_kind(operator: SearchOperator) -> str:
+    """Return the kind of a list of an operator's networks, which is also how its file's name begins."""
+    return f"search-{operator.name}"
 
 
 def _unique(tokens: Iterable[Token]) -> list[Token]:
@@ -115,7 +137,9 @@ def _bundled_tokens() -> tuple[Token, ...]:
     return tuple(token for file in files for token in file.tokens)
 
 
-def _bundled_flags(datacenters: Iterable[str]) -> AddressTable:
+# It stays the same when an imported set comes or goes.
+@functools.cache
+def _bundled_flags(datacenters: tuple[str, ...]) -> AddressTable:
     v4: list[Range] = []
     v6: list[Range] = []
     for text, flag in [
@@ -147,13 +171,16 @@ Stamp = tuple[int, int] | None
 class IntelDirectory:
     """Holds the present data. A set that cannot be read leaves what was there in force."""
 
-    def __init__(self, folder: Path | None, *, expected: bool = False) -> None:
+    def __init__(
+        self, folder: Path | None, *, expected: bool = False, standings: SearchStandings | None = None
+    ) -> None:
         """Load what there is. `expected`: the operator named the folder, so a missing set is worth reporting."""
         self._folder = folder
         self._expected = expected
         self._problem = ""
         self._stamp: Stamp = None
-        self._current = load_intel(None)
+        self._standings = standings
+        self._current = load_intel(None, standings)
         self.refresh()
 
     @property
@@ -172,7 +199,7 @@ class IntelDirectory:
             self._problem = "the imported set is gone; the last one stays in use"
             return False
         try:
-            self._current = load_intel(self._folder)
+            self._current = load_intel(self._folder, self._standings)
         except IntelRefused as refused:
             self._problem = str(refused)
             return False

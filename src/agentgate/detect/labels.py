@@ -86,6 +86,9 @@ AGENT = {
     "agent.invalid": "The request is signed, and the signature is wrong",
     "agent.unverified": "The request is signed, and whose key it is could not be found out",
     "agent.claimed": "The User-Agent names a known AI agent or crawler; nothing proves it",
+    "agent.search_verified": "The User-Agent names a search engine's crawler, and the address is the operator's",
+    "agent.search_forged": "The User-Agent names a search engine's crawler, and the address is not the operator's",
+    "agent.search_unconfirmed": "The User-Agent names a search engine's crawler, whose address is being looked up",
     "agent.name.*": "The name that the User-Agent claims, as the list writes it, in lower case",
     "agent.purpose.*": "What the agent fetches pages for: training, search, fetch, dataset, ...",
 }

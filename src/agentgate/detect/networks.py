@@ -14,6 +14,8 @@ from msgspec import Struct
 
 # What a list says of an address, as bits, so that one look finds them all.
 DATACENTER, TOR, VPN, PRIVATE, ALLOW, BLOCK = 1, 2, 4, 8, 16, 32
+# The rest of the bits are operators of search engines, by the number of each.
+SEARCH_BITS = 0xFFFF_FF00
 
 V4_LAST = 2**32 - 1
 V6_LAST = 2**128 - 1

@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from agentgate.detect.search_operators import SearchOperator
+
 
 class UserAgentView(Struct, frozen=True, kw_only=True, gc=False):
     """A User-Agent, understood."""
@@ -24,9 +26,13 @@ class UserAgentView(Struct, frozen=True, kw_only=True, gc=False):
     platform_hint: str = ""
     mobile_hint: str = "?0"
     length: int = 0
+    # Operators of search engines whose crawler it claims to be.
+    search: tuple[SearchOperator, ...] = ()
 
 
 class AddressView(Struct, frozen=True, gc=False):
     """An address, looked up."""
 
     labels: tuple[str, ...]
+    # Operators of search engines in whose published networks it lies, as bits.
+    search: int = 0

@@ -71,6 +71,9 @@ class Dimension(IntEnum):
 class CounterName(StrEnum):
     """What is counted by the hour without leaving an event. The value beside it is a code, an origin, or empty."""
 
+    # An enumeration hashes its names by a function written in Python, and every request counts something.
+    __hash__ = str.__hash__
+
     SITEVERIFY_SUCCESS = "siteverify_success"
     # Value: the error code.
     SITEVERIFY_FAILURE = "siteverify_failure"

@@ -9,7 +9,7 @@ from agentgate import errors
 from agentgate.core.decision_ids import write_id
 from agentgate.core.enums import Outcome
 from agentgate.rules.records import RuleResponse
-from agentgate.web.hot_path import HotReply
+from agentgate.web.hot_path import HotReply, write_headers
 
 NO_STORE = (b"cache-control", b"no-store")
 JSON = (b"content-type", b"application/json")
@@ -32,33 +32,43 @@ class Ruling(Struct, frozen=True, gc=False):
     # The reason that is recorded where monitor mode shows another one.
     cause: str | None = None
     response: RuleResponse | None = None
-    # A sentence for whoever sets the adapter up.
+    # A sentence for whoever sets the adapter up, or writes the agent.
     hint: str | None = None
+    # What an agent is told beside: how to sign, what it costs, what was charged.
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class _Parts(Struct, frozen=True):
+    """What all answers of a kind have in common."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+    # The headers as they are written.
+    written: bytes
 
 
 class Answers:
     """Writes rulings. What does not change from request to request is made once."""
 
     def __init__(self) -> None:
-        self._made: dict[tuple[Outcome, str, Outcome | None], tuple[int, list[tuple[bytes, bytes]], bytes]] = {}
+        self._made: dict[tuple[Outcome, str, Outcome | None], _Parts] = {}
 
     def status_of(self, ruling: Ruling) -> int:
         """Return the status that a ruling is answered with."""
-        return self._parts(ruling)[0]
+        return self._parts(ruling).status
 
     def write(self, ruling: Ruling, decision_id: int | None, *, ok: bytes = b"") -> HotReply:
         """Return the answer; `ok=200` is for proxies that take nothing else for a yes."""
-        status, headers, body = self._parts(ruling)
-        headers = (
-            headers if decision_id is None else [*headers, (b"x-service-decision-id", write_id(decision_id).encode())]
-        )
-        if ruling.response is not None:
-            headers = [*headers, *_response_headers(ruling.response)]
-        if ruling.hint is not None:
-            headers = [*headers, (b"x-service-message", ruling.hint.encode("latin-1", "replace"))]
-        return HotReply(200 if status == 204 and ok == b"ok=200" else status, headers, body)
+        parts = self._parts(ruling)
+        status = 200 if ok and parts.status == 204 and ok == b"ok=200" else parts.status
+        if ruling.response is not None or ruling.hint is not None or ruling.headers or decision_id is None:
+            return HotReply(status, _more_headers(parts.headers, ruling, decision_id), parts.body)
+        name = write_id(decision_id).encode()
+        headers = [*parts.headers, (b"x-service-decision-id", name)]
+        return HotReply(status, headers, parts.body, b"%bx-service-decision-id: %b\r\n" % (parts.written, name))
 
-    def _parts(self, ruling: Ruling) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    def _parts(self, ruling: Ruling) -> _Parts:
         key = (ruling.outcome, ruling.reason, ruling.would)
         parts = self._made.get(key)
         if parts is None:
@@ -66,7 +76,7 @@ class Answers:
         return parts
 
 
-def _parts_of(ruling: Ruling) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+def _parts_of(ruling: Ruling) -> _Parts:
     row = errors.GATEWAY.lookup(ruling.reason)
     shown = _SHOWN[ruling.outcome]
     status = row.status_for(shown)
@@ -78,8 +88,19 @@ def _parts_of(ruling: Ruling) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     if status == 503:
         headers.append((b"retry-after", b"5"))
     if status == 204:
-        return status, headers, b""
-    return status, [JSON, *headers], msgspec.json.encode({"decision": shown, "reason": ruling.reason})
+        return _Parts(status, headers, b"", write_headers(headers))
+    body = msgspec.json.encode({"decision": shown, "reason": ruling.reason})
+    return _Parts(status, [JSON, *headers], body, write_headers([JSON, *headers]))
+
+
+def _more_headers(
+    headers: list[tuple[bytes, bytes]], ruling: Ruling, decision_id: int | None
+) -> list[tuple[bytes, bytes]]:
+    """Return the headers with those that differ from answer to answer."""
+    named = [] if decision_id is None else [(b"x-service-decision-id", write_id(decision_id).encode())]
+    asked = [] if ruling.response is None else _response_headers(ruling.response)
+    hint = [] if ruling.hint is None else [(b"x-service-message", ruling.hint.encode("latin-1", "replace"))]
+    return [*headers, *named, *asked, *hint, *ruling.headers]
 
 
 def _response_headers(response: RuleResponse) -> list[tuple[bytes, bytes]]:

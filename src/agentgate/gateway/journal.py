@@ -8,7 +8,8 @@ from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
 from agentgate.gateway.answers import Ruling
 from agentgate.gateway.visit import Visit
-from agentgate.sites.directory import SiteView
+from agentgate.sites.directory import SiteCaller, SiteView
+from agentgate.tokens.uses import CredentialUses
 
 # Reasons that the rules give. An event with one of these can be decided again from its labels.
 BY_RULES = frozenset(("allowed", "monitor", "policy", "agent_unverified"))
@@ -17,19 +18,29 @@ BY_RULES = frozenset(("allowed", "monitor", "policy", "agent_unverified"))
 class Journal:
     """Records checks. It never waits."""
 
-    def __init__(self, recorder: Recorder, ids: DecisionIds) -> None:
+    def __init__(self, recorder: Recorder, ids: DecisionIds, uses: CredentialUses) -> None:
         self._recorder = recorder
         self._ids = ids
+        self._uses = uses
+
+    def note_call(self, caller: SiteCaller, now_ms: int) -> None:
+        """Note that a site's server called, with which credential."""
+        self._uses.note(caller.credential_id, now_ms)
+        self._recorder.count(caller.site.number, CounterName.SERVER_CHECK, now_ms=now_ms)
 
     def count(self, site: SiteView, name: CounterName, now_ms: int) -> None:
         """Count something of a site."""
         self._recorder.count(site.number, name, now_ms=now_ms)
 
-    def record(self, visit: Visit, ruling: Ruling, status: int) -> int:
-        """Record a decision and return its ID."""
-        decision_id = self._ids.next()
+    def new_id(self) -> int:
+        """Return the ID of a decision that is about to be recorded."""
+        return self._ids.next()
+
+    def record(self, visit: Visit, ruling: Ruling, status: int, decision_id: int | None = None) -> int:
+        """Record a decision, under an ID that was made before or a new one, and return the ID."""
+        decision_id = self._ids.next() if decision_id is None else decision_id
         answered = Answered(id=decision_id, visitor=visit.visitor, status=status)
-        event = make_event(visit.facts, visit.site, visit.decision, answered)
+        event = make_event(visit.glimpse, visit.site, visit.decision, answered)
         if ruling.cause is not None or ruling.reason not in BY_RULES:
             # Something else than the rules decided, so replaying the rules would not show it.
             event = msgspec.structs.replace(

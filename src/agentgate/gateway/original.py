@@ -11,7 +11,6 @@ from agentgate.web.address import canonical_address
 
 Headers = Mapping[bytes, bytes]
 
-ORIGINAL = (b"x-original-method", b"x-original-url", b"x-original-address")
 # What Traefik sends and cannot rename.
 FORWARDED = (
     b"x-forwarded-method",
@@ -21,11 +20,13 @@ FORWARDED = (
     b"x-forwarded-for",
 )
 LONGEST_METHOD = 32
-# Origins and addresses of late, in their canonical form: a site has few, and making them costs more than a lookup.
+# Origins, addresses and URLs of late, in their canonical form: making them costs more than a lookup.
 MOST_REMEMBERED = 20_000
+MOST_URLS, LONGEST_URL = 8_192, 512
 
 # A method is a token (RFC 9110 5.6.2). Two of them, joined because the header came twice, are none.
 _METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z", re.ASCII)
+_USUAL_METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
 # Scheme and authority, then what the server behind will see. No user, no fragment, and nothing that ends a header.
 _URL = re.compile(r"(https?://[^/?#@\s\\]+)((?:/[^#\s]*)?)\Z", re.IGNORECASE)
 
@@ -47,15 +48,32 @@ class OriginalReader:
     def __init__(self) -> None:
         self._origins: dict[str, str] = {}
         self._addresses: dict[str, str] = {}
+        # As it was sent -> origin, target, path.
+        self._urls: dict[bytes, tuple[str, str, str]] = {}
 
     def read(self, headers: Headers) -> Original | str:
         """Return the original request, or what is wrong with it."""
-        method, url, address = (headers.get(name) for name in ORIGINAL)
+        method = headers.get(b"x-original-method")
+        url = headers.get(b"x-original-url")
+        address = headers.get(b"x-original-address")
         if method is None and url is None and address is None:
             return self._read_forwarded(headers)
         if method is None or url is None or address is None:
             return "X-Original-Method, X-Original-URL and X-Original-Address must all be there"
-        return self._original(method.decode("latin-1"), url.decode("latin-1"), address.decode("latin-1"))
+        parts = self._urls.get(url)
+        found = self._addresses.get(address.decode("latin-1"))
+        if parts is None or found is None or method not in _USUAL_METHODS:
+            return self._new_url(method.decode("latin-1"), url, address.decode("latin-1"))
+        origin, target, path = parts
+        return Original(_USUAL_METHODS[method], origin, target, path, found)
+
+    def _new_url(self, method: str, url: bytes, address: str) -> Original | str:
+        original = self._original(method, url.decode("latin-1"), address)
+        if isinstance(original, Original) and len(url) <= LONGEST_URL:
+            if len(self._urls) >= MOST_URLS:
+                self._urls.clear()
+            self._urls[url] = original.origin, original.target, original.path
+        return original
 
     def _read_forwarded(self, headers: Headers) -> Original | str:
         values = [headers.get(name) for name in FORWARDED]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from agentgate.core.clock import SECOND_MS
 from agentgate.core.enums import ClearanceLevel, ReceiptKind
@@ -19,6 +19,7 @@ from agentgate.tokens.ports import Redemption, RedemptionStore
 from agentgate.tokens.redeem import KEPT_MS
 
 TOKEN_HEADER = b"x-agentgate-token"
+BODY_DIGEST = b"x-original-body-digest"
 # Clearances that were found genuine of late. A browser sends the same one with every request.
 MOST_REMEMBERED = 20_000
 
@@ -34,6 +35,9 @@ class Shown(Struct, frozen=True, gc=False):
 
 NOTHING = Shown((), "receipt_required")
 MISSING = Shown(("missing",), "receipt_required")
+OTHER_CONTENT = Shown(("invalid",), "invalid_token")
+CLEARED = Shown(("clearance",), None)
+CLEARED_LOW = Shown(("clearance", "clearance_low"), None)
 
 # Why a token is refused -> what the signals call it.
 _TOKEN_STATES = {
@@ -60,6 +64,8 @@ class Receipts:
         self._redemptions = redemptions
         self._keyring = keyring
         self._genuine: dict[tuple[str, str], Clearance] = {}
+        # Names of cookies by site key.
+        self._names: dict[str, bytes] = {}
         self._made_with = keyring.current("clearance")
 
     def look(
@@ -75,7 +81,8 @@ class Receipts:
         """Return what the request shows. A token goes before a clearance: it was made for this request."""
         token = headers.get(TOKEN_HEADER)
         if token is not None and protection.action is not None:
-            return self._token(token.decode("latin-1"), original, protection, site=site, now_ms=now_ms)
+            found = self._token(token.decode("latin-1"), original, protection, site=site, now_ms=now_ms)
+            return found if found.token is None or _fits_body(found.token, site, headers) else OTHER_CONTENT
         cookies = headers.get(b"cookie")
         shown = None if cookies is None else self._clearance(cookies, original, site, visitor=visitor, now_ms=now_ms)
         if shown is None:
@@ -112,7 +119,8 @@ class Receipts:
     def _clearance(
         self, cookies: bytes, original: Original, site: SiteView, *, visitor: int, now_ms: int
     ) -> Shown | None:
-        found = _cookie(cookies, self._clearances.cookie_name(site.site_key).encode())
+        name = self._names.get(site.site_key) or self._new_name(site.site_key)
+        found = _cookie(cookies, name)
         if found is None:
             return None
         try:
@@ -123,11 +131,16 @@ class Receipts:
             return Shown(("wrong_origin",), "origin_mismatch")
         if clearance.visitor != write_visitor(visitor):
             return Shown(("wrong_visitor",), "invalid_clearance")
-        low = clearance.level is ClearanceLevel.LOW
-        return Shown(("clearance", "clearance_low") if low else ("clearance",), None)
+        return CLEARED_LOW if clearance.level is ClearanceLevel.LOW else CLEARED
+
+    def _new_name(self, site_key: str) -> bytes:
+        if len(self._names) >= MOST_REMEMBERED:
+            self._names.clear()
+        name = self._names[site_key] = self._clearances.cookie_name(site_key).encode()
+        return name
 
     def _genuine_clearance(self, value: str, site_key: str, now_ms: int) -> Clearance:
-        if self._made_with is not self._keyring.current("clearance"):
+        if self._made_with != self._keyring.current("clearance"):
             self._made_with = self._keyring.current("clearance")
             self._genuine = {}
         known = self._genuine.get((site_key, value))
@@ -151,11 +164,27 @@ def _misfit(claims: Claims, original: Original, protection: Protection, *, now_m
     return None
 
 
+def _fits_body(claims: Claims, site: SiteView, headers: Mapping[bytes, bytes]) -> bool:
+    """Say whether a receipt that is bound to content comes with it. Only the adapter can say what the body is."""
+    action = site.actions.get(claims.action)
+    if action is None or action.require_content_digest is not True or claims.content_digest is UNSET:
+        return True
+    return headers.get(BODY_DIGEST) == claims.content_digest.encode()
+
+
 def _cookie(header: bytes, name: bytes) -> str | None:
     """Return a cookie's value; two different ones are no value that could be genuine, and neither is chosen."""
-    found: bytes | None = None
-    if name not in header:
+    at = header.find(name)
+    if at < 0:
         return None
+    if (
+        header.find(name, at + 1) < 0
+        and header[at - 2 : at] == b"; "
+        and header[at + len(name) : at + len(name) + 1] == b"="
+    ):
+        # As browsers write it, and nowhere else in the header.
+        return header[at + len(name) + 1 :].partition(b";")[0].strip(b" \t").decode("latin-1")
+    found: bytes | None = None
     for pair in header.replace(b", ", b"; ").split(b";"):
         label, _, value = pair.partition(b"=")
         if label.strip(b" \t") == name:

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from agentgate.decide.engine import Decision
-from agentgate.detect.facts import RequestFacts
+from agentgate.gateway.heads import Glimpse
 from agentgate.gateway.original import Original
 from agentgate.gateway.protection import Protection
 from agentgate.gateway.receipts import Shown
@@ -17,6 +17,6 @@ class Visit(Struct, frozen=True, gc=False):
     original: Original
     protection: Protection
     shown: Shown
-    facts: RequestFacts
+    glimpse: Glimpse
     visitor: int
     decision: Decision

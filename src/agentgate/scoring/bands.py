@@ -8,6 +8,9 @@ POSSIBLE = 0.5
 
 def band_labels(scores: Mapping[str, float]) -> tuple[str, ...]:
     """Return `model.<kind>.possible` for each score from 0.5 on, and `model.<kind>.likely` beside it from 0.8 on."""
+    if not scores or max(scores.values()) < POSSIBLE:
+        # Most requests.
+        return ()
     labels: list[str] = []
     # Sorted as all labels are: kinds by name, and `likely` before `possible`.
     for kind in sorted(scores):

@@ -66,9 +66,22 @@ class LogisticScorer:
         self._labels = {name: weight for name, weight in weighted.items() if name not in NUMBERS}
         self._figures = tuple((name, weight) for name, weight in weighted.items() if name in NUMBERS)
         self._calibration = Calibration(model)
+        # The score by the labels, of a model that asks for nothing else.
+        self._remembered: dict[tuple[str, ...], float] = {}
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
         """Return the score, 0 to 1, rounded."""
+        if self._figures:
+            return self._score(labels, numbers)
+        key = tuple(labels)
+        score = self._remembered.get(key)
+        if score is None:
+            if len(self._remembered) >= MOST_REMEMBERED:
+                self._remembered.clear()
+            score = self._remembered[key] = self._score(labels, numbers)
+        return score
+
+    def _score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
         margin = self._bias
         weights = self._labels
         for label in labels:
@@ -97,10 +110,14 @@ class TreeScorer:
         self._absent = [False] * len(inputs.labels)
         self._calibration = Calibration(model)
         self._remembered: dict[tuple[frozenset[str], tuple[int, ...]], float] = {}
+        # Which labels of a request the trees ask for.
+        self._present: dict[tuple[str, ...], frozenset[str]] = {}
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
         """Return the score, 0 to 1, rounded."""
-        present = self._labels.intersection(labels)
+        present = self._present.get(labels) if type(labels) is tuple else self._labels.intersection(labels)
+        if present is None:
+            present = self._learn(tuple(labels))
         try:
             values = self._values(numbers)
         except KeyError:
@@ -119,6 +136,13 @@ class TreeScorer:
     def forget(self) -> None:
         """Forget what was remembered."""
         self._remembered.clear()
+        self._present.clear()
+
+    def _learn(self, labels: tuple[str, ...]) -> frozenset[str]:
+        if len(self._present) >= MOST_REMEMBERED:
+            self._present.clear()
+        present = self._present[labels] = self._labels.intersection(labels)
+        return present
 
     def _sum(self, present: frozenset[str], ranks: tuple[int, ...]) -> float:
         flags = self._absent.copy()
@@ -139,12 +163,11 @@ class ModelView:
         """Score a request with every model, the one for content only where there is content."""
         active, candidates = self._active.given(content=content), self._candidates.given(content=content)
         labels, numbers = observation.labels, observation.numbers
-        return Scores(
-            {kind: scorer.score(labels, numbers) for kind, scorer in active.scorers},
-            active.versions,
-            _shadow_values(candidates, observation) if candidates.scorers else {},
-            candidates.versions,
-        )
+        values = {}
+        for kind, scorer in active.scorers:
+            values[kind] = scorer.score(labels, numbers)
+        shadow_values = _shadow_values(candidates, observation) if candidates.scorers else {}
+        return Scores(values, active.versions, shadow_values, candidates.versions)
 
 
 class _Part(Struct, frozen=True):

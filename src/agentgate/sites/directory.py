@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Mapping
 
+import msgspec
 import structlog
 from msgspec import Struct
 
@@ -17,8 +18,9 @@ from agentgate.rules.compile import compile_rules
 from agentgate.rules.effective import effective_of
 from agentgate.rules.evaluate import CompiledRules
 from agentgate.rules.records import StoredRules
+from agentgate.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
 from agentgate.sites.ports import DirectorySecret, DirectorySite, DirectoryStores
-from agentgate.sites.records import SiteAction
+from agentgate.sites.records import Site, SiteAction
 from agentgate.sites.routes import RouteTable
 
 # How long a change by this worker itself may take to be read back.
@@ -43,6 +45,11 @@ class SiteView(Struct, frozen=True, kw_only=True):
     folded_routes: RouteTable
     rules: CompiledRules
     captures_features: bool
+    # What is stored cannot be used, and there was nothing before it: the gateway decides nothing for this site.
+    broken: bool = False
+    agent_policy: AgentPolicy = DEFAULT_POLICY
+    # As people are shown it on the challenge page.
+    name: str = ""
 
 
 class SiteCaller(Struct, frozen=True, gc=False):
@@ -161,7 +168,26 @@ class SiteDirectory:
             # What is stored was checked before, so somebody has changed it behind our back. The last good view goes on;
             # other sites must not notice.
             structlog.get_logger().error("stored rules cannot be used", site=found.site.site_key, reason=repr(problem))
-            return self._by_id.get(found.site.id)
+            return self._by_id.get(found.site.id) or self._broken_view(found, compiled)
+
+    def _broken_view(self, found: DirectorySite, compiled: dict[bytes, CompiledRules]) -> SiteView | None:
+        """Return a view that is known to be no good, so that the site's servers are told that it is our fault."""
+        try:
+            routeless = msgspec.structs.replace(found, site=msgspec.structs.replace(found.site, routes=[]))
+            return msgspec.structs.replace(self._view(routeless, None, compiled), broken=True)
+        except (LookupError, TypeError, ValueError):
+            return None
+
+    def _policy(self, site: Site) -> AgentPolicy:
+        try:
+            return read_policy(site.agent_policy)
+        except ValueError as problem:
+            # Likewise changed behind our back. Agents are fewer than visitors: the site itself goes on.
+            structlog.get_logger().error(
+                "a stored agent policy cannot be used", site=site.site_key, reason=str(problem)
+            )
+            last = self._by_id.get(site.id)
+            return DEFAULT_POLICY if last is None else last.agent_policy
 
     def _view(self, found: DirectorySite, stored: StoredRules | None, compiled: dict[bytes, CompiledRules]) -> SiteView:
         site = found.site
@@ -184,4 +210,6 @@ class SiteDirectory:
             folded_routes=routes.folded(),
             rules=compiled[key],
             captures_features=found.captures_features,
+            agent_policy=self._policy(site),
+            name=site.name,
         )

@@ -1,7 +1,7 @@
 """What sites ask of the durable store."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -47,6 +47,10 @@ class SiteStore(Protocol):
 
     async def save_site(self, site: Site) -> None:
         """Keep a site's changed fields."""
+        ...
+
+    async def save_agent_policy(self, site_id: str, policy: Mapping[str, Any], now_ms: int) -> None:
+        """Keep a site's agent policy."""
         ...
 
     async def lock_site(self, site_id: str) -> None:

@@ -19,11 +19,14 @@ from agentgate.store.sql.decision_feed import SqlDecisionFeed
 from agentgate.store.sql.event_words import Words
 from agentgate.store.sql.events import SqlEvents
 from agentgate.store.sql.evidence import SqlEvidence
+from agentgate.store.sql.handoffs import SqlAgentGrants, SqlHandoffs
 from agentgate.store.sql.redemptions import SqlRedemptions
 from agentgate.store.sql.replay import SqlReplay
+from agentgate.store.sql.replays import SqlReplays
 from agentgate.store.sql.score_samples import SqlScoreSamples
 from agentgate.store.sql.site_health import SqlSiteHealth
 from agentgate.store.sql.sites import SqlActivity
+from agentgate.store.sql.submissions import SqlSubmissions
 from agentgate.store.sql.traffic import SqlTraffic
 from agentgate.store.stores import SqlStore
 
@@ -49,8 +52,14 @@ class Stores:
     challenges: SqlChallenges
     feed: SqlDecisionFeed
     redemptions: SqlRedemptions
+    agent_replays: SqlReplays
+    agent_grants: SqlAgentGrants
+    handoffs: SqlHandoffs
     replay: SqlReplay
     score_samples: SqlScoreSamples
+    # One writer for both: a submission is kept with its charge or not at all.
+    submissions: SqlSubmissions
+    charges: SqlSubmissions
     traffic: SqlTraffic
     site_health: SqlSiteHealth
     fast: FastStore
@@ -72,10 +81,11 @@ async def open_stores(settings: Settings, clock: Clock) -> Stores:
     stats = databases[STATS]
     words = Words(stats)
     store = SqlStore(databases[CONFIG])
+    submissions = SqlSubmissions(databases[HOT])
     return Stores(
         databases=databases,
         store=store,
-        activity=SqlActivity(databases[CONFIG], stats, segments),
+        activity=SqlActivity(databases[CONFIG], stats, segments, hot=databases[HOT]),
         segments=segments,
         words=words,
         events=SqlEvents(stats, segments, words),
@@ -83,8 +93,13 @@ async def open_stores(settings: Settings, clock: Clock) -> Stores:
         challenges=SqlChallenges(databases[HOT]),
         feed=SqlDecisionFeed(segments, words),
         redemptions=SqlRedemptions(databases[HOT]),
+        agent_replays=SqlReplays(databases[HOT]),
+        agent_grants=SqlAgentGrants(databases[HOT]),
+        handoffs=SqlHandoffs(databases[HOT]),
         replay=SqlReplay(databases[CONFIG], segments, words),
         score_samples=SqlScoreSamples(stats, segments, words),
+        submissions=submissions,
+        charges=submissions,
         site_health=SqlSiteHealth(stats, segments),
         traffic=SqlTraffic(stats, segments, words, store.read.decision_labels),
         fast=_fast_store(settings, clock),

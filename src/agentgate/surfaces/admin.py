@@ -1,6 +1,9 @@
 """The operators' routes, under `/v1/admin` on the private listener."""
 
 from agentgate import errors, limits
+from agentgate.agents.handoff import endpoints as handoff
+from agentgate.agents.ledger import endpoints as ledger
+from agentgate.agents.policy import endpoints as agent_policy
 from agentgate.audit import endpoints as audit
 from agentgate.credentials import endpoints as credentials
 from agentgate.customers.endpoints import access_requests, customers, members, users
@@ -137,6 +140,37 @@ ADMIN = Surface(
             get("/models/{kind}/compare", scoring.compare_models, refuses=("invalid_request", "not_found")),
             post("/models/{kind}/promote", scoring.promote_model, refuses=("invalid_request", "not_found")),
             post("/models/{kind}/rollback", scoring.roll_back_model, refuses=("invalid_request", "not_found")),
+            # Agents
+            get(
+                "/sites/{siteKey}/agent-policy",
+                agent_policy.read_agent_policy,
+                scope=site_in_path,
+            ),
+            put(
+                "/sites/{siteKey}/agent-policy",
+                agent_policy.replace_agent_policy,
+                scope=site_in_path,
+                refuses=("revision_conflict",),
+            ),
+            get(
+                "/sites/{siteKey}/agent-charges",
+                ledger.read_agent_charges,
+                scope=site_in_path,
+            ),
+            get(
+                "/sites/{siteKey}/agent-charges.csv",
+                ledger.export_agent_charges,
+                scope=site_in_path,
+                media_type="text/csv",
+            ),
+            get("/sites/{siteKey}/agent-grants", handoff.list_agent_grants, scope=site_in_path),
+            delete(
+                "/sites/{siteKey}/agent-grants/{grantId}",
+                handoff.revoke_agent_grant,
+                scope=site_in_path,
+                status=204,
+                refuses=("not_found",),
+            ),
             # Webhooks
             get("/sites/{siteKey}/webhooks", webhooks.list_webhooks, scope=site_in_path),
             post(

@@ -3,6 +3,9 @@
 from agentgate import errors, limits
 from agentgate.accounts.endpoints import api_tokens, members, own_account
 from agentgate.accounts.guards import member
+from agentgate.agents.handoff import endpoints as handoff
+from agentgate.agents.ledger import endpoints as ledger
+from agentgate.agents.policy import endpoints as agent_policy
 from agentgate.audit import endpoints as audit
 from agentgate.core.enums import ConsolePermission
 from agentgate.credentials import endpoints as credentials
@@ -155,6 +158,33 @@ CONSOLE = Surface(
                 other_replies=rules.INVALID,
             ),
             get("/managed-groups", rules.list_managed_groups, guard=SITES_READ),
+            # Agents
+            get(
+                "/sites/{siteKey}/agent-policy",
+                agent_policy.read_agent_policy,
+                guard=SITES_READ,
+                scope=site_in_path,
+            ),
+            put(
+                "/sites/{siteKey}/agent-policy",
+                agent_policy.replace_agent_policy,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                refuses=("revision_conflict",),
+            ),
+            get(
+                "/sites/{siteKey}/agent-charges",
+                ledger.read_agent_charges,
+                guard=ANALYTICS_READ,
+                scope=site_in_path,
+            ),
+            get(
+                "/sites/{siteKey}/agent-charges.csv",
+                ledger.export_agent_charges,
+                guard=ANALYTICS_READ,
+                scope=site_in_path,
+                media_type="text/csv",
+            ),
             # Webhooks
             get("/sites/{siteKey}/webhooks", webhooks.list_webhooks, guard=SITES_READ, scope=site_in_path),
             post(
@@ -200,6 +230,21 @@ CONSOLE = Surface(
                 webhooks.list_deliveries,
                 guard=SITES_READ,
                 scope=site_in_path,
+                refuses=("not_found",),
+            ),
+            # What people allowed agents beforehand
+            get(
+                "/sites/{siteKey}/agent-grants",
+                handoff.list_agent_grants,
+                guard=SITES_READ,
+                scope=site_in_path,
+            ),
+            delete(
+                "/sites/{siteKey}/agent-grants/{grantId}",
+                handoff.revoke_agent_grant,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                status=204,
                 refuses=("not_found",),
             ),
             # The labels that rules can name

@@ -1,6 +1,7 @@
 """The routes that need no session, on the public listener."""
 
 from agentgate import errors
+from agentgate.agents.tools import endpoints as tools
 from agentgate.feedback import endpoints as feedback
 from agentgate.readiness import endpoints as readiness
 from agentgate.tokens import endpoints as tokens
@@ -25,6 +26,8 @@ PUBLIC = Surface(
             get("/sdk/v1/{file}", static.read_file, media_type="text/javascript", any_query=True),
             get("/sdk/v1/i18n/{file}", static.read_language, any_query=True),
             get("/.well-known/agentgate-keys.json", tokens.read_keys),
+            get("/.well-known/agentgate-tools.json", tools.read_own_tools),
+            get("/v1/agent-tools/{siteKey}", tools.read_site_tools, refuses=("site_not_found",)),
             get("/openapi/", openapi.read_index, media_type="text/html"),
             get("/openapi/style.css", openapi.read_style, media_type="text/css"),
             get("/openapi/public.json", openapi.read_document),

@@ -5,25 +5,29 @@ Both ways answer the same bytes. A success leaves its counters and no line in th
 
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from agentgate import errors
+from agentgate.core.background import Background
 from agentgate.core.clock import Clock
 from agentgate.core.database import StoreUnavailable
 from agentgate.core.ids import new_request_id
 from agentgate.errors import Refused
 from agentgate.telemetry.metrics import Metrics
 from agentgate.telemetry.requests import Finished, RequestObserver
+from agentgate.tokens.ports import SpendOutcome
 from agentgate.tokens.records import SiteverifyInput
-from agentgate.tokens.redeem import Redeemer
-from agentgate.tokens.siteverify import verify
+from agentgate.tokens.redeem import Redeemer, Spend
+from agentgate.tokens.siteverify import read_demand, read_secret, verify
 from agentgate.web.decode import BodyDecoder
-from agentgate.web.hot_path import HotReply, HotRequest
+from agentgate.web.hot_path import FAILED, HotReply, HotRequest, Pending, write_headers
 from agentgate.web.replies import JSON_HEADER, SECURITY_HEADERS, Answer, refusal
 
 SURFACE, ROUTE = "siteverify", "/v1/siteverify"
 MALFORMED = "invalid_request"
 FAILURE_FIELDS = {"success": False}
 SUCCESS_HEADERS = [JSON_HEADER, *SECURITY_HEADERS]
+_SUCCESS_WRITTEN = write_headers(SUCCESS_HEADERS)
 
 ColdWay = Callable[[HotRequest], Awaitable[HotReply]]
 
@@ -32,40 +36,85 @@ class HotSiteverify:
     """A hot function for `POST /v1/siteverify`."""
 
     def __init__(
-        self, redeemer: Redeemer, *, cold_way: ColdWay, clock: Clock, metrics: Metrics, observer: RequestObserver
+        self,
+        redeemer: Redeemer,
+        *,
+        cold_way: ColdWay,
+        clock: Clock,
+        background: Background,
+        metrics: Metrics,
+        observer: RequestObserver,
     ) -> None:
         self._redeemer = redeemer
         self._cold_way = cold_way
         self._clock = clock
+        self._background = background
         self._metrics = metrics
         self._observer = observer
-        self._decoder = BodyDecoder(SiteverifyInput, malformed=MALFORMED)
+        self._decoder = BodyDecoder(SiteverifyInput, malformed=MALFORMED, texts_only=True)
 
-    async def __call__(self, request: HotRequest) -> HotReply:
-        """Answer one call."""
+    def __call__(self, request: HotRequest) -> Pending | Awaitable[HotReply]:
+        """Answer one call. A token that is in order is spent without a task; every other call takes its time."""
         if request.query or not request.body or b"traceparent" in request.headers:
-            return await self._cold_way(request)
+            return self._cold_way(request)
         started = time.perf_counter()
-        request_id = new_request_id()
+        now_ms = self._clock.now_ms()
+        try:
+            body = self._decoder.decode(request.body)
+            secret = read_secret(_authorization(request), body.secret)
+            spend = self._redeemer.prepare(secret, read_demand(body), now_ms=now_ms)
+            if spend is None:
+                return self._answer(request, started)
+            pending = Pending()
+            self._redeemer.spend_then(spend, partial(self._spent, pending, request, spend, started))
+        except (Refused, StoreUnavailable):
+            # Said there, with everything that belongs to it.
+            return self._answer(request, started)
+        return pending
+
+    def _spent(
+        self, pending: Pending, request: HotRequest, spend: Spend, started: float, outcome: SpendOutcome
+    ) -> None:
+        now_ms = self._clock.now_ms()
+        if outcome is True:
+            self._redeemer.count_spent(spend.site, now_ms=now_ms)
+            pending.resolve(self._success(spend.answer, started))
+        elif outcome is False:
+            # Somebody was quicker; what that was answered is in the store.
+            self._background.start("siteverify", lambda: self._answer_later(pending, request, started))
+        else:
+            self._redeemer.count_unavailable(spend.site, now_ms=now_ms)
+            pending.resolve(self._unavailable(started, outcome))
+
+    async def _answer_later(self, pending: Pending, request: HotRequest, started: float) -> None:
+        reply = FAILED
+        try:
+            reply = await self._answer(request, started)
+        finally:
+            pending.resolve(reply)
+
+    async def _answer(self, request: HotRequest, started: float) -> HotReply:
         try:
             answer = await self._verify(request)
         except Refused as refused:
-            return self._refused(refused, request_id, started)
+            return self._refused(refused, new_request_id(), started)
         except StoreUnavailable as failure:
-            unavailable = Refused("unavailable", headers={"retry-after": "5"})
-            return self._refused(unavailable, request_id, started, failure)
+            return self._unavailable(started, failure)
+        return self._success(answer, started)
+
+    def _success(self, answer: bytes, started: float) -> HotReply:
         self._metrics.request_answered(SURFACE, ROUTE, status=200, duration_s=time.perf_counter() - started)
-        return HotReply(200, [*SUCCESS_HEADERS, (b"x-request-id", request_id.encode("ascii"))], answer)
+        name = new_request_id().encode("ascii")
+        written = b"%bx-request-id: %b\r\n" % (_SUCCESS_WRITTEN, name)
+        return HotReply(200, [*SUCCESS_HEADERS, (b"x-request-id", name)], answer, written)
+
+    def _unavailable(self, started: float, failure: StoreUnavailable) -> HotReply:
+        refused = Refused("unavailable", headers={"retry-after": "5"})
+        return self._refused(refused, new_request_id(), started, failure)
 
     async def _verify(self, request: HotRequest) -> bytes:
         body = self._decoder.decode(request.body)
-        authorization = request.headers.get(b"authorization")
-        return await verify(
-            self._redeemer,
-            body,
-            authorization=None if authorization is None else authorization.decode("latin-1"),
-            now_ms=self._clock.now_ms(),
-        )
+        return await verify(self._redeemer, body, authorization=_authorization(request), now_ms=self._clock.now_ms())
 
     def _refused(self, refused: Refused, request_id: str, started: float, failure: Exception | None = None) -> HotReply:
         answer: Answer = refusal(refused, errors.SITEVERIFY, FAILURE_FIELDS)
@@ -84,3 +133,8 @@ class HotSiteverify:
         )
         headers = [*answer.headers, *SECURITY_HEADERS, (b"x-request-id", request_id.encode("ascii"))]
         return HotReply(answer.status, headers, answer.body)
+
+
+def _authorization(request: HotRequest) -> str | None:
+    given = request.headers.get(b"authorization")
+    return None if given is None else given.decode("latin-1")

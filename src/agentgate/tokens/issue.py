@@ -2,6 +2,7 @@
 
 from msgspec import UNSET, Struct, UnsetType
 
+from agentgate.core.clock import SECOND_MS
 from agentgate.core.enums import ReceiptKind
 from agentgate.core.ids import new_receipt_id
 from agentgate.core.moment import Moment
@@ -44,13 +45,18 @@ class ReceiptIssuer:
         self.issuer = issuer
         self._lifetime_s = lifetime_s
 
-    def issue(self, grant: Grant, *, now_ms: int) -> IssuedReceipt:
-        """Return a receipt that is good from now on."""
+    @property
+    def lifetime_ms(self) -> int:
+        """How long a receipt is good for."""
+        return self._lifetime_s * SECOND_MS
+
+    def issue(self, grant: Grant, *, now_ms: int, receipt_id: str | None = None) -> IssuedReceipt:
+        """Return a receipt that is good from now on. One with an ID of its own is the same receipt each time."""
         issued_s = now_ms // 1000
         claims = Claims(
             iss=self.issuer,
             aud=grant.site_key,
-            jti=new_receipt_id(),
+            jti=receipt_id or new_receipt_id(),
             iat=issued_s,
             exp=issued_s + self._lifetime_s,
             kind=grant.kind,

@@ -1,8 +1,14 @@
 """What redeeming asks of the durable stores."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from msgspec import Struct
+
+from agentgate.core.database import StoreUnavailable
+
+# Whether a receipt is spent now (False: it was before), or why nobody knows.
+SpendOutcome = bool | StoreUnavailable
 
 
 class Redemption(Struct, frozen=True):
@@ -24,6 +30,18 @@ class RedemptionStore(Protocol):
 
     async def spend(self, site_id: str, receipt_id: str, redemption: Redemption, *, kept_until_ms: int) -> bool:
         """Spend a receipt, durably; False when it was spent already. Of many at once, one wins."""
+        ...
+
+    def spend_then(
+        self,
+        site_id: str,
+        receipt_id: str,
+        redemption: Redemption,
+        *,
+        kept_until_ms: int,
+        done: Callable[[SpendOutcome], None],
+    ) -> None:
+        """Spend a receipt likewise; `done` is called with how it went, without a task that waits for it."""
         ...
 
     async def forget_redemptions(self, before_ms: int, *, most: int) -> int:

@@ -4,6 +4,8 @@ The order is the contract's: who calls, then whether the token is ours, then whe
 it fits, then the spend. Nothing but the last step changes anything.
 """
 
+from collections.abc import Callable
+
 from msgspec import UNSET, Struct
 
 from agentgate.core.clock import HOUR_MS
@@ -21,13 +23,14 @@ from agentgate.tokens import testing_secrets
 from agentgate.tokens.claims import Claims
 from agentgate.tokens.format import NotAReceipt, SignedClaims, read_receipt
 from agentgate.tokens.keys import SigningKeys
-from agentgate.tokens.ports import Redemption, RedemptionStore
+from agentgate.tokens.ports import Redemption, RedemptionStore, SpendOutcome
 from agentgate.tokens.records import SiteverifySuccess
 from agentgate.tokens.uses import CredentialUses
 
 # How far another worker's clock may be ahead of ours.
 SKEW_S = 5
 KEPT_MS = REDEMPTION_KEPT_HOURS * HOUR_MS
+_SPENT = (CounterName.SERVER_CHECK, CounterName.TOKENS_REDEEMED, CounterName.SITEVERIFY_SUCCESS)
 
 
 class Demand(Struct, frozen=True, kw_only=True):
@@ -40,6 +43,16 @@ class Demand(Struct, frozen=True, kw_only=True):
     origin: str | None = None
     request_id: str | None = None
     content_digest: str | None = None
+
+
+class Spend(Struct, frozen=True):
+    """A token that is in order, and all that is needed to spend it."""
+
+    site: SiteView
+    claims: Claims
+    redemption: Redemption
+    answer: bytes
+    kept_until_ms: int
 
 
 class TestCaller(Struct, frozen=True):
@@ -82,6 +95,43 @@ class Redeemer:
         self._uses.note(caller.credential_id, now_ms)
         return caller
 
+    def prepare(self, secret: str, demand: Demand, *, now_ms: int) -> Spend | None:
+        """Return what is to be spent when nothing speaks against it; None when `authenticate` and `redeem` must look.
+
+        Nothing is counted or noted yet.
+        """
+        if not self._sites.is_settled or secret.startswith(testing_secrets.PREFIX):
+            return None
+        caller = self._sites.find_caller(digest(secret), now_ms=now_ms)
+        if caller is None:
+            return None
+        site = caller.site
+        try:
+            claims = read_token(demand.token, self._keys, test=False, now_ms=now_ms)
+            check_fits(claims, demand, site, now_ms=now_ms)
+        except Refused:
+            return None
+        if claims.aud != site.site_key:
+            return None
+        self._uses.note(caller.credential_id, now_ms)
+        return _spend_of(site, claims, demand, now_ms=now_ms)
+
+    def spend_then(self, spend: Spend, done: Callable[[SpendOutcome], None]) -> None:
+        """Spend it, and tell how it went; StoreUnavailable when too many wait."""
+        self._redemptions.spend_then(
+            spend.site.id, spend.claims.jti, spend.redemption, kept_until_ms=spend.kept_until_ms, done=done
+        )
+
+    def count_spent(self, site: SiteView, *, now_ms: int) -> None:
+        """Count a call that redeemed its token."""
+        for name in _SPENT:
+            self._recorder.count(site.number, name, now_ms=now_ms)
+
+    def count_unavailable(self, site: SiteView, *, now_ms: int) -> None:
+        """Count a call whose token could not be spent because the store was away."""
+        self._recorder.count(site.number, CounterName.SERVER_CHECK, now_ms=now_ms)
+        self._recorder.count(site.number, CounterName.SITEVERIFY_FAILURE, "unavailable", now_ms=now_ms)
+
     async def redeem(self, caller: SiteCaller | TestCaller, demand: Demand, *, now_ms: int) -> bytes:
         """Spend the token and return the answer; for the same `requestId` the first answer again, even past expiry."""
         if isinstance(caller, TestCaller):
@@ -114,12 +164,10 @@ class Redeemer:
         return await self._spend(site, claims, demand, now_ms=now_ms)
 
     async def _spend(self, site: SiteView, claims: Claims, demand: Demand, *, now_ms: int) -> bytes:
-        answer = to_json(success(claims, demand.request_id))
-        mine = Redemption(demand.request_id, answer) if demand.request_id is not None else Redemption()
-        kept_until_ms = max(now_ms, claims.exp * 1000) + KEPT_MS
-        if await self._redemptions.spend(site.id, claims.jti, mine, kept_until_ms=kept_until_ms):
+        mine = _spend_of(site, claims, demand, now_ms=now_ms)
+        if await self._redemptions.spend(site.id, claims.jti, mine.redemption, kept_until_ms=mine.kept_until_ms):
             self._recorder.count(site.number, CounterName.TOKENS_REDEEMED, now_ms=now_ms)
-            return answer
+            return mine.answer
         # Somebody was quicker. It may have been this very call's twin.
         earlier = await self._redemptions.find_redemption(site.id, claims.jti)
         if earlier is None:
@@ -135,6 +183,12 @@ class Redeemer:
             raise Refused("token_used", "This test secret takes every test token for spent.")
         check_fits(claims, demand, None, now_ms=now_ms)
         return success(claims, demand.request_id)
+
+
+def _spend_of(site: SiteView, claims: Claims, demand: Demand, *, now_ms: int) -> Spend:
+    answer = to_json(success(claims, demand.request_id))
+    redemption = Redemption(demand.request_id, answer) if demand.request_id is not None else Redemption()
+    return Spend(site, claims, redemption, answer, max(now_ms, claims.exp * 1000) + KEPT_MS)
 
 
 def read_token(token: str, keys: SigningKeys, *, test: bool, now_ms: int) -> Claims:

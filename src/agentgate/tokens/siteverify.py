@@ -15,7 +15,7 @@ BEARER = "bearer "
 
 async def verify(redeemer: Redeemer, body: SiteverifyInput, *, authorization: str | None, now_ms: int) -> bytes:
     """Redeem a token and return the answer's bytes, or refuse."""
-    demand = _demand(body)
+    demand = read_demand(body)
     secret = read_secret(authorization, body.secret)
     caller = await redeemer.authenticate(secret, now_ms=now_ms)
     return await redeemer.redeem(caller, demand, now_ms=now_ms)
@@ -35,7 +35,8 @@ def read_secret(authorization: str | None, field: str | UnsetType) -> str:
     return given[0]
 
 
-def _demand(body: SiteverifyInput) -> Demand:
+def read_demand(body: SiteverifyInput) -> Demand:
+    """Return what the token must have been issued for."""
     return Demand(
         token=body.token,
         action=body.expected_action,

@@ -18,6 +18,7 @@ from agentgate.web.cors import cors_headers, preflight_headers
 from agentgate.web.decode import BodyDecoder, Disconnected, Receive, decode_query, read_body
 from agentgate.web.endpoint import Endpoint, Shape, shape_of
 from agentgate.web.forms import form_as_json
+from agentgate.web.raw_body import RawBody, read_raw
 from agentgate.web.replies import SECURITY_HEADERS, Answer, Reply, answer, encode_headers, refusal
 from agentgate.web.request import Request
 from agentgate.web.routes import Match, Routes
@@ -37,7 +38,8 @@ class BoundEndpoint:
         self.guard = _bind(endpoint.guard, dependencies)
         self.scope = _bind(endpoint.scope, dependencies) if endpoint.scope else None
         self.handler = _bind(endpoint.handler, dependencies)
-        self._decoder = BodyDecoder(self.shape.body, malformed=surface.malformed) if self.shape.body else None
+        kind = self.shape.body
+        self._decoder = BodyDecoder(kind, malformed=surface.malformed) if kind and kind is not RawBody else None
 
     async def answer(self, call: Call, receive: Receive) -> Answer:
         """Run the steps in the order that the contract gives: who, then what, then whether it exists."""
@@ -66,6 +68,9 @@ class BoundEndpoint:
             raise Refused(self.surface.wrong_query, refused.message) from None
 
     async def _body(self, call: Call, receive: Receive) -> dict[str, Any]:
+        if self.shape.body is RawBody:
+            content_type = call.request.header("content-type")
+            return {"body": await read_raw(receive, content_type=content_type, limit=self.endpoint.body_limit)}
         body = await read_body(
             receive,
             declared=call.request.header("content-length"),
@@ -83,9 +88,11 @@ class BoundEndpoint:
         media_type = (call.request.header("content-type") or "").partition(";")[0].strip().lower()
         if self.surface.json_only and media_type != "application/json":
             raise Refused(self.surface.malformed, "The body must be sent with Content-Type: application/json.")
+        content = body
         if self.surface.forms:
             body = form_as_json(body, call.request.header("content-type"), malformed=self.surface.malformed)
-        return {"body": self._decoder.decode(body)}
+        decoded = {"body": self._decoder.decode(body)}
+        return decoded | {"content": content} if self.shape.takes_content else decoded
 
 
 class HttpApp:

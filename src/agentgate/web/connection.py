@@ -1,15 +1,29 @@
 """What the connections of one listener agree on: their limits, the state they share, how far a request has come."""
 
+import resource
 from dataclasses import dataclass
 from typing import Final
 
 from uvicorn.server import ServerState
+
+from agentgate.web.head_reader import HeadReader
 
 # How far the request that is now arriving has come. Plain numbers: in Python 3.11 reading a member of an enumeration
 # costs as much as a small function, and this is read several times for every request.
 BETWEEN: Final = 0
 HEAD: Final = 1
 BODY: Final = 2
+# Files that a worker needs beside its connections: stores, logs, the other listener's share.
+_OTHER_FILES = 128
+_FEWEST = 16
+
+
+def room_for_connections() -> int:
+    """Return how many connections each of two listeners can have before the process may open no more files."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return 1_000_000
+    return max(_FEWEST, (soft - _OTHER_FILES) * 3 // 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +37,8 @@ class ConnectionLimits:
     # A refused client may still be sending; closing at once would reset the connection before it read the answer.
     linger_s: float = 1.0
     max_in_flight: int = 512
+    # Each takes a file descriptor and some memory, whether it asks for anything or not.
+    max_connections: int = 10_000
     max_pipelined: int = 64
 
 
@@ -32,8 +48,11 @@ class GateState(ServerState):
     def __init__(self) -> None:
         super().__init__()
         self.date_line = b""
+        self.heads = HeadReader()
         self.refused: dict[str, int] = {}
         self.shed = 0
+        # Hot requests that wait for their answer without a task.
+        self.pending = 0
 
     def set_date(self, date: bytes) -> None:
         """Put the date on every answer from now on."""

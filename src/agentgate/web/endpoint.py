@@ -1,5 +1,6 @@
 """Endpoint: one row of a route table. The types of body, query and reply come from the handler's signature."""
 
+import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -58,16 +59,20 @@ class Shape:
     body_required: bool
     query: type[Query] | None
     reply: Any
+    # The handler also wants the body as it was sent, byte for byte, as `content`: a signature may cover it.
+    takes_content: bool
     # Parameter name -> the type whose instance `app.py` hands in.
     dependencies: dict[str, Any]
 
 
+# A handler has one signature, and reading it takes longer than most requests.
+@functools.cache
 def shape_of(handler: Callable[..., Any]) -> Shape:
     """Read a handler's, guard's or scope's signature."""
     hints = get_type_hints(handler)
     parameters = list(inspect.signature(handler).parameters.values())
     body = next((parameter for parameter in parameters if parameter.name == "body"), None)
-    own = {"body", "query", parameters[0].name}
+    own = {"body", "query", "content", parameters[0].name}
     dependencies = {
         parameter.name: get_origin(hints[parameter.name]) or hints[parameter.name]
         for parameter in parameters
@@ -78,6 +83,7 @@ def shape_of(handler: Callable[..., Any]) -> Shape:
         body_required=body is not None and body.default is inspect.Parameter.empty,
         query=hints.get("query"),
         reply=_reply_type(hints["return"]),
+        takes_content="content" in hints,
         dependencies=dependencies,
     )
 

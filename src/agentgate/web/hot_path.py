@@ -35,10 +35,35 @@ class HotReply(Struct, frozen=True, gc=False):
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
+    # The same headers as they are written, where the caller has made them once for many answers; else nothing.
+    written: bytes = b""
+
+
+class Pending:
+    """An answer that somebody gives later, from a callback: cheaper than a task that waits for it."""
+
+    __slots__ = ("_reply", "_write")
+
+    def __init__(self) -> None:
+        self._reply: HotReply | None = None
+        self._write: Callable[[HotReply], None] | None = None
+
+    def resolve(self, reply: HotReply) -> None:
+        """Give the answer. The first one counts."""
+        if self._reply is None:
+            self._reply = reply
+            if self._write is not None:
+                self._write(reply)
+
+    def then(self, write: Callable[[HotReply], None]) -> None:
+        """Say what is done with the answer, at once if it is there already."""
+        self._write = write
+        if self._reply is not None:
+            write(self._reply)
 
 
 # None sends the request the cold way; an awaitable is awaited in a task, and the connection keeps its order meanwhile.
-HotAnswer = HotReply | Awaitable[HotReply] | None
+HotAnswer = HotReply | Pending | Awaitable[HotReply] | None
 HotFunction = Callable[[HotRequest], HotAnswer]
 # `/path` for GET and HEAD, `POST /path` for another method.
 HotPaths = Mapping[bytes, HotFunction]
@@ -51,6 +76,12 @@ _STATUS_LINES = {
 def encode_reply(reply: HotReply, date_line: bytes, *, with_body: bool, keep_alive: bool) -> bytes:
     """Return the bytes of a whole response; ValueError when a header would begin a line of its own."""
     status = reply.status
+    if reply.written and keep_alive:
+        if status == 204:
+            return b"".join((_STATUS_LINES[204], date_line, reply.written, b"\r\n"))
+        length = b"content-length: %d\r\n\r\n" % len(reply.body)
+        body = reply.body if with_body else b""
+        return b"".join((_STATUS_LINES[status], date_line, reply.written, length, body))
     parts = [_STATUS_LINES[status], date_line]
     for name, value in reply.headers:
         parts += (name, b": ", value, b"\r\n")
@@ -67,6 +98,14 @@ def encode_reply(reply: HotReply, date_line: bytes, *, with_body: bool, keep_ali
     if len(head) - len(head.translate(None, b"\r\n")) != 2 * line_count:
         raise ValueError("a header of a reply contains a line end")
     return head + reply.body if with_body and has_length else head
+
+
+def write_headers(headers: list[tuple[bytes, bytes]]) -> bytes:
+    """Return headers as they are written, for answers that are made once; ValueError for one with a line end."""
+    lines = b"".join(b"%b: %b\r\n" % header for header in headers)
+    if len(lines) - len(lines.translate(None, b"\r\n")) != 2 * len(headers):
+        raise ValueError("a header of a reply contains a line end")
+    return lines
 
 
 def json_reply(status: int, code: str, *, message: str, headers: list[tuple[bytes, bytes]] | None = None) -> HotReply:

@@ -66,8 +66,8 @@ class Listener:
 
     @property
     def in_flight(self) -> int:
-        """How many requests run in a task of their own."""
-        return len(self._state.tasks)
+        """How many requests run in a task of their own, or wait for an answer without one."""
+        return len(self._state.tasks) + self._state.pending
 
     @property
     def answered(self) -> int:

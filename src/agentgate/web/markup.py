@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-_VOID = frozenset({"link", "meta", "wbr"})
+_VOID = frozenset({"input", "link", "meta", "wbr"})
 _CODE = re.compile(r"`([^`]+)`")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9_-]+")

@@ -14,6 +14,7 @@ from agentgate.web.decode import QUERY_CODES
 from agentgate.web.endpoint import Endpoint, Shape, is_record, shape_of
 from agentgate.web.forms import FORM_MEDIA_TYPES
 from agentgate.web.guards import stance_of
+from agentgate.web.raw_body import RawBody
 from agentgate.web.replies import JSON
 from agentgate.web.surface import Surface
 
@@ -98,7 +99,7 @@ def _records(shapes: Iterable[tuple[Surface, Endpoint, Shape]]) -> Iterable[Any]
         yield surface.refusal_record
         if is_record(shape.reply):
             yield shape.reply
-        if shape.body is not None:
+        if shape.body is not None and shape.body is not RawBody:
             yield shape.body
         yield from row.other_replies.values()
 
@@ -113,7 +114,7 @@ def _operation(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas)
     }
     if row.description:
         operation["description"] = row.description
-    if shape.body is not None:
+    if shape.body is not None and shape.body is not RawBody:
         media_types = (JSON, *FORM_MEDIA_TYPES) if surface.forms else (JSON,)
         operation["requestBody"] = {
             "required": shape.body_required,
@@ -128,8 +129,11 @@ def _operation(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas)
 
 def _operation_id(row: Endpoint, surface: Surface) -> str:
     name = f"{surface.name}_{row.handler.__name__}"
-    if sum(other.handler is row.handler for other in surface.rows) == 1:
+    same = [other for other in surface.rows if other.handler is row.handler]
+    if len(same) == 1:
         return name
+    if len({other.path for other in same}) == 1:
+        return f"{name}_{row.method.lower()}"
     # Several rows have this handler: what their paths end in tells them apart.
     return f"{name}_{row.path.rpartition('/')[2].partition('.')[0].strip('{}')}"
 

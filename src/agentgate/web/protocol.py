@@ -1,12 +1,12 @@
 """One HTTP connection: every byte comes in here and is bounded, timed and judged before a handler exists.
 
 Built on uvicorn's httptools protocol, of which it keeps the request-response cycle (ASGI) and replaces the callbacks of
-the parser. What a head must look like is in `request_guard.py`, sockets and the ticking of deadlines in `listener.py`.
+the parser. What a head must look like is in `request_guard.py`, the connection's deadlines in `timed_connection.py`,
+sockets in `listener.py`.
 """
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 from math import inf
@@ -15,13 +15,14 @@ import httptools
 import msgspec
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from agentgate.web import hot_path, request_guard
 from agentgate.web.cold_path import RequestHead, disconnect, new_cycle
 from agentgate.web.connection import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
-from agentgate.web.hot_path import HotFunction, HotPaths, HotReply, encode_reply
+from agentgate.web.hot_path import HotFunction, HotPaths, HotReply, Pending, encode_reply
 from agentgate.web.request_guard import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, Refusal, judge_head
+from agentgate.web.timed_connection import TimedConnection
 
 # The parser is fed at most this much at once: what it keeps, and how many headers there are, is looked at in between.
 PIECE_BYTES = 4 * 1024
@@ -29,7 +30,7 @@ PIECE_BYTES = 4 * 1024
 MAX_SILENT_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES + PIECE_BYTES + 1024
 
 
-class GateProtocol(HttpToolsProtocol):
+class GateProtocol(TimedConnection):
     """Speaks HTTP/1.1 with one client. At most one request of a connection runs; the others wait in order."""
 
     def __init__(
@@ -41,36 +42,22 @@ class GateProtocol(HttpToolsProtocol):
         limits: ConnectionLimits,
         hot_paths: HotPaths,
     ) -> None:
-        super().__init__(config, server_state, app_state={}, _loop=_loop)
+        super().__init__(config, server_state, _loop, limits=limits)
         self.logger = logging.getLogger("agentgate.http")
-        self._state = server_state
-        self._limits = limits
         self._hot_paths = hot_paths
-        self._phase: int = BETWEEN
-        self._timed_phase: int | None = BETWEEN
-        self._deadline = inf
-        self._stall_deadline = inf
         self._silent_bytes = 0
         self._fields: dict[bytes, bytes] = {}
         self._repeated: list[bytes] = []
-        self._is_first = True
+        # The parser stands before a request and has seen nothing of it.
+        self._is_clean = True
         self._is_last = False
-        self._is_stopped = False
-        self._is_lingering = False
-        self._is_draining = False
-        self._is_busy = False
         self._running: RequestResponseCycle | None = None
-        self._waiting: deque[Callable[[], None]] = deque()
         self._refusal: Refusal | None = None
         self._head: RequestHead | None = None
         self._hot: HotFunction | None = None
         self._hot_body = b""
 
     # The transport's callbacks.
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
-        super().connection_made(transport)
-        self._deadline = self.loop.time() + self._limits.header_deadline_s
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -80,21 +67,13 @@ class GateProtocol(HttpToolsProtocol):
             disconnect(self._running)
 
     def data_received(self, data: bytes) -> None:
-        if len(data) <= PIECE_BYTES:
-            self._feed(data)
+        if self._is_clean and not self._is_busy and len(data) <= PIECE_BYTES and self._answer_usual(data):
             return
         view = memoryview(data)
         for start in range(0, len(data), PIECE_BYTES):
             self._feed(view[start : start + PIECE_BYTES])
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._stall_deadline = self.loop.time() + self._limits.write_stall_s
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._stall_deadline = inf
-        self._advance()
+        # A line end of which the second half is still to come belongs to the parser.
+        self._is_clean = self._phase == BETWEEN and data[-1:] != b"\r"
 
     def shutdown(self) -> None:
         """Finish what has begun to arrive or to run, then close; close at once when there is nothing."""
@@ -105,24 +84,6 @@ class GateProtocol(HttpToolsProtocol):
             self._running.keep_alive = False
         elif not self._is_busy and self._phase == BETWEEN:
             self.transport.close()
-
-    def check_deadlines(self, now: float) -> None:
-        """End the connection if its client had its time. Called about once a second: a request sets no timer."""
-        is_closing = self.transport.is_closing()
-        if is_closing and self._stall_deadline == inf:
-            # Closing waits for the last bytes to be taken, which may be never.
-            self._stall_deadline = now + self._limits.write_stall_s
-        if now >= self._stall_deadline or (self._is_lingering and now >= self._deadline):
-            self.transport.abort()
-        elif is_closing or now < self._deadline:
-            return
-        elif self.flow.read_paused:
-            # We stopped reading, so the client is not the one who is late.
-            self._deadline = now + self._limits.header_deadline_s
-        elif self._phase == BETWEEN:
-            self.transport.close()
-        else:
-            self._refuse(request_guard.HEAD_LATE if self._phase == HEAD else request_guard.BODY_LATE)
 
     # The parser and its callbacks; `on_url` is uvicorn's.
 
@@ -242,23 +203,6 @@ class GateProtocol(HttpToolsProtocol):
         self._refusal = refusal
         raise httptools.HttpParserError
 
-    def _set_deadline(self) -> None:
-        self._timed_phase = phase = self._phase
-        if phase == HEAD:
-            # The first head of a connection is timed from the moment the connection was made.
-            if not self._is_first:
-                self._deadline = self.loop.time() + self._limits.header_deadline_s
-            return
-        self._is_first = False
-        if phase == BODY:
-            self._deadline = self.loop.time() + self._limits.body_deadline_s
-        elif self._is_busy or self._waiting:
-            self._deadline = inf
-        elif self._is_draining:
-            self.transport.close()
-        else:
-            self._deadline = self.loop.time() + self._limits.keep_alive_s
-
     # The order of answers on this connection.
 
     def _enter(self, start: Callable[[], None]) -> None:
@@ -283,8 +227,25 @@ class GateProtocol(HttpToolsProtocol):
 
     # The hot way.
 
+    def _answer_usual(self, data: bytes) -> bool:
+        """Answer a request that is all there, has the usual form and takes the hot way; else leave it to the parser."""
+        if self._is_last or self._is_stopped or self._waiting or self.flow.write_paused:
+            return False
+        read = self._state.heads.read(data)
+        if read is None:
+            return False
+        method, path, query, fields, body = read
+        function = self._hot_paths.get(path if method == b"GET" else b"POST " + path)
+        if function is None:
+            return False
+        self._is_first = False
+        head = RequestHead(method, path, query, fields, self.client, body, version="1.1", keep_alive=True)
+        self._answer_hot(function, head)
+        self._set_deadline()
+        return True
+
     def _answer_hot(self, function: HotFunction, head: RequestHead) -> None:
-        if head.body and len(self.tasks) >= self._limits.max_in_flight:
+        if head.body and len(self.tasks) + self._state.pending >= self._limits.max_in_flight:
             self._state.shed += 1
             self._answer(hot_path.OVERLOADED, head)
             return
@@ -300,11 +261,21 @@ class GateProtocol(HttpToolsProtocol):
             cycle.body, cycle.more_body = bytearray(head.body), False
             cycle.message_event.set()
             self._start_cold(cycle, head)
+        elif isinstance(answer, Pending):
+            self._is_busy = True
+            self._state.pending += 1
+            answer.then(partial(self._answer_pending, head))
         else:
             self._is_busy = True
             task = self.loop.create_task(self._answer_later(answer, head))
             task.add_done_callback(self.tasks.discard)
             self.tasks.add(task)
+
+    def _answer_pending(self, head: RequestHead, reply: HotReply) -> None:
+        self._state.pending -= 1
+        self._is_busy = False
+        self._answer(reply, head)
+        self._advance()
 
     async def _answer_later(self, pending: Awaitable[HotReply], head: RequestHead) -> None:
         try:

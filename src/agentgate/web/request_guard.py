@@ -123,6 +123,16 @@ def judge_host(host: bytes) -> Refusal | None:
     return None
 
 
+def is_plain_name(name: bytes) -> bool:
+    """Say whether a name in lower case is one that needs no second look."""
+    return bool(name) and name.translate(_PLAIN_NAME) == name
+
+
+def is_usual_value(value: bytes) -> bool:
+    """Say whether a value has only bytes that a value may have, and begins and ends with none that is left out."""
+    return value != b"" and value[0] > 0x20 and value[-1] > 0x20 and value.translate(_VALUE) == value
+
+
 def _judge_bytes(fields: Fields) -> Refusal | None:
     """Check all headers together, each check one pass in C, because this runs for every request."""
     names = b"".join(fields)

@@ -17,6 +17,7 @@ def main() -> None:
                 "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
                 "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
                 "AGENTGATE_DRAIN_SECONDS": "0",
+                "AGENTGATE_CONFIRM_CRAWLERS": "off",
             }
         )
         with running_service(settings) as service:

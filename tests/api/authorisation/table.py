@@ -61,6 +61,8 @@ def _named(who: list[str], scene: Scene) -> str:
 def _told(reply: httpx.Response) -> str:
     if reply.status_code < 400:
         return str(reply.status_code)
+    if reply.headers["content-type"].startswith("text/html"):
+        return f"{reply.status_code} as a page"
     told = reply.json()
     # The gateway speaks to proxies: it gives a reason.
     return f"{reply.status_code} `{told.get('error') or told['reason']}`"

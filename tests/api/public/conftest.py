@@ -17,6 +17,7 @@ def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running
         "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
         "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
         "AGENTGATE_DRAIN_SECONDS": "0",
+        "AGENTGATE_CONFIRM_CRAWLERS": "off",
     }
     with running_service(read_settings(environ)) as running:
         yield running

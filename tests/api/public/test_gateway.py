@@ -1,9 +1,12 @@
 """The gateway check over HTTP: every reason with its status and headers, in both modes, and what is recorded."""
 
 import pytest
+from msgspec import UNSET
 
 from agentgate.core.clock import MINUTE_MS
+from agentgate.core.enums import ReceiptKind
 from tests.browser_client import create_site, decision_of, get_token
+from tests.minting import mint
 from tests.running import RunningService
 
 ORIGIN = "https://shop.example"
@@ -28,10 +31,15 @@ class Gate:
         self.site_key = create_site(
             service,
             mode=mode,
-            actions={"login": {"browserRequired": True, "clearance": True}, "search": {"browserRequired": False}},
+            actions={
+                "login": {"browserRequired": True, "clearance": True},
+                "search": {"browserRequired": False},
+                "upload": {"browserRequired": True, "requireContentDigest": True},
+            },
             routes=[
                 {"method": "POST", "path": "/login", "action": "login"},
                 {"method": "GET", "pathPrefix": "/api/", "action": "search"},
+                {"method": "POST", "path": "/upload", "action": "upload"},
             ],
         )
         made = service.operator.post(f"/v1/admin/sites/{self.site_key}/credentials", json={"name": "gate"})
@@ -99,6 +107,20 @@ def test_a_token_of_another_action_site_or_origin_does_not_fit(gate: Gate) -> No
     gate.service.clock.advance(ms=3 * MINUTE_MS)
     assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (401, "challenge", "expired_token")
     assert said(gate.check("POST", "/login", X_AgentGate_Token="x.y.z")) == (401, "challenge", "invalid_token")
+
+
+def test_a_receipt_that_is_bound_to_content_opens_nothing_without_it(gate: Gate) -> None:
+    keys, now_ms = gate.service.application.protecting.signing_keys, gate.service.clock.now_ms()
+    digest = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"
+    agent = {"kind": ReceiptKind.AGENT, "subject": "https://agent.example", "origin": UNSET}
+    bound = mint(keys, gate.site_key, now_ms=now_ms, action="upload", content_digest=digest, **agent)
+    other = digest.replace("47", "48")
+
+    for headers in ({}, {"X_Original_Body_Digest": other}, {"Content_Digest": digest}):
+        reply = gate.check("POST", "/upload", X_AgentGate_Token=bound, **headers)
+        assert said(reply) == (401, "challenge", "invalid_token")
+    reply = gate.check("POST", "/upload", X_AgentGate_Token=bound, X_Original_Body_Digest=digest)
+    assert said(reply) == (204, "allow", "allowed")
 
 
 @pytest.mark.parametrize("secret", ["ags_" + "x" * 43, "x", "ags_test_always_pass"])

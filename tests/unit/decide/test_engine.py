@@ -59,6 +59,7 @@ def site(*, mode: Mode = Mode.ENFORCE, captures: bool = False) -> SiteView:
         origins=frozenset(),
         actions={"login": SiteAction(browser_required=True)},
         routes=RouteTable([SiteRoute(method="POST", action="login", path="/login")]),
+        folded_routes=RouteTable([]),
         rules=compile_rules(effective_set(RULES, {})),
         captures_features=captures,
     )

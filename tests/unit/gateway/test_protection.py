@@ -57,6 +57,12 @@ SITE = site_with(
         ("GET", "/public/%2e%2e/admin/users", "admin"),
         ("GET", "/admin;x/../admin/users", "admin"),
         ("GET", "/a//../admin/users", "admin"),
+        ("POST", "/%4cOGIN", "login"),
+        ("POST", "/%256c%254f%2567%2549%254e", "login"),
+        ("POST", "/login%3fx=1", "login"),
+        ("POST", "/login%23", "login"),
+        ("GET", "/%2561dmin/%C3%A9", "admin"),
+        ("GET", "//admin;a=/..//7", "admin"),
     ],
 )
 def test_no_spelling_of_a_protected_path_is_open(method: str, path: str, action: str) -> None:
@@ -140,3 +146,13 @@ def test_reading_any_path_ends_and_keeps_the_path_itself_first(text: str) -> Non
     assert readings[0] == path
     assert len(readings) < 200
     assert len(readings_of("/" + quote(text))[0]) < 200
+
+
+@pytest.mark.parametrize("path", ["/sale/100%25", "/100%25-wool", "/a%25b%25"])
+def test_an_escaped_percent_sign_is_a_plain_part_of_a_path(path: str) -> None:
+    assert protection_of(SITE, "GET", path) == OPEN
+
+
+@pytest.mark.parametrize("path", ["/100%", "/%zz", "/%25u0061dmin/x", "/%25ff", "/%2500"])
+def test_what_cannot_be_decoded_is_protected(path: str) -> None:
+    assert protection_of(SITE, "GET", path) == CLOSED

@@ -9,6 +9,7 @@ from agentgate.detect.signals.content import content_labels
 from agentgate.detect.signals.headers import header_labels
 from agentgate.detect.signals.rate import rate_labels
 from agentgate.detect.signals.receipt import receipt_labels
+from agentgate.detect.signals.search_crawler import search_crawler_labels
 from agentgate.detect.signals.user_agent import user_agent_labels
 
 SIGNALS = (
@@ -18,6 +19,7 @@ SIGNALS = (
     client_hint_labels,
     rate_labels,
     agent_labels,
+    search_crawler_labels,
     receipt_labels,
     browser_labels,
     behavior_labels,

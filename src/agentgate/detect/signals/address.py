@@ -2,7 +2,7 @@
 
 from agentgate.detect.intel import Intel
 from agentgate.detect.look import Labels, Look
-from agentgate.detect.networks import ALLOW, BLOCK, DATACENTER, PRIVATE, TOR, VPN, read_address
+from agentgate.detect.networks import ALLOW, BLOCK, DATACENTER, PRIVATE, SEARCH_BITS, TOR, VPN, read_address
 from agentgate.detect.views import AddressView
 
 LABEL_OF_FLAG = (
@@ -20,12 +20,13 @@ NOTHING_KNOWN = AddressView(())
 
 def address_labels(look: Look) -> Labels:
     """Return `net.*` and `list.*`."""
-    address = look.facts.address
-    intel = look.intel
+    return view_address(look.facts.address, look.intel).labels
+
+
+def view_address(address: str, intel: Intel) -> AddressView:
+    """Understand an address, once."""
     view = intel.addresses.get(address)
-    if view is None:
-        view = intel.addresses.keep(address, find_address(address, intel))
-    return view.labels
+    return view if view is not None else intel.addresses.keep(address, find_address(address, intel))
 
 
 def find_address(text: str, intel: Intel) -> AddressView:
@@ -47,7 +48,7 @@ def find_address(text: str, intel: Intel) -> AddressView:
         code = intel.country.find(address)
         if code:
             labels.append(f"net.country.{country_text(code)}")
-    return AddressView(tuple(labels))
+    return AddressView(tuple(labels), flags & SEARCH_BITS)
 
 
 def country_code(text: str) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from agentgate.detect.intel import Intel
 from agentgate.detect.look import Labels, Look
+from agentgate.detect.search_operators import SearchOperator
 from agentgate.detect.tokens import Token, searchable
 from agentgate.detect.views import UserAgentView
 
@@ -105,7 +106,14 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
         platform_hint=f'"{platform}"' if platform else "",
         mobile_hint="?1" if "Mobile" in shown else "?0",
         length=len(text),
+        search=_search(tokens, intel),
     )
+
+
+def _search(tokens: list[Token], intel: Intel) -> tuple[SearchOperator, ...]:
+    operators = intel.operators
+    claimed = {token.text: operators[token.text] for token in tokens if token.text in operators}
+    return tuple({operator.number: operator for operator in claimed.values()}.values())
 
 
 def _says_crawler(lowered: str) -> bool:

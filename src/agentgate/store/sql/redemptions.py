@@ -4,11 +4,15 @@ No timer: alone, a receipt is spent at once; what arrives while a commit is unde
 """
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
+
+import structlog
 
 from agentgate.core.database import Database, NewRows, StoreUnavailable, Value
 from agentgate.store.databases.values import check_values
-from agentgate.tokens.ports import Redemption
+from agentgate.tokens.ports import Redemption, SpendOutcome
 
 # A larger group would make the first of it wait longer than it saves the others.
 LARGEST_GROUP = 1_000
@@ -28,6 +32,8 @@ _ROWS = NewRows(
 )
 
 Key = tuple[str, str]
+# Called with whether the receipt is spent now, or with why nobody knows.
+Done = Callable[[SpendOutcome], None]
 
 
 class Waiting(NamedTuple):
@@ -35,7 +41,7 @@ class Waiting(NamedTuple):
 
     key: Key
     row: tuple[Value, ...]
-    future: asyncio.Future[bool]
+    done: Done
 
 
 class SqlRedemptions:
@@ -55,16 +61,22 @@ class SqlRedemptions:
 
     async def spend(self, site_id: str, receipt_id: str, redemption: Redemption, *, kept_until_ms: int) -> bool:
         """Spend a receipt, durably; False when it was spent already. Of many at once, one wins."""
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.spend_then(site_id, receipt_id, redemption, kept_until_ms=kept_until_ms, done=partial(_settle, future))
+        return await future
+
+    def spend_then(
+        self, site_id: str, receipt_id: str, redemption: Redemption, *, kept_until_ms: int, done: Done
+    ) -> None:
+        """Spend a receipt likewise, and tell the caller how it went as soon as that is known."""
         if len(self._waiting) >= MOST_WAITING:
             raise StoreUnavailable("too many receipts wait to be spent")
         row = (site_id, receipt_id, redemption.request_id, redemption.answer, kept_until_ms)
         # Here already, so that a value which cannot be stored fails its own call and not the whole group.
         check_values(row)
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Waiting((site_id, receipt_id), row, future))
+        self._waiting.append(Waiting((site_id, receipt_id), row, done))
         if self._spending is None:
             self._spending = asyncio.create_task(self._spend_waiting())
-        return await future
 
     async def forget_redemptions(self, before_ms: int, *, most: int) -> int:
         """Remove some of those that need not be remembered any more; return how many went."""
@@ -94,15 +106,29 @@ class SqlRedemptions:
         except BaseException as failure:
             # Nobody knows whether it was committed, so nobody is told that a receipt was or was not spent.
             for waiting in group:
-                if not waiting.future.done():
-                    waiting.future.set_exception(_unknown(failure))
+                _tell(waiting, _unknown(failure))
             if not isinstance(failure, Exception):
                 raise
             return
         for waiting in group:
-            # Who wanted it may have been cancelled meanwhile; it is spent all the same.
-            if not waiting.future.done():
-                waiting.future.set_result(waiting.key in spent and firsts[waiting.key] is waiting)
+            _tell(waiting, waiting.key in spent and firsts[waiting.key] is waiting)
+
+
+def _tell(waiting: Waiting, outcome: SpendOutcome) -> None:
+    try:
+        waiting.done(outcome)
+    except Exception:  # noqa: BLE001 - one who cannot bear the news must not keep it from the others
+        structlog.get_logger().exception("a spent receipt could not be answered")
+
+
+def _settle(future: asyncio.Future[bool], outcome: SpendOutcome) -> None:
+    # Who wanted it may have been cancelled meanwhile; it is spent all the same.
+    if future.done():
+        return
+    if isinstance(outcome, bool):
+        future.set_result(outcome)
+    else:
+        future.set_exception(outcome)
 
 
 def _unknown(failure: BaseException) -> StoreUnavailable:

@@ -1,7 +1,7 @@
 """Sites in SQL."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -117,6 +117,13 @@ class SqlSites:
             site.updated_at,
         )
 
+    async def save_agent_policy(self, site_id: str, policy: Mapping[str, Any], now_ms: int) -> None:
+        """Keep a site's agent policy."""
+        text = to_json(policy).decode()
+        await self._session.run(
+            "UPDATE site SET agent_policy = $2, updated_ms = $3 WHERE id = $1", site_id, text, now_ms
+        )
+
     async def lock_site(self, site_id: str) -> None:
         """Keep other units of work from changing the site until this one is done."""
         await self._session.lock("site", site_id)
@@ -125,10 +132,13 @@ class SqlSites:
 class SqlActivity:
     """Implements ActivityStore over the counters of events, which lie in other databases than the sites."""
 
-    def __init__(self, config: Session, stats: Database, segments: Segments | None = None) -> None:
+    def __init__(
+        self, config: Session, stats: Database, segments: Segments | None = None, *, hot: Session | None = None
+    ) -> None:
         self._config = config
         self._stats = stats
         self._segments = segments
+        self._hot = hot
 
     async def list_activity(self, site_ids: Sequence[str], *, now_ms: int) -> dict[str, SiteActivity]:
         """Return the activity of those sites that had any."""
@@ -153,8 +163,12 @@ class SqlActivity:
 
     async def forget_sites(self, account_id: str) -> None:
         """Forget the activity of all sites of an account."""
-        for (number,) in await self._config.all("SELECT number FROM site WHERE account_id = $1", account_id):
+        rows = await self._config.all("SELECT number, id FROM site WHERE account_id = $1", account_id)
+        for number, site_id in rows:
             await forget_site(self._stats, self._segments, number)
+            if self._hot is not None:
+                await self._hot.run("DELETE FROM charge WHERE site_id = $1", site_id)
+                await self._hot.run("DELETE FROM submission WHERE site_id = $1", site_id)
 
     async def _read_counts(self, today: int, bounds: tuple[int, int, int]) -> list[list[Row]]:
         """Return rows of a site, its last event and today's counts, from everywhere these lie."""

@@ -1,0 +1,1 @@
+"""Agents that say who they are: signed requests, policy, prices, submissions, handoff to a person, tools."""

@@ -1,0 +1,1 @@
+"""A person decides for an agent: handoffs, their page, and grants."""

@@ -1,0 +1,1 @@
+"""What agents were charged, and monthly statements of it."""

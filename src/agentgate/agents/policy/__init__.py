@@ -1,0 +1,1 @@
+"""What a site allows which agent, how often and at what price."""

@@ -1,0 +1,188 @@
+"""The structured fields of a signed request (RFC 9651), read with bounds: what visitors send may cost only so much.
+
+What a signature covers is read twice: once for the way nearly every agent writes it, which is also the way it has to be
+signed, so nothing needs to be written again; and once, with http-sf, for every other way.
+"""
+
+import functools
+import re
+from binascii import Error as NotBase64
+from binascii import a2b_base64
+from collections.abc import Mapping
+
+import http_sf
+from http_sf.innerlist import ser_innerlist
+from http_sf.item import ser_item
+from http_sf.types import BareItemType, DictionaryType, StructuredType
+from msgspec import Struct
+
+LONGEST_FIELD_BYTES = 8 * 1024
+MOST_LABELS = 5
+MOST_COMPONENTS = 30
+
+Parameters = Mapping[str, BareItemType]
+
+# Lists of components of late. An agent signs the same parts of every request.
+LISTS_REMEMBERED = 512
+
+_KEY = r"[a-z*][a-z0-9_.*-]*"
+_STRING = r'"[ !#-\[\]-~]*"'
+_INTEGER = r"(?:0|-?[1-9][0-9]{0,14})"
+_ITEM = rf"{_STRING}(?:;{_KEY}(?:={_STRING})?)*"
+# One signature, written as it is signed.
+_ONE_INPUT = re.compile(rf"({_KEY})=(\(((?:{_ITEM}(?: {_ITEM})*)?)\)((?:;{_KEY}=(?:{_STRING}|{_INTEGER}))*))\Z")
+_EACH_ITEM = re.compile(rf'(?:\A| )"([^"]*)"((?:;{_KEY}(?:={_STRING})?)*)')
+_EACH_PARAMETER = re.compile(rf';({_KEY})(=?)(?:"([^"]*)"|(-?[0-9]+))?')
+_ONE_SIGNATURE = re.compile(rf"({_KEY})=:([A-Za-z0-9+/]*={{0,2}}):\Z".encode())
+_ONE_STRING = re.compile(rf'({_KEY})="([ !#-\[\]-~]*)"\Z'.encode())
+_NO_PARAMETERS: Parameters = {}
+
+
+class Unreadable(ValueError):  # noqa: N818 - says what it is
+    """A field cannot be read as what it should be. The text says why, for whoever writes the agent."""
+
+
+class Component(Struct, frozen=True):
+    """A part of the request that a signature covers."""
+
+    name: str
+    parameters: Parameters
+    # Name and parameters as they are signed.
+    identifier: str
+
+
+class SignatureInput(Struct, frozen=True):
+    """What one signature covers and says about itself."""
+
+    components: tuple[Component, ...]
+    parameters: Parameters
+    # Both as they are signed.
+    text: str
+
+
+def read_inputs(value: bytes) -> dict[str, SignatureInput]:
+    """Return what a header Signature-Input says, by label."""
+    refuse_long(value)
+    one = _ONE_INPUT.match(value.decode("latin-1"))
+    if one is None:
+        return _read_every_input(value)
+    label, text, components, parameters = one.groups()
+    return {label: SignatureInput(_items(components), _parameters(parameters), text)}
+
+
+def read_signatures(value: bytes) -> dict[str, bytes]:
+    """Return the signatures of a header Signature, by label."""
+    refuse_long(value)
+    one = _ONE_SIGNATURE.match(value)
+    if one is not None:
+        try:
+            return {one[1].decode(): a2b_base64(one[2], strict_mode=True)}
+        except NotBase64:
+            pass  # Padding may be missing; the full reading decides.
+    signatures = {}
+    for label, member in read_dictionary(value).items():
+        found = member[0] if isinstance(member, tuple) else member
+        if not isinstance(found, bytes):
+            raise Unreadable(f"the signature {label} is not base64 between colons")
+        signatures[label] = found
+    return signatures
+
+
+def read_dictionary(value: bytes) -> DictionaryType:
+    """Return the members of a dictionary. A name that comes twice is refused: others might go by the other one."""
+    one = _ONE_STRING.match(value) if len(value) <= LONGEST_FIELD_BYTES else None
+    if one is not None:
+        return {one[1].decode(): (one[2].decode(), {})}
+    structure = _parse(value, "dictionary")
+    return structure if isinstance(structure, dict) else {}
+
+
+def rewrite(value: bytes) -> str:
+    """Return a structured field in its one strict spelling, whichever of the three kinds it is (RFC 9421 2.1.1)."""
+    for kind in ("item", "list"):
+        try:
+            return _serialise(_parse(value, kind))
+        except Unreadable:
+            continue
+    return _serialise(_parse(value, "dictionary"))
+
+
+def write_member(member: object) -> str:
+    """Return the value of a dictionary's member in its strict spelling (RFC 9421 2.1.2)."""
+    if isinstance(member, tuple) and isinstance(member[0], list):
+        return ser_innerlist(member)
+    return ser_item(member)  # type: ignore[arg-type]  # what else a dictionary holds are items
+
+
+def _read_every_input(value: bytes) -> dict[str, SignatureInput]:
+    members = read_dictionary(value)
+    if len(members) > MOST_LABELS:
+        raise Unreadable(f"a request may have at most {MOST_LABELS} signatures; this one has {len(members)}")
+    inputs = {}
+    for label, member in members.items():
+        if not isinstance(member, tuple) or not isinstance(member[0], list):
+            raise Unreadable(f"Signature-Input has no list of what {label} covers")
+        items, parameters = member
+        components = []
+        for item in items:
+            name, of_item = item if isinstance(item, tuple) else (item, _NO_PARAMETERS)
+            if not isinstance(name, str):
+                raise Unreadable(f"what {label} covers must be names in double quotes")
+            components.append(Component(name, of_item, ser_item((name, dict(of_item)))))
+        text = ser_innerlist((items, parameters))
+        inputs[label] = SignatureInput(_checked(tuple(components)), parameters, text)
+    return inputs
+
+
+def _checked(components: tuple[Component, ...]) -> tuple[Component, ...]:
+    if len(components) > MOST_COMPONENTS:
+        raise Unreadable(f"a signature may cover at most {MOST_COMPONENTS} components; this one has {len(components)}")
+    if len({component.identifier for component in components}) < len(components):
+        raise Unreadable("a signature may cover a component only once")
+    return components
+
+
+@functools.lru_cache(maxsize=LISTS_REMEMBERED)
+def _items(text: str) -> tuple[Component, ...]:
+    return _checked(
+        tuple(
+            Component(name, _parameters(parameters) if parameters else _NO_PARAMETERS, f'"{name}"{parameters}')
+            for name, parameters in _EACH_ITEM.findall(text)
+        )
+    )
+
+
+def _parameters(text: str) -> Parameters:
+    found: dict[str, BareItemType] = {}
+    for name, has_value, string, number in _EACH_PARAMETER.findall(text):
+        if name in found:
+            raise Unreadable(f"the parameter {name} comes twice")
+        found[name] = int(number) if number else string if has_value else True
+    return found
+
+
+def _parse(value: bytes, kind: str) -> StructuredType:
+    refuse_long(value)
+    try:
+        return http_sf.parse(value, tltype=kind, on_duplicate_key=_refuse_twice)
+    except Unreadable:
+        raise
+    except ValueError as problem:
+        raise Unreadable(f"it is no structured field: {problem}") from None
+
+
+def _serialise(structure: StructuredType) -> str:
+    try:
+        return http_sf.ser(structure)
+    except ValueError as problem:
+        raise Unreadable(f"it is no structured field: {problem}") from None
+
+
+def _refuse_twice(name: str, where: str) -> None:
+    raise Unreadable(f"the {where} has {name} twice")
+
+
+def refuse_long(value: bytes) -> None:
+    """Refuse a field of which reading would take too long."""
+    if len(value) > LONGEST_FIELD_BYTES:
+        raise Unreadable(f"a field may have at most {LONGEST_FIELD_BYTES} bytes; this one has {len(value)}")

@@ -1,0 +1,229 @@
+"""Who signed a request: the Web Bot Auth profile of RFC 9421, for gateway, submissions and handoff alike.
+
+Whether the request was seen before, what its body is and what the site thinks of the agent is for others to find out.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, UnsetType, structs
+
+from agentgate.agents.identity import UNSIGNED, Identity, SignedMessage
+from agentgate.agents.ports import KeyFound, KeySource
+from agentgate.agents.signing.fields import Component, Unreadable
+from agentgate.agents.signing.jwk import TEST_KEYS, PublicKey, is_current, is_thumbprint, read_key, thumbprint
+from agentgate.agents.signing.signature_agent import AgentAddress, agent_address
+from agentgate.agents.signing.signatures import ALGORITHM, OTHER_ALGORITHMS, Signature, is_made_by, tagged_signatures
+from agentgate.core.enums import AgentVerdict
+from agentgate.limits import SIGNATURE_SKEW_S
+from agentgate.sites.agent_policy import AgentPolicy, InlineKeys
+
+# Key sets written in policies, each read once: they stay the same objects as long as a site's settings do.
+MOST_INLINE_KEY_SETS = 1_000
+
+
+class _Claim(Struct, frozen=True):
+    """A signature that is as it should be, before its key is known."""
+
+    # What is true if the key turns out to be the agent's.
+    identity: Identity
+    agent: str
+    keyid: str
+    key_url: str
+    text: bytes
+    signature: bytes
+
+
+class _InlineKey(Struct, frozen=True):
+    """A key of a policy, and the JSON Web Key it was read from."""
+
+    key: PublicKey
+    jwk: Mapping[str, Any]
+
+
+class AgentVerifier:
+    """Finds out who signed a request."""
+
+    def __init__(self, keys: KeySource, *, allow_test_keys: bool = False) -> None:
+        self._keys = keys
+        self._refused_keys = frozenset[str]() if allow_test_keys else TEST_KEYS
+        # By the identity of the key set, which is kept so that no other can take its place in memory.
+        self._inline: dict[int, tuple[InlineKeys, dict[str, _InlineKey]]] = {}
+
+    def verify(
+        self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
+    ) -> Identity | Awaitable[Identity]:
+        """Return who sent a request; at once, unless a key set has to be fetched first.
+
+        `longest_s` is the longest time that a signature may be good for.
+        """
+        if b"signature-input" not in message.headers:
+            return UNSIGNED
+        try:
+            signatures = tagged_signatures(message.headers)
+        except Unreadable as problem:
+            return _refused(AgentVerdict.INVALID, str(problem))
+        if not signatures:
+            return UNSIGNED
+        claims = [self._claim(signature, message, now_ms=now_ms, longest_s=longest_s) for signature in signatures]
+        if len(claims) == 1:
+            return self._settle(claims[0], policy=policy, now_ms=now_ms)
+        refused = _find_problem(claims)
+        if refused is not None:
+            return refused
+        return _settle_all([self._settle(claim, policy=policy, now_ms=now_ms) for claim in claims])
+
+    def _claim(self, signature: Signature, message: SignedMessage, *, now_ms: int, longest_s: int) -> _Claim | Identity:
+        try:
+            expires_s = _expiry(signature.input.parameters, now_ms=now_ms, longest_s=longest_s)
+            keyid = self._keyid(signature.input.parameters)
+            covered = _covered(signature.input.components)
+            address = agent_address(message.headers, signature.label, signature.input)
+            text = signature.text(message)
+        except Unreadable as problem:
+            return _refused(AgentVerdict.INVALID, str(problem))
+        algorithm = signature.input.parameters.get("alg", ALGORITHM)
+        if algorithm != ALGORITHM:
+            return _other_algorithm(algorithm, address, keyid)
+        if address is None:
+            return _refused(
+                AgentVerdict.UNVERIFIED, "no Signature-Agent says where the key is to be found", keyid=keyid
+            )
+        nonce = signature.input.parameters.get("nonce")
+        return _Claim(
+            identity=Identity(
+                verdict=AgentVerdict.VERIFIED,
+                agent=address.agent,
+                keyid=keyid,
+                covered=covered,
+                replay_key=_replay_key(address, keyid, nonce, signature=signature.value),
+                has_nonce=bool(nonce),
+                expires_ms=(expires_s + SIGNATURE_SKEW_S) * 1000,
+            ),
+            agent=address.agent,
+            keyid=keyid,
+            key_url=address.key_url,
+            text=text,
+            signature=signature.value,
+        )
+
+    def _keyid(self, parameters: Mapping[str, object]) -> str:
+        keyid = parameters.get("keyid")
+        if not isinstance(keyid, str) or not is_thumbprint(keyid):
+            raise Unreadable("keyid must be the base64url SHA-256 thumbprint of the key (RFC 7638)")
+        if keyid in self._refused_keys:
+            raise Unreadable("the key is printed in a standard, so everybody can sign with it")
+        return keyid
+
+    def _settle(self, claim: _Claim | Identity, *, policy: AgentPolicy, now_ms: int) -> Identity | Awaitable[Identity]:
+        if isinstance(claim, Identity):
+            return claim
+        entry = policy.entry_for(claim.agent)
+        if entry is not None and not isinstance(entry.jwks, UnsetType):
+            # The site has said which keys are the agent's. No key set elsewhere adds to them.
+            return _judged(claim, self._inline_key(entry.jwks, claim.keyid, now_ms=now_ms))
+        found = self._keys.find(claim.key_url, claim.keyid, now_ms=now_ms)
+        return _judged(claim, found) if isinstance(found, KeyFound) else _wait(claim, found)
+
+    def _inline_key(self, keys: InlineKeys, keyid: str, *, now_ms: int) -> KeyFound:
+        known = self._inline.get(id(keys))
+        if known is None:
+            if len(self._inline) >= MOST_INLINE_KEY_SETS:
+                self._inline.clear()
+            known = self._inline[id(keys)] = (keys, _read_keys(keys))
+        found = known[1].get(keyid)
+        if found is None:
+            return KeyFound(None, "the site lists other keys for this agent")
+        if not is_current(found.jwk, now_ms=now_ms):
+            return KeyFound(None, "the key is not yet, or no longer, in use (nbf, exp)")
+        return KeyFound(found.key)
+
+
+def covered_whole(components: Sequence[Component]) -> frozenset[str]:
+    """Return the names of what a signature covers whole: of one member or parameter the rest could be anything."""
+    return frozenset(
+        component.name
+        for component in components
+        if not component.parameters or not ("key" in component.parameters or "name" in component.parameters)
+    )
+
+
+def _covered(components: Sequence[Component]) -> frozenset[str]:
+    covered = covered_whole(components)
+    if "@authority" not in covered and "@target-uri" not in covered:
+        raise Unreadable("the signature must cover @authority or @target-uri")
+    return covered
+
+
+def _expiry(parameters: Mapping[str, object], *, now_ms: int, longest_s: int) -> int:
+    created_s, expires_s = parameters.get("created"), parameters.get("expires")
+    if type(created_s) is not int or type(expires_s) is not int:
+        raise Unreadable("the signature must have created and expires, in seconds")
+    if created_s * 1000 > now_ms + SIGNATURE_SKEW_S * 1000:
+        raise Unreadable("the signature was created in the future; the clock of the agent is ahead")
+    if (expires_s + SIGNATURE_SKEW_S) * 1000 <= now_ms:
+        raise Unreadable("the signature has expired")
+    if not 0 < expires_s - created_s <= longest_s:
+        raise Unreadable(f"expires must be after created, by at most {longest_s} seconds")
+    return expires_s
+
+
+def _other_algorithm(algorithm: object, address: AgentAddress | None, keyid: str) -> Identity:
+    agent = None if address is None else address.agent
+    if algorithm in OTHER_ALGORITHMS:
+        return _refused(AgentVerdict.UNVERIFIED, "only ed25519 is checked here", agent=agent, keyid=keyid)
+    return _refused(AgentVerdict.INVALID, "alg must be ed25519", agent=agent, keyid=keyid)
+
+
+def _replay_key(address: AgentAddress, keyid: str, nonce: object, *, signature: bytes) -> bytes:
+    if not nonce:
+        return hashlib.sha256(b"signature\n" + signature).digest()
+    return hashlib.sha256(f"nonce\n{address.agent}\n{keyid}\n{nonce}".encode()).digest()
+
+
+def _read_keys(keys: InlineKeys) -> dict[str, _InlineKey]:
+    read = ((jwk, read_key(jwk)) for jwk in keys.keys)
+    return {thumbprint(jwk): _InlineKey(key, jwk) for jwk, key in read if key is not None}
+
+
+def _judged(claim: _Claim, found: KeyFound) -> Identity:
+    if found.key is None:
+        why = found.why or "the key is not known"
+        return _refused(AgentVerdict.UNVERIFIED, why, agent=claim.agent, keyid=claim.keyid)
+    if not is_made_by(found.key, claim.signature, claim.text):
+        why = "the signature is not one of this request by this key"
+        return _refused(AgentVerdict.INVALID, why, agent=claim.agent, keyid=claim.keyid)
+    return structs.replace(claim.identity, purposes=found.purposes) if found.purposes else claim.identity
+
+
+async def _wait(claim: _Claim, found: Awaitable[KeyFound]) -> Identity:
+    return _judged(claim, await found)
+
+
+def _find_problem(claims: Sequence[_Claim | Identity]) -> Identity | None:
+    """Return what is wrong with several signatures, before any key is looked for."""
+    for claim in claims:
+        if isinstance(claim, Identity) and claim.verdict is AgentVerdict.INVALID:
+            return claim
+    if len({claim.agent for claim in claims}) > 1:
+        return _refused(AgentVerdict.INVALID, "the signatures of the request name two agents")
+    return None
+
+
+async def _settle_all(found: Sequence[Identity | Awaitable[Identity]]) -> Identity:
+    identities = [each if isinstance(each, Identity) else await each for each in found]
+    by_verdict: dict[AgentVerdict, list[Identity]] = {}
+    for identity in identities:
+        by_verdict.setdefault(identity.verdict, []).append(identity)
+    if AgentVerdict.INVALID in by_verdict:
+        return by_verdict[AgentVerdict.INVALID][0]
+    verified = by_verdict.get(AgentVerdict.VERIFIED, [])
+    if len(verified) > 1:
+        # Each could be sent again alone, so that neither makes the request one of its kind.
+        return _refused(AgentVerdict.INVALID, "the request has two signatures of the agent; one is enough")
+    return verified[0] if verified else identities[0]
+
+
+def _refused(verdict: AgentVerdict, why: str, *, agent: str | None = None, keyid: str | None = None) -> Identity:
+    return Identity(verdict=verdict, why=why, agent=agent, keyid=keyid)

@@ -1,0 +1,1 @@
+"""An agent that tries everything, good and bad: `agentgate agent-sim`."""

@@ -1,0 +1,1 @@
+"""`POST /agent/submit`: what an agent hands in, once."""

@@ -1,0 +1,1 @@
+"""Manifests that tell agents what they can do at a site."""

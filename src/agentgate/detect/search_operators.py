@@ -1,0 +1,48 @@
+"""Operators of search engines whose crawlers can be recognised: names in User-Agents, and domains of their machines."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+OPERATOR_FILE = Path(__file__).parent / "data" / "search_operators.json"
+
+
+class SearchOperator(Struct, frozen=True, gc=False):
+    """One operator."""
+
+    # Which bit stands for it in a table of addresses. It is never given to another one.
+    number: int
+    name: str
+    # As the bundled lists of User-Agents write them, in lower case.
+    tokens: tuple[str, ...]
+    # The names of its crawlers' addresses end in one of these; none where the operator publishes addresses only.
+    domains: tuple[str, ...]
+
+    @property
+    def bit(self) -> int:
+        """The operator in a table of addresses."""
+        return 1 << self.number
+
+    def owns(self, name: str) -> bool:
+        """Say whether a host's name is within the operator's domains."""
+        host = name.rstrip(".").lower()
+        return host.endswith(tuple(f".{domain}" for domain in self.domains))
+
+
+class OperatorFile(Struct, frozen=True):
+    """The bundled list."""
+
+    note: str
+    operators: tuple[SearchOperator, ...]
+
+
+def read_operators(path: Path = OPERATOR_FILE) -> tuple[SearchOperator, ...]:
+    """Read the bundled list."""
+    return msgspec.json.decode(path.read_bytes(), type=OperatorFile).operators
+
+
+def by_token(operators: Iterable[SearchOperator]) -> Mapping[str, SearchOperator]:
+    """Return the operators by the names of their crawlers."""
+    return {token: operator for operator in operators for token in operator.tokens}

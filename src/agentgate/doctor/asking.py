@@ -1,0 +1,133 @@
+"""Asking a site as a visitor might: headers in any number and spelling, paths as they are given, nothing followed."""
+
+import contextlib
+import http.client
+import socket
+import ssl
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from agentgate import __version__
+
+TIMEOUT_S = 10.0
+MOST_BODY_BYTES = 256 * 1024
+# As a browser's script asks: rules refuse most other clients, and would hide what is behind them.
+USUAL = (
+    ("sec-ch-ua-platform", '"Linux"'),
+    (
+        "User-Agent",
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36",
+    ),
+    ("sec-ch-ua", '"Chromium";v="142", "Google Chrome";v="142", "Not_A Brand";v="99"'),
+    ("sec-ch-ua-mobile", "?0"),
+    ("Accept", "application/json"),
+    ("Sec-Fetch-Site", "same-origin"),
+    ("Sec-Fetch-Mode", "cors"),
+    ("Sec-Fetch-Dest", "empty"),
+    ("Accept-Encoding", "gzip, deflate, br"),
+    ("Accept-Language", "en"),
+    # So that whoever reads the log knows who it was.
+    ("X-AgentGate-Doctor", __version__),
+)
+PORTS = {"http": 80, "https": 443}
+
+Headers = Sequence[tuple[str, str]]
+
+
+class NoAnswer(Exception):  # noqa: N818 - says what happened
+    """The site did not answer. The message says what happened instead."""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What was answered."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    # The certificate's last day, as seconds since 1970; 0 without TLS.
+    certificate_ends_s: float = 0.0
+
+    def header(self, name: str) -> str:
+        """Return a header; empty when there is none."""
+        return next((value for found, value in self.headers if found == name), "")
+
+    @property
+    def reason(self) -> str:
+        """Why the gateway refused, where it says so."""
+        return self.header("x-service-reason")
+
+    @property
+    def is_script(self) -> bool:
+        """Say whether it is the check's script, as opposed to any page of the site."""
+        return self.status == 200 and "javascript" in self.header("content-type")
+
+    @property
+    def date_s(self) -> float | None:
+        """The time at the site, as seconds since 1970."""
+        try:
+            return parsedate_to_datetime(self.header("date")).timestamp()
+        except ValueError:
+            return None
+
+
+class Site:
+    """A site at an address."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
+            raise ValueError(f"{url!r} is not the address of a site; give one such as https://shop.example")
+        self.scheme = parts.scheme
+        self.host = parts.hostname
+        self.port = parts.port or PORTS[parts.scheme]
+        self.authority = parts.netloc
+        self.path = parts.path or "/"
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port."""
+        return f"{self.scheme}://{self.authority}"
+
+    def ask(self, method: str, path: str, *, headers: Headers = (), body: bytes = b"") -> Asked:
+        """Send a request and read its answer."""
+        usual = [("Host", self.authority), *USUAL]
+        given = {name.lower() for name, _ in headers}
+        lines = [f"{name}: {value}" for name, value in usual if name.lower() not in given]
+        lines += [f"{name}: {value}" for name, value in headers]
+        lines += [] if "connection" in given else ["Connection: close"]
+        lines += [f"Content-Length: {len(body)}"] if body or method == "POST" else []
+        message = "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""]).encode("latin-1") + body
+        try:
+            return self._exchange(method, message)
+        except (OSError, http.client.HTTPException) as problem:
+            raise NoAnswer(f"{type(problem).__name__}: {problem}") from None
+
+    def _exchange(self, method: str, message: bytes) -> Asked:
+        with contextlib.ExitStack() as stack:
+            connection = stack.enter_context(socket.create_connection((self.host, self.port), timeout=TIMEOUT_S))
+            ends_s = 0.0
+            if self.scheme == "https":
+                context = ssl.create_default_context()
+                secured = stack.enter_context(context.wrap_socket(connection, server_hostname=self.host))
+                certificate = secured.getpeercert() or {}
+                ends_s = ssl.cert_time_to_seconds(str(certificate.get("notAfter", "Jan  1 00:00:00 1970 GMT")))
+                connection = secured
+            connection.sendall(message)
+            response = http.client.HTTPResponse(connection, method=method)
+            stack.callback(response.close)
+            response.begin()
+            fields = tuple((name.lower(), value) for name, value in response.getheaders())
+            body = response.read(MOST_BODY_BYTES)
+            return Asked(status=response.status, headers=fields, body=body, certificate_ends_s=ends_s)
+
+
+def ask_port(host: str, port: int, path: str) -> Asked | None:
+    """Return what is answered at a port of the same host; None when nothing is there that speaks HTTP."""
+    authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        return Site(f"http://{authority}").ask("GET", path)
+    except NoAnswer:
+        return None

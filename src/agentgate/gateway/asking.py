@@ -1,0 +1,104 @@
+"""Asking: a call that an adapter passed on for a visitor: whose site, which original request, which visitor."""
+
+import structlog
+from msgspec import Struct
+
+from agentgate.core.database import StoreUnavailable
+from agentgate.core.secrets import digest
+from agentgate.core.visitor_ids import write_visitor
+from agentgate.decide.visitor import Visitors
+from agentgate.gateway.envelopes import Holder
+from agentgate.gateway.original import Original, OriginalReader
+from agentgate.sites.directory import SiteDirectory, SiteView
+from agentgate.tokens.uses import CredentialUses
+from agentgate.web.call import Call
+from agentgate.web.request import Request
+
+BEARER = "bearer "
+DOCUMENTS = frozenset({"document", "iframe", "frame", "embed", "object"})
+
+
+class Asking(Struct, frozen=True):
+    """What is known of the call before anything is decided."""
+
+    call: Call
+    site: SiteView
+    original: Original
+    visitor: int
+    # The visitor's headers, those that came more than once joined as HTTP joins them.
+    headers: dict[bytes, bytes]
+
+    @property
+    def holder(self) -> Holder:
+        """Who may carry something sealed."""
+        return Holder(self.site.id, self.site.site_key, self.original.origin, write_visitor(self.visitor))
+
+    @property
+    def is_navigation(self) -> bool:
+        """Say whether a person's browser shows the answer as a page."""
+        return is_navigation(self.call.request)
+
+    @property
+    def is_same_origin(self) -> bool:
+        """Say whether a page of the original origin itself sent this. Nobody who says nothing is believed."""
+        return self.call.request.header("origin") == self.original.origin
+
+
+class Asker:
+    """Reads calls. What is wrong is said as the gateway check says it."""
+
+    def __init__(self, sites: SiteDirectory, visitors: Visitors, uses: CredentialUses) -> None:
+        self._sites = sites
+        self._visitors = visitors
+        self._uses = uses
+        self._originals = OriginalReader()
+
+    async def read(self, call: Call) -> Asking | tuple[str, str | None]:
+        """Return the call as it is to be understood, or the reason why not and a sentence about it."""
+        if not self._sites.is_settled:
+            try:
+                await self._sites.settle()
+            except StoreUnavailable:
+                structlog.get_logger().warning("a change could not be read back; going by the last good view")
+        headers = _joined(call.request)
+        secret = _secret(call.request)
+        caller = None if secret is None else self._sites.find_caller(digest(secret), now_ms=call.now)
+        if caller is None:
+            return "invalid_credential", None
+        self._uses.note(caller.credential_id, call.now)
+        original = self._originals.read(headers)
+        if isinstance(original, str):
+            return "invalid_request", original
+        visitor = self._visitors.find(caller.site.site_key, original.address)
+        return Asking(call, caller.site, original, visitor, headers)
+
+
+def is_navigation(request: Request) -> bool:
+    """Say whether a request is a browser's way to a page, and not a script's, an image's or a program's."""
+    mode, destination = request.header("sec-fetch-mode"), request.header("sec-fetch-dest")
+    if mode is not None or destination is not None:
+        return (mode is None or mode == "navigate") and (destination is None or destination in DOCUMENTS)
+    # Browsers without these headers, and every browser on plain HTTP.
+    return "text/html" in (request.header("accept") or "").lower() and request.header("x-requested-with") is None
+
+
+def framed_of(request: Request) -> str:
+    """Return whether the page will stand in a frame: empty, `same` (site), or `cross`."""
+    if request.header("sec-fetch-dest") not in DOCUMENTS - {"document"}:
+        return ""
+    return "cross" if request.header("sec-fetch-site") == "cross-site" else "same"
+
+
+def _secret(request: Request) -> str | None:
+    secret = request.header("x-agentgate-secret")
+    if secret is not None:
+        return secret
+    authorization = request.header("authorization") or ""
+    return authorization[len(BEARER) :] if authorization[: len(BEARER)].lower() == BEARER else None
+
+
+def _joined(request: Request) -> dict[bytes, bytes]:
+    joined: dict[bytes, bytes] = {}
+    for name, value in request.headers:
+        joined[name] = joined[name] + b", " + value if name in joined else value
+    return joined

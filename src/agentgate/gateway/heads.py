@@ -1,0 +1,140 @@
+"""Heads: what the signals made of a visitor's headers, remembered: most requests have the head of an earlier one.
+
+The key holds everything that a signal may look at: all names in their order, all values but those in UNREAD, method,
+what is known of the address, the step of each rate, and the state of token and clearance. Whatever else a request has
+(an agent's signature, a claim that DNS is asked about) is observed anew each time.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from operator import itemgetter
+from typing import Any
+
+from msgspec import Struct
+
+from agentgate.detect.facts import AgentFacts, Observation, Rates, RequestFacts
+from agentgate.detect.intel import Intel, IntelDirectory
+from agentgate.detect.observe import observe
+from agentgate.detect.signals.address import view_address
+from agentgate.detect.signals.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
+from agentgate.detect.signals.user_agent import view_user_agent
+
+# The adapter's own headers, which say nothing about the visitor.
+ADAPTERS = (b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-")
+# No signal reads these values; how many cookies there are is counted anew.
+UNREAD = frozenset((b"cookie", b"referer"))
+
+# Bounds of what is remembered: visitors choose their headers.
+MOST_SHAPES = 512
+MOST_HEADS = 8_192
+LONGEST_HEAD = 2_048
+
+_VISITOR_STEPS = (VISITOR_HIGH, VISITOR_EXTREME)
+_NETWORK_STEPS = (NETWORK_HIGH, NETWORK_EXTREME)
+
+Headers = Mapping[bytes, bytes]
+
+
+class _Shape:
+    """Headers with these names in this order."""
+
+    __slots__ = ("found", "pick")
+
+    def __init__(self, names: tuple[bytes, ...]) -> None:
+        read = [name for name in names if not name.startswith(ADAPTERS) and name not in UNREAD]
+        # Two names at least, or it would not return a tuple.
+        self.pick: Callable[[Headers], tuple[bytes, ...]] | None = itemgetter(*read) if len(read) > 1 else None
+        self.found: dict[Any, Observation] = {}
+
+
+class Glimpse(Struct, frozen=True, gc=False):
+    """A request before anything was made of it."""
+
+    now_ms: int
+    method: str
+    target: str
+    address: str
+    headers: Headers
+    route: str
+    action: str | None
+    rates: Rates
+    receipt: tuple[str, ...]
+    agent: AgentFacts | None = None
+
+    def facts(self) -> RequestFacts:
+        """Return it as signals read it."""
+        headers = self.headers
+        return RequestFacts(
+            now_ms=self.now_ms,
+            method=self.method,
+            target=self.target,
+            address=self.address,
+            headers=tuple(
+                (name.decode("latin-1"), value.decode("latin-1"))
+                for name, value in headers.items()
+                if not name.startswith(ADAPTERS)
+            ),
+            route=self.route,
+            action=self.action,
+            rates=self.rates,
+            agent=self.agent,
+            receipt=self.receipt,
+            ja4=headers[b"x-ja4"].decode("latin-1") if b"x-ja4" in headers else None,
+        )
+
+
+class Heads:
+    """Observes requests."""
+
+    def __init__(self, intel: IntelDirectory) -> None:
+        self._directory = intel
+        self._intel: Intel = intel.current
+        self._shapes: dict[tuple[bytes, ...], _Shape] = {}
+        self._count = 0
+
+    def observe(self, glimpse: Glimpse) -> Observation:
+        """Return labels and figures, from memory where an earlier request was the same in all that matters."""
+        intel = self._directory.current
+        if intel is not self._intel or self._count > MOST_HEADS:
+            self._intel, self._shapes, self._count = intel, {}, 0
+        headers, rates = glimpse.headers, glimpse.rates
+        shape = self._shape(tuple(headers))
+        if shape.pick is None or glimpse.agent is not None:
+            return observe(glimpse.facts(), intel)
+        key = (
+            shape.pick(headers),
+            glimpse.method,
+            view_address(glimpse.address, intel).labels,
+            glimpse.receipt,
+            bisect_right(_VISITOR_STEPS, rates.visitor),
+            bisect_right(_NETWORK_STEPS, rates.network),
+        )
+        known = shape.found.get(key)
+        if known is None:
+            return self._new(glimpse, shape, key)
+        cookies = headers.get(b"cookie")
+        numbers = dict(known.numbers)
+        numbers["cookie_count"] = cookies.count(b";") + 1 if cookies else 0
+        numbers["target_length"] = len(glimpse.target)
+        numbers["rate_visitor"] = rates.visitor
+        numbers["rate_network"] = rates.network
+        return Observation(labels=known.labels, numbers=numbers, claimed_agent=known.claimed_agent)
+
+    def _shape(self, names: tuple[bytes, ...]) -> _Shape:
+        shape = self._shapes.get(names)
+        if shape is None:
+            if len(self._shapes) >= MOST_SHAPES:
+                self._shapes, self._count = {}, 0
+            shape = self._shapes[names] = _Shape(names)
+        return shape
+
+    def _new(self, glimpse: Glimpse, shape: _Shape, key: tuple[Any, ...]) -> Observation:
+        facts = glimpse.facts()
+        observation = observe(facts, self._intel)
+        agent = glimpse.headers.get(b"user-agent")
+        claims = view_user_agent(None if agent is None else agent.decode("latin-1"), self._intel).search
+        # Whether a claimed search crawler is one is found out meanwhile.
+        if not claims and sum(map(len, key[0])) <= LONGEST_HEAD:
+            shape.found[key] = observation
+            self._count += 1
+        return observation

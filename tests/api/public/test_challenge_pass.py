@@ -1,0 +1,220 @@
+"""What the challenge page brings back: a token for a clearance, a capsule for its form, a ticket for having waited."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from agentgate.config import read_settings
+from agentgate.core.clock import MINUTE_MS, SECOND_MS
+from tests.api.public.challenge_page import ORIGIN, Visitor, cookie_of, facts_of
+from tests.running import ADMIN_KEY, RunningService, running_service
+
+
+@pytest.fixture(scope="module")
+def visitor(shared_service: RunningService) -> Visitor:
+    return Visitor(shared_service)
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    """A visitor of a service that lets wait who has no JavaScript."""
+    environ = {
+        "AGENTGATE_DATA_DIR": str(tmp_path_factory.mktemp("patient") / "data"),
+        "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
+        "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
+        "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
+        "AGENTGATE_DRAIN_SECONDS": "0",
+        "AGENTGATE_CONFIRM_CRAWLERS": "off",
+        "AGENTGATE_CLEARANCE_WITHOUT_JAVASCRIPT": "on",
+    }
+    with running_service(read_settings(environ)) as running:
+        yield Visitor(running)
+
+
+def test_a_token_becomes_a_clearance_that_opens_the_route(visitor: Visitor) -> None:
+    assert visitor.check() == (401, "receipt_required")
+
+    reply = visitor.script("pass", {"token": visitor.token(), "return": "/members?a=b"})
+
+    assert reply.json() == {"return": f"{ORIGIN}/members?a=b"}
+    parts = reply.headers["set-cookie"].split("; ")
+    assert parts[1:] == ["Path=/", "HttpOnly", "SameSite=Lax", "Max-Age=1800", "Secure"]
+    assert visitor.check(Cookie=cookie_of(reply)) == (204, "allowed")
+
+
+def test_a_token_is_spent(visitor: Visitor) -> None:
+    token = visitor.token()
+
+    assert visitor.script("pass", {"token": token}).status_code == 200
+    reply = visitor.script("pass", {"token": token})
+    assert (reply.status_code, reply.json()["reason"]) == (401, "token_used")
+    assert "set-cookie" not in reply.headers
+
+
+def test_what_is_no_token_for_this_gives_no_clearance(visitor: Visitor, shared_service: RunningService) -> None:
+    other = Visitor(shared_service)
+    refused = {
+        "invalid_token": ("x.y.z", other.token(), visitor.token(address="198.51.100.77")),
+        "action_mismatch": (visitor.token("pay"), visitor.token("look")),
+    }
+
+    for reason, tokens in refused.items():
+        for token in tokens:
+            reply = visitor.script("pass", {"token": token})
+            assert (reply.status_code, reply.json()["reason"]) == (401, reason)
+            assert "set-cookie" not in reply.headers
+
+
+def test_an_expired_token_gives_no_clearance(visitor: Visitor) -> None:
+    token = visitor.token()
+    visitor.service.clock.advance(ms=3 * MINUTE_MS)
+
+    assert visitor.script("pass", {"token": token}).json()["reason"] == "expired_token"
+
+
+@pytest.mark.parametrize("origin", [None, "null", "https://evil.example", "http://shop.example"])
+@pytest.mark.parametrize("route", ["pass", "replay"])
+def test_other_origins_bring_nothing_back(visitor: Visitor, route: str, origin: str | None) -> None:
+    reply = visitor.script(route, {"token": "x", "capsule": "x"}, Origin=origin)
+
+    assert (reply.status_code, reply.json()["reason"]) == (403, "invalid_request")
+
+
+@pytest.mark.parametrize("route", ["pass", "replay"])
+@pytest.mark.parametrize("body", [None, [], "x", {}, {"token": 1}, {"capsule": 1}, {"token": "x", "more": 1}])
+def test_a_body_that_makes_no_sense_is_refused(visitor: Visitor, route: str, body: object) -> None:
+    reply = visitor.script(route, body)
+
+    assert (reply.status_code, reply.json()["reason"]) == (403, "invalid_request")
+
+
+@pytest.mark.parametrize("asked", ["https://evil.example/", "//evil.example/", "/.agentgate/x", "javascript:x", ""])
+def test_a_pass_leads_nowhere_else(visitor: Visitor, asked: str) -> None:
+    assert visitor.script("pass", {"token": visitor.token(), "return": asked}).json() == {"return": f"{ORIGIN}/"}
+
+
+@pytest.mark.parametrize(("framed", "said"), [("same", "SameSite=Lax"), ("cross", "SameSite=None")])
+def test_the_cookie_of_a_frame_is_partitioned(visitor: Visitor, framed: str, said: str) -> None:
+    parts = visitor.script("pass", {"token": visitor.token(), "framed": framed}).headers["set-cookie"].split("; ")
+
+    assert {said, "Secure", "HttpOnly", "Partitioned"} <= set(parts)
+
+
+def test_a_clearance_is_of_no_use_to_another_visitor(visitor: Visitor) -> None:
+    cookie = cookie_of(visitor.script("pass", {"token": visitor.token()}))
+
+    assert visitor.check(Cookie=cookie, X_Original_Address="198.51.100.9") == (401, "invalid_clearance")
+
+
+def test_the_page_asked_for_again_at_once_explains_and_does_not_run_again(visitor: Visitor) -> None:
+    body = {"token": visitor.token(), "return": "/members?again"}
+    assert visitor.script("pass", body).status_code == 200
+    again = {"path": "/members?again", "Sec_Fetch_Site": "same-origin"}
+
+    assert facts_of(visitor.page(**again))["stuck"] is True
+    assert facts_of(visitor.page("/members?other", Sec_Fetch_Site="same-origin"))["stuck"] is False
+    # Somebody else behind the same address, who comes from elsewhere or with another browser.
+    assert facts_of(visitor.page("/members?again", Sec_Fetch_Site="cross-site"))["stuck"] is False
+    assert facts_of(visitor.page(**again, User_Agent="Mozilla/5.0 Firefox/140.0"))["stuck"] is False
+
+
+def test_a_form_is_given_back_once(visitor: Visitor) -> None:
+    page = visitor.post_form(b"a=1&b=%C3%A9&a=2", path="/members?x=1")
+    capsule = facts_of(page)["capsule"]
+    assert "frame-ancestors 'self'" in page.headers["content-security-policy"]
+    assert "%C3%A9" not in page.text
+
+    reply = visitor.script("replay", {"capsule": capsule})
+
+    assert reply.json() == {
+        "url": f"{ORIGIN}/members?x=1",
+        "enctype": "application/x-www-form-urlencoded",
+        "fields": [["a", "1"], ["b", "é"], ["a", "2"]],
+    }
+    assert visitor.script("replay", {"capsule": capsule}).status_code == 403
+
+
+def test_a_form_is_given_to_its_sender_only(visitor: Visitor, shared_service: RunningService) -> None:
+    capsule = facts_of(visitor.post_form(b"a=1"))["capsule"]
+    www = "https://www.shop.example"
+
+    assert visitor.script("replay", {"capsule": capsule}, X_Original_Address="198.51.100.9").status_code == 403
+    elsewhere = {"Origin": www, "X_Original_URL": f"{www}/.agentgate/v1/gateway/replay"}
+    assert visitor.script("replay", {"capsule": capsule}, **elsewhere).status_code == 403
+    assert Visitor(shared_service).script("replay", {"capsule": capsule}).status_code == 403
+    assert visitor.script("replay", {"capsule": capsule}).status_code == 200
+
+
+@pytest.mark.parametrize("origin", [None, "null", "https://evil.example"])
+def test_a_form_of_another_site_is_never_repeated(visitor: Visitor, origin: str | None) -> None:
+    facts = facts_of(visitor.post_form(b"a=1", Origin=origin, Sec_Fetch_Site="cross-site"))
+
+    assert (facts["capsule"], facts["resend"]) == (None, True)
+
+
+def test_a_form_that_is_too_large_has_to_be_sent_again(visitor: Visitor) -> None:
+    fits = facts_of(visitor.post_form(b"a=" + b"x" * (64 * 1024 - 2)))
+    too_large = visitor.post_form(b"a=" + b"x" * (64 * 1024 - 1))
+
+    assert fits["capsule"] is not None
+    assert visitor.script("replay", {"capsule": fits["capsule"]}).status_code == 200
+    assert too_large.status_code == 401
+    assert (facts_of(too_large)["capsule"], facts_of(too_large)["resend"]) == (None, True)
+    assert "could not be kept" in too_large.text
+
+
+def test_without_the_setting_nobody_gets_on_by_waiting(visitor: Visitor) -> None:
+    assert 'http-equiv="refresh"' not in visitor.page("/look", query="?reason=policy").text
+
+
+def ticket_of(patient: Visitor, path: str = "/look") -> str:
+    page = patient.page(path, query="?reason=policy").text
+    return page.partition("pass?ticket=")[2].partition('"')[0]
+
+
+def wait(patient: Visitor, ticket: str, **headers: str):
+    path = f"/.agentgate/v1/gateway/pass?ticket={ticket}"
+    sent = {"Accept": "text/html", "User-Agent": "Mozilla/5.0", **headers}
+    return patient.call("GET", f"pass?ticket={ticket}", path=path, headers=sent)
+
+
+def test_who_waits_without_javascript_gets_a_low_clearance_once(patient: Visitor) -> None:
+    ticket = ticket_of(patient, "/look?q=1")
+    assert wait(patient, ticket).status_code == 401
+
+    patient.service.clock.advance(ms=8 * SECOND_MS)
+    reply = wait(patient, ticket)
+
+    assert (reply.status_code, reply.headers["location"]) == (303, f"{ORIGIN}/look?q=1")
+    assert "HttpOnly" in reply.headers["set-cookie"]
+    # It is good for the rules, and not for a route that needs a browser.
+    assert patient.check(path="/members", Cookie=cookie_of(reply)) == (401, "receipt_required")
+    again = wait(patient, ticket)
+    assert again.status_code == 401
+    assert facts_of(again)["stuck"] is True
+
+
+def test_a_ticket_is_its_visitors_alone_and_not_good_for_ever(patient: Visitor) -> None:
+    ticket, late = ticket_of(patient), ticket_of(patient)
+    patient.service.clock.advance(ms=9 * SECOND_MS)
+
+    assert wait(patient, ticket, **{"X-Original-Address": "198.51.100.9"}).status_code == 401
+    assert wait(patient, "").status_code == 401
+    assert wait(patient, ticket).status_code == 303
+    patient.service.clock.advance(ms=6 * MINUTE_MS)
+    assert wait(patient, late).status_code == 401
+
+
+def test_waiting_is_not_offered_where_it_does_not_help(patient: Visitor) -> None:
+    assert ticket_of(patient, "/members") == ""
+    assert "pass?ticket=" not in patient.post_form(b"a=1", path="/look").text
+    ticket = ticket_of(patient)
+    patient.service.clock.advance(ms=9 * SECOND_MS)
+    cookie = cookie_of(wait(patient, ticket))
+    assert "pass?ticket=" not in patient.page("/look?2", query="?reason=policy", Cookie=cookie).text
+
+
+def test_a_program_that_waited_in_vain_gets_no_html(patient: Visitor) -> None:
+    reply = wait(patient, "x", Accept="*/*")
+
+    assert (reply.status_code, reply.json()["reason"]) == (401, "invalid_clearance")

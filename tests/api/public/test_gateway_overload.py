@@ -1,0 +1,104 @@
+"""More than can be answered in time: what is not looked at is refused at once; enforce mode never lets it through."""
+
+import socket
+import threading
+import time
+from collections import Counter
+from urllib.parse import urlsplit
+
+import pytest
+
+from agentgate.gateway.check import MOST_SPENDING
+from tests.api.public.test_gateway import ORIGIN, Gate, said
+from tests.minting import mint
+from tests.running import RunningService
+
+# So many at once take longer than anybody should wait.
+AT_ONCE = 900
+
+
+def question(gate: Gate, number: int) -> bytes:
+    headers = {
+        "Host": "gate.example",
+        "Authorization": f"Bearer {gate.secret}",
+        "X-Original-Method": "POST",
+        "X-Original-URL": f"{ORIGIN}/login",
+        "X-Original-Address": f"203.0.{number // 250}.{number % 250}",
+        "User-Agent": f"Mozilla/5.0 (Windows NT 10.0; number {number})",
+        "Accept": "*/*",
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"GET /v1/gateway/check HTTP/1.1\r\n{lines}\r\n".encode()
+
+
+async def _stand_still(asked: threading.Event) -> None:
+    while not asked.is_set():
+        # What blocks the loop is the point: everything that arrives meanwhile is one batch.
+        time.sleep(0.005)  # noqa: ASYNC251
+
+
+def ask_all_at_once(gate: Gate) -> Counter[tuple[int, str]]:
+    """Let so many questions wait at the door while nobody opens; count the answers by status and reason."""
+    parts = urlsplit(gate.service.public_url)
+    doors = [socket.create_connection((parts.hostname, parts.port), timeout=20) for _ in range(AT_ONCE)]
+    asked = threading.Event()
+    try:
+        for door in doors:
+            # Until it is accepted, a connection has no place in the batch.
+            door.sendall(b"GET /healthz HTTP/1.1\r\nHost: gate.example\r\n\r\n")
+            assert b" 200 " in door.recv(65536)
+        blocking = threading.Thread(target=lambda: gate.service.run(_stand_still(asked)))
+        blocking.start()
+        for number, door in enumerate(doors):
+            door.sendall(question(gate, number))
+        asked.set()
+        blocking.join()
+        return Counter(_said(door.recv(65536)) for door in doors)
+    finally:
+        asked.set()
+        for door in doors:
+            door.close()
+
+
+def _said(answer: bytes) -> tuple[int, str]:
+    _, _, rest = answer.partition(b"x-service-reason: ")
+    return int(answer[9:12]), rest.partition(b"\r\n")[0].decode()
+
+
+@pytest.mark.parametrize(
+    ("mode", "decided", "shed"),
+    [
+        ("enforce", (401, "receipt_required"), (503, "service_unavailable")),
+        ("monitor", (204, "monitor"), (204, "service_unavailable")),
+    ],
+)
+def test_whoever_would_wait_too_long_is_told_so_at_once(
+    service: RunningService, mode: str, decided: tuple[int, str], shed: tuple[int, str]
+) -> None:
+    gate = Gate(service, mode=mode)
+
+    answers = ask_all_at_once(gate)
+
+    assert set(answers) == {decided, shed}
+    assert service.application.protecting.gate.shed == answers[shed]
+    # And when the flood is over, so is the shedding.
+    assert said(gate.check("POST", "/login"))[0] == decided[0]
+
+
+def test_tokens_that_wait_for_a_slow_store_are_bounded(service: RunningService) -> None:
+    gate = service.application.protecting.gate
+    # As if so many others waited already.
+    gate._spending = MOST_SPENDING
+    asked = Gate(service)
+    token = _token(asked)
+    reply = asked.check("POST", "/login", X_AgentGate_Token=token)
+    gate._spending = 0
+
+    assert said(reply) == (503, "block", "service_unavailable")
+    assert reply.headers["retry-after"] == "5"
+    assert said(asked.check("POST", "/login", X_AgentGate_Token=token)) == (204, "allow", "allowed")
+
+
+def _token(gate: Gate) -> str:
+    service = gate.service
+    return mint(service.application.signing_keys, gate.site_key, now_ms=service.clock.now_ms())

@@ -1,0 +1,103 @@
+"""Answers that are given later without a task, and room for connections."""
+
+import asyncio
+import contextlib
+
+from agentgate.web.hot_path import HotReply, Pending
+from tests.http.wire import GET, Client, EchoApp, connected, listening, run
+
+
+class Later:
+    """A hot function whose answers are given by the test."""
+
+    def __init__(self):
+        self.pending = []
+
+    def __call__(self, _request):
+        self.pending.append(Pending())
+        return self.pending[-1]
+
+    async def until(self, count):
+        while len(self.pending) < count:  # noqa: ASYNC110 - the listener tells nobody
+            await asyncio.sleep(0.001)
+
+    def give(self, number):
+        self.pending[number].resolve(HotReply(200, [], b"%d" % number))
+
+
+def test_requests_of_one_connection_are_asked_one_after_the_other():
+    async def work():
+        later = Later()
+        async with listening(EchoApp(), hot_paths={b"/later": later}) as listener, connected(listener) as client:
+            await client.send(GET % b"/later" + GET % b"/later")
+            await later.until(1)
+            await asyncio.sleep(0.01)
+            assert (len(later.pending), listener.in_flight) == (1, 1)
+            later.give(0)
+            await later.until(2)
+            later.give(1)
+
+            assert [(await client.response()).body for _ in range(2)] == [b"0", b"1"]
+            assert listener.in_flight == 0
+
+    run(work())
+
+
+def test_connections_do_not_wait_for_each_other():
+    async def work():
+        later = Later()
+        hot = {b"/later": later}
+        async with (
+            listening(EchoApp(), hot_paths=hot) as listener,
+            connected(listener) as first,
+            connected(listener) as second,
+        ):
+            await first.send(GET % b"/later")
+            await later.until(1)
+            await second.send(GET % b"/later")
+            await later.until(2)
+            later.give(1)
+            assert (await second.response()).body == b"1"
+            later.give(0)
+            assert (await first.response()).body == b"0"
+
+    run(work())
+
+
+def test_an_answer_for_a_client_that_is_gone_goes_nowhere():
+    async def work():
+        later = Later()
+        async with listening(EchoApp(), hot_paths={b"/later": later}) as listener:
+            async with connected(listener) as client:
+                await client.send(GET % b"/later")
+                await later.until(1)
+            while listener.connections:  # noqa: ASYNC110 - likewise
+                await asyncio.sleep(0.001)
+            later.give(0)
+            later.give(0)
+
+            assert listener.in_flight == 0
+
+    run(work())
+
+
+def test_past_the_greatest_number_a_new_connection_is_closed_until_there_is_room():
+    async def work():
+        async with listening(EchoApp(), max_connections=2) as listener:
+            async with connected(listener) as first, connected(listener) as second:
+                for client in (first, second):
+                    await client.send(GET % b"/echo")
+                    assert (await client.response()).status == 200
+                third = await Client.connect(listener)
+                await third.send(GET % b"/echo")
+                with contextlib.suppress(ConnectionResetError):
+                    assert await third.reader.read() == b""
+                third.writer.close()
+                assert listener.refused == {"too_many_connections": 1}
+            while listener.connections:  # noqa: ASYNC110 - likewise
+                await asyncio.sleep(0.001)
+            async with connected(listener) as fourth:
+                await fourth.send(GET % b"/echo")
+                assert (await fourth.response()).status == 200
+
+    run(work())

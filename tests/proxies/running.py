@@ -1,0 +1,166 @@
+"""Real proxies with the configuration that we ship: started in a folder of their own, ended by their process ID."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+import pytest
+
+from agentgate.adapters.render import FILES, Installation, render
+
+START_S = 15.0
+STOP_S = 5.0
+DEBIAN_MODULES = Path("/usr/lib/apache2/modules")
+APACHE_MODULES = ("mpm_event", "authz_core", "headers", "lua", "proxy", "proxy_http", "proxy_wstunnel")
+LUA_FOLDER = Path("/usr/share/lua/5.3")
+
+
+@dataclass
+class Started:
+    """What runs, and how it is run."""
+
+    program: str
+    folder: Path
+    port: int
+
+    @property
+    def log(self) -> Path:
+        """Where it writes what it says."""
+        return self.folder / "log"
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file of its configuration."""
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+
+def _nginx(started: Started, texts: dict[str, str]) -> list[str]:
+    path = started.write("agentgate.conf", texts["agentgate.conf"])
+    temporary = "".join(
+        f"{name}_temp_path {started.folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    main = started.write(
+        "nginx.conf",
+        f"daemon off; master_process off; pid {started.folder}/pid; error_log stderr warn;"
+        f"events {{ worker_connections 256; }} http {{ access_log off; {temporary} include {path}; }}",
+    )
+    return [started.program, "-p", str(started.folder), "-c", str(main), "-e", "stderr"]
+
+
+def _caddy(started: Started, texts: dict[str, str]) -> list[str]:
+    path = started.write("agentgate.caddy", texts["Caddyfile"])
+    main = started.write("Caddyfile", f"{{\n\tadmin off\n}}\nimport {path}\n")
+    return [started.program, "run", "--config", str(main), "--adapter", "caddyfile"]
+
+
+def _haproxy(started: Started, texts: dict[str, str]) -> list[str]:
+    lua = started.write("agentgate.lua", texts["agentgate.lua"])
+    main = started.write("haproxy.cfg", texts["haproxy.cfg"].replace("/etc/haproxy/agentgate.lua", str(lua)))
+    return [started.program, "-db", "-f", str(main)]
+
+
+def _apache(started: Started, texts: dict[str, str]) -> list[str]:
+    lua = started.write("agentgate.lua", texts["agentgate.lua"])
+    path = started.write("agentgate.conf", texts["agentgate.conf"].replace("/etc/apache2/agentgate.lua", str(lua)))
+    modules = "\n".join(f"LoadModule {name}_module {DEBIAN_MODULES}/mod_{name}.so" for name in APACHE_MODULES)
+    user = "User www-data\nGroup www-data" if os.geteuid() == 0 else ""
+    main = started.write(
+        "apache2.conf",
+        f"ServerRoot {started.folder}\nPidFile {started.folder}/pid\nDefaultRuntimeDir {started.folder}\n"
+        f"ServerName localhost\nErrorLog /dev/stderr\nLogLevel warn\n{modules}\n{user}\n"
+        f"<Directory />\nRequire all denied\n</Directory>\nInclude {path}\n",
+    )
+    return [started.program, "-X", "-f", str(main)]
+
+
+STARTERS: dict[str, Callable[[Started, dict[str, str]], list[str]]] = {
+    "nginx": _nginx,
+    "caddy": _caddy,
+    "haproxy": _haproxy,
+    "apache": _apache,
+}
+PACKAGES = {"nginx": "nginx", "caddy": "caddy", "haproxy": "haproxy", "apache": "apache2-bin"}
+
+
+@contextlib.contextmanager
+def running_proxy(proxy: str, installation: Installation) -> Iterator[int]:
+    """Run a proxy on a free port of the loopback for as long as the block does; its port is the value."""
+    program = _program(proxy)
+    # Not pytest's own temporary folder: Apache changes to a user who could not read it.
+    folder = Path(tempfile.mkdtemp(prefix=f"agentgate-{proxy}-"))
+    folder.chmod(0o755)
+    try:
+        with _running(proxy, Started(program, folder, _free_port()), installation) as port:
+            yield port
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _running(proxy: str, started: Started, installation: Installation) -> Iterator[int]:
+    folder = started.folder
+    filled = msgspec.structs.replace(installation, listen=f"127.0.0.1:{started.port}")
+    command = STARTERS[proxy](started, {name: render(proxy, filled, name) for name in FILES[proxy]})
+    homes = {name: str(folder) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")}
+    with started.log.open("ab") as log:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ | homes)
+    try:
+        _wait_for(process, started)
+        yield started.port
+    finally:
+        _end(process)
+
+
+def absent(reason: str) -> NoReturn:
+    """Skip the test, or fail it where every proxy has to be present."""
+    if os.environ.get("REQUIRE_PROXIES") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def _program(proxy: str) -> str:
+    """Return the proxy's program, where this machine can run it."""
+    program = PACKAGES[proxy].removesuffix("-bin")
+    found = shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if found is None:
+        absent(f"{program}: there is none on the PATH; Debian's package is {PACKAGES[proxy]}")
+    if proxy == "apache" and not (LUA_FOLDER / "socket.lua").exists() and "LUA_PATH_5_3" not in os.environ:
+        absent("apache: Lua's sockets are missing; Debian's package is lua-socket")
+    return found
+
+
+def _wait_for(process: subprocess.Popen[bytes], started: Started) -> None:
+    deadline_s = time.monotonic() + START_S
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", started.port), timeout=1):
+            return
+        if process.poll() is not None or time.monotonic() > deadline_s:
+            pytest.fail(f"the proxy did not start:\n{started.log.read_text(errors='replace')[-3000:]}")
+        time.sleep(0.01)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(STOP_S)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,210 @@
+"""Real proxies with the shipped configuration: who gets through, who does not, and what each side sees of it."""
+
+import http.client
+
+import pytest
+
+from tests.browser_client import get_token
+from tests.proxies.visiting import ORIGIN, Installed, new_address, read_answer
+
+KEY = "dGhlIHNhbXBsZSBub25jZQ=="
+TOKEN = "X-AgentGate-Token"
+ALLOWED = b"HTTP/1.1 204 No Content\r\nX-Service-Decision: allow\r\nX-Service-Reason: allowed\r\n"
+
+
+def test_an_allowed_request_reaches_the_site_with_its_decision(installed: Installed) -> None:
+    address = new_address()
+
+    told = installed.visit("GET", "/page?x=1&y=%20", address=address)
+
+    assert (told.asked.method, told.asked.target) == ("GET", "/page?x=1&y=%20")
+    assert told.asked.one("x-service-decision") == "allow"
+    assert str(told.asked.one("x-service-decision-id")).startswith("dec_")
+    assert told.asked.one("host") == "shop.example"
+    assert told.asked.one("x-forwarded-for") == address
+    check = installed.tap.checks()[-1]
+    assert check.one("x-original-method") == "GET"
+    assert check.one("x-original-url") == f"{ORIGIN}/page?x=1&y=%20"
+    assert check.one("x-original-address") == address
+    assert check.one("user-agent") == told.asked.one("user-agent")
+    assert "x-service-reason" not in told.headers
+    assert "x-service-decision-id" not in told.headers
+
+
+def test_a_protected_route_without_a_token_is_refused_in_json(installed: Installed) -> None:
+    before = len(installed.site.asked)
+
+    told = installed.visit("POST", "/login", body=b'{"user":"a"}', headers=[("Content-Type", "application/json")])
+
+    assert told.status == 401
+    assert told.json == {"decision": "challenge", "reason": "receipt_required"}
+    assert told.headers.get_content_type() == "application/json"
+    assert len(installed.site.asked) == before
+
+
+def test_a_token_passes_once(installed: Installed) -> None:
+    token = [(TOKEN, get_token(installed.service, installed.site_key, "login", ORIGIN))]
+
+    assert installed.visit("POST", "/login", headers=token, body=b"user=a").asked.body == b"user=a"
+    again = installed.visit("POST", "/login", headers=token, body=b"user=a")
+    assert (again.status, again.json["reason"]) == (401, "token_used")
+
+
+def test_the_check_gets_no_body_and_nothing_that_announces_one(installed: Installed) -> None:
+    installed.visit("PUT", "/upload", headers=[("Content-Encoding", "gzip"), ("TE", "trailers")], body=b"x" * 1000)
+
+    check = installed.tap.checks()[-1]
+    assert check.method == "GET"
+    assert check.body == b""
+    assert (check.one("content-length") or "0") == "0"
+    assert [check.all(name) for name in ("transfer-encoding", "content-encoding", "te")] == [[], [], []]
+
+
+@pytest.mark.parametrize("size", [0, 10, 70_000, 300_000])
+def test_a_body_reaches_the_site_as_it_was_sent(installed: Installed, size: int) -> None:
+    body = bytes(index % 251 for index in range(size))
+
+    assert installed.visit("POST", "/form", body=body).asked.body == body
+
+
+def test_a_chunked_body_reaches_the_site(installed: Installed) -> None:
+    chunks = b"5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"
+
+    told = installed.visit("POST", "/form", headers=[("Transfer-Encoding", "chunked")], body=chunks)
+
+    assert told.asked.body == b"hello world"
+
+
+def test_head_is_asked_as_head_and_gets_no_body(installed: Installed) -> None:
+    told = installed.visit("HEAD", "/page")
+
+    assert (told.status, told.body) == (200, b"")
+    assert installed.site.asked[-1].method == "HEAD"
+    assert installed.tap.checks()[-1].one("x-original-method") == "HEAD"
+    assert installed.visit("HEAD", "/members").status == 401
+
+
+def test_a_websocket_is_passed_through(installed: Installed) -> None:
+    headers = [("Connection", "keep-alive, Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13")]
+    with installed.connect() as connection:
+        installed.send(connection, "GET", "/socket", headers=[*headers, ("Sec-WebSocket-Key", KEY)])
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        assert response.status == 101
+        connection.sendall(b"ping")
+        assert connection.recv(100) == b"ping"
+        response.close()
+    assert installed.tap.checks()[-1].one("upgrade") is None
+
+
+def test_one_connection_carries_many_visits(installed: Installed) -> None:
+    with installed.connect() as connection:
+        for number in range(20):
+            installed.send(connection, "GET", f"/{number}")
+            assert read_answer(connection, "GET").asked.target == f"/{number}"
+
+
+def test_connections_to_the_service_are_kept(installed: Installed) -> None:
+    for _ in range(3):
+        installed.visit("GET", "/page")
+    before = installed.tap.accepted
+
+    for _ in range(30):
+        assert installed.visit("GET", "/page").status == 200
+
+    assert installed.tap.accepted - before < 20
+
+
+def test_a_visitor_past_the_limit_gets_429(installed: Installed, limited: str) -> None:
+    told = installed.visit("GET", "/page", address=limited)
+
+    assert (told.status, told.json) == (429, {"decision": "block", "reason": "rate_limited"})
+    assert installed.visit("HEAD", "/page", address=limited).status == 429
+
+
+def test_a_tool_that_attacks_is_blocked(installed: Installed, ruled: None) -> None:
+    told = installed.visit("GET", "/", usual=[("Host", "shop.example"), ("User-Agent", "sqlmap/1.8")])
+
+    assert (told.status, told.json) == (403, {"decision": "block", "reason": "policy"})
+
+
+def test_a_rules_own_answer_is_given(installed: Installed, ruled: None) -> None:
+    usual = [("Host", "shop.example"), ("User-Agent", "sqlmap/1.8")]
+
+    told = installed.visit("GET", "/told", usual=usual)
+    assert (told.status, told.headers["retry-after"]) == (451, "77")
+    assert told.headers["x-service-message"] == "Not here."
+    assert told.headers["cache-control"] == "no-store"
+    assert told.json["reason"] == "policy"
+
+
+def test_a_dropped_visitor_gets_no_answer(installed: Installed, ruled: None) -> None:
+    usual = [("Host", "shop.example"), ("User-Agent", "sqlmap/1.8")]
+    if installed.proxy == "apache":
+        told = installed.visit("GET", "/dropped", usual=usual)
+        assert (told.status, told.headers["connection"]) == (403, "close")
+        return
+    with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+        installed.visit("GET", "/dropped", usual=usual)
+
+
+def test_monitor_mode_lets_through(installed: Installed) -> None:
+    installed.change(mode="monitor")
+    try:
+        told = installed.visit("POST", "/login", body=b"user=a")
+    finally:
+        installed.change(mode="enforce")
+
+    assert told.asked.one("x-service-decision") == "allow"
+    assert told.asked.one("x-service-would-decision") is None
+
+
+def test_a_price_is_asked_with_402(installed: Installed) -> None:
+    refused = (
+        b"HTTP/1.1 403 Forbidden\r\nX-Service-Decision: block\r\nX-Service-Reason: payment_required\r\n"
+        b"Crawler-Price: USD 0.01\r\nCrawler-Error: missing\r\nContent-Length: 2\r\n\r\n{}"
+    )
+
+    with installed.answering(refused):
+        told = installed.visit("GET", "/article")
+
+    assert (told.status, told.headers["crawler-price"], told.headers["crawler-error"]) == (402, "USD 0.01", "missing")
+
+
+def test_what_an_agent_is_told_is_passed_on_when_it_gets_in(installed: Installed) -> None:
+    with installed.answering(ALLOWED + b'Crawler-Charged: USD 0.01\r\nAccept-Signature: sig=("@authority")\r\n\r\n'):
+        told = installed.visit("GET", "/article")
+
+    assert (told.status, told.headers["crawler-charged"]) == (200, "USD 0.01")
+    assert told.headers["accept-signature"] == 'sig=("@authority")'
+    assert told.asked.one("x-service-decision-id") is None
+
+
+def test_what_the_service_needs_of_the_site_is_passed_on(installed: Installed) -> None:
+    told = installed.visit("GET", "/.agentgate/sdk/v1/agentgate.js?v=1")
+
+    heard = installed.tap.heard[-1]
+    assert heard.target == "/sdk/v1/agentgate.js?v=1"
+    assert heard.one("x-original-url") == f"{ORIGIN}/.agentgate/sdk/v1/agentgate.js?v=1"
+    assert heard.one("authorization") == f"Bearer {installed.secret}"
+    assert heard.one("x-forwarded-for") == heard.one("x-original-address")
+    assert told.status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.agentgate/",
+        "/.agentgate/check",
+        "/.agentgate/v1/gateway/check",
+        "/.agentgate/v1/siteverify",
+        "/.agentgate/healthz",
+        "/.agentgate/v1/gateway/challenge/x",
+        "/.agentgate/v1/browser/a/b",
+    ],
+)
+def test_nothing_else_of_the_service_is_reachable(installed: Installed, path: str) -> None:
+    before = len(installed.tap.heard), len(installed.site.asked)
+
+    assert installed.visit("GET", path).status == 404
+    assert (len(installed.tap.heard), len(installed.site.asked)) == before

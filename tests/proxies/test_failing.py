@@ -1,0 +1,90 @@
+"""When the service is away, slow, or answers nonsense: nobody is let through, and nobody waits long to be told."""
+
+import time
+
+import pytest
+
+from tests.proxies.visiting import Installed
+
+LONGEST_S = 2.5
+NONSENSE = {
+    "an error": b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n",
+    "a redirect": b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n",
+    "not found": b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+    "a bad request": b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+    "no HTTP": b"hello\r\n\r\n",
+    "too many": b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n",
+}
+
+
+def _is_told_that_it_is_down(installed: Installed, method: str = "GET", path: str = "/page", body: bytes = b"") -> None:
+    before, started_s = len(installed.site.asked), time.monotonic()
+    told = installed.visit(method, path, body=body)
+    assert time.monotonic() - started_s < LONGEST_S
+    assert (told.status, told.json) == (503, {"decision": "block", "reason": "service_unavailable"})
+    assert (told.headers["retry-after"], told.headers["cache-control"]) == ("5", "no-store")
+    assert len(installed.site.asked) == before
+
+
+def test_a_service_that_is_away_lets_nobody_through_and_comes_back(installed: Installed) -> None:
+    installed.visit("GET", "/page")
+    installed.tap.close()
+    try:
+        _is_told_that_it_is_down(installed)
+        _is_told_that_it_is_down(installed, "POST", "/login", b"user=a")
+        assert installed.visit("GET", "/.agentgate/sdk/v1/agentgate.js").status >= 500
+    finally:
+        installed.tap.open()
+
+    assert installed.visit("GET", "/page").status == 200
+
+
+def test_a_service_that_hangs_lets_nobody_through(installed: Installed) -> None:
+    with installed.answering(hangs=True):
+        _is_told_that_it_is_down(installed)
+
+    assert installed.visit("GET", "/page").status == 200
+
+
+@pytest.mark.parametrize("kind", NONSENSE)
+def test_an_answer_that_is_none_lets_nobody_through(installed: Installed, kind: str) -> None:
+    with installed.answering(NONSENSE[kind]):
+        _is_told_that_it_is_down(installed)
+
+
+def test_a_service_that_answers_503_lets_nobody_through(installed: Installed) -> None:
+    answer = (
+        b"HTTP/1.1 503 Service Unavailable\r\nX-Service-Decision: block\r\nX-Service-Reason: service_unavailable\r\n"
+        b"Retry-After: 5\r\nContent-Length: 2\r\n\r\n{}"
+    )
+    with installed.answering(answer):
+        _is_told_that_it_is_down(installed)
+
+
+def test_a_wrong_secret_lets_nobody_through(installed: Installed) -> None:
+    answer = (
+        b"HTTP/1.1 403 Forbidden\r\nX-Service-Decision: block\r\nX-Service-Reason: invalid_credential\r\n"
+        b"Content-Length: 2\r\n\r\n{}"
+    )
+    with installed.answering(answer):
+        assert installed.visit("PUT", "/page").status == 403
+
+
+def test_a_site_that_is_away_is_told_apart_from_a_service_that_is(installed: Installed) -> None:
+    installed.site.close()
+    try:
+        told = installed.visit("GET", "/page")
+    finally:
+        installed.site.open()
+
+    assert told.status in {502, 503, 504}
+    assert b"service_unavailable" not in told.body
+
+
+def test_too_many_headers_let_nobody_through(installed: Installed) -> None:
+    before = len(installed.site.asked)
+
+    told = installed.visit("GET", "/page", headers=[(f"X-More-{number}", "x") for number in range(80)])
+
+    assert told.status in {400, 431, 503}
+    assert len(installed.site.asked) == before

@@ -1,0 +1,116 @@
+"""The hosted page through real proxies: in place of what was asked for, to people only, and the way through it."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.browser_client import HEADERS, BrowserClient
+from tests.proxies.visiting import NAVIGATION, ORIGIN, Installed, new_address
+
+FORM = [("Content-Type", "application/x-www-form-urlencoded"), ("Origin", ORIGIN)]
+SENT = [*NAVIGATION, *FORM]
+LARGEST_FORM = 64_999
+
+
+class BrowserBehindProxy(BrowserClient):
+    """The browser check as the hosted page runs it: below `/.agentgate/` of the site itself."""
+
+    def __init__(self, installed: Installed, address: str) -> None:
+        super().__init__(installed.service, installed.site_key, action="login", origin=ORIGIN, address=address)
+        self._installed = installed
+
+    def post(self, route: str, body: Any, **headers: str) -> httpx.Response:
+        """Call a route of the check."""
+        sent = [("Host", "shop.example"), *HEADERS.items(), ("Origin", ORIGIN), *headers.items()]
+        path, content = f"/.agentgate/v1/browser/{route}", json.dumps(body).encode()
+        told = self._installed.visit("POST", path, usual=sent, body=content, address=self.address)
+        return httpx.Response(told.status, headers=list(told.headers.items()), content=told.body)
+
+
+def test_a_navigation_gets_the_page_under_the_same_address(installed: Installed) -> None:
+    before = len(installed.site.asked)
+
+    told = installed.visit("GET", "/members?tab=1", usual=NAVIGATION)
+
+    assert (told.status, told.headers.get_content_type()) == (401, "text/html")
+    assert told.headers["cache-control"] == "no-store"
+    assert b"dec_" in told.body
+    assert len(installed.site.asked) == before
+    asked = installed.tap.heard[-1]
+    assert asked.target.startswith("/v1/gateway/challenge?reason=receipt_required&decision=challenge&decisionId=dec_")
+    assert asked.one("x-original-url") == f"{ORIGIN}/members?tab=1"
+    assert asked.one("x-original-method") == "GET"
+
+
+def test_a_script_gets_json(installed: Installed) -> None:
+    told = installed.visit("GET", "/members")
+
+    assert (told.status, told.json) == (401, {"decision": "challenge", "reason": "receipt_required"})
+
+
+def test_a_form_is_carried_over(installed: Installed) -> None:
+    told = installed.visit("POST", "/login", usual=SENT, body=b"user=a&password=b")
+
+    assert (told.status, told.headers.get_content_type()) == (401, "text/html")
+    asked = installed.tap.heard[-1]
+    assert (asked.method, asked.body) == ("POST", b"user=a&password=b")
+    assert asked.one("x-original-method") == "POST"
+
+
+def test_a_form_of_the_largest_size_is_passed_on_and_a_larger_one_is_not(installed: Installed) -> None:
+    assert installed.visit("POST", "/login", usual=SENT, body=b"a=" + b"b" * (LARGEST_FORM - 2)).status == 401
+    assert len(installed.tap.heard[-1].body) == LARGEST_FORM
+
+    before = len(installed.tap.heard)
+    told = installed.visit("POST", "/login", usual=SENT, body=b"a=" + b"b" * 70_000)
+    assert (told.status, told.json["reason"]) == (401, "receipt_required")
+    assert len(installed.tap.heard) == before + 1
+
+
+def test_a_person_who_passed_gets_in(installed: Installed) -> None:
+    address = new_address()
+    browser = BrowserBehindProxy(installed, address)
+    token = browser.verify(browser.challenge().json()).json()["token"]
+    sent = json.dumps({"token": token, "return": f"{ORIGIN}/members"}).encode()
+    typed = [("Content-Type", "application/json"), ("Origin", ORIGIN)]
+
+    passed = installed.visit("POST", "/.agentgate/v1/gateway/pass", headers=typed, body=sent, address=address)
+
+    assert (passed.status, passed.json) == (200, {"return": f"{ORIGIN}/members"})
+    cookie = passed.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "Secure" in cookie
+    shown = [("Cookie", cookie.partition(";")[0])]
+    assert (
+        installed.visit("GET", "/members", usual=NAVIGATION, headers=shown, address=address).asked.target == "/members"
+    )
+    # It is bound to the visitor.
+    assert installed.visit("GET", "/members", usual=NAVIGATION, headers=shown).status == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "kind"), [("/blocked", 403, "text/html"), ("/told", 451, "application/json")]
+)
+def test_a_blocked_navigation_gets_a_page_or_the_rules_own_answer(
+    installed: Installed, ruled: None, path: str, status: int, kind: str
+) -> None:
+    scanner = [(name, "sqlmap/1.8" if name == "User-Agent" else value) for name, value in NAVIGATION]
+
+    told = installed.visit("GET", path, usual=scanner)
+
+    assert (told.status, told.headers.get_content_type()) == (status, kind)
+
+
+def test_a_page_that_cannot_be_shown_lets_nobody_through(installed: Installed) -> None:
+    denied = (
+        b"HTTP/1.1 401 Unauthorized\r\nX-Service-Decision: challenge\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    )
+    before = len(installed.site.asked)
+
+    with installed.answering(denied):
+        told = installed.visit("GET", "/members", usual=NAVIGATION)
+
+    assert told.status in {401, 502, 503}
+    assert len(installed.site.asked) == before

@@ -1,0 +1,121 @@
+"""The files in deploy/ and the command that prints them: one text, and nothing put into it unchecked."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agentgate.adapters.render import EXAMPLE, FILES, AdapterRefused, Installation, render
+from tests.cli.commands import agentgate
+from tests.tidy.sources import ROOT
+
+SECRET = "ags_" + "s" * 43
+SHIPPED = [(proxy, file) for proxy, files in FILES.items() for file in files]
+VALUES = ("--service", "http://10.0.0.5:9000", "--origin", "https://a.example:8443", "--upstream", "http://10.0.0.6")
+
+
+@pytest.mark.parametrize(("proxy", "file"), SHIPPED)
+def test_each_file_in_deploy_is_what_the_command_prints(proxy: str, file: str) -> None:
+    # To write it anew: agentgate adapter <proxy> --file <file> > deploy/<proxy>/<file>
+    assert (ROOT / "deploy" / proxy / file).read_text() == render(proxy, EXAMPLE, file)
+
+
+@pytest.mark.parametrize("proxy", FILES)
+def test_each_proxy_has_a_readme_that_names_its_files(proxy: str) -> None:
+    text = (ROOT / "deploy" / proxy / "README.md").read_text()
+
+    assert f"agentgate adapter {proxy}" in text
+    assert all(file in text for file in FILES[proxy])
+
+
+@pytest.mark.parametrize(("proxy", "file"), SHIPPED)
+def test_every_value_is_put_in(tmp_path: Path, proxy: str, file: str) -> None:
+    (tmp_path / "secret").write_text(f"{SECRET}\n")
+    site = ("--site", "site_other-1", "--secret-file", "secret")
+
+    result = agentgate(tmp_path, "adapter", proxy, *site, *VALUES, "--file", file)
+
+    assert result.returncode == 0, result.stderr
+    assert not any(example in result.stdout for example in ("shop", "127.0.0.1:8080", ":3000", "{{", "}}"))
+    if (proxy, file) != ("haproxy", "agentgate.lua") and (proxy, file) != ("apache", "agentgate.conf"):
+        assert SECRET in result.stdout
+        assert "9000" in result.stdout
+
+
+def test_a_proxy_with_two_files_says_so(tmp_path: Path) -> None:
+    assert "--file agentgate.lua" in agentgate(tmp_path, "adapter", "haproxy").stderr
+    assert agentgate(tmp_path, "adapter", "nginx").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("iis",), "give one of nginx, caddy, haproxy, apache, traefik, envoy"),
+        (("nginx", "--file", "x"), "it has agentgate.conf"),
+        (("nginx", "--service", "127.0.0.1:8080"), "must begin with http://"),
+        (("nginx", "--service", "https://127.0.0.1:8080"), "must begin with http://"),
+        (("nginx", "--service", "http://127.0.0.1:99999"), "is not an address"),
+        (("nginx", "--origin", "ftp://shop.example"), "must begin with http:// or https://"),
+        (("nginx", "--origin", "https://shop.example/path"), "scheme, host and port only"),
+        (("nginx", "--origin", "https://user@shop.example"), "scheme, host and port only"),
+        (("nginx", "--origin", 'https://shop.example";return 200'), "scheme, host and port only"),
+        (("nginx", "--origin", "https://shop.example\n}"), "scheme, host and port only"),
+        (("nginx", "--upstream", "http://"), "scheme, host and port only"),
+        (("nginx", "--upstream", "http://a b"), "scheme, host and port only"),
+        (("nginx", "--site", "shop"), "is not a site key"),
+        (("nginx", "--listen", "80; x"), "is not a port"),
+        (("nginx", "--listen", "0"), "is not a port"),
+        (("nginx", "--secret-file", "absent"), "cannot be read"),
+    ],
+)
+def test_what_cannot_be_put_in_is_refused_with_a_reason(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    result = agentgate(tmp_path, "adapter", *arguments)
+
+    assert (result.returncode, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize("secret", ["", "x", "ags_test always", 'ags_0123456789abcdef"', "ags_0123456789abcdef\nevil"])
+def test_a_secret_that_is_none_is_refused_and_not_repeated(secret: str) -> None:
+    with pytest.raises(AdapterRefused, match="begins with ags_") as refused:
+        render("nginx", Installation(secret=secret))
+
+    assert not secret or secret not in str(refused.value)
+
+
+def test_traefik_clears_asks_and_forgets_in_this_order() -> None:
+    http = yaml.safe_load(render("traefik", EXAMPLE))["http"]
+    router = http["routers"]["protected-site_shop"]
+
+    steps = [name.rpartition("-")[2] for name in router["middlewares"]]
+    assert steps == ["clear", "secret", "check", "forget"]
+    assert set(router["middlewares"]) <= set(http["middlewares"])
+    check = http["middlewares"]["agentgate-site_shop-check"]["forwardAuth"]
+    assert check["address"] == "http://127.0.0.1:8080/v1/gateway/check"
+    assert check["trustForwardHeader"] is False
+    assert set(http["services"]) == {router["service"], http["routers"]["agentgate-site_shop-own"]["service"]}
+
+
+def test_envoy_fails_closed_and_names_clusters_that_exist() -> None:
+    resources = yaml.safe_load(render("envoy", EXAMPLE))["static_resources"]
+    manager, question = (
+        listener["filter_chains"][0]["filters"][0]["typed_config"] for listener in resources["listeners"]
+    )
+    clusters = {cluster["name"] for cluster in resources["clusters"]}
+
+    names = [step["name"].rpartition(".")[2] for step in manager["http_filters"]]
+    assert names == ["header_mutation", "ext_authz", "router"]
+    authorization = manager["http_filters"][1]["typed_config"]
+    assert authorization["failure_mode_allow"] is False
+    assert authorization["status_on_error"] == {"code": "ServiceUnavailable"}
+    assert authorization["http_service"]["server_uri"]["cluster"] in clusters
+    for made in (manager, question):
+        for host in made["route_config"]["virtual_hosts"]:
+            assert {route["route"]["cluster"] for route in host["routes"] if "route" in route} <= clusters
+
+
+def test_the_texts_are_in_the_wheel() -> None:
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["agentgate"]
+
+    assert "**/*.txt" in patterns

@@ -1,0 +1,166 @@
+"""A visitor of a site behind a proxy: sends what it is given, byte for byte, from an address of its own."""
+
+import contextlib
+import http.client
+import itertools
+import json
+import socket
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from agentgate.adapters.render import Installation
+from tests.browser_client import CHROME, create_site
+from tests.proxies.backend import Asked, EchoSite, Tap
+from tests.running import RunningService
+
+ORIGIN = "https://shop.example"
+ANSWER_S = 10.0
+Headers = Sequence[tuple[str, str]]
+BROWSER = [
+    ("Host", "shop.example"),
+    ("User-Agent", CHROME),
+    ("Accept", "*/*"),
+    ("Sec-Fetch-Site", "same-origin"),
+    ("Sec-Fetch-Mode", "cors"),
+    ("Sec-Fetch-Dest", "empty"),
+    ("Accept-Encoding", "gzip, deflate"),
+    ("Accept-Language", "en"),
+]
+NAVIGATION = [
+    ("Host", "shop.example"),
+    ("User-Agent", CHROME),
+    ("Accept", "text/html,application/xhtml+xml"),
+    ("Sec-Fetch-Site", "none"),
+    ("Sec-Fetch-Mode", "navigate"),
+    ("Sec-Fetch-Dest", "document"),
+    ("Accept-Encoding", "gzip, deflate"),
+    ("Accept-Language", "en"),
+]
+# Each visitor has an address of the loopback, so that no test meets the limits of another.
+_numbers = itertools.count(1)
+
+
+def new_address() -> str:
+    """Return an address that nobody has come from."""
+    number = next(_numbers)
+    return f"127.1.{number // 250}.{number % 250 + 1}"
+
+
+@dataclass
+class Told:
+    """What a visitor got."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body."""
+        return json.loads(self.body)
+
+    @property
+    def asked(self) -> Asked:
+        """What the site behind says that it was asked."""
+        assert self.status == 200, (self.status, self.body)
+        method, target, headers, body = self.json
+        return Asked(method, target, [(name, value) for name, value in headers], body.encode("latin-1"))
+
+
+@dataclass
+class Installed:
+    """A site behind a proxy, with a tap on the line to the service."""
+
+    service: RunningService
+    site_key: str
+    secret: str
+    site: EchoSite
+    tap: Tap
+    proxy: str = ""
+    port: int = 0
+
+    @property
+    def installation(self) -> Installation:
+        """What the proxy's configuration is filled in with."""
+        return Installation(
+            site=self.site_key,
+            service=f"http://127.0.0.1:{self.tap.port}",
+            origin=ORIGIN,
+            upstream=f"http://127.0.0.1:{self.site.port}",
+            secret=self.secret,
+        )
+
+    @property
+    def service_port(self) -> int:
+        """Where the service itself listens."""
+        port = urlsplit(self.service.public_url).port
+        assert port is not None
+        return port
+
+    def visit(self, method: str = "GET", target: str = "/", *, address: str | None = None, **sent: Any) -> Told:
+        """Send a request over a connection of its own and read the answer to the end."""
+        with self.connect(address) as connection:
+            self.send(connection, method, target, **sent)
+            return read_answer(connection, method)
+
+    def send(
+        self,
+        connection: socket.socket,
+        method: str,
+        target: str,
+        *,
+        usual: Headers = BROWSER,
+        headers: Headers = (),
+        body: bytes = b"",
+    ) -> None:
+        """Send a request, its target and headers as they are given."""
+        lines = [f"{name}: {value}" for name, value in (*usual, *headers)]
+        if body and not any(name.lower() == "transfer-encoding" for name, _ in headers):
+            lines.append(f"Content-Length: {len(body)}")
+        head = "\r\n".join([f"{method} {target} HTTP/1.1", *lines, "", ""])
+        connection.sendall(head.encode("latin-1") + body)
+
+    def connect(self, address: str | None = None) -> socket.socket:
+        """Open a connection to the proxy."""
+        source = (address or new_address(), 0)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=ANSWER_S, source_address=source)
+
+    def change(self, **fields: Any) -> None:
+        """Change the site's settings."""
+        reply = self.service.operator.patch(f"/v1/admin/sites/{self.site_key}", json=fields)
+        assert reply.status_code == 200, reply.text
+
+    @contextlib.contextmanager
+    def answering(self, answer: bytes | None = None, *, hangs: bool = False) -> Iterator[None]:
+        """Let the tap answer in place of the service, or not at all, for as long as the block runs."""
+        self.tap.answer, self.tap.hangs = answer, hangs
+        try:
+            yield
+        finally:
+            self.tap.answer, self.tap.hangs = None, False
+
+
+def read_answer(connection: socket.socket, method: str) -> Told:
+    """Read one answer."""
+    response = http.client.HTTPResponse(connection, method=method)
+    response.begin()
+    return Told(response.status, response.headers, response.read())
+
+
+def install(service: RunningService, site: EchoSite, tap: Tap) -> Installed:
+    """Create the site in the service, with a secret."""
+    site_key = create_site(
+        service,
+        mode="enforce",
+        actions={"login": {"browserRequired": True, "clearance": True}, "ruled": {"browserRequired": False}},
+        routes=[
+            {"method": "POST", "path": "/login", "action": "login"},
+            {"method": "GET", "path": "/members", "action": "login"},
+            {"method": "GET", "path": "/dropped", "action": "ruled"},
+            {"method": "GET", "path": "/told", "action": "ruled"},
+        ],
+    )
+    made = service.operator.post(f"/v1/admin/sites/{site_key}/credentials", json={"name": "proxy"})
+    return Installed(service, site_key, made.json()["secret"], site, tap)

@@ -1,0 +1,111 @@
+"""Remembering agents' signatures on either store: each once, whoever comes at the same time, and until it expires."""
+
+import asyncio
+
+import pytest
+
+from agentgate.agents.identity import UNSIGNED, Identity
+from agentgate.agents.signing.replays import SKEW_MS, Replays
+from agentgate.core.clock import FixedClock
+from agentgate.core.database import StoreUnavailable
+from agentgate.core.enums import AgentVerdict
+from agentgate.jobs import forget_replays
+from agentgate.store.sql.replays import SqlReplays
+from tests.store.sql_objects import NOW_MS, migrated
+
+pytestmark = pytest.mark.anyio
+
+REPLAYS = 64
+KEY = b"\x00\xff" * 16
+
+
+@pytest.fixture
+async def opened(backend):
+    async with migrated(backend) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def store(opened):
+    return SqlReplays(opened.database)
+
+
+def identity(key=KEY, *, has_nonce=True, expires_ms=NOW_MS + 300_000):
+    return Identity(verdict=AgentVerdict.VERIFIED, replay_key=key, has_nonce=has_nonce, expires_ms=expires_ms)
+
+
+async def test_a_signed_request_is_new_once(store):
+    replays = Replays(store)
+
+    assert await replays.is_new(identity(), unsafe=False)
+    assert not await replays.is_new(identity(), unsafe=False)
+    assert await replays.is_new(identity(b"other"), unsafe=False)
+
+
+async def test_of_64_parallel_replays_on_two_workers_one_is_accepted(backend, opened):
+    other = backend.make()
+    workers = [Replays(SqlReplays(opened.database)), Replays(SqlReplays(other))]
+    try:
+        answers = await asyncio.gather(
+            *(workers[number % 2].is_new(identity(), unsafe=number % 3 == 0) for number in range(REPLAYS))
+        )
+    finally:
+        await other.close()
+
+    assert answers.count(True) == 1
+
+
+async def test_of_many_signatures_on_two_workers_each_is_accepted_once(backend, opened):
+    other = backend.make()
+    workers = [Replays(SqlReplays(opened.database)), Replays(SqlReplays(other))]
+    keys = [number.to_bytes(2) for number in range(200)]
+    try:
+        answers = await asyncio.gather(
+            *(worker.is_new(identity(key), unsafe=True) for key in keys for worker in workers for _ in range(4))
+        )
+    finally:
+        await other.close()
+
+    assert [sum(answers[start : start + 8]) for start in range(0, len(answers), 8)] == [1] * len(keys)
+
+
+async def test_without_a_nonce_only_what_does_harm_is_remembered(store):
+    replays = Replays(store)
+    plain = identity(has_nonce=False)
+
+    assert [await replays.is_new(plain, unsafe=False) for _ in range(3)] == [True, True, True]
+    assert [await replays.is_new(plain, unsafe=True) for _ in range(3)] == [True, False, False]
+
+
+async def test_who_is_not_verified_leaves_nothing_behind(opened, store):
+    assert await Replays(store).is_new(UNSIGNED, unsafe=True)
+
+    assert await opened.database.one("SELECT count(*) FROM agent_replay") == (0,)
+
+
+async def test_a_verified_identity_without_a_replay_key_is_a_mistake_of_ours(store):
+    with pytest.raises(ValueError, match="replay key"):
+        await Replays(store).is_new(identity(b""), unsafe=True)
+
+
+async def test_while_the_store_is_away_nothing_is_called_new(backend, store):
+    with backend.away(), pytest.raises(StoreUnavailable):
+        await Replays(store).is_new(identity(), unsafe=True)
+
+
+async def test_a_signature_is_forgotten_by_the_job_once_no_clock_would_accept_it(store):
+    replays = Replays(store)
+    clock = FixedClock(NOW_MS)
+    soon = identity(b"soon", expires_ms=NOW_MS + 1_000)
+    late = identity(b"late", expires_ms=NOW_MS + 3_600_000)
+    assert await replays.is_new(soon, unsafe=True)
+    assert await replays.is_new(late, unsafe=True)
+
+    clock.advance(ms=1_000 + SKEW_MS)
+    await forget_replays(store, clock)
+    assert not await replays.is_new(soon, unsafe=True)
+
+    clock.advance(ms=1)
+    await forget_replays(store, clock)
+    assert await replays.is_new(soon, unsafe=True)
+    assert not await replays.is_new(late, unsafe=True)

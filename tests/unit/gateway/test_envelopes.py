@@ -1,0 +1,141 @@
+"""Envelopes and capsules: nobody but their holder opens them, within their time, once."""
+
+import msgspec
+import pytest
+
+from agentgate.core.keyring import Keyring, StoredKey
+from agentgate.gateway.capsule import LIFETIME_MS, Capsule, Capsules, read_form
+from agentgate.gateway.envelopes import Envelopes, Holder
+from agentgate.tokens.ports import Redemption
+from agentgate.web.raw_body import RawBody
+
+NOW_MS = 1_794_744_000_000
+HOLDER = Holder("st_1", "site_shop", "https://shop.example", "0123456789abcdef")
+
+
+class Spent:
+    """A table of what was spent."""
+
+    def __init__(self) -> None:
+        self.rows: set[tuple[str, str]] = set()
+
+    async def spend(self, site_id: str, receipt_id: str, _: Redemption, *, kept_until_ms: int) -> bool:
+        assert kept_until_ms > NOW_MS
+        is_new = (site_id, receipt_id) not in self.rows
+        self.rows.add((site_id, receipt_id))
+        return is_new
+
+
+def keyring(*materials: bytes) -> Keyring:
+    keys = [
+        (StoredKey(id=str(n), purpose="challenge", sealed=b"", created_ms=n, active_ms=n), material)
+        for n, material in enumerate(materials)
+    ]
+    return Keyring(keys, NOW_MS)
+
+
+@pytest.fixture
+def envelopes() -> Envelopes:
+    return Envelopes(keyring(b"k" * 32), Spent())  # type: ignore[arg-type]  # the one method that is used
+
+
+def seal(envelopes: Envelopes, kind: str = "ticket") -> str:
+    return envelopes.seal(kind, b"hello", HOLDER, not_before_ms=NOW_MS + 5, expires_ms=NOW_MS + 10)
+
+
+def test_an_envelope_is_opened_within_its_time_only(envelopes: Envelopes) -> None:
+    text = seal(envelopes)
+
+    opened = [envelopes.open("ticket", text, HOLDER, now_ms=NOW_MS + n) is not None for n in (4, 5, 9, 10)]
+
+    assert opened == [False, True, True, False]
+
+
+@pytest.mark.parametrize("field", ["site_key", "origin", "visitor"])
+def test_an_envelope_is_its_holders_alone(envelopes: Envelopes, field: str) -> None:
+    other = msgspec.structs.replace(HOLDER, **{field: "another"})
+
+    assert envelopes.open("ticket", seal(envelopes), other, now_ms=NOW_MS + 5) is None
+
+
+def test_one_kind_does_not_pass_for_another(envelopes: Envelopes) -> None:
+    assert envelopes.open("capsule", seal(envelopes), HOLDER, now_ms=NOW_MS + 5) is None
+
+
+def test_no_changed_byte_goes_unnoticed(envelopes: Envelopes) -> None:
+    text = seal(envelopes)
+
+    for at in range(len(text) - 1):
+        changed = text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :]
+        assert envelopes.open("ticket", changed, HOLDER, now_ms=NOW_MS + 5) is None
+
+
+@pytest.mark.parametrize("text", ["", "A", "AAAA", "%%%", "é", "A" * 10_000, "=", "A A"])
+def test_what_is_no_envelope_is_none(envelopes: Envelopes, text: str) -> None:
+    assert envelopes.open("ticket", text, HOLDER, now_ms=NOW_MS + 5) is None
+
+
+def test_an_envelope_outlives_the_rotation_of_its_key() -> None:
+    text = seal(Envelopes(keyring(b"a" * 32), Spent()))  # type: ignore[arg-type]  # as above
+    later = Envelopes(keyring(b"a" * 32, b"b" * 32), Spent())  # type: ignore[arg-type]  # as above
+    never = Envelopes(keyring(b"b" * 32), Spent())  # type: ignore[arg-type]  # as above
+
+    assert later.open("ticket", text, HOLDER, now_ms=NOW_MS + 5) is not None
+    assert never.open("ticket", text, HOLDER, now_ms=NOW_MS + 5) is None
+
+
+@pytest.mark.anyio
+async def test_a_capsule_is_taken_once(envelopes: Envelopes) -> None:
+    capsules = Capsules(envelopes)
+    form = Capsule("https://shop.example/send", "application/x-www-form-urlencoded", [("a", "1"), ("a", "2")])
+    text = capsules.close(form, HOLDER, now_ms=NOW_MS)
+
+    assert await capsules.take(text, HOLDER, now_ms=NOW_MS + 1) == form
+    assert await capsules.take(text, HOLDER, now_ms=NOW_MS + 2) is None
+
+
+@pytest.mark.anyio
+async def test_a_capsule_is_over_after_ten_minutes(envelopes: Envelopes) -> None:
+    capsules = Capsules(envelopes)
+    text = capsules.close(Capsule("u", "e", []), HOLDER, now_ms=NOW_MS)
+
+    assert await capsules.take(text, HOLDER, now_ms=NOW_MS + LIFETIME_MS) is None
+
+
+def form(content: bytes | None, content_type: str) -> list[tuple[str, str]] | None:
+    found = read_form(RawBody(content=content, content_type=content_type), "u")
+    return None if found is None else found.fields
+
+
+def test_a_form_keeps_order_repetitions_and_empty_fields() -> None:
+    fields = form(b"b=2&a=%C3%A9+x&b=&c=%0D%0A", "application/x-www-form-urlencoded; charset=UTF-8")
+
+    assert fields == [("b", "2"), ("a", "é x"), ("b", ""), ("c", "\r\n")]
+
+
+MULTIPART = (
+    b'--xx\r\nContent-Disposition: form-data; name="na\xc3\xafve"\r\n\r\none\r\ntwo\r\n'
+    b'--xx\r\nContent-Disposition: form-data; name="b"\r\n\r\n\xe2\x82\xac\r\n--xx--\r\n'
+)
+
+
+def test_a_multipart_form_without_files_is_carried() -> None:
+    assert form(MULTIPART, "multipart/form-data; boundary=xx") == [("naïve", "one\r\ntwo"), ("b", "€")]
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type"),
+    [
+        (None, "application/x-www-form-urlencoded"),
+        (b"{}", "application/json"),
+        (b"a=%ff", "application/x-www-form-urlencoded"),
+        (b"a=\xe9", "application/x-www-form-urlencoded"),
+        (b"a=1&" * 2000, "application/x-www-form-urlencoded"),
+        (MULTIPART, "multipart/form-data"),
+        (MULTIPART, "multipart/form-data; boundary=yy"),
+        (MULTIPART.replace(b'name="b"', b'name="b"; filename="x.txt"'), "multipart/form-data; boundary=xx"),
+        (MULTIPART.replace(b'name="b"', b"x=y"), "multipart/form-data; boundary=xx"),
+    ],
+)
+def test_what_cannot_be_carried_is_not_tried(content: bytes | None, content_type: str) -> None:
+    assert form(content, content_type) is None

@@ -1,0 +1,269 @@
+"""The doctor before right installations and before wrong ones: each defect is named, and nothing else is.
+
+The sites are real: the gateway middleware, and a proxy with the adapter, before a small application.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agentgate.adapters.render import Installation as AdapterInstallation
+from agentgate.client import gateway_asgi
+from agentgate.config import read_settings
+from agentgate.core.clock import SystemClock
+from agentgate.doctor.asking import Site
+from agentgate.doctor.checks import Installation
+from agentgate.doctor.examine import examine
+from agentgate.doctor.findings import Finding, State
+from agentgate.doctor.route_checks import spellings
+from tests.browser_client import create_site, get_token
+from tests.cli.commands import agentgate
+from tests.proxies.running import running_proxy
+from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.site_server.gate import free_port
+from tests.site_server.gateway_apps import asgi_site, gated_site, serving_asgi
+
+ORIGIN = "https://shop.example"
+ROUTE = {"protected_path": "/login"}
+
+
+class Shop:
+    """A site of the running service."""
+
+    def __init__(self, service: RunningService, mode: str = "enforce") -> None:
+        self.service = service
+        self.site_key = create_site(
+            service,
+            mode=mode,
+            actions={"login": {"browserRequired": True}, "search": {"browserRequired": False}},
+            routes=[{"method": "POST", "path": "/login", "action": "login"}],
+        )
+        made = service.operator.post(f"/v1/admin/sites/{self.site_key}/credentials", json={"name": "gate"})
+        self.options = {"service": service.public_url, "secret": made.json()["secret"], "origin": ORIGIN}
+
+    def token(self, action: str = "login") -> str:
+        return get_token(self.service, self.site_key, action, ORIGIN)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    settings = read_settings(
+        {
+            "AGENTGATE_DATA_DIR": str(tmp_path_factory.mktemp("doctor") / "data"),
+            "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
+            "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
+            "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
+            "AGENTGATE_DRAIN_SECONDS": "0",
+            "AGENTGATE_CONFIRM_CRAWLERS": "off",
+        }
+    )
+    with running_service(settings, SystemClock()) as running:
+        yield running
+
+
+@pytest.fixture
+def shop(service: RunningService) -> Shop:
+    """A site of its own for each test: the doctor asks often, and the rules count."""
+    return Shop(service)
+
+
+def seen(url: str, **given: Any) -> dict[str, Finding]:
+    """Return what the doctor finds, by check."""
+    findings = examine(Installation(site=Site(url), clock=SystemClock(), **given))
+    return {finding.check: finding for finding in findings}
+
+
+def in_state(findings: dict[str, Finding], state: State) -> set[str]:
+    return {check for check, finding in findings.items() if finding.state is state}
+
+
+def test_a_right_installation_has_no_defect(shop: Shop) -> None:
+    with gated_site("asgi", **shop.options) as url:
+        findings = seen(url, **ROUTE, token=shop.token(), other_token=shop.token("search"), ports=(free_port(),))
+
+    assert in_state(findings, State.FAIL) == set(), findings
+    assert in_state(findings, State.WARN) == set(), findings
+    assert in_state(findings, State.SKIP) == {"tls"}
+    assert "token_used" in findings["replay"].found
+    assert "action_mismatch" in findings["wrong-action"].found
+
+
+def test_the_address_alone_is_enough(shop: Shop) -> None:
+    with gated_site("wsgi", **shop.options) as url:
+        findings = seen(url)
+
+    assert in_state(findings, State.FAIL) == set(), findings
+    assert {"missing-token", "listeners"} <= in_state(findings, State.SKIP)
+
+
+def test_a_proxy_with_the_adapter_has_no_defect(shop: Shop) -> None:
+    with serving_asgi(asgi_site) as upstream:
+        installation = AdapterInstallation(
+            site=shop.site_key,
+            service=shop.options["service"],
+            origin=ORIGIN,
+            upstream=upstream,
+            secret=shop.options["secret"],
+        )
+        with running_proxy("nginx", installation) as port:
+            findings = seen(f"http://127.0.0.1:{port}", **ROUTE, token=shop.token(), other_token=shop.token("search"))
+
+    assert in_state(findings, State.FAIL) == set(), findings
+    assert in_state(findings, State.WARN) == set(), findings
+    assert "token_used" in findings["replay"].found
+
+
+def test_a_site_without_a_gate_is_found() -> None:
+    with serving_asgi(asgi_site) as url:
+        findings = seen(url, **ROUTE)
+
+    assert {"gate", "own-paths", "missing-token"} <= in_state(findings, State.FAIL)
+    assert "nothing shows that the site is behind AgentGate" in findings["gate"].found
+    assert findings["missing-token"].fix.startswith("There is no gate")
+
+
+def test_a_gate_that_fails_open_is_found(shop: Shop) -> None:
+    away = {**shop.options, "service": f"http://127.0.0.1:{free_port()}", "fail_open": True}
+    with gated_site("asgi", **away) as url:
+        findings = seen(url, **ROUTE)
+
+    assert "AgentGate does not answer" in findings["gate"].found
+    assert findings["missing-token"].state is State.FAIL
+    assert "fails open" in findings["missing-token"].fix
+
+
+def test_a_gate_that_fails_closed_is_told_apart(shop: Shop) -> None:
+    with gated_site("asgi", **{**shop.options, "service": f"http://127.0.0.1:{free_port()}"}) as url:
+        findings = seen(url, **ROUTE)
+
+    assert findings["gate"].state is State.FAIL
+    assert findings["missing-token"].state is State.WARN
+    assert "503" in findings["missing-token"].found
+
+
+class Gullible:
+    """An adapter that believes what a visitor says of the request, before the true middleware."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        headers = dict(scope["headers"])
+        forged = headers.get(b"x-original-url", b"").decode()
+        believed = forged.partition("/agentgate-doctor")[1]
+        await self._app({**scope, "path": believed or scope["path"]}, receive, send)
+
+
+def test_an_adapter_that_believes_forged_headers_is_found(shop: Shop) -> None:
+    made = gateway_asgi.GatewayMiddleware(asgi_site, **shop.options)
+    with serving_asgi(Gullible(made)) as url:
+        findings = seen(url, **ROUTE)
+    made.close()
+
+    assert in_state(findings, State.FAIL) == {"forged-headers"}, findings
+    assert "X-Original-URL (401 becomes 200)" in findings["forged-headers"].found
+
+
+def test_an_adapter_that_checks_one_spelling_only_is_found(shop: Shop) -> None:
+    made = gateway_asgi.GatewayMiddleware(asgi_site, **shop.options)
+
+    async def careless(scope: Any, receive: Any, send: Any) -> None:
+        gated = scope["path"] == "/login" or scope["path"].startswith("/.agentgate/")
+        await (made if gated else asgi_site)(scope, receive, send)
+
+    with serving_asgi(careless) as url:
+        findings = seen(url, **ROUTE)
+    made.close()
+
+    assert findings["spellings"].state is State.FAIL
+    assert "capitals (/LOGIN: 200)" in findings["spellings"].found
+
+
+def test_a_site_that_does_not_redeem_tokens_is_found(shop: Shop) -> None:
+    async def trusting(scope: Any, receive: Any, send: Any) -> None:
+        has_token = b"x-agentgate-token" in dict(scope["headers"])
+        await (asgi_site if has_token else made)(scope, receive, send)
+
+    made = gateway_asgi.GatewayMiddleware(asgi_site, **shop.options)
+    with serving_asgi(trusting) as url:
+        findings = seen(url, **ROUTE, token=shop.token(), other_token=shop.token("search"))
+    made.close()
+
+    assert in_state(findings, State.FAIL) == {"forged-token", "wrong-action", "replay"}
+
+
+def test_monitor_mode_is_found(service: RunningService) -> None:
+    with gated_site("asgi", **Shop(service, mode="monitor").options) as url:
+        findings = seen(url, **ROUTE)
+
+    assert "enforce mode" in findings["gate"].fix
+    assert "enforce mode" in findings["missing-token"].fix
+
+
+def test_a_service_that_is_exposed_is_found(shop: Shop) -> None:
+    admin = int(shop.service.admin_url.rpartition(":")[2])
+    public = int(shop.service.public_url.rpartition(":")[2])
+    with gated_site("asgi", **shop.options) as url:
+        assert "admin listener" in seen(url, ports=(admin,))["listeners"].found
+        assert seen(url, ports=(public,))["listeners"].state is State.WARN
+    # The service itself in the site's place: everything of it can be reached.
+    assert seen(shop.service.public_url)["exposure"].state is State.FAIL
+
+
+def test_headers_that_leak_are_found(shop: Shop) -> None:
+    async def leaking(scope: Any, receive: Any, send: Any) -> None:
+        async def leak(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], (b"x-debug", b"ags_0123456789")]}
+            await send(message)
+
+        await made(scope, receive, leak)
+
+    made = gateway_asgi.GatewayMiddleware(asgi_site, **shop.options)
+    with serving_asgi(leaking) as url:
+        findings = seen(url)
+    made.close()
+
+    assert in_state(findings, State.FAIL) == {"leaks"}
+
+
+def test_a_site_that_does_not_answer_is_one_finding() -> None:
+    findings = seen(f"http://127.0.0.1:{free_port()}")
+
+    assert in_state(findings, State.FAIL) == {"reachable"}
+    assert len(findings) == 1
+
+
+def test_the_command_prints_a_table_and_exits_with_one(tmp_path) -> None:
+    with serving_asgi(asgi_site) as url:
+        shown = agentgate(tmp_path, "doctor", url, "--protected-path", "/login")
+        told = agentgate(tmp_path, "doctor", url, "--json")
+
+    assert (shown.returncode, told.returncode) == (1, 1)
+    assert "missing-token" in shown.stdout
+    assert {"check", "state", "found", "fix"} == set(json.loads(told.stdout)[0])
+
+
+def test_the_command_is_content_with_a_right_installation(tmp_path, shop: Shop) -> None:
+    with gated_site("asgi", **shop.options) as url:
+        tokens = ["--token", shop.token(), "--token", shop.token("search")]
+        done = agentgate(tmp_path, "doctor", url, "--protected-path", "/login", *tokens)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("wrong", [["ftp://x"], ["shop.example"], ["http://x", "--protected-path", "login"]])
+def test_what_is_no_address_or_path_is_refused(tmp_path, wrong: list[str]) -> None:
+    done = agentgate(tmp_path, "doctor", *wrong)
+
+    assert done.returncode == 2
+    assert "such as" in done.stderr
+
+
+def test_other_spellings_are_other_texts_for_the_same_path() -> None:
+    made = spellings("/login")
+
+    assert len(set(made.values())) == len(made)
+    assert "/login" not in made.values()

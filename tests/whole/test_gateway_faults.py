@@ -1,0 +1,193 @@
+"""Stores that are away, hung or locked: what the gateway can decide by memory it decides, and nothing fails open."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from agentgate.config import read_settings
+from agentgate.gateway import check
+from tests.api.public.test_gateway import Gate, said
+from tests.minting import mint
+from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.servers import PostgresServer, RedisServer, postgres_server, redis_server
+
+# How long an answer may take that needs no store, and one that waits for a store which says nothing.
+AT_ONCE_S, HUNG_S, BACK_S = 0.5, 2.5, 5.0
+
+
+class Place:
+    """A service, a site in each mode, and the servers under it."""
+
+    def __init__(self, service: RunningService, postgres: PostgresServer, redis: RedisServer) -> None:
+        self.service, self.postgres, self.redis = service, postgres, redis
+        self.enforcing, self.monitoring = Gate(service), Gate(service, mode="monitor")
+
+
+def environ(folder: Path, **more: str) -> dict[str, str]:
+    return {
+        "AGENTGATE_DATA_DIR": str(folder / "data"),
+        "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
+        "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
+        "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
+        "AGENTGATE_DRAIN_SECONDS": "0",
+        **more,
+    }
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """Servers of our own: they are stopped here."""
+    folder = tmp_path_factory.mktemp("faults")
+    with postgres_server() as postgres, redis_server() as redis:
+        urls = {"AGENTGATE_DATABASE_URL": postgres.url, "AGENTGATE_REDIS_URL": redis.url}
+        with running_service(read_settings(environ(folder, **urls))) as service:
+            yield Place(service, postgres, redis)
+
+
+def with_token(gate: Gate) -> tuple[tuple[int, str, str], float]:
+    """Ask with a good token; return what was said and how long it took."""
+    token = mint(gate.service.application.signing_keys, gate.site_key, now_ms=gate.service.clock.now_ms())
+    began_s = time.monotonic()
+    return said(gate.check("POST", "/login", X_AgentGate_Token=token)), time.monotonic() - began_s
+
+
+def check_memory_decides(place: Place) -> None:
+    """What needs no store is answered as ever, and at once."""
+    began_s = time.monotonic()
+    assert said(place.enforcing.check()) == (204, "allow", "allowed")
+    assert said(place.enforcing.check("POST", "/login")) == (401, "challenge", "receipt_required")
+    assert said(place.monitoring.check("POST", "/login")) == (204, "allow", "monitor")
+    assert said(place.enforcing.check(Authorization="Bearer x")) == (403, "block", "invalid_credential")
+    assert time.monotonic() - began_s < 4 * AT_ONCE_S
+
+
+def check_tokens_fail_closed(place: Place, within_s: float) -> None:
+    """A token that cannot be spent opens nothing in enforce mode, and hinders nobody in monitor mode."""
+    refused, refused_s = with_token(place.enforcing)
+    let_through, let_through_s = with_token(place.monitoring)
+    assert (refused, let_through) == ((503, "block", "service_unavailable"), (204, "allow", "service_unavailable"))
+    assert max(refused_s, let_through_s) < within_s
+
+
+def wait_until_back(place: Place) -> None:
+    deadline_s = time.monotonic() + BACK_S
+    while with_token(place.enforcing)[0] != (204, "allow", "allowed"):
+        assert time.monotonic() < deadline_s, "tokens cannot be spent although the store is back"
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def frozen(server: PostgresServer) -> Iterator[None]:
+    """Let a server hang: it has the connections and says nothing."""
+    processes = [server.process_id, *_children(server.process_id)]
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            # A backend may have ended meanwhile.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT)
+
+
+def _children(parent: int) -> list[int]:
+    return [int(text) for text in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+def test_with_the_database_stopped_memory_decides_and_tokens_fail_closed(place: Place) -> None:
+    place.postgres.stop()
+    try:
+        check_memory_decides(place)
+        check_tokens_fail_closed(place, HUNG_S)
+    finally:
+        place.postgres.start()
+    wait_until_back(place)
+
+
+def test_with_the_database_hung_tokens_fail_closed_in_time(place: Place) -> None:
+    with frozen(place.postgres):
+        check_memory_decides(place)
+        check_tokens_fail_closed(place, HUNG_S)
+    wait_until_back(place)
+
+
+def test_without_redis_nothing_changes_at_the_gateway(place: Place) -> None:
+    place.redis.freeze()
+    try:
+        check_memory_decides(place)
+        assert with_token(place.enforcing)[0] == (204, "allow", "allowed")
+    finally:
+        place.redis.thaw()
+
+
+def test_a_configuration_that_was_not_seen_for_too_long_decides_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "STALE_S", -1.0)
+
+    assert said(place.enforcing.check()) == (503, "block", "service_unavailable")
+    assert said(place.monitoring.check()) == (204, "allow", "service_unavailable")
+    # It may be one that was made since.
+    assert said(place.enforcing.check(Authorization="Bearer x")) == (503, "block", "service_unavailable")
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[RunningService]:
+    with running_service(read_settings(environ(tmp_path))) as service:
+        yield service
+
+
+def test_with_the_embedded_store_locked_by_another_program_tokens_fail_closed(
+    embedded: RunningService, tmp_path: Path
+) -> None:
+    enforcing, monitoring = Gate(embedded), Gate(embedded, mode="monitor")
+    other = apsw.Connection(str(tmp_path / "data" / "hot.db"))
+    other.execute("BEGIN EXCLUSIVE")
+    try:
+        assert said(enforcing.check()) == (204, "allow", "allowed")
+        assert with_token(enforcing)[0] == (503, "block", "service_unavailable")
+        assert with_token(monitoring)[0] == (204, "allow", "service_unavailable")
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+
+    assert with_token(enforcing)[0] == (204, "allow", "allowed")
+
+
+def test_rules_that_cannot_be_read_keep_the_last_good_ones_and_at_a_start_decide_nothing(tmp_path: Path) -> None:
+    settings = read_settings(environ(tmp_path))
+    with running_service(settings) as service:
+        gates = [Gate(service, mode=mode) for mode in ("enforce", "monitor")]
+        for gate in gates:
+            path = f"/v1/admin/sites/{gate.site_key}/rules"
+            rules = {"version": "1", "rules": [], "default_action": "allow"}
+            assert service.operator.put(path, json={"ruleSet": rules, "revision": 0}).status_code == 200
+        spoil(service)
+        assert [said(gate.check()) for gate in gates] == [(204, "allow", "allowed"), (204, "allow", "monitor")]
+
+    with running_service(settings) as service:
+        for gate in gates:
+            gate.service = service
+        assert [said(gate.check()) for gate in gates] == [
+            (503, "block", "service_unavailable"),
+            (204, "allow", "service_unavailable"),
+        ]
+
+
+def spoil(service: RunningService) -> None:
+    """Damage every stored set of rules, and let the service read them."""
+
+    async def work() -> None:
+        config = service.application.stores.databases["config"]
+        assert await config.run("UPDATE site_rules SET rule_set = '{\"rules\": 7}'") == 2
+        await config.run("UPDATE configuration_version SET version = version + 1")
+        await service.application.deciding.refresh()
+
+    service.run(work())
