@@ -113,7 +113,6 @@ class Protecting:
         """Take what is made after the stores: where events go, and where small work goes that nobody waits for."""
         stores, deciding = self._stores, self._deciding
         self._recorder = recorder
-        self._background = background
         uses = CredentialUses(stores.store, background)
         self.redeemer = Redeemer(
             self.signing_keys, stores.redemptions, sites=deciding.sites, recorder=recorder, uses=uses
@@ -210,7 +209,6 @@ class Protecting:
             self.redeemer,
             cold_way=Direct(app),
             clock=self._clock,
-            background=self._background,
             metrics=metrics,
             observer=observer,
         )

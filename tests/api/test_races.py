@@ -120,7 +120,9 @@ def test_one_person_with_many_sessions_founds_three_accounts_and_no_more(service
 
     def found(number: int) -> Any:
         client = twin_of(service, sessions[number % len(sessions)])
-        return client.post(f"{ACCOUNT}/accounts", json={"name": f"Account {number}"})
+        replies = (client.post(f"{ACCOUNT}/accounts", json={"name": f"Account {number}"}) for _ in range(20))
+        # On a busy machine the store may have no connection left for a second, and says so.
+        return next(reply for reply in replies if reply.status_code != 503)
 
     statuses = all_at_once([lambda n=n: found(n) for n in range(PARALLEL)])
 

@@ -166,7 +166,8 @@ async def test_a_frozen_redis_is_unavailable_within_the_timeout(redis, redis_url
         redis.thaw()
 
     assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 100
-    assert took_s < 1
+    # The timeout is a tenth of that; one call after the other would take a hundred times as long.
+    assert took_s < 5
     await store.close()
 
 

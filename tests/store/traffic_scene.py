@@ -30,7 +30,7 @@ SITE = 1
 
 # Few examples, because each has databases of its own; what they hold is varied enough.
 property_test = examples(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 _VISITORS = (None, 0, 1, 2**63 - 1, 2**63, 2**64 - 1)

@@ -3,12 +3,12 @@
 Both ways answer the same bytes. A success leaves its counters and no line in the log: there are as many as visitors.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
 from agentgate import errors
-from agentgate.core.background import Background
 from agentgate.core.clock import Clock
 from agentgate.core.database import StoreUnavailable
 from agentgate.core.ids import new_request_id
@@ -41,14 +41,14 @@ class HotSiteverify:
         *,
         cold_way: ColdWay,
         clock: Clock,
-        background: Background,
         metrics: Metrics,
         observer: RequestObserver,
     ) -> None:
         self._redeemer = redeemer
         self._cold_way = cold_way
         self._clock = clock
-        self._background = background
+        # Kept, because the loop alone does not keep a task alive.
+        self._second_looks: set[asyncio.Task[None]] = set()
         self._metrics = metrics
         self._observer = observer
         self._decoder = BodyDecoder(SiteverifyInput, malformed=MALFORMED, texts_only=True)
@@ -81,7 +81,9 @@ class HotSiteverify:
             pending.resolve(self._success(spend.answer, started))
         elif outcome is False:
             # Somebody was quicker; what that was answered is in the store.
-            self._background.start("siteverify", lambda: self._answer_later(pending, request, started))
+            second_look = asyncio.create_task(self._answer_later(pending, request, started))
+            self._second_looks.add(second_look)
+            second_look.add_done_callback(self._second_looks.discard)
         else:
             self._redeemer.count_unavailable(spend.site, now_ms=now_ms)
             pending.resolve(self._unavailable(started, outcome))

@@ -4,6 +4,8 @@ import asyncio
 import json
 import random
 import socket
+import statistics
+import time
 from collections import Counter
 from urllib.parse import urlsplit
 
@@ -156,6 +158,19 @@ def test_a_client_that_leaves_before_its_answer_finds_it_with_the_same_request_i
     for number, token in enumerate(tokens):
         assert code(shop.verify(token, requestId=f"r{number}")) == OK
         assert code(shop.verify(token, requestId="other")) == (409, "token_used")
+
+
+def test_a_spent_token_is_refused_as_fast_as_another_is_taken(shop, service):
+    body = json.dumps({"token": shop.token(), "expectedAction": "login", "secret": shop.secret}).encode()
+    assert code(send(service, body)) == OK
+    took_s = []
+    for _ in range(20):
+        started_s = time.perf_counter()
+        assert code(send(service, body)) == (409, "token_used")
+        took_s.append(time.perf_counter() - started_s)
+
+    # A few milliseconds; whoever waits for his answer is no work for later.
+    assert statistics.median(took_s) < 0.1
 
 
 def test_the_counters_tell_what_the_callers_were_told(shop, service):
