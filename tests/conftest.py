@@ -1,5 +1,6 @@
 """What every test may ask for: real servers, and the whole service on either store."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,27 @@ import pytest
 from agentgate.config import Settings, read_settings
 from tests.running import ADMIN_KEY, RunningService, running_service
 from tests.servers import PostgresServer, RedisServer, empty_database, postgres_server, redis_server
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the cases of one test, run all on SQLite and the first on PostgreSQL: they differ in what is sent.
+
+    With `EVERY_CASE=1` all are run on both.
+    """
+    if os.environ.get("EVERY_CASE") == "1":
+        return
+    seen: set[str] = set()
+    kept, dropped = [], []
+    for item in items:
+        cases = getattr(getattr(item, "callspec", None), "params", {})
+        name = item.nodeid.partition("[")[0]
+        is_further = cases.get("settings") == "postgres" and len(cases) > 1 and name in seen
+        (dropped if is_further else kept).append(item)
+        if cases.get("settings") == "postgres":
+            seen.add(name)
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = kept
 
 
 @pytest.fixture
