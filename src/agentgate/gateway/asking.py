@@ -60,7 +60,7 @@ class Asker:
                 await self._sites.settle()
             except StoreUnavailable:
                 structlog.get_logger().warning("a change could not be read back; going by the last good view")
-        headers = _joined(call.request)
+        headers = joined_headers(call.request)
         secret = _secret(call.request)
         caller = None if secret is None else self._sites.find_caller(digest(secret), now_ms=call.now)
         if caller is None:
@@ -97,7 +97,8 @@ def _secret(request: Request) -> str | None:
     return authorization[len(BEARER) :] if authorization[: len(BEARER)].lower() == BEARER else None
 
 
-def _joined(request: Request) -> dict[bytes, bytes]:
+def joined_headers(request: Request) -> dict[bytes, bytes]:
+    """Return the headers by name, those that came more than once joined as HTTP joins them."""
     joined: dict[bytes, bytes] = {}
     for name, value in request.headers:
         joined[name] = joined[name] + b", " + value if name in joined else value

@@ -3,6 +3,7 @@
 import msgspec
 from msgspec import Struct
 
+from agentgate.gateway.asking import joined_headers
 from agentgate.gateway.check import GatewayCheck
 from agentgate.web.call import Call
 from agentgate.web.hot_path import HotReply, HotRequest
@@ -23,13 +24,9 @@ async def check_request(call: Call, gate: GatewayCheck) -> Reply[None]:
     `X-Original-Method`, `X-Original-URL` and `X-Original-Address`, and the visitor's own headers. 204 lets through.
     """
     request = call.request
-    joined: dict[bytes, bytes] = {}
-    for name, value in request.headers:
-        joined[name] = joined[name] + b", " + value if name in joined else value
-    answer = gate(HotRequest(b"GET", request.path.encode(), request.query_string, joined, None))
+    headers = joined_headers(request)
+    answer = gate(HotRequest(b"GET", request.path.encode(), request.query_string, headers, None))
     reply = answer if isinstance(answer, HotReply) else await answer
-    headers = tuple(
-        (name.decode(), value.decode("latin-1")) for name, value in reply.headers if name != b"content-type"
-    )
+    told = tuple((name.decode(), value.decode("latin-1")) for name, value in reply.headers if name != b"content-type")
     body = msgspec.Raw(reply.body) if reply.body else None
-    return Reply(body=body, status=reply.status, headers=headers)  # type: ignore[arg-type]  # the bytes are a Denial's
+    return Reply(body=body, status=reply.status, headers=told)  # type: ignore[arg-type]  # the bytes are a Denial's

@@ -4,7 +4,11 @@ No timer: alone, a row is put at once; what arrives while a commit is under way 
 """
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
+
+import structlog
 
 from agentgate.core.database import Database, NewRows, Row, StoreUnavailable, Value
 from agentgate.store.databases.values import check_values
@@ -14,13 +18,17 @@ LARGEST_GROUP = 1_000
 # When more than this wait, the store is not keeping up, and waiting longer would help nobody.
 MOST_WAITING = 20_000
 
+# Whether the row is new, or why nobody knows.
+Outcome = bool | StoreUnavailable
+Done = Callable[[Outcome], None]
+
 
 class Waiting(NamedTuple):
     """One who wants to be first."""
 
     key: Row
     row: tuple[Value, ...]
-    future: asyncio.Future[bool]
+    done: Done
 
 
 class FirstRows:
@@ -34,15 +42,19 @@ class FirstRows:
 
     async def put(self, row: tuple[Value, ...]) -> bool:
         """Put a row, durably; False when its key is there already. Of many at once, one wins."""
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.put_then(row, partial(_settle, future))
+        return await future
+
+    def put_then(self, row: tuple[Value, ...], done: Done) -> None:
+        """Put a row likewise, and say how it went as soon as that is known."""
         if len(self._waiting) >= MOST_WAITING:
             raise StoreUnavailable(f"too many wait for {self._table.table}")
         # Here already, so that a value which cannot be stored fails its own call and not the whole group.
         check_values(row)
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Waiting(row[: len(self._table.key)], row, future))
+        self._waiting.append(Waiting(row[: len(self._table.key)], row, done))
         if self._putting is None:
             self._putting = asyncio.create_task(self._put_waiting())
-        return await future
 
     async def _put_waiting(self) -> None:
         try:
@@ -62,15 +74,29 @@ class FirstRows:
         except BaseException as failure:
             # Nobody knows whether it was committed, so nobody is told that a row is new or not.
             for waiting in group:
-                if not waiting.future.done():
-                    waiting.future.set_exception(_unknown(failure))
+                _tell(waiting, _unknown(failure))
             if not isinstance(failure, Exception):
                 raise
             return
         for waiting in group:
-            # Who wanted it may have been cancelled meanwhile; the row is there all the same.
-            if not waiting.future.done():
-                waiting.future.set_result(waiting.key in new and firsts[waiting.key] is waiting)
+            _tell(waiting, waiting.key in new and firsts[waiting.key] is waiting)
+
+
+def _tell(waiting: Waiting, outcome: Outcome) -> None:
+    try:
+        waiting.done(outcome)
+    except Exception:  # noqa: BLE001 - one who cannot bear the news must not keep it from the others
+        structlog.get_logger().exception("what became of a row could not be told")
+
+
+def _settle(future: asyncio.Future[bool], outcome: Outcome) -> None:
+    # Who wanted it may have been cancelled meanwhile; the row is there all the same.
+    if future.done():
+        return
+    if isinstance(outcome, bool):
+        future.set_result(outcome)
+    else:
+        future.set_exception(outcome)
 
 
 def _unknown(failure: BaseException) -> StoreUnavailable:
