@@ -4,11 +4,16 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.database import Conflict, Sums
+from agentgate.core.database import Conflict, NewRows, Sums
 
 pytestmark = pytest.mark.anyio
 
 COUNTERS = Sums("counter", ("site", "name"), ("hits", "bytes"), ("last_ms",))
+COUNTER_ROWS = NewRows(
+    "counter",
+    key=("site", "name"),
+    types=(("site", "bigint"), ("name", "text"), ("hits", "bigint"), ("bytes", "bigint"), ("last_ms", "bigint")),
+)
 
 
 @pytest.fixture
@@ -54,3 +59,28 @@ async def test_counters_are_made_added_to_and_keep_the_greatest(counters: Any) -
 
     stored = await counters.all("SELECT site, name, hits, bytes, last_ms FROM counter ORDER BY site, name")
     assert stored == [(1, "a", 1, 10, 500), (1, "b", 5, 50, 900), (2, "a", 4, 40, 100)]
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 200, 333])
+async def test_any_number_of_rows_is_loaded_whole(counters: Any, count: int) -> None:
+    names = ("site", "name", "hits", "bytes", "last_ms")
+    rows = [(number, "a", 1, number, 0) for number in range(count)]
+
+    await counters.transaction(lambda transaction: transaction.load("counter", names, rows))
+    await counters.transaction(lambda transaction: transaction.add_up(COUNTERS, rows))
+
+    stored = await counters.all("SELECT site, name, hits, bytes, last_ms FROM counter ORDER BY site")
+    assert stored == [(number, "a", 2, 2 * number, 0) for number in range(count)]
+
+
+async def test_only_rows_whose_key_is_missing_are_put_and_told(counters: Any) -> None:
+    first = [(number, "a", 1, 1, 1) for number in range(0, 150, 3)]
+    second = [(number, "a", 2, 2, 2) for number in range(150)]
+
+    assert await counters.insert_new(COUNTER_ROWS, first) == [(number, "a") for number in range(0, 150, 3)]
+    told = await counters.insert_new(COUNTER_ROWS, second)
+
+    assert sorted(told) == [(number, "a") for number in range(150) if number % 3]
+    stored = await counters.all("SELECT site, hits FROM counter ORDER BY site")
+    assert stored == [(number, 2 if number % 3 else 1) for number in range(150)]
+    assert await counters.insert_new(COUNTER_ROWS, second) == []

@@ -1,28 +1,40 @@
 """The statements behind `load`, `add_up` and `insert_new`."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from agentgate.core.database import NewRows, Sums, Value
 
-# SQLite takes narrow rows in half the time when many stand in one statement; wide ones take longer then.
-NARROW_COLUMNS = 4
-ROWS_TOGETHER = 85
+# With each statement, SQLite's thread lets go of the interpreter and has to get it back from a busy event loop. So a
+# statement takes many rows: as many as a power of two allows within so many values.
+MOST_TOGETHER = 64
+VALUES_TOGETHER = 1_000
 
 
-@functools.lru_cache(maxsize=64)
+def portions(rows: Sequence[Sequence[Value]]) -> Iterator[Sequence[Sequence[Value]]]:
+    """Cut rows into portions for one statement each. There are few sizes, hence few statements to prepare."""
+    if not rows:
+        return
+    most = min(MOST_TOGETHER, max(1, VALUES_TOGETHER // len(rows[0])))
+    at = 0
+    while at < len(rows):
+        size = 1 << (min(most, len(rows) - at).bit_length() - 1)
+        yield rows[at : at + size]
+        at += size
+
+
+@functools.lru_cache(maxsize=256)
 def insert_statement(table: str, columns: tuple[str, ...], rows: int = 1) -> str:
     """Return an INSERT of one row, or of several at once."""
     width = len(columns)
-    starts = range(1, rows * width + 1, width)
-    places = ", ".join(f"({', '.join(f'${start + place}' for place in range(width))})" for start in starts)
+    places = ", ".join(_places(at * width + 1, width) for at in range(rows))
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {places}"  # noqa: S608 - names from our own code
 
 
-@functools.lru_cache(maxsize=64)
-def add_up_statement(counters: Sums) -> str:
-    """Return an upsert of one row."""
-    return insert_statement(counters.table, counters.columns) + _on_conflict(counters)
+@functools.lru_cache(maxsize=256)
+def add_up_statement(counters: Sums, rows: int = 1) -> str:
+    """Return an upsert of one row, or of several at once."""
+    return insert_statement(counters.table, counters.columns, rows) + _on_conflict(counters)
 
 
 @functools.lru_cache(maxsize=64)
@@ -34,24 +46,33 @@ def add_up_arrays_statement(counters: Sums, types: tuple[str, ...]) -> str:
     return insert + _on_conflict(counters)
 
 
-@functools.lru_cache(maxsize=64)
-def insert_new_statement(new: NewRows) -> str:
-    """Return an INSERT of one row that gives back its key, or nothing when the key is there already."""
-    return insert_statement(new.table, new.columns) + _unless_there(new)
+@functools.lru_cache(maxsize=256)
+def which_are_there_statement(new: NewRows, keys: int) -> str:
+    """Return a query for the places of those keys that are there already, in one text: `0,3` (SQLite)."""
+    width = len(new.key)
+    given = ", ".join(f"({at}, {_places(at * width + 1, width)[1:]}" for at in range(keys))
+    names = ", ".join(new.key)
+    return f"WITH given (place, {names}) AS (VALUES {given}) SELECT group_concat(place) FROM given JOIN {new.table} USING ({names})"  # noqa: E501, S608 - names from our own code
+
+
+@functools.lru_cache(maxsize=256)
+def insert_missing_statement(new: NewRows, rows: int) -> str:
+    """Return an INSERT of the rows whose keys are not there."""
+    return f"{insert_statement(new.table, new.columns, rows)} ON CONFLICT ({', '.join(new.key)}) DO NOTHING"
 
 
 @functools.lru_cache(maxsize=64)
 def insert_new_arrays_statement(new: NewRows) -> str:
-    """Return the same for many rows that come as one array for each column (PostgreSQL)."""
+    """Return an INSERT of many rows, an array for each column, that gives back the keys that were new (PostgreSQL)."""
     arrays = ", ".join(f"${number}::{name}[]" for number, (_, name) in enumerate(new.types, 1))
     columns = ", ".join(new.columns)
     insert = f"INSERT INTO {new.table} ({columns}) SELECT {columns} FROM unnest({arrays}) AS given ({columns})"  # noqa: S608
-    return insert + _unless_there(new)
-
-
-def _unless_there(new: NewRows) -> str:
     key = ", ".join(new.key)
-    return f" ON CONFLICT ({key}) DO NOTHING RETURNING {key}"
+    return f"{insert} ON CONFLICT ({key}) DO NOTHING RETURNING {key}"
+
+
+def _places(first: int, width: int) -> str:
+    return f"({', '.join(f'${place}' for place in range(first, first + width))})"
 
 
 def array_types(row: Sequence[Value]) -> tuple[str, ...]:

@@ -160,15 +160,6 @@ def change_many(connection: apsw.Connection, prepared: Statement, rows: Sequence
         cursor.close(True)  # noqa: FBT003 - positional in apsw
 
 
-def fetch_each(connection: apsw.Connection, prepared: Statement, rows: Sequence[Sequence[Value]]) -> list[Row]:
-    """Run one statement for each row of values; return every row that these give."""
-    cursor = connection.cursor()
-    try:
-        return cursor.executemany(prepared.text, rows).fetchall()
-    finally:
-        cursor.close(True)  # noqa: FBT003 - positional in apsw
-
-
 def _configure(connection: apsw.Connection, *, synchronous: Synchronous, write: bool) -> None:
     connection.set_busy_handler(_waiting(WRITER_BUSY_S if write else READER_BUSY_S))
     # A database file may come from elsewhere (a restored copy): its schema must not be able to run anything.

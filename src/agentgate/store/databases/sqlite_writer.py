@@ -7,21 +7,22 @@ savepoint of its own and commits them together. No timer is involved: alone, a u
 import asyncio
 import contextlib
 import contextvars
+import functools
 import queue
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
 from agentgate.core.database import Conflict, NewRows, Row, StoreUnavailable, Sums, Value
 from agentgate.store.databases.loading import (
-    NARROW_COLUMNS,
-    ROWS_TOGETHER,
     add_up_statement,
-    insert_new_statement,
+    insert_missing_statement,
     insert_statement,
+    portions,
+    which_are_there_statement,
 )
 from agentgate.store.databases.sqlite_connection import (
     BREAKING,
@@ -29,7 +30,6 @@ from agentgate.store.databases.sqlite_connection import (
     change,
     change_many,
     fetch_all,
-    fetch_each,
     fetch_one,
     statement,
     translated,
@@ -73,8 +73,10 @@ class SqliteTransaction:
         """Insert the rows whose key is not there yet; return the keys of those."""
         for row in rows:
             check_values(row)
-        prepared = statement(insert_new_statement(new))
-        return self._guard(lambda: fetch_each(self._connection, prepared, rows))
+        found: list[Row] = []
+        for portion in portions(rows):
+            found += self._guard(functools.partial(_insert_new, self._connection, new, portion))
+        return found
 
     async def lock(self, *key: str) -> None:
         """Return at once: a writing transaction has the whole file to itself."""
@@ -84,19 +86,11 @@ class SqliteTransaction:
     async def load(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> None:
         """Insert many rows, unchecked."""
         names = tuple(columns)
-        together = ROWS_TOGETHER if len(names) <= NARROW_COLUMNS else 1
-        whole = len(rows) // together * together if together > 1 else 0
-        if whole:
-            chunks = [list(chain.from_iterable(rows[at : at + together])) for at in range(0, whole, together)]
-            many = statement(insert_statement(table, names, together))
-            self._guard(lambda: change_many(self._connection, many, chunks))
-        prepared = statement(insert_statement(table, names))
-        self._guard(lambda: change_many(self._connection, prepared, rows[whole:]))
+        self._each_portion(rows, lambda count: insert_statement(table, names, count))
 
     async def add_up(self, counters: Sums, rows: Sequence[Sequence[Value]]) -> None:
         """Add rows to counters. Each key stands there once, in sorted order."""
-        prepared = statement(add_up_statement(counters))
-        self._guard(lambda: change_many(self._connection, prepared, rows))
+        self._each_portion(rows, lambda count: add_up_statement(counters, count))
 
     async def script(self, sql: str) -> None:
         """Run several statements without values, as a migration file holds them."""
@@ -120,6 +114,11 @@ class SqliteTransaction:
         check_values(values)
         return self._guard(lambda: act(self._connection, prepared, values))
 
+    def _each_portion(self, rows: Sequence[Sequence[Value]], text: Callable[[int], str]) -> None:
+        for count, several in groupby(portions(rows), key=len):
+            values = [list(chain.from_iterable(portion)) for portion in several]
+            self._guard(functools.partial(change_many, self._connection, statement(text(count)), values))
+
     def _guard(self, act: Callable[[], T]) -> T:
         if not self._open:
             raise RuntimeError("the transaction has ended")
@@ -131,6 +130,19 @@ class SqliteTransaction:
         except apsw.Error as error:
             self._failure = translated(error)
             raise self._failure from (None if self._failure is error else error)
+
+
+def _insert_new(connection: apsw.Connection, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
+    """Look which keys are there, then insert the rest: nobody else can write in between."""
+    width, count = len(new.key), len(rows)
+    keys = [tuple(row[:width]) for row in rows]
+    look = statement(which_are_there_statement(new, count))
+    [(places,)] = fetch_all(connection, look, list(chain.from_iterable(keys)))
+    there = set() if places is None else {int(place) for place in str(places).split(",")}
+    if len(there) < count:
+        insert = statement(insert_missing_statement(new, count))
+        fetch_all(connection, insert, list(chain.from_iterable(rows)))
+    return [key for place, key in enumerate(keys) if place not in there]
 
 
 class Unit(NamedTuple):
