@@ -190,6 +190,9 @@ def reads(stores: Stores, site: Site, a_decision: int, a_visitor: int) -> Mappin
         "analytics 24 h": analytics(last(1)),
         "analytics 30 d": analytics(last(30)),
         "analytics 92 d": analytics(last(92)),
+        # Nothing is as far from whole hours.
+        "metrics 30 d, half past": metrics(last(30, until_ms=NOW_MS - HOUR_MS // 2)),
+        "analytics 30 d, half past": analytics(last(30, until_ms=NOW_MS - HOUR_MS // 2)),
         "health": lambda: stores.site_health.count_health(
             SITE.number, from_ms=NOW_MS - DAY_MS, to_ms=NOW_MS, tokens_to_ms=NOW_MS - 120_000
         ),

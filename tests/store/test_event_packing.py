@@ -22,11 +22,11 @@ from agentgate.store.segments.postgres import PostgresSegments
 from agentgate.store.segments.segments import day_bounds
 from agentgate.store.segments.sqlite import EVENTS
 from agentgate.store.sql import traffic_filters
-from agentgate.store.sql.event_encoding import DIMENSION_HOUR, EVENT_COLUMNS, SITE_HOUR, EventEncoder
+from agentgate.store.sql.event_encoding import DIMENSION_HOUR, SITE_HOUR, WRITTEN_COLUMNS, EventEncoder
 from agentgate.store.sql.event_words import WordKind, Words
 from agentgate.store.sql.events import PACK_AFTER, SqlEvents
 from agentgate.store.sql.traffic_days import DayPart, TrafficDays
-from agentgate.store.sql.traffic_decisions import SCANNED_ROWS, SqlDecisions, day_windows
+from agentgate.store.sql.traffic_decisions import WINDOW_ROWS, SqlDecisions, day_windows
 from agentgate.store.stores import SqlStore
 from agentgate.traffic.ports import DecisionFilters, SiteNumber
 from tests.made_events import DAY, NOON_MS, EventPlace, many_events, new_event, postgres_events
@@ -39,8 +39,8 @@ CLOSED_MS = (DAY + 1) * DAY_MS + HOUR_MS
 
 
 @pytest.fixture
-async def place(postgres_url: str) -> AsyncIterator[EventPlace]:
-    async with postgres_events(postgres_url) as place:
+async def place(migrated_url: str) -> AsyncIterator[EventPlace]:
+    async with postgres_events(migrated_url) as place:
         yield place
 
 
@@ -157,20 +157,20 @@ async def fill_older(database: PostgresDatabase, made: list[Event]) -> EventPlac
     encoded = EventEncoder(words).encode(made)
 
     async def write(transaction: Transaction) -> None:
-        await transaction.load("event", EVENT_COLUMNS, encoded.events)
+        await transaction.load("event", WRITTEN_COLUMNS, encoded.events)
         await transaction.load("event_label", ("site", "label", "id"), encoded.labels)
         await transaction.add_up(SITE_HOUR, encoded.hours)
         await transaction.add_up(DIMENSION_HOUR, encoded.dimensions)
 
     await database.transaction(write)
-    assert json.loads(encoded.events[0][22])
+    assert json.loads(encoded.events[0][WRITTEN_COLUMNS.index("labels")])
     return place
 
 
 def test_windows_cover_a_part_of_a_day_once() -> None:
     least, end = first_id(DAY * DAY_MS + 7), first_id((DAY + 1) * DAY_MS - 9)
     part = DayPart(DAY, least, end, rolled_up=False, indexed=False)
-    hours = [(DAY * 24 + hour, SCANNED_ROWS // 3) for hour in reversed(range(24)) if hour != 5]
+    hours = [(DAY * 24 + hour, WINDOW_ROWS // 3) for hour in reversed(range(24)) if hour != 5]
 
     windows = day_windows(hours, part)
 

@@ -1,7 +1,7 @@
 """Analytics of a site: what became of challenges, how its servers validate tokens, and the most frequent values."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from statistics import median
 
@@ -41,20 +41,12 @@ async def read_site_analytics(
     store: TrafficStore, site_key: str, number: int, span: TimeRange, *, terms: TrafficTerms, now_ms: int
 ) -> SiteAnalytics:
     """Return the analytics of a range: events from their retention on, counters by whole hours."""
-    kept = terms.kept_part(span, now_ms)
-    has_events = kept.from_ms < kept.to_ms
-    hours: Mapping[int, Counts] = {}
-    values, times_ms = _NOTHING, list[int]()
-    if has_events:
-        # Beside each other: together they are the longest read there is.
-        hours, values, times_ms = await asyncio.gather(
-            store.counts.list_hours(number, kept),
-            store.values.count_values(number, kept),
-            store.values.list_solve_times_ms(number, kept, SOLVE_SAMPLES),
-        )
-    # Counters know whole hours only, so the range is rounded out to them.
-    counters = await store.values.list_counters(
-        number, first_hour=span.from_ms // HOUR_MS, last_hour=(span.to_ms - 1) // HOUR_MS
+    # Beside each other: together they are the longest read there is. Counters know whole hours only, so the range is
+    # rounded out to them.
+    (values, hours, times_ms), counters, first_hour = await asyncio.gather(
+        _read_events(store, number, terms.kept_part(span, now_ms)),
+        store.values.list_counters(number, first_hour=span.from_ms // HOUR_MS, last_hour=(span.to_ms - 1) // HOUR_MS),
+        store.values.find_first_counter_hour(number),
     )
     counted = _by_name(counters)
     bucket = bucket_for(span)
@@ -72,7 +64,19 @@ async def read_site_analytics(
         top=_top(values),
         series=_series(hours, spans, counters),
         events_from=UNSET if terms.keeps(span, now_ms) else Moment(terms.events_from_ms(now_ms)),
-        counters_since=_since(span, await store.values.find_first_counter_hour(number)),
+        counters_since=_since(span, first_hour),
+    )
+
+
+async def _read_events(
+    store: TrafficStore, number: int, kept: TimeRange
+) -> tuple[ValueCounts, Mapping[int, Counts], list[int]]:
+    if kept.from_ms >= kept.to_ms:
+        return _NOTHING, {}, []
+    return await asyncio.gather(
+        store.values.count_values(number, kept),
+        store.counts.list_hours(number, kept),
+        store.values.list_solve_times_ms(number, kept, SOLVE_SAMPLES),
     )
 
 
@@ -97,10 +101,10 @@ def _challenges(totals: Counts, values: ValueCounts, times_ms: list[int]) -> Ana
 
 def _by_name(counters: Iterable[CounterRow]) -> dict[str, Counter[str]]:
     """Add the hours up: name -> value -> how often."""
-    found: dict[str, Counter[str]] = {name.value: Counter() for name in CounterName}
+    # A newer release may count what this one does not know.
+    found = defaultdict[str, Counter[str]](Counter)
     for row in counters:
-        # A newer release may count what this one does not know.
-        found.setdefault(row.name, Counter())[row.value] += row.counted
+        found[row.name][row.value] += row.counted
     return found
 
 
@@ -158,11 +162,11 @@ def _series(
     points = []
     for span, counts in zip(spans, by_bucket(hours, spans), strict=True):
         within = range(span.from_ms // HOUR_MS, (span.to_ms - 1) // HOUR_MS + 1)
-        failed = sum(failures[hour] for hour in within)
+        failed = sum(failures.get(hour, 0) for hour in within)
         points.append(
             AnalyticsPoint(
                 **point_fields(span, counts),
-                siteverify_calls=failed + sum(success[hour] for hour in within),
+                siteverify_calls=failed + sum(success.get(hour, 0) for hour in within),
                 siteverify_failures=failed,
             )
         )

@@ -1,5 +1,6 @@
 """Metrics of a site: the counting rule, the series, latency, and the days."""
 
+import asyncio
 import math
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -41,12 +42,16 @@ async def read_site_metrics(
 ) -> Metrics:
     """Return the metrics of a range. What the console must not show is taken out by who answers it."""
     first_day, last_day = span.from_ms // DAY_MS, (span.to_ms - 1) // DAY_MS
-    days = await store.list_days(number, first_day, last_day)
-    if terms.keeps(span, now_ms):
-        counted = await _from_events(store, number, span)
-    else:
-        counted = await _from_days(store, number, days, (first_day, last_day))
-    durations = await store.list_durations_us(number, terms.kept_part(counted.span, now_ms), LATENCY_SAMPLES)
+    by_events = terms.keeps(span, now_ms)
+    shown = span if by_events else TimeRange(first_day * DAY_MS, (last_day + 1) * DAY_MS)
+    # Beside each other: each waits for a thread or the server most of its time.
+    days, durations, sources, hours = await asyncio.gather(
+        store.list_days(number, first_day, last_day),
+        store.list_durations_us(number, terms.kept_part(shown, now_ms), LATENCY_SAMPLES),
+        store.count_sources(number, span) if by_events else store.estimate_sources(number, first_day, last_day),
+        _list_hours(store, number, span if by_events else None),
+    )
+    counted = _from_events(span, hours, sources) if by_events else _from_days(shown, days, sources)
     totals = counted.totals
     return Metrics(
         site_key=site.site_key,
@@ -68,8 +73,11 @@ async def read_site_metrics(
     )
 
 
-async def _from_events(store: CountStore, number: int, span: TimeRange) -> _Counted:
-    hours = await store.list_hours(number, span)
+async def _list_hours(store: CountStore, number: int, span: TimeRange | None) -> Mapping[int, Counts]:
+    return {} if span is None else await store.list_hours(number, span)
+
+
+def _from_events(span: TimeRange, hours: Mapping[int, Counts], sources: int) -> _Counted:
     bucket = bucket_for(span)
     return _Counted(
         span=span,
@@ -77,12 +85,11 @@ async def _from_events(store: CountStore, number: int, span: TimeRange) -> _Coun
         bucket=bucket,
         series=series(hours, bucket_spans(span, bucket)),
         totals=add_up(hours.values()),
-        sources=await store.count_sources(number, span),
+        sources=sources,
     )
 
 
-async def _from_days(store: CountStore, number: int, days: Mapping[int, Counts], ends: tuple[int, int]) -> _Counted:
-    span = TimeRange(ends[0] * DAY_MS, (ends[1] + 1) * DAY_MS)
+def _from_days(span: TimeRange, days: Mapping[int, Counts], sources: int) -> _Counted:
     spans = bucket_spans(span, MetricsBucket.DAY)
     points = [SeriesPoint(**point_fields(each, days.get(each.from_ms // DAY_MS, Counts()))) for each in spans]
     return _Counted(
@@ -91,7 +98,7 @@ async def _from_days(store: CountStore, number: int, days: Mapping[int, Counts],
         bucket=MetricsBucket.DAY,
         series=points,
         totals=add_up(days.values()),
-        sources=await store.estimate_sources(number, *ends),
+        sources=sources,
     )
 
 

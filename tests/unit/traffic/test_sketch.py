@@ -40,3 +40,19 @@ def test_many_visitors_are_estimated_within_a_few_percent(number: int) -> None:
     found = estimate_sources([sketch(day) for day in days], [everybody[-number // 2 :]])
 
     assert abs(found - number) < number * 0.08
+
+
+@pytest.mark.parametrize("days", [1, 2, 31, 92])
+@pytest.mark.parametrize("different", [300, KEPT, 9_000])
+def test_the_estimate_is_that_of_the_smallest_numbers_of_all_days(days: int, different: int) -> None:
+    chance = random.Random(days * different)
+    everybody = sorted(visitors(chance, different))
+    # Quiet days tell all of their visitors, busy ones only the smallest; most visitors come on several days.
+    sizes = [chance.choice((0, 1, different // 30, different)) for _ in range(days - 1)]
+    of_days = [set(chance.sample(everybody, size)) for size in sizes]
+    smallest = sorted(set().union(*of_days, everybody[: different // 2]))[:KEPT]
+
+    found = estimate_sources([sketch(day) for day in of_days], [everybody[: different // 2]])
+
+    expected = len(smallest) if len(smallest) < KEPT else round((KEPT - 1) * 2**64 / smallest[-1])
+    assert found == expected

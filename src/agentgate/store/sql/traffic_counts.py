@@ -15,10 +15,13 @@ from agentgate.store.segments.segments import day_bounds
 from agentgate.store.sql.event_codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, unsigned
 from agentgate.store.sql.event_encoding import COUNT_COLUMNS
 from agentgate.store.sql.traffic_days import TrafficDays, counted_parts, rolled_up_days
+from agentgate.store.sql.traffic_edges import Edge, edges
+from agentgate.store.sql.traffic_packs import joined, joined_rows, numbers, rows_of
 from agentgate.store.sql.traffic_sketch import KEPT, estimate_sources
 from agentgate.traffic.ports import Counts
 
 _COLUMNS = ", ".join(COUNT_COLUMNS)
+_HOURS = ("hour", *COUNT_COLUMNS)
 _SUMS = ", ".join(f"sum({name})" for name in COUNT_COLUMNS)
 
 _REQUEST = f"kind = {KIND_CODES[DecisionKind.REQUEST]}"
@@ -53,7 +56,7 @@ class SqlCounts:
             self._whole_hours(site, first, end), asyncio.gather(*(self._count(site, edge) for edge in ends))
         )
         for edge, counts in zip(ends, counted, strict=True):
-            whole[edge.from_ms // HOUR_MS] = counts
+            whole[edge.hour] = counts
         return whole
 
     async def list_days(self, site: int, first_day: int, last_day: int) -> dict[int, Counts]:
@@ -81,15 +84,16 @@ class SqlCounts:
         """Return how long the newest requests of the range took, newest first."""
         found: list[int] = []
         for part in await self._days.parts(span):
-            rows = await self._days.session(part.day).all(
-                f"""SELECT duration_us FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND {_REQUEST}
-                    ORDER BY id DESC LIMIT $4""",  # noqa: S608
+            row = await self._days.session(part.day).one(
+                f"""SELECT {joined("duration_us")} FROM (
+                        SELECT duration_us FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND {_REQUEST}
+                        ORDER BY id DESC LIMIT $4) AS newest""",  # noqa: S608
                 site,
                 part.least,
                 part.end,
                 limit - len(found),
             )
-            found += [duration_us for (duration_us,) in rows]
+            found += numbers(row[0] if row else None)
             if len(found) >= limit:
                 break
         return found
@@ -124,15 +128,16 @@ class SqlCounts:
         found: list[int] = []
         # Databases sort signed numbers: those with the first bit set are the larger half.
         for half in ("visitor >= 0", "visitor < 0"):
-            rows = await self._days.session(day).all(
-                f"""SELECT visitor FROM event WHERE site = $1 AND {self._days.free_bounds} AND {half}
-                    GROUP BY visitor ORDER BY visitor LIMIT $4""",  # noqa: S608
+            row = await self._days.session(day).one(
+                f"""SELECT {joined("visitor")} FROM (
+                        SELECT visitor FROM event WHERE site = $1 AND {self._days.free_bounds} AND {half}
+                        GROUP BY visitor ORDER BY visitor LIMIT $4) AS smallest""",  # noqa: S608
                 site,
                 least,
                 end,
                 KEPT - len(found),
             )
-            found += [unsigned(visitor) for (visitor,) in rows]
+            found += [unsigned(visitor) for visitor in numbers(row[0] if row else None)]
             if len(found) == KEPT:
                 break
         return found
@@ -142,32 +147,34 @@ class SqlCounts:
             return {}
         first_day, last_day = first // 24, (end - 1) // 24
         open_days = [] if self._days.one_database else await self._days.open(first_day, last_day)
-        sql = f"SELECT hour, {_COLUMNS} FROM site_hour WHERE site = $1 AND hour >= $2 AND hour < $3"  # noqa: S608
-        rows = await self._stats.all(sql, site, first, end)
-        found = {hour: Counts(*counts) for hour, *counts in rows}
+        found = await self._hours(self._stats, site, first, end)
         for day in open_days:
-            rows = await self._days.session(day).all(sql, site, max(day * 24, first), min(day * 24 + 24, end))
-            found.update((hour, Counts(*counts)) for hour, *counts in rows)
+            found |= await self._hours(self._days.session(day), site, max(day * 24, first), min(day * 24 + 24, end))
         return found
 
-    async def _count(self, site: int, edge: TimeRange) -> Counts:
-        row = await self._days.session(edge.from_ms // DAY_MS).one(
-            f"SELECT {COUNTED} FROM event WHERE site = $1 AND id >= $2 AND id < $3",  # noqa: S608
+    async def _hours(self, session: Session, site: int, first: int, end: int) -> dict[int, Counts]:
+        row = await session.one(
+            f"SELECT {joined_rows(_HOURS)} FROM site_hour WHERE site = $1 AND hour >= $2 AND hour < $3",  # noqa: S608
             site,
-            first_id(edge.from_ms),
-            first_id(edge.to_ms),
+            first,
+            end,
         )
-        return _counts(row)
+        return {hour: Counts(*counts) for hour, *counts in rows_of(row[0] if row else None, len(_HOURS))}
 
-
-def edges(span: TimeRange) -> list[TimeRange]:
-    """Return the parts of a range that are not whole hours: none, one or two, each within one hour."""
-    first_full_ms = -(-span.from_ms // HOUR_MS) * HOUR_MS
-    last_full_ms = span.to_ms // HOUR_MS * HOUR_MS
-    if first_full_ms > last_full_ms:
-        return [span]
-    found = (TimeRange(span.from_ms, first_full_ms), TimeRange(last_full_ms, span.to_ms))
-    return [edge for edge in found if edge.from_ms < edge.to_ms]
+    async def _count(self, site: int, edge: Edge) -> Counts:
+        values = [site]
+        statements: list[str] = []
+        if edge.from_hour:
+            values.append(edge.hour)
+            statements.append(f"SELECT 1, {_COLUMNS} FROM site_hour WHERE site = $1 AND hour = $2")  # noqa: S608
+        for part in edge.events:
+            values += (first_id(part.from_ms), first_id(part.to_ms))
+            bounds = f"id >= ${len(values) - 1} AND id < ${len(values)}"
+            statements.append(f"SELECT {edge.sign}, {COUNTED} FROM event WHERE site = $1 AND {bounds}")  # noqa: S608
+        session = self._days.session(edge.hour * HOUR_MS // DAY_MS)
+        rows = await session.all(" UNION ALL ".join(statements), *values)
+        counted = [[sign * int(count or 0) for count in counts] for sign, *counts in rows]
+        return _counts(tuple(map(sum, zip(*counted, strict=True))))
 
 
 def _counts(row: Row | None) -> Counts:

@@ -22,18 +22,21 @@ from agentgate.store.sql.event_encoding import EVENT_COLUMNS
 from agentgate.store.sql.event_words import OTHER, Words
 from agentgate.store.sql.events import read_events
 from agentgate.store.sql.traffic_days import DayPart, TrafficDays
-from agentgate.store.sql.traffic_filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, Filter, Lead, choose, resolve
+from agentgate.store.sql.traffic_filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, Filter, choose, resolve
+from agentgate.store.sql.traffic_looks import look
 from agentgate.store.sql.traffic_packs import count_packed_values
 from agentgate.traffic.ports import DecisionFilters, DecisionScan, SiteNumber
 from agentgate.traffic.records import Decision
 
 SCANNED_ROWS = 20_000
-SCANNED_S = 0.05
+SCANNED_S = 0.035
+# Events that PostgreSQL looks through in one statement. Only after it is the time looked at.
+WINDOW_ROWS = 8_000
+# So many days are looked at however long it takes: pages without anything on them should be rare.
+FEWEST_DAYS = 8
 # Rows looked at in one go: few at first, because most pages are full soon.
 LARGEST_BATCH = 1_000
 _GROWTH = 4
-
-_LENGTHS = (1, 8, 64, 256, LARGEST_BATCH)
 
 _COLUMNS = ", ".join(EVENT_COLUMNS)
 
@@ -103,6 +106,9 @@ class SqlDecisions:
                 stopped = await self._scan_part(scan, part, lead, (rows, budget))
             if len(rows) >= scan.wanted:
                 break
+            # Many days with little on each take long as well.
+            if stopped is None and len(parts) - len(left) >= FEWEST_DAYS and left and budget.is_spent:
+                stopped = part.least
             if stopped is not None:
                 return DecisionScan(await self._decisions(site, rows), stopped)
         more = rows[limit - 1][0] if len(rows) > limit else None
@@ -125,13 +131,19 @@ class SqlDecisions:
         end = part.end
         batch = min(scan.wanted, LARGEST_BATCH)
         while len(rows) < scan.wanted:
-            ids = await self._ids(scan.site.number, part._replace(end=end), lead, batch)
-            matching = await self._matching(scan, part, lead, ids)
-            rows += await self._unlabelled(scan, matching)
-            if len(ids) < batch:
+            looked = await look(
+                self._days.session(part.day),
+                scan.site.number,
+                part._replace(end=end),
+                filters=scan.filters,
+                lead=lead,
+                limit=batch,
+            )
+            rows += await self._unlabelled(scan, looked.rows)
+            if looked.last is None or looked.events < batch:
                 return None
-            end = ids[-1]
-            budget.spend(len(ids))
+            end = looked.last
+            budget.spend(looked.events)
             if budget.is_spent:
                 return end
             batch = min(batch * _GROWTH, LARGEST_BATCH)
@@ -214,48 +226,6 @@ class SqlDecisions:
         codes = (each.code for each in scan.filters)
         return await self._days.session(part.day).all(sql, scan.site.number, part.least, part.end, limit, *codes)
 
-    async def _ids(self, site: int, part: DayPart, lead: Filter, limit: int) -> list[int]:
-        """Return the newest IDs that the leading filter finds; every one of several leads may have the newest."""
-        found: set[int] = set()
-        for each in lead.leads or (None,):
-            found.update(await self._ids_by(site, part, each, limit))
-        return sorted(found, reverse=True)[:limit]
-
-    async def _ids_by(self, site: int, part: DayPart, lead: Lead | None, limit: int) -> list[int]:
-        table = "event_label" if lead is not None and lead.column == "label" else "event"
-        condition = "" if lead is None else f"AND {lead.condition.format('$5')}"
-        rows = await self._days.session(part.day).all(
-            f"""SELECT id FROM {table} WHERE site = $1 {condition} AND id >= $2 AND id < $3
-                ORDER BY id DESC LIMIT $4""",  # noqa: S608
-            site,
-            part.least,
-            part.end,
-            limit,
-            *(() if lead is None else (lead.code,)),
-        )
-        return [number for (number,) in rows]
-
-    async def _matching(self, scan: _Scan, part: DayPart, lead: Filter, ids: Sequence[int]) -> list[Row]:
-        """Return the rows of those IDs for which all filters hold, newest first."""
-        if not ids:
-            return []
-        # What leads through several indexes finds more than it asks for, so it is asked again.
-        others = [each for each in scan.filters if each is not lead or len(each.leads) != 1]
-        conditions = "".join(f" AND {each.condition.format(f'${place}')}" for place, each in enumerate(others, 4))
-        # Few lengths make few statements, which databases then know already.
-        length = next(length for length in _LENGTHS if length >= len(ids))
-        listed = [*ids, *([ids[-1]] * (length - len(ids)))]
-        places = ", ".join(f"${place}" for place in range(4 + len(others), 4 + len(others) + length))
-        return await self._days.session(part.day).all(
-            f"""SELECT {_COLUMNS} FROM event
-                WHERE site = $1 AND id >= $2 AND id < $3 AND id IN ({places}){conditions} ORDER BY id DESC""",  # noqa: S608
-            scan.site.number,
-            ids[-1],
-            ids[0] + 1,
-            *(each.code for each in others),
-            *listed,
-        )
-
     async def _unlabelled(self, scan: _Scan, rows: list[Row]) -> list[Row]:
         if not scan.without_labelled or not rows:
             return rows
@@ -287,8 +257,9 @@ class SqlDecisions:
             return await count_packed_values(session, scan.site.number, hours, asked)
         condition, values = _any_of(asked)
         rows = await session.all(
-            f"""SELECT dimension, value, sum(events) FROM dimension_hour
-                WHERE site = $1 AND hour >= $2 AND hour < $3 AND ({condition})
+            f"""SELECT dimension, value, sum(events) FROM site_hour CROSS JOIN dimension_hour
+                WHERE site_hour.site = $1 AND site_hour.hour >= $2 AND site_hour.hour < $3
+                    AND dimension_hour.site = $1 AND dimension_hour.hour = site_hour.hour AND {condition}
                 GROUP BY dimension, value""",  # noqa: S608
             scan.site.number,
             *hours,
@@ -302,9 +273,11 @@ class SqlDecisions:
         if not asked or not days:
             return {}
         condition, values = _any_of([*asked, *((dimension, OTHER) for dimension, _ in asked)])
+        # Each day is looked up, for between its few values lie all others.
         rows = await self._stats.all(
-            f"""SELECT day, dimension, value, events FROM dimension_day
-                WHERE site = $1 AND day >= $2 AND day <= $3 AND ({condition})""",  # noqa: S608
+            f"""SELECT segment.day, dimension, value, dimension_day.events FROM segment CROSS JOIN dimension_day
+                WHERE segment.day >= $2 AND segment.day <= $3
+                    AND site = $1 AND dimension_day.day = segment.day AND {condition}""",  # noqa: S608
             scan.site.number,
             min(days),
             max(days),
@@ -328,7 +301,7 @@ class SqlDecisions:
 
 
 def day_windows(hours: Iterable[Row], part: DayPart) -> list[tuple[int, int]]:
-    """Return a part of a day in windows of whole hours, each with about as many events as a scan may look at.
+    """Return a part of a day in windows of whole hours, each with about as many events as one statement may look at.
 
     Hours come with their number of events, newest first.
     """
@@ -337,7 +310,7 @@ def day_windows(hours: Iterable[Row], part: DayPart) -> list[tuple[int, int]]:
     for hour, count in hours:
         least = max(first_id(hour * HOUR_MS), part.least)
         events += count
-        if events >= SCANNED_ROWS and least < end:
+        if events >= WINDOW_ROWS and least < end:
             found.append((least, end))
             end, events = least, 0
     return [*found, (part.least, end)] if part.least < end else found
@@ -345,8 +318,9 @@ def day_windows(hours: Iterable[Row], part: DayPart) -> list[tuple[int, int]]:
 
 def _any_of(values: Sequence[tuple[int, int]]) -> tuple[str, list[int]]:
     """Return a condition with places from $4 on, and what goes there."""
-    pairs = (f"dimension = ${4 + 2 * place} AND value = ${5 + 2 * place}" for place in range(len(values)))
-    return " OR ".join(pairs), [number for pair in values for number in pair]
+    places = range(4, 4 + 2 * len(values), 2)
+    pairs = ", ".join(f"(CAST(${place} AS INTEGER), CAST(${place + 1} AS INTEGER))" for place in places)
+    return f"(dimension, value) IN (VALUES {pairs})", [number for pair in values for number in pair]
 
 
 def decision_of(site_id: str, event: Event, label: StoredLabel | None) -> Decision:

@@ -1,29 +1,45 @@
-"""Packed counts by value (PostgreSQL): read as they lie and added up here, in a fraction of what the server takes."""
+"""Many numbers in one row. On PostgreSQL, counts by value lie so: read as they are and added up here, in a fraction of
+what the server takes. SQLite puts what it read into one: it hands over rows one at a time, and for each the thread has
+to wait for the interpreter.
+"""
 
-import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from agentgate.core.database import Row, Session
-from agentgate.store.sql.event_encoding import packed_key, unpacked_key
+from agentgate.core.database import Session
+from agentgate.store.sql.event_encoding import packed_key
 
 _PACKS = "SELECT keys, counts FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"
 
-_numbers = msgspec.json.Decoder(list[int]).decode
+_decode = msgspec.json.Decoder(list[int]).decode
 
 
-async def count_packed(session: Session, site: int, first_hour: int, end_hour: int) -> dict[tuple[int, int], int]:
-    """Return how often each value occurred in some hours, by dimension and value."""
-    rows = await session.all(_PACKS, site, first_hour, end_hour)
-    # A day of a busy site is twenty thousand numbers: too many for the event loop.
-    return await asyncio.to_thread(_add_up, rows)
+def numbers(text: str | None) -> list[int]:
+    """Return the numbers of a list such as `1,2`; none of None."""
+    return _decode(f"[{text}]") if text else []
+
+
+def joined(column: str) -> str:
+    """Return the SQL that makes such a list of a column. What is NULL is left out."""
+    return f"string_agg(CAST({column} AS TEXT), ',')"
+
+
+def joined_rows(columns: Sequence[str]) -> str:
+    """Return the SQL that makes one list of all rows. The columns must not be NULL: what is, is left out."""
+    return f"string_agg(concat_ws(',', {', '.join(columns)}), ',')"
+
+
+def rows_of(text: str | None, columns: int) -> Iterator[tuple[int, ...]]:
+    """Yield the rows of such a list, with so many columns."""
+    listed = iter(numbers(text))
+    return zip(*[listed] * columns, strict=True)
 
 
 async def count_packed_values(
     session: Session, site: int, hours: tuple[int, int], asked: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], int]:
-    """Return the same of a few values."""
+    """Return how often a few values occurred in some hours, by dimension and value (PostgreSQL)."""
     rows = await session.all(_PACKS, site, *hours)
     found = dict.fromkeys(asked, 0)
     wanted = {str(packed_key(*value)): value for value in found}
@@ -33,16 +49,3 @@ async def count_packed_values(
             if key in listed:
                 found[value] += int(counts[1:-1].split(",")[listed.index(key)])
     return found
-
-
-def _add_up(rows: Iterable[Row]) -> dict[tuple[int, int], int]:
-    sums: dict[int, int] = {}
-    for keys, counts in rows:
-        # Arrays are written as PostgreSQL does: `{1,2}`.
-        pairs = zip(_numbers(f"[{keys[1:-1]}]"), _numbers(f"[{counts[1:-1]}]"), strict=True)
-        if not sums:
-            sums.update(pairs)
-            continue
-        for key, events in pairs:
-            sums[key] = sums.get(key, 0) + events
-    return {unpacked_key(key): events for key, events in sums.items()}

@@ -4,28 +4,35 @@ Visitors' numbers are keyed hashes, so they are spread evenly: how close the sma
 """
 
 import struct
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 # As many as a day keeps. Up to here the count is exact.
 KEPT = 2_048
 _NUMBERS = 1 << 64
+# So many expected numbers are hardly ever too few.
+_ENOUGH = KEPT * 5 // 4
 
 
 def estimate_sources(sketches: Iterable[bytes], others: Iterable[Sequence[int]]) -> int:
     """Return how many different visitors there are in sketches, eight bytes each, and in other unsigned numbers."""
-    smallest: list[int] = []
-    for sketch in sketches:
-        smallest = _merge(smallest, struct.unpack(f">{len(sketch) // 8}Q", sketch))
-    for visitors in others:
-        smallest = _merge(smallest, sorted(visitors))
-    if len(smallest) < KEPT:
-        return len(smallest)
+    days: list[Sequence[int]] = [struct.unpack(f">{len(sketch) // 8}Q", sketch) for sketch in sketches]
+    days += [sorted(visitors)[:KEPT] for visitors in others]
+    # Above its last number, a day that is full does not say who was there.
+    told = min((day[-1] for day in days if len(day) >= KEPT), default=_NUMBERS)
+    # When nobody comes twice, the smallest of all lie in a part of that. What is found there tells how much more has to
+    # be looked at, so hardly more numbers are put in order than are wanted.
+    bound = told // max(len(days), 1)
+    found = _up_to(bound, days)
+    while len(found) < KEPT and bound < told:
+        bound = min((bound + 1) * max(_ENOUGH // (len(found) + 1), 2), told)
+        found = _up_to(bound, days)
+    if len(found) < KEPT:
+        return len(found)
     # The largest of the k smallest of n even spread numbers lies at about k/n of all there are.
-    return round((KEPT - 1) * _NUMBERS / smallest[-1])
+    return round((KEPT - 1) * _NUMBERS / sorted(found)[KEPT - 1])
 
 
-def _merge(smallest: list[int], ordered: Sequence[int]) -> list[int]:
-    # What is above the last of enough numbers cannot come in, and of a later day that is nearly everything.
-    end = bisect_left(ordered, smallest[-1]) if len(smallest) == KEPT else len(ordered)
-    return sorted({*smallest, *ordered[:end]})[:KEPT] if end else smallest
+def _up_to(bound: int, days: Iterable[Sequence[int]]) -> set[int]:
+    """Return the different numbers up to a bound. The numbers of each day come in order."""
+    return set[int]().union(*(day[: bisect_right(day, bound)] for day in days))

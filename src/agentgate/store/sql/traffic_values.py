@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable
 
 from agentgate.core.clock import HOUR_MS
 from agentgate.core.database import Row, Session
@@ -10,14 +11,32 @@ from agentgate.core.enums import ChallengeStage, SolveType
 from agentgate.core.ranges import TimeRange
 from agentgate.events.records import Dimension
 from agentgate.store.sql.event_codes import SOLVE_TYPES, STAGE_CODES
+from agentgate.store.sql.event_encoding import packed_key, unpacked_key
 from agentgate.store.sql.event_words import OTHER, Words
-from agentgate.store.sql.traffic_counts import edges
 from agentgate.store.sql.traffic_days import DayPart, TrafficDays, counted_parts, rolled_up_days
-from agentgate.store.sql.traffic_packs import count_packed
+from agentgate.store.sql.traffic_edges import edges
+from agentgate.store.sql.traffic_packs import joined, joined_rows, numbers, rows_of
 from agentgate.traffic.ports import CounterRow, ValueCounts
 
-# Dimension and value, as stored -> how often.
-_Found = Counter[tuple[int, int]]
+# Dimension and value in one number, as packed -> how often.
+_Found = dict[int, int]
+
+# Rows of what is counted by hour or day begin with this, those of events with what each of them counts.
+_COUNTED = 0
+_BY_VALUE = f"""SELECT {_COUNTED}, {joined("packed")}, {joined("events")}, NULL, NULL, NULL, NULL FROM (
+    SELECT dimension * {packed_key(1, 0)} + value AS packed, sum(events) AS events FROM {{}}
+    GROUP BY 1) AS counted"""  # noqa: S608
+_OF_DAYS = _BY_VALUE.format("dimension_day WHERE site = $1 AND day >= $2 AND day <= $3")
+_OF_HOURS = _BY_VALUE.format("dimension_hour WHERE site = $1 AND hour >= $2 AND hour < $3")
+# Packed already. PostgreSQL writes arrays in braces.
+_OF_PACKS = f"""SELECT {_COUNTED}, trim(both '{{}}' from keys), trim(both '{{}}' from counts), NULL, NULL, NULL, NULL
+    FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"""  # noqa: S608
+_DIMENSIONS = (
+    *(Dimension.ACTION, Dimension.ROUTE, Dimension.AGENT, Dimension.SOLVE_TYPE),
+    *(Dimension.REASON, Dimension.LABEL),
+)
+_OF_EVENTS = ", ".join(map(joined, ("action", "route", "agent", "solve_type", "reasons", "labels")))
+_BRACKETS = str.maketrans("", "", "[]")
 
 
 class SqlValues:
@@ -31,30 +50,29 @@ class SqlValues:
     async def count_values(self, site: int, span: TimeRange) -> ValueCounts:
         """Return how often each value occurred in the range."""
         parts = await self._days.parts(span)
-        counted = await asyncio.gather(
+        read = await asyncio.gather(
             self._count_days(site, rolled_up_days(parts)),
             *(self._count_part(site, part) for part in counted_parts(parts)),
         )
-        found: _Found = Counter()
-        for each in counted:
-            found.update(each)
-        return await self._named(found)
+        # A day of a busy site is thousands of numbers: too many for the event loop.
+        return await self._named(await asyncio.to_thread(_add_up, [row for rows in read for row in rows]))
 
     async def list_solve_times_ms(self, site: int, span: TimeRange, limit: int) -> list[int]:
         """Return how long the newest passed challenges took to solve, newest first."""
         found: list[int] = []
         for part in await self._days.parts(span):
-            rows = await self._days.session(part.day).all(
-                f"""SELECT solve_ms FROM event
-                    WHERE site = $1 AND {self._days.free_bounds} AND stage = $4 AND solve_ms IS NOT NULL
-                    ORDER BY id DESC LIMIT $5""",  # noqa: S608
+            row = await self._days.session(part.day).one(
+                f"""SELECT {joined("solve_ms")} FROM (
+                        SELECT solve_ms FROM event
+                        WHERE site = $1 AND {self._days.free_bounds} AND stage = $4 AND solve_ms IS NOT NULL
+                        ORDER BY id DESC LIMIT $5) AS newest""",  # noqa: S608
                 site,
                 part.least,
                 part.end,
                 STAGE_CODES[ChallengeStage.PASSED],
                 limit - len(found),
             )
-            found += [solve_ms for (solve_ms,) in rows]
+            found += numbers(row[0] if row else None)
             if len(found) >= limit:
                 break
         return found
@@ -62,63 +80,52 @@ class SqlValues:
     async def list_counters(self, site: int, *, first_hour: int, last_hour: int) -> list[CounterRow]:
         """Return the hourly counters, both ends included."""
         rows = await self._stats.all(
-            "SELECT hour, name, value, counted FROM counter_hour WHERE site = $1 AND hour >= $2 AND hour <= $3",
+            f"""SELECT name, value, {joined_rows(("hour", "counted"))} FROM counter_hour
+                WHERE site = $1 AND hour >= $2 AND hour <= $3 GROUP BY name, value ORDER BY name, value""",  # noqa: S608
             site,
             first_hour,
             last_hour,
         )
-        return [CounterRow(*row) for row in rows]
+        return [
+            CounterRow(hour, name, value, counted)
+            for name, value, listed in rows
+            for hour, counted in rows_of(listed, 2)
+        ]
 
     async def find_first_counter_hour(self, site: int) -> int | None:
         """Return the earliest hour that has a counter, or None."""
         row = await self._stats.one("SELECT min(hour) FROM counter_hour WHERE site = $1", site)
         return row[0] if row else None
 
-    async def _count_days(self, site: int, days: tuple[int, int] | None) -> _Found:
-        found: _Found = Counter()
-        if days is not None:
-            sql = """SELECT dimension, value, sum(events) FROM dimension_day
-                WHERE site = $1 AND day >= $2 AND day <= $3 GROUP BY dimension, value"""
-            _add(found, await self._stats.all(sql, site, *days))
-        return found
+    async def _count_days(self, site: int, days: tuple[int, int] | None) -> list[Row]:
+        return [] if days is None else await self._stats.all(_OF_DAYS, site, *days)
 
-    async def _count_part(self, site: int, part: DayPart) -> _Found:
+    async def _count_part(self, site: int, part: DayPart) -> list[Row]:
+        """Read a part's hours, and the events at its ends that are missing there or too many, in one statement."""
         span = TimeRange(id_time_ms(part.least), id_time_ms(part.end))
-        counted = await asyncio.gather(
-            self._count_hours(site, part, -(-span.from_ms // HOUR_MS), span.to_ms // HOUR_MS),
-            *(self._count_edge(site, part, edge) for edge in edges(span)),
-        )
-        found: _Found = Counter()
-        for each in counted:
-            found.update(each)
-        return found
-
-    async def _count_hours(self, site: int, part: DayPart, first: int, end: int) -> _Found:
-        found: _Found = Counter()
-        session = self._days.session(part.day)
-        if first >= end:
-            return found
-        if self._days.layout.packed:
-            return Counter(await count_packed(session, site, first, end))
-        sql = """SELECT dimension, value, sum(events) FROM dimension_hour
-            WHERE site = $1 AND hour >= $2 AND hour < $3 GROUP BY dimension, value"""
-        _add(found, await session.all(sql, site, first, end))
-        return found
-
-    async def _count_edge(self, site: int, part: DayPart, edge: TimeRange) -> _Found:
-        sql = """SELECT action, route, agent, solve_type, reasons, labels FROM event
-            WHERE site = $1 AND id >= $2 AND id < $3"""
-        rows = await self._days.session(part.day).all(sql, site, first_id(edge.from_ms), first_id(edge.to_ms))
-        return await asyncio.to_thread(_count_events, rows)
+        first, end = -(-span.from_ms // HOUR_MS), span.to_ms // HOUR_MS
+        statements = [_OF_PACKS if self._days.layout.packed else _OF_HOURS]
+        bounds: list[int] = []
+        for edge in edges(span):
+            if edge.from_hour:
+                first, end = min(first, edge.hour), max(end, edge.hour + 1)
+            for events in edge.events:
+                bounds += (first_id(events.from_ms), first_id(events.to_ms))
+                place = 2 + len(bounds)
+                statements.append(
+                    f"""SELECT {edge.sign}, {_OF_EVENTS} FROM event
+                        WHERE site = $1 AND id >= ${place} AND id < ${place + 1}"""  # noqa: S608
+                )
+        return await self._days.session(part.day).all(" UNION ALL ".join(statements), site, first, end, *bounds)
 
     async def _named(self, found: _Found) -> ValueCounts:
-        words = {value for dimension, value in found if dimension != Dimension.SOLVE_TYPE}
-        texts = await self._words.texts(words)
+        values = [(*unpacked_key(key), count) for key, count in found.items()]
+        texts = await self._words.texts({value for dimension, value, _ in values if dimension != Dimension.SOLVE_TYPE})
         named: dict[int, Counter[str]] = {dimension: Counter() for dimension in Dimension}
         solve_types: Counter[SolveType] = Counter()
-        for (dimension, value), count in found.items():
-            if value == OTHER:
-                # The sum of many rare values is none of them.
+        for dimension, value, count in values:
+            # The sum of many rare values is none of them.
+            if value == OTHER or count == 0:
                 continue
             if dimension == Dimension.SOLVE_TYPE:
                 solve_type = SOLVE_TYPES[value]
@@ -136,21 +143,22 @@ class SqlValues:
         )
 
 
-def _add(found: _Found, rows: list[Row]) -> None:
-    for dimension, value, count in rows:
-        found[dimension, value] += int(count)
-
-
-def _count_events(rows: list[Row]) -> _Found:
-    """Count the values of events. An hour of a busy site has thousands, so column by column and not event by event."""
-    found: _Found = Counter()
-    for place, dimension in enumerate((Dimension.ACTION, Dimension.ROUTE, Dimension.AGENT, Dimension.SOLVE_TYPE)):
-        for value, count in Counter(row[place] for row in rows).items():
-            if value is not None:
-                found[dimension, value] += count
-    for place, dimension in ((4, Dimension.REASON), (5, Dimension.LABEL)):
-        # Arrays of numbers, `[1,7]`: what is between the brackets can be read together.
-        listed = ",".join(filter(None, (row[place][1:-1] for row in rows)))
-        for number, count in Counter(listed.split(",") if listed else ()).items():
-            found[dimension, int(number)] += count
+def _add_up(rows: Iterable[Row]) -> _Found:
+    found: _Found = {}
+    for sign, *columns in rows:
+        if sign == _COUNTED:
+            _add(found, zip(numbers(columns[0]), numbers(columns[1]), strict=True))
+            continue
+        for dimension, text in zip(_DIMENSIONS, columns, strict=True):
+            # Reasons and labels are arrays, `[1,7],[],[2]`: without brackets they are one list, with gaps.
+            counted = Counter(text.translate(_BRACKETS).split(",") if text else ())
+            _add(found, ((packed_key(dimension, int(value)), sign * n) for value, n in counted.items() if value))
     return found
+
+
+def _add(found: _Found, counts: Iterable[tuple[int, int]]) -> None:
+    if not found:
+        found.update(counts)
+        return
+    for key, count in counts:
+        found[key] = found.get(key, 0) + count

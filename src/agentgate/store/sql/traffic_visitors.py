@@ -5,10 +5,11 @@ one, and pages that follow each other show everybody once.
 """
 
 import asyncio
-import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+
+import msgspec
 
 from agentgate.core.database import Row, Session, Value
 from agentgate.core.decision_ids import id_time_ms
@@ -20,28 +21,35 @@ from agentgate.store.sql.event_codes import signed, unsigned
 from agentgate.store.sql.event_rollups import VISITOR_SUMS
 from agentgate.store.sql.event_words import Words
 from agentgate.store.sql.traffic_days import DayPart, TrafficDays, counted_parts, rolled_up_days
+from agentgate.store.sql.traffic_packs import joined, joined_rows, rows_of
 from agentgate.traffic.ports import VisitorScan
 from agentgate.traffic.records import VisitorSummary
 
 # How many visitors are looked at in one go.
 BATCH = 256
+# What so many visitors did today is added up by one statement; more are shared out among the threads that read SQLite.
+TOGETHER = 64
 # How many events are walked through in one go, from the newest on.
 WALK = 1_000
 # Where nearly everybody comes again later, a page of those who do not is far to look for: it may be short instead.
 SEARCHED_S = 0.03
 
-_NEWEST = """SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL
-    ORDER BY id DESC LIMIT $4"""
+# Events and their visitors, as one list.
+_NEWEST = f"""SELECT {joined_rows(("id", "visitor"))} FROM (
+    SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL
+    ORDER BY id DESC LIMIT $4) AS newest"""  # noqa: S608
 
-# Some visitors of a closed day, and the last closed day on which each comes. Not with EXISTS: PostgreSQL would read
-# whole days for a page of fifty.
-_CLOSED_DAY = """SELECT seen.last_id, seen.visitor, (
+# Some visitors of a closed day, when each was last seen, and the last closed day on which it comes, as one list. Not
+# with EXISTS: PostgreSQL would read whole days for a page of fifty.
+_CLOSED_DAY = f"""SELECT {joined_rows(("last_id", "visitor", "last_day"))} FROM (
+    SELECT seen.last_id, seen.visitor, (
         SELECT max(later.day) FROM visitor_day AS later
-        WHERE later.site = $1 AND later.visitor = seen.visitor AND later.day >= $2 AND later.day <= $4)
+        WHERE later.site = $1 AND later.visitor = seen.visitor AND later.day >= $2 AND later.day <= $4) AS last_day
     FROM (
         SELECT last_id, visitor FROM visitor_day
-        WHERE site = $1 AND day = $2 AND last_id < $3 ORDER BY last_id DESC LIMIT $5) AS seen
-    ORDER BY seen.last_id DESC"""
+        WHERE site = $1 AND day = $2 AND last_id < $3 ORDER BY last_id DESC LIMIT $5) AS seen) AS found"""  # noqa: S608
+
+_arrays = msgspec.json.Decoder(list[list[int]]).decode
 
 # When a visitor was last seen, and who it is.
 _Seen = tuple[int, int]
@@ -113,7 +121,8 @@ class SqlVisitors:
         """Return some of the last part, a closed day, who do not come again in the newer parts, and how far it got."""
         *newer, part = parts
         days = rolled_up_days(parts) or (part.day, part.day)
-        rows = await self._stats.all(_CLOSED_DAY, site, part.day, end, days[1], 2 * BATCH)
+        row = await self._stats.one(_CLOSED_DAY, site, part.day, end, days[1], 2 * BATCH)
+        rows = _newest_first(row, 3)
         seen = [(last, visitor) for last, visitor, last_day in rows if last_day == part.day]
         again = await self._seen_in(site, counted_parts(newer), [visitor for _, visitor in seen])
         found = [each for each in seen if each[1] not in again]
@@ -122,7 +131,8 @@ class SqlVisitors:
     async def _counted(self, site: int, parts: list[DayPart], end: int) -> tuple[list[_Seen], int]:
         """Return some of the last part, which events count, who do not come again later, and how far it got."""
         *newer, part = parts
-        rows = await self._days.session(part.day).all(_NEWEST, site, part.least, end, WALK)
+        row = await self._days.session(part.day).one(_NEWEST, site, part.least, end, WALK)
+        rows = _newest_first(row, 2)
         # Newest first, the first event of a visitor is its last one before the end.
         seen = _first_of_each(rows)
         later = [part._replace(least=end, end=part.end), *counted_parts(newer)]
@@ -172,15 +182,19 @@ class SqlVisitors:
             return []
         totals: dict[int, _Totals] = {}
         days = rolled_up_days(parts)
+        together = len(visitors) if self._days.one_database else TOGETHER
         await asyncio.gather(
             *(self._add_days(totals, site, each, visitors) for each in ([days] if days is not None else ())),
-            *(self._add_part(totals, site, part, visitors) for part in counted_parts(parts)),
+            *(
+                self._add_part(totals, site, part, visitors[start : start + together])
+                for part in counted_parts(parts)
+                for start in range(0, len(visitors), together)
+            ),
         )
-        numbers = {number for each in totals.values() for number in each.actions | each.agents}
-        texts = await self._words.texts(numbers)
+        texts = await self._words.texts({number for each in totals.values() for number in each.actions | each.agents})
 
-        def names(numbers: set[int]) -> list[str]:
-            return sorted({texts[number] for number in numbers if number in texts})
+        def names(words: set[int]) -> list[str]:
+            return sorted({texts[word] for word in words if word in texts})
 
         return [
             _summary(visitor, totals[visitor], names(totals[visitor].actions), names(totals[visitor].agents))
@@ -192,22 +206,20 @@ class SqlVisitors:
         self, totals: dict[int, _Totals], site: int, days: tuple[int, int], visitors: Sequence[int]
     ) -> None:
         of_visitors, values = self._of(visitors)
-        # Many days of a visitor name the same actions and agents. Each text is an array, and so is what they become.
-        joined = "string_agg(DISTINCT {}, ',')" if self._days.one_database else "group_concat(DISTINCT {})"
+        # Each text is an array, and so is what they become. Finding the different ones here is quicker than there.
         rows = await self._stats.all(
             f"""SELECT visitor, min(first_id), max(last_id), sum(requests), sum(allowed), sum(challenged),
                     sum(blocked), sum(dropped), sum(monitored), sum(challenges), sum(challenges_passed),
-                    {joined.format("actions")}, {joined.format("agents")}
+                    {joined("actions")}, {joined("agents")}
                 FROM visitor_day WHERE site = $1 AND day >= $2 AND day <= $3 AND {of_visitors} GROUP BY visitor""",  # noqa: S608
             site,
             *days,
             *values,
         )
-        numbers = {text: _numbers(text) for text in {text for row in rows for text in row[-2:]}}
         for visitor, first, last, *sums, actions, agents in rows:
             each = _totals_of(totals, visitor, first, last, sums)
-            each.actions |= numbers[actions]
-            each.agents |= numbers[agents]
+            each.actions.update(*_arrays(f"[{actions}]"))
+            each.agents.update(*_arrays(f"[{agents}]"))
 
     async def _add_part(self, totals: dict[int, _Totals], site: int, part: DayPart, visitors: Sequence[int]) -> None:
         of_visitors, values = self._of(visitors)
@@ -257,14 +269,14 @@ def _summary(visitor: int, totals: _Totals, actions: list[str], agents: list[str
     )
 
 
-def _first_of_each(rows: Iterable[Row]) -> list[_Seen]:
+def _newest_first(row: Row | None, columns: int) -> list[tuple[int, ...]]:
+    """Return the rows of a list that begin with when. No database promises the order of what it puts together."""
+    return sorted(rows_of(row[0] if row else None, columns), reverse=True)
+
+
+def _first_of_each(rows: Iterable[tuple[int, ...]]) -> list[_Seen]:
     """Return the first row of each visitor."""
     first: dict[int, int] = {}
     for last, visitor in rows:
         first.setdefault(visitor, last)
     return [(last, visitor) for visitor, last in first.items()]
-
-
-def _numbers(arrays: str) -> set[int]:
-    """Return the numbers of arrays that follow each other: `[1,2],[2]`."""
-    return {number for array in json.loads(f"[{arrays}]") for number in array}
