@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from agentgate.core.clock import HOUR_MS
 from agentgate.core.database import Row
-from agentgate.store.sql.event_encoding import EVENT_COLUMNS, EventEncoder
+from agentgate.store.sql.event_encoding import WRITTEN_COLUMNS, EventEncoder
 from bench.events_postgres import durable_server, processor_s
 from tests.made_events import DAY, EventPlace, embedded_events, many_events, postgres_events
 
@@ -61,7 +61,7 @@ def _plain(place: EventPlace, day: int) -> Callable[[list[Row]], Awaitable[None]
     """Return what inserts rows of events and nothing else: the floor under everything that is done more."""
 
     async def write(rows: list[Row]) -> None:
-        await place.segments.write(day, lambda transaction: transaction.load("event", EVENT_COLUMNS, rows))
+        await place.segments.write(day, lambda transaction: transaction.load("event", WRITTEN_COLUMNS, rows))
 
     return write
 

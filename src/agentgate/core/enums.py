@@ -263,7 +263,7 @@ class ModelType(StrEnum):
     TREES = "trees"
 
 
-class ChallengeStage(StrEnum):
+class ChallengeStage(_HotStrEnum):
     """What an event of kind `challenge` is about: a challenge that was given out, or how a verification ended."""
 
     ISSUED = "issued"
@@ -271,7 +271,7 @@ class ChallengeStage(StrEnum):
     FAILED = "failed"
 
 
-class SolveType(StrEnum):
+class SolveType(_HotStrEnum):
     """How a challenge was solved."""
 
     INVISIBLE = "invisible"

@@ -41,35 +41,38 @@ class Asked(Protocol):
 
 def make_event(facts: Asked, site: SiteView, decision: Decision, answered: Answered) -> Event:
     """Return the event of a decision that the rules made."""
-    agent = facts.agent.agent if facts.agent is not None else None
+    scores, agent = decision.scores, facts.agent
+    # By position, in the order of the fields: msgspec takes five times as long to find 27 of them by their names.
     return Event(
-        id=answered.id,
-        site=site.number,
-        visitor=answered.visitor,
-        kind=answered.kind,
-        mode=site.mode,
-        outcome=decision.outcome,
-        would=decision.would,
-        method=facts.method if facts.method in KNOWN_METHODS else "OTHER",
-        route=facts.route,
-        action=facts.action,
-        status=answered.status,
-        duration_us=decision.duration_us,
-        reasons=decision.reasons,
-        labels=decision.labels,
-        rule=decision.verdict.rule,
-        rule_set_version=site.rules.version,
-        scores=decision.scores.values,
-        model_versions=decision.scores.versions,
-        shadow_scores=decision.scores.shadow_values,
-        shadow_versions=decision.scores.shadow_versions,
-        agent=agent or decision.observation.claimed_agent,
-        request_id=answered.request_id,
-        trace_id=answered.trace_id,
-        stage=answered.stage,
-        solve_type=answered.solve_type,
-        solve_ms=answered.solve_ms,
-        features=feature_values(decision.observation) if site.captures_features else None,
+        answered.id,
+        answered.visitor,
+        decision.duration_us,
+        site.number,
+        answered.kind,
+        site.mode,
+        decision.outcome,
+        facts.method if facts.method in KNOWN_METHODS else "OTHER",
+        facts.route,
+        answered.status,
+        decision.would,
+        facts.action,
+        decision.reasons,
+        True,  # noqa: FBT003 - `ruled`
+        decision.verdict.rule,
+        site.rules.version,
+        (None if agent is None else agent.agent) or decision.observation.claimed_agent,
+        answered.stage,
+        answered.solve_type,
+        False,  # noqa: FBT003 - `error`
+        decision.labels,
+        scores.values,
+        scores.versions,
+        scores.shadow_values,
+        scores.shadow_versions,
+        answered.request_id,
+        answered.trace_id,
+        answered.solve_ms,
+        feature_values(decision.observation) if site.captures_features else None,
     )
 
 

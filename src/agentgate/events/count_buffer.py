@@ -17,28 +17,29 @@ class CountBuffer:
 
     def __init__(self) -> None:
         self.lost = 0
-        self._sums: dict[Key, int] = {}
+        # Whoever finds a key here may add to its sum; new ones go through `add`.
+        self.sums: dict[Key, int] = {}
         # Which values of a site, hour and name were seen; of the newest hour only.
         self._values: dict[tuple[int, CounterName], set[str]] = {}
         self._hour = 0
 
     def __bool__(self) -> bool:
         """Tell whether anything waits."""
-        return bool(self._sums)
+        return bool(self.sums)
 
     def add(self, key: Key, amount: int) -> None:
         """Add to a sum; past the greatest number of them, to what is lost."""
         site, hour, name, value = key
         if value:
             key = (site, hour, name, self._admitted(site, hour, name, value))
-        if key not in self._sums and len(self._sums) >= MOST_KEYS:
+        if key not in self.sums and len(self.sums) >= MOST_KEYS:
             self.lost += amount
             return
-        self._sums[key] = self._sums.get(key, 0) + amount
+        self.sums[key] = self.sums.get(key, 0) + amount
 
     def take(self) -> list[Count]:
         """Return all that waits, and forget it."""
-        sums, self._sums = self._sums, {}
+        sums, self.sums = self.sums, {}
         return [Count(*key, counted) for key, counted in sums.items()]
 
     def put_back(self, counts: list[Count]) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import random
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import structlog
 
@@ -51,6 +51,8 @@ class Recorder:
         self._tell_failed = failed
         self._queue: deque[Event] = deque()
         self._in_flight = 0
+        # How many events may wait in the queue now; none when nothing is taken any more.
+        self._room = queue_limit
         self._sent = self._stored = self._failed = 0
         self._counts = CountBuffer()
         self._something = asyncio.Event()
@@ -58,6 +60,7 @@ class Recorder:
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._counts_written_s = 0.0
+        self._is_refused = False
         # When to try no more, by the loop's clock. Set by `stop`.
         self._deadline_s: float | None = None
 
@@ -81,6 +84,11 @@ class Recorder:
         """Events that are neither stored nor failed yet."""
         return len(self._queue) + self._in_flight
 
+    @property
+    def is_well(self) -> bool:
+        """Whether the store took the last batch, and there is room for more."""
+        return not self._is_refused and self.waiting < self._queue_limit
+
     def ledger(self) -> dict[str, int]:
         """Return all four, as the metrics show them."""
         return {"sent": self._sent, "stored": self._stored, "failed": self._failed, "waiting": self.waiting}
@@ -88,11 +96,12 @@ class Recorder:
     def put(self, event: Event) -> bool:
         """Take an event; False when there is no more room for it. Never waits."""
         self._sent += 1
-        if self._stopping.is_set() or len(self._queue) + self._in_flight >= self._queue_limit:
+        queue = self._queue
+        if len(queue) >= self._room:
             self._fail(1)
             return False
-        self._queue.append(event)
-        waiting = len(self._queue)
+        queue.append(event)
+        waiting = len(queue)
         if waiting == 1:
             self._something.set()
         elif waiting == BATCH:
@@ -101,7 +110,13 @@ class Recorder:
 
     def count(self, site: int, name: CounterName, value: str = "", amount: int = 1, *, now_ms: int) -> None:
         """Count something that leaves no event. Never waits."""
-        self._counts.add((site, now_ms // HOUR_MS, name, value), amount)
+        key = (site, now_ms // HOUR_MS, name, value)
+        sums = self._counts.sums
+        if key in sums:
+            # Every request counts something, and most of them the same. What is there already will be written.
+            sums[key] += amount
+            return
+        self._counts.add(key, amount)
         self._something.set()
 
     async def start(self) -> None:
@@ -112,6 +127,7 @@ class Recorder:
         """Write what waits, for a few seconds; what is left then has failed. Nothing is taken any more."""
         self._deadline_s = asyncio.get_running_loop().time() + self._stop_s
         self._stopping.set()
+        self._room = 0
         for signal in (self._something, self._enough):
             signal.set()
         if self._task is not None:
@@ -145,12 +161,17 @@ class Recorder:
         await self._flush_counts()
 
     def _take(self) -> list[Event]:
-        batch = [self._queue.popleft() for _ in range(min(LARGEST_BATCH, len(self._queue)))]
-        self._in_flight = len(batch)
+        queue = self._queue
+        batch = [queue.popleft() for _ in range(min(LARGEST_BATCH, len(queue)))]
+        self._set_in_flight(len(batch))
         return batch
 
-    async def _keep(self, batch: Sequence[Event]) -> None:
+    async def _keep(self, batch: list[Event]) -> None:
         """Write a batch, the days in it one after the other; return when each event is stored or failed."""
+        identifiers = [event.id for event in batch]
+        if id_day(min(identifiers)) == id_day(max(identifiers)):
+            await self._keep_day(batch)
+            return
         days: dict[int, list[Event]] = {}
         for event in batch:
             days.setdefault(id_day(event.id), []).append(event)
@@ -164,12 +185,13 @@ class Recorder:
                 await self._store.write(events, again=again)
             except StoreUnavailable as failure:
                 # It may have been committed all the same.
-                again = True
+                again = self._is_refused = True
                 structlog.get_logger().warning("events wait, the store is away", waiting=self.waiting, why=str(failure))
             except Exception as failure:  # noqa: BLE001 - whatever it is, the next attempt would fail likewise
                 await self._keep_parts(events, failure, again=again)
                 return
             else:
+                self._is_refused = False
                 self._settle(len(events), stored=True)
                 return
             if self._is_late():
@@ -220,11 +242,16 @@ class Recorder:
                 await self._stopping.wait()
 
     def _settle(self, number: int, *, stored: bool) -> None:
-        self._in_flight -= number
+        self._set_in_flight(self._in_flight - number)
         if stored:
             self._stored += number
         else:
             self._fail(number)
+
+    def _set_in_flight(self, number: int) -> None:
+        self._in_flight = number
+        if not self._stopping.is_set():
+            self._room = self._queue_limit - number
 
     def _fail(self, number: int) -> None:
         self._failed += number

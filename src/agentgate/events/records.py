@@ -8,48 +8,58 @@ from msgspec import Struct
 from agentgate.core.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
 
 
-class Event(Struct, frozen=True, kw_only=True, gc=False):
-    """One decision. All texts are bounded: attackers choose paths and names, so none of theirs stand here."""
+class Event(Struct, frozen=True, gc=False):
+    """One decision. All texts are bounded: attackers choose paths and names, so none of theirs stand here.
+
+    The fields from `site` to `error` are alike in most events of a batch, so they stand together: whoever writes events
+    takes them as one key (`SHAPE`).
+    """
 
     id: int
-    # The site's number, and the visitor's 16 hex digits as an unsigned integer.
-    site: int
+    # The visitor's 16 hex digits as an unsigned integer.
     visitor: int | None
+    duration_us: int
+    # The site's number.
+    site: int
     kind: DecisionKind
     mode: Mode
-    # What applied, and what enforce mode would have done where monitor mode let it through.
+    # What applied, and (`would`) what enforce mode would have done where monitor mode let it through.
     outcome: Outcome
-    would: Outcome | None = None
     method: str
     # The site's route as configured (`/login`, `/api/*`), `*` when none matched.
     route: str
-    action: str | None = None
     status: int
-    duration_us: int
+    would: Outcome | None = None
+    action: str | None = None
     reasons: tuple[str, ...] = ()
-    # Sorted, complete, the same that the rules saw.
-    labels: tuple[str, ...] = ()
     # Whether the rules decided, as opposed to a missing token, a bad signature, a price. Only then can it be replayed.
     ruled: bool = True
     rule: str | None = None
     rule_set_version: str | None = None
+    agent: str | None = None
+    # Of a challenge only.
+    stage: ChallengeStage | None = None
+    solve_type: SolveType | None = None
+    # The service itself failed while deciding.
+    error: bool = False
+    # Sorted, complete, the same that the rules saw.
+    labels: tuple[str, ...] = ()
     # Kind of model -> score as the rules saw it, and its version.
     scores: Mapping[str, float] = {}
     model_versions: Mapping[str, str] = {}
     # The same of candidates, which decide nothing.
     shadow_scores: Mapping[str, float] = {}
     shadow_versions: Mapping[str, str] = {}
-    agent: str | None = None
     request_id: str | None = None
     trace_id: str | None = None
     # Of a challenge only.
-    stage: ChallengeStage | None = None
-    solve_type: SolveType | None = None
     solve_ms: int | None = None
-    # The service itself failed while deciding.
-    error: bool = False
     # Feature name -> value, where the site captures features.
     features: Mapping[str, float] | None = None
+
+
+# Where the fields that most events have in common stand among all of them.
+SHAPE = slice(Event.__struct_fields__.index("site"), Event.__struct_fields__.index("labels"))
 
 
 class Dimension(IntEnum):

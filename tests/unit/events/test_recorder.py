@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -182,9 +183,9 @@ async def test_an_event_that_cannot_be_written_is_the_only_one_lost(place: Event
 
 
 async def test_events_wait_while_postgresql_is_away_and_are_stored_when_it_is_back(
-    postgres: Any, postgres_url: str
+    postgres: Any, migrated_url: str
 ) -> None:
-    async with postgres_events(postgres_url) as place, recording(place) as recorder:
+    async with postgres_events(migrated_url) as place, recording(place) as recorder:
         recorder.put(new_event(0))
         await until(lambda: recorder.stored == 1, recorder)
         await asyncio.to_thread(postgres.stop)
@@ -230,3 +231,32 @@ async def test_putting_a_thousand_events_takes_a_few_milliseconds(place: EventPl
         used_s = time.process_time() - began_s
 
     assert used_s < 0.05
+
+
+@pytest.fixture
+def switch_s() -> Iterator[float]:
+    """How long a thread waits for the interpreter while the event loop does not let go of it: twice a worker's."""
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(0.001)
+    yield 0.001
+    sys.setswitchinterval(before_s)
+
+
+async def test_a_busy_event_loop_does_not_keep_events_from_being_stored(place: EventPlace, switch_s: float) -> None:
+    count = 5_000
+    events = [new_event(number) for number in range(count)]
+    async with recording(place) as recorder:
+        began_s = time.monotonic()
+        for event in events:
+            assert recorder.put(event)
+        while recorder.waiting:
+            # As an event loop does under full load: it computes, and looks for events of the network now and then.
+            until_s = time.monotonic() + 5 * switch_s
+            while time.monotonic() < until_s:
+                pass
+            assert_exact(recorder)
+            # Waiting for the interpreter once for each event would take longer.
+            assert time.monotonic() - began_s < 0.8 * count * switch_s, recorder.ledger()
+            await asyncio.sleep(0)
+
+    assert recorder.stored == await place.count() == count

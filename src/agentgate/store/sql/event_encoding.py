@@ -1,20 +1,21 @@
 """From events to rows: texts become numbers of the dictionary, and everything that is counted is counted here.
 
-Pure and synchronous; it runs on a thread, because a thousand events take some milliseconds.
+Pure and synchronous, in steps of a few events each, because a batch of a thousand would hold up the event loop.
+Events that are alike but for their own numbers have one shape; it is encoded once and counted as often as it occurs.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import Any
 
 import msgspec
 
 from agentgate.core.clock import HOUR_MS
 from agentgate.core.database import Row, Sums
-from agentgate.core.decision_ids import id_time_ms
-from agentgate.core.enums import ChallengeStage, DecisionKind, Outcome
-from agentgate.events.records import Dimension, Event
+from agentgate.core.decision_ids import first_id, id_time_ms
+from agentgate.core.enums import DecisionKind
+from agentgate.events.records import SHAPE, Event
 from agentgate.store.sql.event_codes import (
     KIND_CODES,
     MODE_CODES,
@@ -23,12 +24,35 @@ from agentgate.store.sql.event_codes import (
     STAGE_CODES,
     signed,
 )
+from agentgate.store.sql.event_shapes import (
+    ACTION,
+    AGENT,
+    DIMENSION_SHIFT,
+    ERRORS_PLACE,
+    LABEL,
+    REASON,
+    ROUTE,
+    RULE,
+    SOLVE_TYPE,
+    Listed,
+    Remembered,
+    Shape,
+    SiteHour,
+    places_of,
+)
 from agentgate.store.sql.event_words import LONGEST, OTHER, WordKind, Words
 
+# As readers ask for them.
 EVENT_COLUMNS = (
     *("id", "site", "visitor", "kind", "mode", "outcome", "would", "method", "route", "action", "status"),
     *("duration_us", "ruled", "rule", "rule_set_version", "model_versions", "agent", "stage", "solve_type"),
     *("solve_ms", "error", "reasons", "labels", "scores", "shadow_scores", "request_id", "trace_id"),
+)
+# As they are written: what each event has for itself, then what its shape has.
+WRITTEN_COLUMNS = (
+    *("id", "visitor", "duration_us", "solve_ms", "scores", "shadow_scores", "request_id", "trace_id", "labels"),
+    *("model_versions", "site", "kind", "mode", "outcome", "would", "method", "route", "action", "status", "ruled"),
+    *("rule", "rule_set_version", "agent", "stage", "solve_type", "error", "reasons"),
 )
 LABEL_COLUMNS = ("site", "label", "id")
 COUNT_COLUMNS = (
@@ -39,90 +63,30 @@ SITE_HOUR = Sums("site_hour", ("site", "hour"), COUNT_COLUMNS, ("last_event_ms",
 PACK_COLUMNS = ("site", "hour", "keys", "counts")
 DIMENSION_HOUR = Sums("dimension_hour", ("site", "hour", "dimension", "value"), ("events",))
 
-_OUTCOME_PLACE = {Outcome.ALLOW: 1, Outcome.CHALLENGE: 2, Outcome.BLOCK: 3, Outcome.DROP: 4}
-_WOULD_PLACE = {Outcome.CHALLENGE: 5, Outcome.BLOCK: 6, Outcome.DROP: 7}
-_STAGE_PLACE = {ChallengeStage.ISSUED: 8, ChallengeStage.PASSED: 9, ChallengeStage.FAILED: 10}
-_DURATION_PLACE, _ERRORS_PLACE, _LAST_PLACE = 11, 12, 13
+# So many events, or rows, between two moments at which the event loop may go on.
+STEP = 32
+ROWS_PER_STEP = 512
 
-# A value of a dimension as one number, the dimension in front: quicker to find and to sort than a pair. Packed counts
-# are kept under these numbers.
-_DIMENSION_SHIFT = 24
-_VALUE_MASK = (1 << _DIMENSION_SHIFT) - 1
-_ACTION, _ROUTE, _REASON, _LABEL, _AGENT, _RULE, _SOLVE_TYPE = (
-    dimension.value << _DIMENSION_SHIFT for dimension in Dimension
-)
+_VALUE_MASK = (1 << DIMENSION_SHIFT) - 1
 _CHALLENGE = DecisionKind.CHALLENGE
 
-_to_json = msgspec.json.Encoder(order="sorted").encode
+_OWN_FIRST, _OWN_LAST = slice(0, SHAPE.start), slice(SHAPE.stop, None)
 
-# Texts of one kind that go into an event together, as numbers and as they are written into its row.
-_Listed = tuple[tuple[int, ...], str]
+_as_tuple = msgspec.structs.astuple
+_to_json = msgspec.json.Encoder(order="sorted").encode
 
 
 @dataclass(frozen=True)
 class EncodedEvents:
     """Rows for one transaction. Those that are added up are sorted."""
 
+    # In the order of WRITTEN_COLUMNS.
     events: list[Row]
     hours: list[Row]
     # In the order of DIMENSION_HOUR's columns; packed, in that of PACK_COLUMNS.
     dimensions: list[Row]
     # Packed, there are none.
     labels: list[Row]
-
-
-class _Hour:
-    """What is counted of one site in one hour."""
-
-    __slots__ = ("counts", "labelled", "values")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (_LAST_PLACE + 1)
-        # Labels -> the events that had just these. The same few hundred lists come again and again.
-        self.labelled: dict[tuple[int, ...], list[int]] = {}
-        # Dimension and value -> events.
-        self.values: dict[int, int] = {}
-
-    def add(self, event: Event, time_ms: int) -> None:
-        """Count an event. Challenges are no requests, so they have columns of their own."""
-        counts = self.counts
-        counts[_LAST_PLACE] = max(counts[_LAST_PLACE], time_ms)
-        if event.kind is _CHALLENGE:
-            if event.stage is not None:
-                counts[_STAGE_PLACE[event.stage]] += 1
-            return
-        counts[0] += 1
-        counts[_OUTCOME_PLACE[event.outcome]] += 1
-        if event.would is not None and event.would is not Outcome.ALLOW:
-            counts[_WOULD_PLACE[event.would]] += 1
-        counts[_DURATION_PLACE] += event.duration_us
-        if event.error:
-            counts[_ERRORS_PLACE] += 1
-
-    def add_value(self, value: int) -> None:
-        """Count an event under a value, its dimension in front."""
-        self.values[value] = self.values.get(value, 0) + 1
-
-    def count_labels(self) -> None:
-        """Count each label."""
-        values = self.values
-        for labels, events in self.labelled.items():
-            for label in labels:
-                key = _LABEL + label
-                values[key] = values.get(key, 0) + len(events)
-
-    def events_by_label(self) -> dict[int, list[int]]:
-        """Return the IDs of events by label, and count each label."""
-        found: dict[int, list[int]] = {}
-        for labels, events in self.labelled.items():
-            for label in labels:
-                if label in found:
-                    found[label] += events
-                else:
-                    found[label] = events.copy()
-        for label, events in found.items():
-            self.values[_LABEL + label] = len(events)
-        return found
 
 
 class _Numbers(dict[str, int]):
@@ -143,24 +107,14 @@ class _Numbers(dict[str, int]):
         return number
 
 
-class _Lists(dict[tuple[str, ...], _Listed]):
-    """Texts -> their numbers and how these are written. Many events of a batch have the very same lists."""
-
-    def __init__(self, numbers: _Numbers) -> None:
-        super().__init__()
-        self._numbers = numbers
-
-    def __missing__(self, texts: tuple[str, ...]) -> _Listed:
-        # Each number once: several words past the last number are all `other`.
-        numbers = tuple(dict.fromkeys(map(self._numbers.__getitem__, texts)))
-        listed = self[texts] = numbers, "[" + ",".join(map(str, numbers)) + "]"
-        return listed
+# Where the duration of an event goes, and its ID: by its labels.
+_Counted = tuple[list[int], dict[Listed, list[int]]]
 
 
 class EventEncoder:
     """Encodes one batch. What has no number yet is gathered in `missing`; then the rows are of no use."""
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: Words, remembered: Remembered | None = None) -> None:
         self.missing: set[tuple[WordKind, str]] = set()
         self._methods = _Numbers(words, WordKind.METHOD, self.missing)
         self._routes = _Numbers(words, WordKind.ROUTE, self.missing)
@@ -169,125 +123,204 @@ class EventEncoder:
         self._agents = _Numbers(words, WordKind.AGENT, self.missing)
         self._rule_set_versions = _Numbers(words, WordKind.RULE_SET_VERSION, self.missing)
         self._model_versions = _Numbers(words, WordKind.MODEL_VERSIONS, self.missing)
-        self._labels = _Lists(_Numbers(words, WordKind.LABEL, self.missing))
-        self._reasons = _Lists(_Numbers(words, WordKind.REASON, self.missing))
-        # The versions of the event before, and their number: nearly all events of a batch have the same.
-        self._last_versions: tuple[Mapping[str, str], Mapping[str, str], int] | None = None
+        self._labels = _Numbers(words, WordKind.LABEL, self.missing)
+        self._reason_numbers = _Numbers(words, WordKind.REASON, self.missing)
+        self._reasons: dict[tuple[str, ...], Listed] = {}
+        self._remembered = remembered or Remembered()
+        self._remembered.make_room()
+        # What is made after the first word without a number. It is of use for this batch only.
+        self._unnumbered = Remembered()
+        self._rows: list[Row] = []
+        self._hours: dict[tuple[int, int], SiteHour] = {}
+        # The hour of the event before, as a range of IDs, and what its shapes are counted by. All events of a batch but
+        # those around a full hour have the same.
+        self._hour = self._least = self._end = 0
+        self._counted: dict[Shape, _Counted] = {}
+        # Likewise the versions of models, with their number.
+        self._versions: tuple[Mapping[str, str], Mapping[str, str], int | None] = ({}, {}, None)
 
     def encode(self, events: Sequence[Event], *, packed: bool = False) -> EncodedEvents:
         """Return the rows of a batch; packed, one row for all values of a site's hour."""
-        hours: defaultdict[tuple[int, int], _Hour] = defaultdict(_Hour)
-        rows = [self._row(event, hours) for event in events]
-        rows.sort(key=itemgetter(0))
-        in_order = sorted(hours.items(), key=itemgetter(0))
-        counted = [(*place, *hour.counts) for place, hour in in_order]
-        if packed:
-            return EncodedEvents(
-                rows, counted, dimensions=[_packed(place, hour) for place, hour in in_order], labels=[]
-            )
-        labels: list[Row] = []
-        for (site, _), hour in in_order:
-            # Neighbours in the index come one after the other, but for a batch at the turn of an hour.
-            for label, events_of_label in sorted(hour.events_by_label().items()):
-                labels += [(site, label, event) for event in events_of_label]
-        return EncodedEvents(rows, counted, dimensions=list(_apart(in_order)), labels=labels)
+        steps = self.steps(events, packed=packed)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as finished:
+                encoded: EncodedEvents = finished.value
+                return encoded
 
-    def _row(self, event: Event, hours: defaultdict[tuple[int, int], _Hour]) -> Row:
-        identifier, site = event.id, event.site
-        time_ms = id_time_ms(identifier)
-        hour = hours[site, time_ms // HOUR_MS]
-        labels, labels_json = self._labels[event.labels]
-        reasons, reasons_json = self._reasons[event.reasons]
-        route = self._routes[event.route]
-        action = None if event.action is None else self._actions[event.action]
-        rule = None if event.rule is None else self._rules[event.rule]
-        agent = None if event.agent is None else self._agents[event.agent]
-        solve_type = None if event.solve_type is None else SOLVE_TYPE_CODES[event.solve_type]
-        hour.add(event, time_ms)
-        hour.labelled.setdefault(labels, []).append(identifier)
-        hour.add_value(_ROUTE + route)
-        for reason in reasons:
-            hour.add_value(_REASON + reason)
+    def steps(self, events: Sequence[Event], *, packed: bool) -> Generator[None, None, EncodedEvents]:
+        """Encode a batch, a little with each step."""
+        for start in range(0, len(events), STEP):
+            self._add(events[start : start + STEP])
+            yield
+        self._rows.sort(key=itemgetter(0))
+        hours: list[Row] = []
+        dimensions: list[Row] = []
+        labels: list[Row] = []
+        for place, hour in sorted(self._hours.items(), key=itemgetter(0)):
+            counts, values = hour.take()
+            hours.append((*place, *counts))
+            yield
+            if packed:
+                hour.count_labels(values)
+                dimensions.append(_packed(place, values))
+                continue
+            by_label = hour.events_by_label()
+            yield
+            yield from _postings(place[0], by_label, labels)
+            values.update((LABEL + label, len(events)) for label, events in by_label.items())
+            dimensions += [(*place, *unpacked_key(key), values[key]) for key in sorted(values)]
+            yield
+        return EncodedEvents(self._rows, hours, dimensions=dimensions, labels=labels)
+
+    def _add(self, events: Sequence[Event]) -> None:
+        rows, known = self._rows, self._known()
+        shapes_known, labels_known = known.shapes, known.labels
+        for event in events:
+            values = _as_tuple(event)
+            identifier, visitor, duration_us = values[_OWN_FIRST]
+            labels, scores, active, shadow_scores, shadow, request_id, trace_id, solve_ms, _ = values[_OWN_LAST]
+            if not self._least <= identifier < self._end:
+                self._turn_to(identifier)
+            key = values[SHAPE]
+            shape = shapes_known.get(key) or self._shape(key)
+            durations, labelled = self._counted.get(shape) or self._count(shape)
+            listed = labels_known.get(labels) or self._list(labels)
+            durations.append(duration_us)
+            if listed in labelled:
+                labelled[listed].append(identifier)
+            else:
+                labelled[listed] = [identifier]
+            last = self._versions
+            own = (
+                identifier,
+                None if visitor is None else signed(visitor),
+                duration_us,
+                solve_ms,
+                _json(scores) if scores else None,
+                _json(shadow_scores) if shadow_scores else None,
+                None if request_id is None else _text(request_id),
+                None if trace_id is None else _text(trace_id),
+                listed.written,
+                last[2] if last[0] is active and last[1] is shadow else self._versions_number(active, shadow),
+            )
+            rows.append(own + shape.columns)
+
+    def _known(self) -> Remembered:
+        # A word without a number is not `other` for ever.
+        return self._unnumbered if self.missing else self._remembered
+
+    def _turn_to(self, identifier: int) -> None:
+        """Count by the hour of this event from now on."""
+        self._hour = id_time_ms(identifier) // HOUR_MS
+        self._least, self._end = first_id(self._hour * HOUR_MS), first_id((self._hour + 1) * HOUR_MS)
+        self._counted = {}
+
+    def _count(self, shape: Shape) -> _Counted:
+        """Return what counts the events of a shape in the present hour."""
+        place = shape.site, self._hour
+        site_hour = self._hours.get(place)
+        if site_hour is None:
+            site_hour = self._hours[place] = SiteHour()
+        counted = self._counted[shape] = site_hour.shapes.setdefault(shape, []), site_hour.labelled
+        return counted
+
+    def _list(self, labels: tuple[str, ...]) -> Listed:
+        listed = Listed(map(self._labels.__getitem__, labels))
+        self._known().labels[labels] = listed
+        return listed
+
+    def _shape(self, key: tuple[Any, ...]) -> Shape:
+        site, kind, mode, outcome, method, route, status, would, action = key[:9]
+        reasons, ruled, rule, rule_set_version, agent, stage, solve_type, error = key[9:]
+        listed = self._reasons.get(reasons)
+        if listed is None:
+            listed = self._reasons[reasons] = Listed(map(self._reason_numbers.__getitem__, reasons))
+        route = self._routes[route]
+        values = [ROUTE + route, *places_of(kind, stage, outcome, would)]
+        if listed.numbers:
+            values += [REASON + reason for reason in listed.numbers]
+        if error and kind is not _CHALLENGE:
+            values.append(ERRORS_PLACE)
         if action is not None:
-            hour.add_value(_ACTION + action)
+            action = self._actions[action]
+            values.append(ACTION + action)
         if rule is not None:
-            hour.add_value(_RULE + rule)
+            rule = self._rules[rule]
+            values.append(RULE + rule)
         if agent is not None:
-            hour.add_value(_AGENT + agent)
+            agent = self._agents[agent]
+            values.append(AGENT + agent)
         if solve_type is not None:
-            hour.add_value(_SOLVE_TYPE + solve_type)
-        return (
-            identifier,
+            solve_type = SOLVE_TYPE_CODES[solve_type]
+            values.append(SOLVE_TYPE + solve_type)
+        columns = (
             site,
-            None if event.visitor is None else signed(event.visitor),
-            KIND_CODES[event.kind],
-            MODE_CODES[event.mode],
-            OUTCOME_CODES[event.outcome],
-            None if event.would is None else OUTCOME_CODES[event.would],
-            self._methods[event.method],
+            KIND_CODES[kind],
+            MODE_CODES[mode],
+            OUTCOME_CODES[outcome],
+            None if would is None else OUTCOME_CODES[would],
+            self._methods[method],
             route,
             action,
-            event.status,
-            event.duration_us,
-            int(event.ruled),
+            status,
+            int(ruled),
             rule,
-            None if event.rule_set_version is None else self._rule_set_versions[event.rule_set_version],
-            self._versions_number(event),
+            None if rule_set_version is None else self._rule_set_versions[rule_set_version],
             agent,
-            None if event.stage is None else STAGE_CODES[event.stage],
+            None if stage is None else STAGE_CODES[stage],
             solve_type,
-            event.solve_ms,
-            int(event.error),
-            reasons_json,
-            labels_json,
-            _json(event.scores),
-            _json(event.shadow_scores),
-            _text(event.request_id),
-            _text(event.trace_id),
+            int(error),
+            listed.written,
         )
+        shape = Shape(site, columns, values, is_request=kind is not _CHALLENGE)
+        self._known().shapes[key] = shape
+        return shape
 
-    def _versions_number(self, event: Event) -> int | None:
-        active, shadow = event.model_versions, event.shadow_versions
-        last = self._last_versions
-        if last is not None and last[0] == active and last[1] == shadow:
-            return last[2]
-        if not active and not shadow:
-            return None
-        number = self._model_versions[_to_json({"active": dict(active), "shadow": dict(shadow)}).decode()]
-        self._last_versions = active, shadow, number
+    def _versions_number(self, active: Mapping[str, str], shadow: Mapping[str, str]) -> int | None:
+        last = self._versions
+        if last[0] == active and last[1] == shadow:
+            number = last[2]
+        else:
+            written = _to_json({"active": dict(active), "shadow": dict(shadow)}).decode()
+            number = self._model_versions[written] if active or shadow else None
+        self._versions = active, shadow, number
         return number
+
+
+def _postings(site: int, by_label: Mapping[int, list[int]], labels: list[Row]) -> Iterator[None]:
+    """Add a row for each label of each event. Neighbours in the index come one after the other, but for a batch at the
+    turn of an hour.
+    """
+    end = len(labels) + ROWS_PER_STEP
+    for label in sorted(by_label):
+        labels += [(site, label, event) for event in by_label[label]]
+        if len(labels) >= end:
+            end = len(labels) + ROWS_PER_STEP
+            yield
 
 
 def packed_key(dimension: int, value: int) -> int:
     """Return the number under which a count is kept."""
-    return dimension << _DIMENSION_SHIFT | value
+    return dimension << DIMENSION_SHIFT | value
 
 
 def unpacked_key(key: int) -> tuple[int, int]:
     """Return dimension and value of a number under which a count is kept."""
-    return key >> _DIMENSION_SHIFT, key & _VALUE_MASK
+    return key >> DIMENSION_SHIFT, key & _VALUE_MASK
 
 
-def _apart(hours: Iterable[tuple[tuple[int, int], _Hour]]) -> Iterator[Row]:
-    for place, hour in hours:
-        for key, counted in sorted(hour.values.items()):
-            yield (*place, *unpacked_key(key), counted)
-
-
-def _packed(place: tuple[int, int], hour: _Hour) -> Row:
-    hour.count_labels()
-    values = hour.values
+def _packed(place: tuple[int, int], values: Mapping[int, int]) -> Row:
     return (*place, "{" + ",".join(map(str, values)) + "}", "{" + ",".join(map(str, values.values())) + "}")
 
 
-def _json(values: Mapping[str, float]) -> str | None:
-    if not values:
-        return None
+def _json(values: Mapping[str, float]) -> str:
     return _to_json(values if type(values) is dict else dict(values)).decode()
 
 
-def _text(text: str | None) -> str | None:
+def _text(text: str) -> str:
     """Return text that both databases keep: without NUL and lone surrogates."""
-    if text is None or (text.isascii() and "\0" not in text):
+    if text.isascii() and "\0" not in text:
         return text
     return text.encode("utf-8", "replace").decode().replace("\0", "")

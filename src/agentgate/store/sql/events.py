@@ -5,6 +5,7 @@ Daily roll-ups and forgetting are in `event_rollups`; the read models are in `tr
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -19,13 +20,14 @@ from agentgate.store.sql import event_rollups
 from agentgate.store.sql.event_codes import KINDS, MODES, OUTCOMES, SOLVE_TYPES, STAGES, unsigned
 from agentgate.store.sql.event_encoding import (
     DIMENSION_HOUR,
-    EVENT_COLUMNS,
     LABEL_COLUMNS,
     PACK_COLUMNS,
     SITE_HOUR,
+    WRITTEN_COLUMNS,
     EncodedEvents,
     EventEncoder,
 )
+from agentgate.store.sql.event_shapes import Remembered
 from agentgate.store.sql.event_words import OTHER_TEXT, Words
 
 COUNTER_HOUR = Sums("counter_hour", ("site", "hour", "name", "value"), ("counted",))
@@ -34,6 +36,10 @@ CLOSE_AFTER_MS = 5 * MINUTE_MS
 # So many batches, or batches with so many events, may lie apart; readers add them up.
 PACK_AFTER = 64
 PACK_AFTER_EVENTS = 50_000
+# How long the event loop may encode without doing anything else. Where its own turns take long, because there is more
+# to answer than it can, it encodes for a fifth of that time: the queue must not overflow just then.
+SLICE_S, LONGEST_SLICE_S = 0.000_3, 0.01
+SHARE_OF_TURN = 0.2
 
 _FEATURES = "INSERT INTO feature_vector (site, id, features) VALUES ($1, $2, $3) ON CONFLICT (site, id) DO NOTHING"
 
@@ -45,6 +51,7 @@ class SqlEvents:
         self._stats = stats
         self._segments = segments
         self._words = words
+        self._remembered = Remembered()
         # Feature vectors that could not be kept. They come after the events and are worth no second attempt.
         self.features_failed = 0
         self._batches_apart = 0
@@ -62,7 +69,7 @@ class SqlEvents:
             known = "SELECT 1 FROM event WHERE id = $1 AND site = $2"
             if again and await transaction.one(known, first.id, first.site):
                 return
-            await transaction.load("event", EVENT_COLUMNS, encoded.events)
+            await transaction.load("event", WRITTEN_COLUMNS, encoded.events)
             await transaction.add_up(SITE_HOUR, encoded.hours)
             if self._segments.layout.packed:
                 await transaction.load("dimension_pack", PACK_COLUMNS, encoded.dimensions)
@@ -108,14 +115,31 @@ class SqlEvents:
         await event_rollups.forget_site(self._stats, self._segments, site)
 
     async def _encode(self, events: Sequence[Event]) -> EncodedEvents:
-        encoder = EventEncoder(self._words)
-        packed = self._segments.layout.packed
-        encoded = await asyncio.to_thread(encoder.encode, events, packed=packed)
+        encoder = EventEncoder(self._words, self._remembered)
+        encoded = await self._in_slices(encoder, events)
         if not encoder.missing:
             return encoded
         # Committed before the events that use them: a number without its word would be unreadable for ever.
         await self._words.add(encoder.missing)
-        return await asyncio.to_thread(EventEncoder(self._words).encode, events, packed=packed)
+        return await self._in_slices(EventEncoder(self._words, self._remembered), events)
+
+    async def _in_slices(self, encoder: EventEncoder, events: Sequence[Event]) -> EncodedEvents:
+        """Encode in the event loop, a little at a time: a thread would have to fight a busy loop for the interpreter,
+        and hold it up for longer whenever it wins.
+        """
+        steps = encoder.steps(events, packed=self._segments.layout.packed)
+        slice_s = SLICE_S
+        while True:
+            until_s = time.perf_counter() + slice_s
+            try:
+                while time.perf_counter() < until_s:
+                    next(steps)
+            except StopIteration as finished:
+                encoded: EncodedEvents = finished.value
+                return encoded
+            left_s = time.perf_counter()
+            await asyncio.sleep(0)
+            slice_s = min(max(SLICE_S, (time.perf_counter() - left_s) * SHARE_OF_TURN), LONGEST_SLICE_S)
 
     async def _pack(self, written: int) -> None:
         self._batches_apart += 1

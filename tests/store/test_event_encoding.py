@@ -1,0 +1,148 @@
+"""How a batch of events becomes rows: in steps, by shapes, with what earlier batches are remembered for."""
+
+import asyncio
+import gc
+import json
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from agentgate.core.clock import HOUR_MS
+from agentgate.core.enums import ChallengeStage, DecisionKind
+from agentgate.events.records import SHAPE, Event
+from agentgate.store.sql.event_encoding import EVENT_COLUMNS, WRITTEN_COLUMNS, EventEncoder
+from agentgate.store.sql.event_shapes import MOST_REMEMBERED, Remembered
+from tests.made_events import NOON_MS, EventPlace, embedded_events, many_events, new_event
+
+pytestmark = pytest.mark.anyio
+
+LONGEST_TURN_S = 0.004
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[EventPlace]:
+    async with embedded_events(tmp_path / "data") as place:
+        yield place
+
+
+@pytest.fixture
+def statements() -> Iterator[list[str]]:
+    """Every statement that SQLite runs, on connections that are opened from now on."""
+    found: list[str] = []
+
+    def trace(_cursor: object, text: str, _values: object) -> bool:
+        found.append(text)
+        return True
+
+    def watch(connection: apsw.Connection) -> None:
+        connection.exec_trace = trace
+
+    apsw.connection_hooks.append(watch)
+    yield found
+    apsw.connection_hooks.remove(watch)
+
+
+async def learn(place: EventPlace, events: list[Event]) -> None:
+    encoder = EventEncoder(place.words)
+    encoder.encode(events)
+    await place.words.add(encoder.missing)
+
+
+def test_the_same_columns_are_written_and_read() -> None:
+    assert sorted(WRITTEN_COLUMNS) == sorted(EVENT_COLUMNS)
+
+
+def test_whatever_differs_from_visitor_to_visitor_is_no_part_of_a_shape() -> None:
+    assert Event.__struct_fields__[: SHAPE.start] == ("id", "visitor", "duration_us")
+    assert {"scores", "request_id", "trace_id", "solve_ms", "features"} <= set(Event.__struct_fields__[SHAPE.stop :])
+
+
+async def test_what_is_remembered_changes_nothing_of_the_rows(place: EventPlace) -> None:
+    events = many_events(600)
+    await learn(place, events)
+    remembered = Remembered()
+    for _ in range(2):
+        for packed in (False, True):
+            known = EventEncoder(place.words, remembered).encode(events, packed=packed)
+            assert known == EventEncoder(place.words).encode(events, packed=packed)
+
+
+async def test_words_without_a_number_are_not_remembered_as_other(place: EventPlace) -> None:
+    remembered, events = Remembered(), [new_event(number) for number in range(3)]
+    first = EventEncoder(place.words, remembered)
+    first.encode(events)
+    await place.words.add(first.missing)
+
+    encoder = EventEncoder(place.words, remembered)
+    row = dict(zip(WRITTEN_COLUMNS, encoder.encode(events).events[0], strict=True))
+
+    assert not encoder.missing
+    assert all((row["route"], row["action"], row["method"]))
+    assert 0 not in json.loads(row["labels"])
+
+
+async def test_only_so_many_shapes_are_remembered(place: EventPlace) -> None:
+    events = [new_event(number, status=number) for number in range(MOST_REMEMBERED + 1)]
+    await learn(place, events)
+    remembered = Remembered()
+
+    EventEncoder(place.words, remembered).encode(events)
+    assert len(remembered.shapes) == MOST_REMEMBERED + 1
+    EventEncoder(place.words, remembered).encode(events[:5])
+
+    assert len(remembered.shapes) == 5
+
+
+async def test_events_that_go_back_and_forth_over_a_full_hour_are_counted_in_their_own(place: EventPlace) -> None:
+    events = [new_event(number, time_ms=NOON_MS - number % 2, duration_us=10) for number in range(10)]
+    await learn(place, events)
+
+    encoded = EventEncoder(place.words).encode(events)
+
+    noon = NOON_MS // HOUR_MS
+    hours = [(site, hour, counts[0], counts[11], counts[13]) for site, hour, *counts in encoded.hours]
+    assert hours == [(1, noon - 1, 5, 50, NOON_MS - 1), (1, noon, 5, 50, NOON_MS)]
+
+
+async def test_a_challenge_is_no_request_and_has_no_duration(place: EventPlace) -> None:
+    challenge = {"kind": DecisionKind.CHALLENGE, "stage": ChallengeStage.PASSED, "error": True}
+    events = [new_event(0, duration_us=7), new_event(1, duration_us=90, **challenge)]
+    await learn(place, events)
+
+    [(_, _, *counts)] = EventEncoder(place.words).encode(events).hours
+
+    assert (counts[0], counts[9], counts[11], counts[12]) == (1, 1, 7, 0)
+
+
+async def test_the_event_loop_goes_on_while_a_large_batch_is_encoded(place: EventPlace) -> None:
+    events = many_events(4_000, span_ms=HOUR_MS)
+    await learn(place, events)
+    # By this thread's processor time, because others may have the processors meanwhile; and a collection is no part.
+    gc.disable()
+    try:
+        writing = asyncio.create_task(place.events.write(events))
+        turns: list[float] = []
+        while not writing.done():
+            began_s = time.thread_time()
+            await asyncio.sleep(0)
+            turns.append(time.thread_time() - began_s)
+        await writing
+    finally:
+        gc.enable()
+
+    assert len(turns) > 20
+    assert max(turns) < LONGEST_TURN_S
+
+
+async def test_a_thousand_events_are_written_in_a_hundred_statements(statements: list[str], place: EventPlace) -> None:
+    # With each of them the writer lets go of the interpreter, and has to get it back from a busy event loop.
+    await place.events.write([new_event(0)])
+    statements.clear()
+
+    await place.events.write([new_event(number) for number in range(1, 1_001)])
+
+    inserted = [text for text in statements if text.startswith("INSERT INTO event ")]
+    assert 16 <= len(inserted) <= len(statements) <= 100
