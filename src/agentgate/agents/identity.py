@@ -21,7 +21,7 @@ class SignedMessage(Struct, frozen=True, kw_only=True):
     headers: Mapping[bytes, bytes]
 
 
-class Identity(Struct, frozen=True, kw_only=True, gc=False):
+class Identity(Struct, frozen=True, gc=False):
     """Who sent a request."""
 
     verdict: AgentVerdict

@@ -3,14 +3,15 @@
 from collections.abc import Awaitable
 from typing import Protocol
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Struct
+
+from agentgate.core.ed25519 import PublicKey
 
 
 class KeyFound(Struct, frozen=True, gc=False):
     """What a key set says about a key: the key, or in one sentence why there is none."""
 
-    key: Ed25519PublicKey | None
+    key: PublicKey | None
     why: str | None = None
     # What the key set says that its agent fetches pages for, in the words of the label catalogue.
     purposes: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ LARGEST_INTEGER = 2**53 - 1
 Seconds = Annotated[int, Meta(ge=0, le=LARGEST_INTEGER)]
 
 
-class Claims(Struct, frozen=True, kw_only=True, rename="camel"):
+class Claims(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """The claims, with the names that go over the wire. Times are whole seconds, as JSON Web Tokens have them."""
 
     iss: str
@@ -34,3 +34,11 @@ class Claims(Struct, frozen=True, kw_only=True, rename="camel"):
     content_digest: str | UnsetType = UNSET
     price: str | UnsetType = UNSET
     test: bool | UnsetType = UNSET
+
+
+class SignedClaims(Struct, frozen=True, gc=False):
+    """Claims whose signature is right, and the key that made it."""
+
+    claims: Claims
+    key_id: str
+    test: bool

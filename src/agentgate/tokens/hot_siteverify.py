@@ -5,6 +5,7 @@ Both ways answer the same bytes. A success leaves its counters and no line in th
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -17,7 +18,7 @@ from agentgate.telemetry.metrics import Metrics
 from agentgate.telemetry.requests import Finished, RequestObserver
 from agentgate.tokens.ports import SpendOutcome
 from agentgate.tokens.records import SiteverifyInput
-from agentgate.tokens.redeem import Redeemer, Spend
+from agentgate.tokens.redeem import STORE_S, Redeemer, Spend
 from agentgate.tokens.siteverify import read_demand, read_secret, verify
 from agentgate.web.decode import BodyDecoder
 from agentgate.web.hot_path import FAILED, HotReply, HotRequest, Pending, write_headers
@@ -30,6 +31,25 @@ SUCCESS_HEADERS = [JSON_HEADER, *SECURITY_HEADERS]
 _SUCCESS_WRITTEN = write_headers(SUCCESS_HEADERS)
 
 ColdWay = Callable[[HotRequest], Awaitable[HotReply]]
+
+
+class WaitingCall:
+    """A call whose token is being spent."""
+
+    __slots__ = ("is_answered", "looks_again", "now_ms", "pending", "spend", "started")
+
+    def __init__(self, spend: Spend, *, started: float, now_ms: int) -> None:
+        self.spend = spend
+        self.started = started
+        self.now_ms = now_ms
+        self.pending = Pending()
+        self.is_answered = False
+        self.looks_again = False
+
+    def answer(self, reply: HotReply) -> None:
+        """Give the answer, unless there is one."""
+        self.is_answered = True
+        self.pending.resolve(reply)
 
 
 class HotSiteverify:
@@ -49,6 +69,9 @@ class HotSiteverify:
         self._clock = clock
         # Kept, because the loop alone does not keep a task alive.
         self._second_looks: set[asyncio.Task[None]] = set()
+        # In the order in which they came, with one timer for all: a timer for each would cost more than all of this.
+        self._waiting: deque[WaitingCall] = deque()
+        self._timer: asyncio.TimerHandle | None = None
         self._metrics = metrics
         self._observer = observer
         self._decoder = BodyDecoder(SiteverifyInput, malformed=MALFORMED, texts_only=True)
@@ -65,39 +88,68 @@ class HotSiteverify:
             spend = self._redeemer.prepare(secret, read_demand(body), now_ms=now_ms)
             if spend is None:
                 return self._answer(request, started)
-            pending = Pending()
-            self._redeemer.spend_then(spend, partial(self._spent, pending, request, spend, started))
+            call = WaitingCall(spend, started=started, now_ms=now_ms)
+            self._redeemer.spend_then(spend, partial(self._spent, call))
         except (Refused, StoreUnavailable):
             # Said there, with everything that belongs to it.
             return self._answer(request, started)
-        return pending
+        self._watch(call)
+        return call.pending
 
-    def _spent(
-        self, pending: Pending, request: HotRequest, spend: Spend, started: float, outcome: SpendOutcome
-    ) -> None:
-        now_ms = self._clock.now_ms()
-        if outcome is True:
-            self._redeemer.count_spent(spend.site, now_ms=now_ms)
-            pending.resolve(self._success(spend.answer, started))
+    def _watch(self, call: WaitingCall) -> None:
+        """See to it that a call is answered in time, whatever the store does."""
+        waiting = self._waiting
+        while waiting and waiting[0].is_answered:
+            waiting.popleft()
+        waiting.append(call)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(STORE_S, self._answer_late_ones)
+
+    def _answer_late_ones(self) -> None:
+        waiting, due = self._waiting, time.perf_counter() - STORE_S
+        self._timer = None
+        while waiting and (waiting[0].is_answered or waiting[0].started <= due):
+            call = waiting.popleft()
+            if call.is_answered:
+                continue
+            if not call.looks_again:
+                self._redeemer.count_unavailable(call.spend.site, now_ms=call.now_ms)
+            call.answer(self._unavailable(call.started, StoreUnavailable("the store did not say in time")))
+        if waiting:
+            self._timer = asyncio.get_running_loop().call_later(waiting[0].started - due, self._answer_late_ones)
+
+    def _spent(self, call: WaitingCall, outcome: SpendOutcome) -> None:
+        site = call.spend.site
+        if call.is_answered:
+            # The caller was told that nobody knows, and will ask again.
+            if outcome is True:
+                self._redeemer.count_spent_late(site, now_ms=call.now_ms)
+        elif outcome is True:
+            self._redeemer.count_spent(site, now_ms=call.now_ms)
+            call.answer(self._success(call.spend.answer, call.started))
         elif outcome is False:
             # Somebody was quicker; what that was answered is in the store.
-            second_look = asyncio.create_task(self._answer_later(pending, request, started))
+            call.looks_again = True
+            second_look = asyncio.create_task(self._answer_later(call))
             self._second_looks.add(second_look)
             second_look.add_done_callback(self._second_looks.discard)
         else:
-            self._redeemer.count_unavailable(spend.site, now_ms=now_ms)
-            pending.resolve(self._unavailable(started, outcome))
+            self._redeemer.count_unavailable(site, now_ms=call.now_ms)
+            call.answer(self._unavailable(call.started, outcome))
 
-    async def _answer_later(self, pending: Pending, request: HotRequest, started: float) -> None:
+    async def _answer_later(self, call: WaitingCall) -> None:
         reply = FAILED
         try:
-            reply = await self._answer(request, started)
+            reply = await self._reply(self._redeemer.answer_spent(call.spend, now_ms=call.now_ms), call.started)
         finally:
-            pending.resolve(reply)
+            call.answer(reply)
 
     async def _answer(self, request: HotRequest, started: float) -> HotReply:
+        return await self._reply(self._verify(request), started)
+
+    async def _reply(self, answering: Awaitable[bytes], started: float) -> HotReply:
         try:
-            answer = await self._verify(request)
+            answer = await answering
         except Refused as refused:
             return self._refused(refused, new_request_id(), started)
         except StoreUnavailable as failure:

@@ -6,7 +6,7 @@ from agentgate.core.clock import SECOND_MS
 from agentgate.core.enums import ReceiptKind
 from agentgate.core.ids import new_receipt_id
 from agentgate.core.moment import Moment
-from agentgate.tokens.claims import Claims
+from agentgate.tokens.claims import Claims, SignedClaims
 from agentgate.tokens.format import write_receipt
 from agentgate.tokens.keys import SigningKeys
 
@@ -71,6 +71,7 @@ class ReceiptIssuer:
             price=grant.price,
             test=True if grant.test else UNSET,
         )
-        receipt = write_receipt(claims, self._keys.current(test=grant.test))
-        self._keys.remember(receipt.encode("ascii"))
+        key = self._keys.current(test=grant.test)
+        receipt = write_receipt(claims, key)
+        self._keys.remember(receipt.encode("ascii"), SignedClaims(claims, key.key_id, grant.test))
         return IssuedReceipt(receipt, Moment(claims.exp * 1000), claims.jti)

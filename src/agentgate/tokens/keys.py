@@ -7,13 +7,15 @@ keyring's. Test tokens are signed by keys of their own that are not published: n
 import base64
 import hashlib
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from msgspec import Struct
 
+from agentgate.core.ed25519 import PrivateKey
 from agentgate.core.keyring import KEY_BYTES, Keyring
+from agentgate.tokens.claims import SignedClaims
 
-# A receipt lives two minutes: enough for some hundreds a second. Each takes about a hundred bytes.
-MOST_REMEMBERED = 50_000
+# A receipt lives two minutes and is mostly redeemed within seconds: enough for some hundreds a second. Each takes less
+# than a kilobyte.
+MOST_REMEMBERED = 20_000
 NAME_BYTES = 16
 
 
@@ -32,8 +34,7 @@ class SigningKey(Struct, frozen=True):
     """One key pair under its thumbprint (RFC 7638)."""
 
     key_id: str
-    private: Ed25519PrivateKey
-    public: Ed25519PublicKey
+    private: PrivateKey
     published: PublishedKey
 
 
@@ -53,21 +54,25 @@ class SigningKeys:
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
         self._ring = _ring(keyring.materials("receipt"))
-        # What this worker has signed of late, so that it need not sign it again to recognise it. Two generations: when
-        # the younger is full, the older goes.
-        self._signed: set[bytes] = set()
-        self._signed_before: set[bytes] = set()
+        # What this worker has signed of late and what that says, so that it need not sign it again to recognise it. Two
+        # generations: when the younger is full, the older goes.
+        self._signed: dict[bytes, SignedClaims] = {}
+        self._signed_before: dict[bytes, SignedClaims] = {}
 
-    def remember(self, receipt: bytes) -> None:
+    def remember(self, receipt: bytes, signed: SignedClaims) -> None:
         """Note a receipt that was just signed."""
         if len(self._signed) >= MOST_REMEMBERED:
-            self._signed, self._signed_before = set(), self._signed
-        self._signed.add(_name_of(receipt))
+            self._signed, self._signed_before = {}, self._signed
+        self._signed[_name_of(receipt)] = signed
 
-    def remembers(self, receipt: bytes) -> bool:
-        """Say whether this worker signed exactly this text; False says nothing."""
+    def recall(self, receipt: bytes) -> SignedClaims | None:
+        """Return what a receipt says if this worker signed exactly this text, with a key still in force.
+
+        None says nothing.
+        """
         name = _name_of(receipt)
-        return name in self._signed or name in self._signed_before
+        signed = self._signed.get(name) or self._signed_before.get(name)
+        return None if signed is None or self.find(signed.key_id) is None else signed
 
     def current(self, *, test: bool) -> SigningKey:
         """Return the key that signs now."""
@@ -102,10 +107,9 @@ def _ring(materials: tuple[bytes, ...]) -> _Ring:
 
 def _signing_key(material: bytes, purpose: bytes) -> SigningKey:
     seed = hashlib.blake2b(material, digest_size=KEY_BYTES, person=purpose).digest()
-    private = Ed25519PrivateKey.from_private_bytes(seed)
-    public = private.public_key()
-    x = base64.urlsafe_b64encode(public.public_bytes_raw()).decode().rstrip("=")
+    private = PrivateKey(seed)
+    x = base64.urlsafe_b64encode(private.public.raw).decode().rstrip("=")
     # The members that RFC 7638 wants, in its order and without spaces.
     canonical = f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()
     key_id = base64.urlsafe_b64encode(hashlib.sha256(canonical).digest()).decode().rstrip("=")
-    return SigningKey(key_id, private, public, PublishedKey(kid=key_id, x=x))
+    return SigningKey(key_id, private, PublishedKey(kid=key_id, x=x))

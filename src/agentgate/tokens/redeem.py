@@ -4,7 +4,9 @@ The order is the contract's: who calls, then whether the token is ours, then whe
 it fits, then the spend. Nothing but the last step changes anything.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from msgspec import UNSET, Struct
 
@@ -20,16 +22,20 @@ from agentgate.events.records import CounterName
 from agentgate.limits import REDEMPTION_KEPT_HOURS
 from agentgate.sites.directory import SiteCaller, SiteDirectory, SiteView
 from agentgate.tokens import testing_secrets
-from agentgate.tokens.claims import Claims
-from agentgate.tokens.format import NotAReceipt, SignedClaims, read_receipt
+from agentgate.tokens.claims import Claims, SignedClaims
+from agentgate.tokens.format import NotAReceipt, read_receipt
 from agentgate.tokens.keys import SigningKeys
 from agentgate.tokens.ports import Redemption, RedemptionStore, SpendOutcome
 from agentgate.tokens.records import SiteverifySuccess
 from agentgate.tokens.uses import CredentialUses
 
+T = TypeVar("T")
+
 # How far another worker's clock may be ahead of ours.
 SKEW_S = 5
 KEPT_MS = REDEMPTION_KEPT_HOURS * HOUR_MS
+# A caller waits no longer for the store. What it does after that shows when the same call is repeated.
+STORE_S = 1.0
 _SPENT = (CounterName.SERVER_CHECK, CounterName.TOKENS_REDEEMED, CounterName.SITEVERIFY_SUCCESS)
 
 
@@ -81,6 +87,8 @@ class Redeemer:
         self._sites = sites
         self._recorder = recorder
         self._uses = uses
+        # By number of the site and hour: what was redeemed since the loop last had time for the counters.
+        self._spent: dict[tuple[int, int], int] = {}
 
     async def authenticate(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
         """Return who has this secret; refuse one that nobody has."""
@@ -88,7 +96,7 @@ class Redeemer:
             if secret in testing_secrets.KNOWN:
                 return TestCaller(secret)
             raise Refused("invalid_credential")
-        await self._sites.settle()
+        await _in_time(self._sites.settle())
         caller = self._sites.find_caller(digest(secret), now_ms=now_ms)
         if caller is None:
             raise Refused("invalid_credential")
@@ -123,23 +131,47 @@ class Redeemer:
         )
 
     def count_spent(self, site: SiteView, *, now_ms: int) -> None:
-        """Count a call that redeemed its token."""
-        for name in _SPENT:
-            self._recorder.count(site.number, name, now_ms=now_ms)
+        """Count a call that redeemed its token. Those that are told together are counted together."""
+        if not self._spent:
+            asyncio.get_running_loop().call_soon(self._count_together)
+        key = site.number, now_ms // HOUR_MS
+        self._spent[key] = self._spent.get(key, 0) + 1
+
+    def _count_together(self) -> None:
+        spent, self._spent = self._spent, {}
+        for (site, hour), calls in spent.items():
+            for name in _SPENT:
+                self._recorder.count(site, name, amount=calls, now_ms=hour * HOUR_MS)
+
+    def count_spent_late(self, site: SiteView, *, now_ms: int) -> None:
+        """Count a token that was redeemed after its call had been told that nobody knows."""
+        self._recorder.count(site.number, CounterName.TOKENS_REDEEMED, now_ms=now_ms)
 
     def count_unavailable(self, site: SiteView, *, now_ms: int) -> None:
         """Count a call whose token could not be spent because the store was away."""
         self._recorder.count(site.number, CounterName.SERVER_CHECK, now_ms=now_ms)
         self._recorder.count(site.number, CounterName.SITEVERIFY_FAILURE, "unavailable", now_ms=now_ms)
 
+    async def answer_spent(self, spend: Spend, *, now_ms: int) -> bytes:
+        """Answer a call whose token was spent before: what that was answered, or that it is used. It is counted."""
+        return await self._counted(
+            spend.site, self._find_answer(spend.site, spend.claims, spend.redemption.request_id), now_ms
+        )
+
     async def redeem(self, caller: SiteCaller | TestCaller, demand: Demand, *, now_ms: int) -> bytes:
-        """Spend the token and return the answer; for the same `requestId` the first answer again, even past expiry."""
+        """Spend the token and return the answer; for the same `requestId` the first answer again, even past expiry.
+
+        StoreUnavailable after a second without an outcome: the token may be spent then, or will be.
+        """
         if isinstance(caller, TestCaller):
             return to_json(self._try_out(caller, demand, now_ms=now_ms))
-        site = caller.site.number
+        return await self._counted(caller.site, self._redeem(caller.site, demand, now_ms=now_ms), now_ms)
+
+    async def _counted(self, view: SiteView, answering: Awaitable[bytes], now_ms: int) -> bytes:
+        site = view.number
         self._recorder.count(site, CounterName.SERVER_CHECK, now_ms=now_ms)
         try:
-            answer = await self._redeem(caller.site, demand, now_ms=now_ms)
+            answer = await _in_time(answering)
         except Refused as refused:
             self._recorder.count(site, CounterName.SITEVERIFY_FAILURE, refused.code, now_ms=now_ms)
             raise
@@ -159,7 +191,7 @@ class Redeemer:
             # What was answered before is answered again, whatever does not fit by now.
             earlier = await self._redemptions.find_redemption(site.id, claims.jti)
             if earlier is not None:
-                return _repeated(earlier, demand)
+                return _repeated(earlier, demand.request_id)
             raise
         return await self._spend(site, claims, demand, now_ms=now_ms)
 
@@ -169,10 +201,13 @@ class Redeemer:
             self._recorder.count(site.number, CounterName.TOKENS_REDEEMED, now_ms=now_ms)
             return mine.answer
         # Somebody was quicker. It may have been this very call's twin.
+        return await self._find_answer(site, claims, demand.request_id)
+
+    async def _find_answer(self, site: SiteView, claims: Claims, request_id: str | None) -> bytes:
         earlier = await self._redemptions.find_redemption(site.id, claims.jti)
         if earlier is None:
             raise StoreUnavailable("a receipt was spent and is not there")
-        return _repeated(earlier, demand)
+        return _repeated(earlier, request_id)
 
     def _try_out(self, caller: TestCaller, demand: Demand, *, now_ms: int) -> SiteverifySuccess:
         """Answer as the test secret says. Nothing is spent, and nothing is counted."""
@@ -183,6 +218,14 @@ class Redeemer:
             raise Refused("token_used", "This test secret takes every test token for spent.")
         check_fits(claims, demand, None, now_ms=now_ms)
         return success(claims, demand.request_id)
+
+
+async def _in_time(asking: Awaitable[T]) -> T:
+    try:
+        async with asyncio.timeout(STORE_S):
+            return await asking
+    except TimeoutError as late:
+        raise StoreUnavailable("the store did not answer in time") from late
 
 
 def _spend_of(site: SiteView, claims: Claims, demand: Demand, *, now_ms: int) -> Spend:
@@ -253,7 +296,7 @@ def success(claims: Claims, request_id: str | None) -> SiteverifySuccess:
     )
 
 
-def _repeated(earlier: Redemption, demand: Demand) -> bytes:
-    if earlier.answer is None or earlier.request_id != demand.request_id:
+def _repeated(earlier: Redemption, request_id: str | None) -> bytes:
+    if earlier.answer is None or earlier.request_id != request_id:
         raise Refused("token_used")
     return earlier.answer

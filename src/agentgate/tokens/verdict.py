@@ -5,7 +5,8 @@ from msgspec import UNSET, UnsetType
 from agentgate.core.moment import Moment
 from agentgate.core.records import to_builtins
 from agentgate.errors import SITEVERIFY, Refused
-from agentgate.tokens.format import NotAReceipt, SignedClaims, read_receipt
+from agentgate.tokens.claims import SignedClaims
+from agentgate.tokens.format import NotAReceipt, read_receipt
 from agentgate.tokens.keys import SigningKeys
 from agentgate.tokens.records import ReceiptInput, ReceiptVerdict
 from agentgate.tokens.redeem import SKEW_S

@@ -18,7 +18,7 @@ class Keys(HTTPSignatureKeyResolver):
         assert key_id == AGENT.keyid
         key = read_key(AGENT.key.jwk)
         assert key is not None
-        return key
+        return Ed25519PublicKey.from_public_bytes(key.raw)
 
 
 def verify(headers: dict[str, str], *, method: str = "POST", url: str = URL) -> None:

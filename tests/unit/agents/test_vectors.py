@@ -20,7 +20,6 @@ from agentgate.agents.signing.digest import digest_of, matches
 from agentgate.agents.signing.fields import SignatureInput, Unreadable, read_inputs, read_signatures
 from agentgate.agents.signing.jwk import TEST_KEYS, is_current, read_key, thumbprint
 from agentgate.agents.signing.signature_agent import agent_address
-from agentgate.agents.signing.signatures import is_made_by
 from agentgate.agents.signing.signed_text import binary_value, field_value, signed_text
 from agentgate.agents.signing.verify import AgentVerifier
 from agentgate.core.enums import AgentVerdict
@@ -70,7 +69,7 @@ def is_valid(algorithm: str, key: Mapping[str, Any], *, signature: bytes, base: 
     if algorithm == "ed25519":
         public = read_key(key["jwk"])
         assert public is not None
-        return is_made_by(public, signature, base)
+        return public.has_signed(base, signature)
     if algorithm == "hmac-sha256":
         expected = hmac.new(base64.b64decode(key["secret_base64"]), base, hashlib.sha256).digest()
         return hmac.compare_digest(expected, signature)

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-PublicKey = Ed25519PublicKey
+from agentgate.core.ed25519 import PublicKey
 
 # Keys whose private half is printed in a standard, by thumbprint: whoever signs with one of them proves nothing.
 TEST_KEYS = frozenset(
@@ -55,7 +54,7 @@ def read_key(jwk: Mapping[str, Any]) -> PublicKey | None:
         return None
     raw = base64.urlsafe_b64decode(f"{x}=")
     # One key has one spelling, or it would have several thumbprints.
-    return Ed25519PublicKey.from_public_bytes(raw) if _base64url(raw) == x else None
+    return PublicKey(raw) if _base64url(raw) == x else None
 
 
 def is_current(jwk: Mapping[str, Any], *, now_ms: int) -> bool:

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Struct
 
 from agentgate.agents.ports import KeyFound
 from agentgate.agents.signing.jwk import is_current, read_key, thumbprint
+from agentgate.core.ed25519 import PublicKey
 from agentgate.detect.signals.agent_claim import PURPOSES
 
 MOST_KEYS = 20
@@ -58,7 +58,7 @@ class NotAKeySet(Exception):  # noqa: N818 - says what happened
 class ListedKey(Struct, frozen=True):
     """A key, when it may be used, and what its agent says it wants."""
 
-    key: Ed25519PublicKey
+    key: PublicKey
     times: Mapping[str, Any]
     purposes: tuple[str, ...] = ()
 

@@ -11,9 +11,9 @@ from enum import StrEnum
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from msgspec import Struct
+
+from agentgate.core.ed25519 import PrivateKey
 
 TAG = "web-bot-auth"
 COVERED = ("@method", "@authority", "@path", "@query", "signature-agent")
@@ -38,7 +38,7 @@ class SigningKey:
     """An Ed25519 key of an agent. The same seed gives the same key."""
 
     def __init__(self, seed: bytes) -> None:
-        self._private = Ed25519PrivateKey.from_private_bytes(seed)
+        self._private = PrivateKey(seed)
 
     @classmethod
     def make(cls) -> "SigningKey":
@@ -53,8 +53,7 @@ class SigningKey:
     @cached_property
     def jwk(self) -> dict[str, str]:
         """The public key, as a key set lists it."""
-        public = self._private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-        return {"kty": "OKP", "crv": "Ed25519", "x": _base64url(public)}
+        return {"kty": "OKP", "crv": "Ed25519", "x": _base64url(self._private.public.raw)}
 
     @cached_property
     def keyid(self) -> str:

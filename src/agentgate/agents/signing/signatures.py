@@ -1,13 +1,11 @@
-"""The signatures of a request, read from both of their headers, and whether a key made one. Only Ed25519 is checked."""
+"""The signatures of a request, read from both of their headers. Only those by Ed25519 are checked."""
 
 from collections.abc import Mapping
 
-from cryptography.exceptions import InvalidSignature
 from msgspec import Struct
 
 from agentgate.agents.identity import SignedMessage
 from agentgate.agents.signing.fields import SignatureInput, Unreadable, read_inputs, read_signatures
-from agentgate.agents.signing.jwk import PublicKey
 from agentgate.agents.signing.signed_text import signed_text
 
 TAG = "web-bot-auth"
@@ -49,12 +47,3 @@ def tagged_signatures(headers: Mapping[bytes, bytes]) -> list[Signature]:
     if missing:
         raise Unreadable(f"the header Signature has no member {missing[0]}")
     return [Signature(label, found, values[label]) for label, found in tagged.items()]
-
-
-def is_made_by(key: PublicKey, signature: bytes, text: bytes) -> bool:
-    """Say whether a key made this signature over these bytes."""
-    try:
-        key.verify(signature, text)
-    except InvalidSignature:
-        return False
-    return True

@@ -4,23 +4,33 @@ No timer: alone, a row is put at once; what arrives while a commit is under way 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import structlog
 
-from agentgate.core.database import Database, NewRows, Row, StoreUnavailable, Value
+from agentgate.core.database import NewRows, Row, StoreUnavailable, Value
 from agentgate.store.databases.values import check_values
 
 # A larger group would make the first of it wait longer than it saves the others.
 LARGEST_GROUP = 1_000
 # When more than this wait, the store is not keeping up, and waiting longer would help nobody.
 MOST_WAITING = 20_000
+# After so many are told, the next group has its turn to be sent, and requests theirs to be read.
+TOLD_AT_ONCE = 16
 
 # Whether the row is new, or why nobody knows.
 Outcome = bool | StoreUnavailable
 Done = Callable[[Outcome], None]
+
+
+class Inserter(Protocol):
+    """What the rows are put into: a database, or what stands before it."""
+
+    async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Insert the rows whose key is not there yet; return the keys of those."""
+        ...
 
 
 class Waiting(NamedTuple):
@@ -34,11 +44,13 @@ class Waiting(NamedTuple):
 class FirstRows:
     """A table into which many put rows. The columns of the key are the first ones of a row."""
 
-    def __init__(self, database: Database, table: NewRows) -> None:
+    def __init__(self, database: Inserter, table: NewRows) -> None:
         self._database = database
         self._table = table
         self._waiting: list[Waiting] = []
-        self._putting: asyncio.Task[None] | None = None
+        self._is_putting = False
+        # Kept, because the loop alone does not keep a task alive.
+        self._groups: set[asyncio.Task[None]] = set()
 
     async def put(self, row: tuple[Value, ...]) -> bool:
         """Put a row, durably; False when its key is there already. Of many at once, one wins."""
@@ -53,18 +65,17 @@ class FirstRows:
         # Here already, so that a value which cannot be stored fails its own call and not the whole group.
         check_values(row)
         self._waiting.append(Waiting(row[: len(self._table.key)], row, done))
-        if self._putting is None:
-            self._putting = asyncio.create_task(self._put_waiting())
+        if not self._is_putting:
+            self._start_group()
 
-    async def _put_waiting(self) -> None:
-        try:
-            while self._waiting:
-                group, self._waiting = self._waiting[:LARGEST_GROUP], self._waiting[LARGEST_GROUP:]
-                await self._put_group(group)
-        finally:
-            self._putting = None
+    def _start_group(self) -> None:
+        self._is_putting = True
+        task = asyncio.create_task(self._put_group())
+        self._groups.add(task)
+        task.add_done_callback(self._groups.discard)
 
-    async def _put_group(self, group: list[Waiting]) -> None:
+    async def _put_group(self) -> None:
+        group, self._waiting = self._waiting[:LARGEST_GROUP], self._waiting[LARGEST_GROUP:]
         # Of several with the same key the first stands for all: it wins, or the row was there before.
         firsts: dict[Row, Waiting] = {}
         for waiting in group:
@@ -75,11 +86,41 @@ class FirstRows:
             # Nobody knows whether it was committed, so nobody is told that a row is new or not.
             for waiting in group:
                 _tell(waiting, _unknown(failure))
+            self._go_on()
             if not isinstance(failure, Exception):
                 raise
             return
-        for waiting in group:
-            _tell(waiting, waiting.key in new and firsts[waiting.key] is waiting)
+        # What waits already is sent before the outcomes are told. If nothing does, those who are told come again
+        # together, and would come in small groups if the first of them set out at once.
+        is_next_sent = bool(self._waiting)
+        if is_next_sent:
+            self._start_group()
+        try:
+            await _tell_all([(waiting, waiting.key in new and firsts[waiting.key] is waiting) for waiting in group])
+        finally:
+            if not is_next_sent:
+                self._go_on()
+
+    def _go_on(self) -> None:
+        self._is_putting = False
+        if self._waiting:
+            self._start_group()
+
+
+async def _tell_all(outcomes: list[tuple[Waiting, bool]]) -> None:
+    """Tell everybody, some at a time: the next group gets its turn to be sent, and its commit runs meanwhile."""
+    at = 0
+    try:
+        while at < len(outcomes):
+            await asyncio.sleep(0)
+            portion = outcomes[at : at + TOLD_AT_ONCE]
+            at += len(portion)
+            for waiting, outcome in portion:
+                _tell(waiting, outcome)
+    finally:
+        # Whoever ends this task early does not take the news from those who wait for it.
+        for waiting, outcome in outcomes[at:]:
+            _tell(waiting, outcome)
 
 
 def _tell(waiting: Waiting, outcome: Outcome) -> None:

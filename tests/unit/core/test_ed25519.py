@@ -1,0 +1,59 @@
+"""Signatures agree with those of another library, and whatever is not quite one is refused."""
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentgate.core.ed25519 import PrivateKey, PublicKey
+
+SEED = bytes(range(32))
+# The order of the group: a second number that stands for the same signature is this much greater.
+ORDER = 2**252 + 27742317777372353535851937790883648493
+# The neutral element and a point of order eight: under them, some signature fits any message.
+SMALL = (b"\x01" + bytes(31), bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"))
+
+
+@given(seed=st.binary(min_size=32, max_size=32), message=st.binary(max_size=300))
+def test_both_libraries_make_and_accept_the_same_signatures(seed: bytes, message: bytes) -> None:
+    ours, theirs = PrivateKey(seed), Ed25519PrivateKey.from_private_bytes(seed)
+
+    assert ours.public.raw == theirs.public_key().public_bytes_raw()
+    assert ours.sign(message) == theirs.sign(message)
+    assert ours.public.has_signed(message, theirs.sign(message))
+    theirs.public_key().verify(ours.sign(message), message)
+
+
+@given(place=st.integers(0, 64 * 8 - 1))
+def test_one_bit_more_or_less_and_it_is_no_signature(place: int) -> None:
+    key = PrivateKey(SEED)
+    signature = bytearray(key.sign(b"message"))
+    signature[place // 8] ^= 1 << place % 8
+
+    assert not key.public.has_signed(b"message", bytes(signature))
+
+
+@pytest.mark.parametrize("length", [0, 1, 63, 65, 71])
+def test_bytes_cannot_move_between_signature_and_message(length: int) -> None:
+    key = PrivateKey(SEED)
+    both = key.sign(b"message") + b"message"
+
+    assert not key.public.has_signed(both[length:], both[:length])
+
+
+def test_a_second_spelling_of_a_signature_is_refused() -> None:
+    key = PrivateKey(SEED)
+    signature = key.sign(b"message")
+    second = signature[:32] + (int.from_bytes(signature[32:], "little") + ORDER).to_bytes(32, "little")
+
+    assert not key.public.has_signed(b"message", second)
+
+
+@pytest.mark.parametrize("raw", SMALL)
+def test_a_key_of_small_order_has_signed_nothing(raw: bytes) -> None:
+    nothing = b"\x01" + bytes(63)
+    # Elsewhere it has: so this can fail.
+    if raw == SMALL[0]:
+        Ed25519PublicKey.from_public_bytes(raw).verify(nothing, b"message")
+
+    assert not PublicKey(raw).has_signed(b"message", nothing)
