@@ -16,6 +16,7 @@ export const ENGLISH = {
   trouble: "Having trouble?",
   help: "Try again, or ask the owner of this site.",
   quote: "Quote this number: {id}",
+  canceled: "Check canceled",
 };
 
 export type Word = keyof typeof ENGLISH;

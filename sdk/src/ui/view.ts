@@ -10,7 +10,7 @@ import { choosePack, ENGLISH, loadStrings, quote, RIGHT_TO_LEFT, type Strings, t
 import { applyStyle } from "./style";
 
 const WARNING = "M12 7.5v5M12 16v.5M12 3a9 9 0 1 0 .1 0";
-const ICONS: Partial<Record<State, string>> = bare({
+const ICONS: Partial<Record<State | "canceled", string>> = bare({
   checking: "M12 3a9 9 0 1 0 9 9",
   verified: "M4 12.5l5 5L20 6.5",
   failed: WARNING,
@@ -78,7 +78,7 @@ export function mount(parent: Node, { theme, size, language, packs, overlay, non
     if (strings) speak(strings);
   };
 
-  const clear = (state: State): void => {
+  const clear = (state: State | "canceled"): void => {
     // What has the focus is taken away: the next press of Tab goes on from here.
     if (root.activeElement) box.focus();
     button = undefined;
@@ -104,9 +104,12 @@ export function mount(parent: Node, { theme, size, language, packs, overlay, non
     // The check has put itself there already.
     if (state === "interactive") return;
     finish?.();
-    clear(state);
     const failed = state === "failed";
-    const word: Word = failed && !/^(challenge_failed|canceled)$/.test(error!.code) ? "offline" : (state as Word);
+    const code = failed && error!.code;
+    // Closed by the person: nothing has gone wrong, so nothing warns.
+    const seen = code === "canceled" ? code : state;
+    clear(seen);
+    const word: Word = seen === "failed" && code !== "challenge_failed" ? "offline" : (seen as Word);
     const again = retry && (failed || state === "expired") ? addButton(body, "main", retry) : undefined;
     const help = failed && addTrouble(add(body, "div", "foot"), error!.decisionId);
     button = again;

@@ -6,15 +6,13 @@ another's, the limits that hold for each address would hold for nobody.
 
 from dataclasses import replace
 
-from agentgate.core.secrets import digest
 from agentgate.sites.directory import SiteDirectory
+from agentgate.sites.showing import SECRET_HEADER, bearer_secret
 from agentgate.web.address import canonical_address
 from agentgate.web.call import Call
 from agentgate.web.request import Headers, Request
 
-BEARER = b"bearer "
 ADDRESS = b"x-original-address"
-SECRET = b"x-agentgate-secret"
 
 
 def as_seen_by_adapter(call: Call, sites: SiteDirectory, site_key: str) -> Call:
@@ -25,8 +23,8 @@ def as_seen_by_adapter(call: Call, sites: SiteDirectory, site_key: str) -> Call:
     if len(addresses) != 1 or not secrets:
         return call
     # As at the gateway: the header of its own goes before `Authorization`, which may be the visitor's.
-    secret = next((value for name, value in request.headers if name == SECRET), secrets[0])
-    caller = sites.find_caller(digest(secret.decode("latin-1")), now_ms=call.now)
+    secret = next((value for name, value in request.headers if name == SECRET_HEADER), secrets[0])
+    caller = sites.find_caller_showing(secret, now_ms=call.now)
     address = canonical_address(addresses[0].decode("latin-1"))
     if caller is None or caller.site.site_key != site_key or address is None:
         return call
@@ -43,9 +41,9 @@ def as_seen_by_adapter(call: Call, sites: SiteDirectory, site_key: str) -> Call:
 
 def _secret(header: tuple[bytes, bytes]) -> bytes | None:
     name, value = header
-    if name == SECRET:
+    if name == SECRET_HEADER:
         return value
-    return value[len(BEARER) :] if name == b"authorization" and value[: len(BEARER)].lower() == BEARER else None
+    return bearer_secret(value) if name == b"authorization" else None
 
 
 def _of_visitor(headers: Headers, secret: bytes) -> Headers:

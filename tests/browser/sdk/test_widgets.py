@@ -195,6 +195,20 @@ def test_a_failed_widget_says_so_with_a_number_and_offers_another_try(show):
     assert token_is_empty(page)
 
 
+def test_a_widget_that_the_person_closed_says_so_without_warning_and_can_be_started_again(show):
+    page = show(DIV, key="site_test_interactive", more=' data-mode="interactive"')
+    page.get_by_role("button", name="Confirm you are a person").press("Escape")
+    page.get_by_text("Check canceled").wait_for()
+    assert page.get_by_text("Check not passed").count() == 0
+    assert page.locator(".box svg").count() == 0
+
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("button", name="Confirm you are a person").click()
+    page.get_by_role("button", name="Continue").click()
+
+    assert token_in_field(page).startswith("eyJ")
+
+
 def token_is_empty(page):
     """Say whether the form's field is there and empty."""
     return page.evaluate("document.querySelector('[name=agentgate-token]').value") == ""

@@ -29,7 +29,7 @@ def test_every_language_has_every_word_of_its_own() -> None:
 
 def test_the_words_of_the_sdk_are_in_the_order_of_its_packs() -> None:
     source = (ROOT / "sdk/src/ui/strings.ts").read_text(encoding="utf-8")
-    english = source.partition("ENGLISH = {")[2].partition("}")[0]
+    english = source.partition("ENGLISH = {")[2].partition("\n}")[0]
 
     assert tuple(re.findall(r"^  (\w+):", english, re.MULTILINE)) == SDK_WORDS
 
