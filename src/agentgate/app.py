@@ -101,8 +101,8 @@ class Application:
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
         self.deciding = Deciding(stores.store, stores.fast, settings=settings, clock=clock, keyring=keyring)
         stores.store.on_configuration_change = self.deciding.wake
-        self.readiness = Readiness(_checks(stores, self.metrics, self.deciding))
         self.recorder = Recorder(stores.events, failed=self.metrics.event_write_failed)
+        self.readiness = Readiness(_checks(stores, self.metrics, self.deciding, self.recorder))
         self.metrics.watch_events(self.recorder.ledger)
         self.health = HealthReader(stores.store, stores.site_health, token_ms=settings.token_seconds * SECOND_MS)
         self._backtests = Backtests(stores.replay)
@@ -148,6 +148,7 @@ class Application:
                 await apply(database, name, clock=clock)
             await stores.segments.migrate(clock)
             now_ms = clock.now_ms()
+            await stores.redemptions.check_marks(now_ms)
             keyring = Keyring(await load_keys(stores.store, sealer, now_ms), now_ms)
         except BaseException:
             await stores.close()
@@ -318,7 +319,7 @@ class Application:
         self.keyring.replace(await load_keys(self.stores.store, self.sealer, now_ms), now_ms)
 
 
-def _checks(stores: Stores, metrics: Metrics, deciding: Deciding) -> tuple[Check, ...]:
+def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Recorder) -> tuple[Check, ...]:
     async def probe(name: str) -> str:
         database = stores.databases[name]
         try:
@@ -334,6 +335,11 @@ def _checks(stores: Stores, metrics: Metrics, deciding: Deciding) -> tuple[Check
             raise StoreUnavailable("the fast store is away; limits are counted per worker")
         return "Redis" if isinstance(stores.fast, FallbackFastStore) else "memory"
 
+    async def probe_events() -> str:
+        if not recorder.is_well:
+            raise StoreUnavailable("events wait, or there are more than can wait")
+        return "recorded"
+
     async def probe_intel() -> str:
         is_well, line = deciding.intel.status()
         if not is_well:
@@ -346,6 +352,7 @@ def _checks(stores: Stores, metrics: Metrics, deciding: Deciding) -> tuple[Check
         Check("config", required=True, probe=lambda: probe("config")),
         Check("hot", required=True, probe=lambda: probe("hot")),
         Check("stats", required=False, probe=lambda: probe("stats")),
+        Check("events", required=False, probe=probe_events),
         Check("fast", required=False, probe=probe_fast),
         Check("intel", required=False, probe=probe_intel),
     )

@@ -1,11 +1,13 @@
 """From settings to stores: the table of backends, and everything that is opened with them."""
 
+import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from agentgate.config import Settings
-from agentgate.core.clock import Clock
+from agentgate.core.clock import HOUR_MS, SECOND_MS, Clock
 from agentgate.core.fast import FastStore
+from agentgate.limits import REDEMPTION_KEPT_HOURS
 from agentgate.store.databases.postgres import PostgresDatabase
 from agentgate.store.databases.sqlite import SqliteDatabase
 from agentgate.store.fast_stores.fallback import FallbackFastStore
@@ -26,6 +28,7 @@ from agentgate.store.sql.replays import SqlReplays
 from agentgate.store.sql.score_samples import SqlScoreSamples
 from agentgate.store.sql.site_health import SqlSiteHealth
 from agentgate.store.sql.sites import SqlActivity
+from agentgate.store.sql.spend_marks import SpendMarks
 from agentgate.store.sql.submissions import SqlSubmissions
 from agentgate.store.sql.traffic import SqlTraffic
 from agentgate.store.stores import SqlStore
@@ -92,7 +95,7 @@ async def open_stores(settings: Settings, clock: Clock) -> Stores:
         evidence=SqlEvidence(stats, segments, words),
         challenges=SqlChallenges(databases[HOT]),
         feed=SqlDecisionFeed(segments, words),
-        redemptions=SqlRedemptions(databases[HOT]),
+        redemptions=SqlRedemptions(databases[HOT], _spend_marks(settings), clock=clock),
         agent_replays=SqlReplays(databases[HOT]),
         agent_grants=SqlAgentGrants(databases[HOT]),
         handoffs=SqlHandoffs(databases[HOT]),
@@ -124,6 +127,13 @@ def _sqlite(
 def _postgres(settings: Settings) -> tuple[dict[str, MigratedDatabase], Segments]:
     database = PostgresDatabase(settings.database_url)
     return dict.fromkeys((*SETS, EVENTS), database), PostgresSegments(database)
+
+
+def _spend_marks(settings: Settings) -> SpendMarks:
+    # A server of PostgreSQL finds a damaged journal itself: what it may lack is known while this process lives.
+    folder = None if settings.database_url else settings.data_dir
+    longest_ms = settings.token_seconds * SECOND_MS + REDEMPTION_KEPT_HOURS * HOUR_MS
+    return SpendMarks(folder, multiprocessing.current_process().name, longest_ms=longest_ms)
 
 
 def _fast_store(settings: Settings, clock: Clock) -> FastStore:

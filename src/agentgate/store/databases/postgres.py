@@ -184,18 +184,16 @@ class PostgresDatabase:
     async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
         """Insert the rows whose key is not there yet, by one statement; return the keys of those."""
         sql, arrays = _new_rows(new, rows)
-        async with self._connection() as connection:
-            return [tuple(row) for row in await _translating(connection.fetch(sql, *arrays))]
+
+        async def insert() -> list[Row]:
+            async with self._connection() as connection:
+                return [tuple(row) for row in await _translating(connection.fetch(sql, *arrays))]
+
+        return await _trying_again(insert)
 
     async def transaction(self, work: Callable[[PostgresTransaction], Awaitable[T]]) -> T:
         """Run a unit of work; return its result once that is durable. It may be run again after a deadlock."""
-        for attempt in range(RETRIES):
-            try:
-                return await self._transact(work)
-            except TryAgain:
-                # Two units that met in a deadlock must not meet again in step.
-                await asyncio.sleep(RETRY_S * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311 - protects nothing
-        return await self._transact(work)
+        return await _trying_again(lambda: self._transact(work))
 
     async def ping(self) -> None:
         """Return when the server answers; raise StoreUnavailable when it does not."""
@@ -333,6 +331,17 @@ def translated(error: Exception) -> Exception:
     if lost or isinstance(error, UNAVAILABLE):
         return StoreUnavailable(f"PostgreSQL: {type(error).__name__}: {error}")
     return error
+
+
+async def _trying_again(act: Callable[[], Awaitable[T]]) -> T:
+    """Do something that the server may have undone because of others, up to four times."""
+    for attempt in range(RETRIES):
+        try:
+            return await act()
+        except TryAgain:
+            # Two units that met in a deadlock must not meet again in step.
+            await asyncio.sleep(RETRY_S * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311 - protects nothing
+    return await act()
 
 
 async def _translating(pending: Awaitable[Any]) -> Any:

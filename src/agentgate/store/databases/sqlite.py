@@ -27,7 +27,7 @@ from agentgate.store.databases.sqlite_connection import (
     translated,
 )
 from agentgate.store.databases.sqlite_readers import SqliteReaders
-from agentgate.store.databases.sqlite_writer import SqliteWriter, Work
+from agentgate.store.databases.sqlite_writer import SqliteTransaction, SqliteWriter, Work
 from agentgate.store.databases.values import check_values
 
 T = TypeVar("T")
@@ -112,8 +112,14 @@ class SqliteDatabase:
         return await self._writer.submit(work)
 
     async def ping(self) -> None:
-        """Return when the file can be locked and read; raise StoreUnavailable when not."""
+        """Return when the file can be locked and read; raise StoreUnavailable when not.
+
+        After the disk has refused a commit, it must take one again.
+        """
         await self.transaction(lambda transaction: transaction.one("SELECT count(*) FROM sqlite_schema"))
+        if self._writer.disk_failed:
+            await self.transaction(_write_again)
+            self._writer.disk_failed = False
 
     async def close(self) -> None:
         """Commit what was accepted, empty the WAL into the file, then let go of it."""
@@ -195,6 +201,13 @@ class SqliteDatabase:
 
     def _connect_reader(self) -> apsw.Connection:
         return connect(self._path, synchronous=self._synchronous, write=False)
+
+
+async def _write_again(transaction: SqliteTransaction) -> None:
+    """Write what is there already: a page goes to the disk, and nothing changes."""
+    row = await transaction.one("PRAGMA user_version")
+    assert row is not None
+    await transaction.script(f"PRAGMA user_version = {int(row[0])}")
 
 
 class _Copy:

@@ -9,7 +9,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -150,7 +150,7 @@ def change(connection: apsw.Connection, prepared: Statement, values: Sequence[Va
     return connection.changes() if connection.total_changes() != before else 0
 
 
-def change_many(connection: apsw.Connection, prepared: Statement, rows: Sequence[Sequence[Value]]) -> None:
+def change_many(connection: apsw.Connection, prepared: Statement, rows: Iterable[Sequence[Value]]) -> None:
     """Run one statement for each row of values."""
     cursor = connection.cursor()
     try:

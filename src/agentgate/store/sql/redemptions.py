@@ -1,9 +1,12 @@
 """Spent receipts in SQL. Those who spend at the same time share one commit."""
 
 from collections.abc import Callable
+from functools import partial
 
-from agentgate.core.database import Database, NewRows, Value
+from agentgate.core.clock import Clock, SystemClock
+from agentgate.core.database import Database, NewRows, StoreUnavailable, Value
 from agentgate.store.sql.first_rows import FirstRows
+from agentgate.store.sql.spend_marks import MarkedRows, SpendMarks
 from agentgate.tokens.ports import Redemption, SpendOutcome
 
 _ROWS = NewRows(
@@ -22,9 +25,26 @@ _ROWS = NewRows(
 class SqlRedemptions:
     """Implements RedemptionStore."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, marks: SpendMarks | None = None, *, clock: Clock | None = None) -> None:
         self._database = database
-        self._rows = FirstRows(database, _ROWS)
+        self._marks = marks
+        self._marked = None if marks is None else MarkedRows(database, marks, clock or SystemClock())
+        self._rows = FirstRows(self._marked or database, _ROWS)
+
+    async def check_marks(self, now_ms: int) -> None:
+        """Look whether the last spends are there. If not, nothing issued until now can be spent: it may have been."""
+        if self._marks is None or self._marked is None:
+            return
+        lost = False
+        for mark in self._marks.list_marks():
+            if mark is None:
+                lost = True
+                continue
+            self._marks.take_over(mark)
+            is_due = mark.kept_until_ms > now_ms
+            lost = lost or (is_due and not await self._marked.is_there(mark.site_id, mark.receipt_id))
+        if lost:
+            self._marks.lose(now_ms)
 
     async def find_redemption(self, site_id: str, receipt_id: str) -> Redemption | None:
         """Return how a receipt was spent; None when it was not."""
@@ -34,7 +54,10 @@ class SqlRedemptions:
         return Redemption(row[0], None if row[1] is None else bytes(row[1])) if row else None
 
     async def spend(self, site_id: str, receipt_id: str, redemption: Redemption, *, kept_until_ms: int) -> bool:
-        """Spend a receipt, durably; False when it was spent already. Of many at once, one wins."""
+        """Spend a receipt, durably; False when it was spent already, or may have been. Of many at once, one wins."""
+        if self._is_doubtful(kept_until_ms):
+            await self._rows.put(_row(site_id, receipt_id, Redemption(), kept_until_ms))
+            return False
         return await self._rows.put(_row(site_id, receipt_id, redemption, kept_until_ms))
 
     def spend_then(
@@ -47,7 +70,12 @@ class SqlRedemptions:
         done: Callable[[SpendOutcome], None],
     ) -> None:
         """Spend a receipt likewise, and tell the caller how it went as soon as that is known."""
+        if self._is_doubtful(kept_until_ms):
+            redemption, done = Redemption(), partial(_tell_spent, done)
         self._rows.put_then(_row(site_id, receipt_id, redemption, kept_until_ms), done)
+
+    def _is_doubtful(self, kept_until_ms: int) -> bool:
+        return self._marks is not None and self._marks.is_doubtful(kept_until_ms)
 
     async def forget_redemptions(self, before_ms: int, *, most: int) -> int:
         """Remove some of those that need not be remembered any more; return how many went."""
@@ -58,6 +86,11 @@ class SqlRedemptions:
             before_ms,
             most,
         )
+
+
+def _tell_spent(done: Callable[[SpendOutcome], None], outcome: SpendOutcome) -> None:
+    # That it was not there says nothing: it may be among what was lost.
+    done(outcome if isinstance(outcome, StoreUnavailable) else False)
 
 
 def _row(site_id: str, receipt_id: str, redemption: Redemption, kept_until_ms: int) -> tuple[Value, ...]:

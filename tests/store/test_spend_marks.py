@@ -1,0 +1,143 @@
+"""Spends that a damaged journal has lost are noticed at the next start, and nothing is spent a second time.
+
+An image of the files at one moment is what a crash leaves: the journal is in it, and nobody has closed anything.
+"""
+
+import asyncio
+import random
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from agentgate.core.clock import FixedClock
+from agentgate.store.databases.sqlite import SqliteDatabase
+from agentgate.store.migrate import apply
+from agentgate.store.open import HOT
+from agentgate.store.sql.redemptions import SqlRedemptions
+from agentgate.store.sql.spend_marks import SpendMarks
+from agentgate.tokens.ports import Redemption, SpendOutcome
+from tests.store.sql_objects import NOW_MS
+
+pytestmark = pytest.mark.anyio
+
+SITE = "st_0123456789abcdef"
+LONGEST_MS = 90_000_000
+SPENT = [f"rcp_{number:02}" for number in range(12)]
+FLIPS = 40
+SEED = 20_261_116
+
+
+@asynccontextmanager
+async def opened(folder: Path, worker: str = "worker-1", now_ms: int = NOW_MS) -> AsyncIterator[SqlRedemptions]:
+    """Open the store as a worker does when it starts."""
+    database = SqliteDatabase(folder / "hot.db")
+    try:
+        await apply(database, HOT, clock=FixedClock(NOW_MS))
+        marks = SpendMarks(folder, worker, longest_ms=LONGEST_MS)
+        redemptions = SqlRedemptions(database, marks, clock=FixedClock(now_ms))
+        await redemptions.check_marks(now_ms)
+        yield redemptions
+    finally:
+        await database.close()
+
+
+def spend(redemptions: SqlRedemptions, receipt: str, *, issued_ms: int = NOW_MS) -> asyncio.Future[bool]:
+    return asyncio.ensure_future(
+        redemptions.spend(SITE, receipt, Redemption("mine", b"{}"), kept_until_ms=issued_ms + LONGEST_MS)
+    )
+
+
+@pytest.fixture
+async def image(tmp_path: Path) -> Path:
+    """What a crash leaves after some receipts were spent, a few in the file and the others in the journal."""
+    folder = tmp_path / "running"
+    folder.mkdir()
+    async with opened(folder):
+        pass
+    async with opened(folder) as redemptions:
+        for receipt in SPENT:
+            assert await spend(redemptions, receipt)
+        shutil.copytree(folder, tmp_path / "image")
+    return tmp_path / "image"
+
+
+def journal(folder: Path) -> Path:
+    return folder / "hot.db-wal"
+
+
+def flip(folder: Path, draw: random.Random) -> None:
+    """Turn one bit of the journal."""
+    content = bytearray(journal(folder).read_bytes())
+    content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    journal(folder).write_bytes(content)
+
+
+async def count_again(folder: Path) -> int:
+    """Start on these files and say how many of the spent receipts can be spent again."""
+    async with opened(folder, now_ms=NOW_MS + 1_000) as redemptions:
+        return sum([await spend(redemptions, receipt) for receipt in SPENT])
+
+
+async def test_whichever_bit_of_the_journal_turns_nothing_can_be_spent_again(image: Path, tmp_path: Path) -> None:
+    draw = random.Random(SEED)
+    assert journal(image).stat().st_size > 40_000
+    lost = 0
+    for number in range(FLIPS):
+        damaged = shutil.copytree(image, tmp_path / str(number))
+        flip(damaged, draw)
+        assert await count_again(damaged) == 0, f"seed {SEED}, {number}"
+        lost += b'"doubt_until_ms":0' not in (damaged / "spent-worker-1.mark").read_bytes()
+    # Not that nothing was ever lost.
+    assert lost > FLIPS // 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda image: journal(image).unlink(),
+        lambda image: journal(image).write_bytes(journal(image).read_bytes()[: -5 * 4096]),
+        lambda image: journal(image).write_bytes(bytes(50_000)),
+        lambda image: (image / "spent-worker-1.mark").write_bytes(b"{"),
+    ],
+    ids=["gone", "cut", "emptied", "mark"],
+)
+async def test_whatever_became_of_the_files_nothing_can_be_spent_again(
+    image: Path, damage: Callable[[Path], None]
+) -> None:
+    damage(image)
+
+    assert await count_again(image) == 0
+
+
+async def test_after_a_crash_without_damage_every_receipt_counts(image: Path) -> None:
+    async with opened(image, now_ms=NOW_MS + 1_000) as redemptions:
+        assert not await spend(redemptions, SPENT[-1])
+        assert await spend(redemptions, "rcp_new")
+        assert await redemptions.find_redemption(SITE, SPENT[0]) == Redemption("mine", b"{}")
+
+
+async def test_after_a_loss_what_is_issued_later_counts_and_other_workers_know_of_it(image: Path) -> None:
+    journal(image).unlink()
+    async with opened(image) as redemptions:
+        assert await spend(redemptions, "rcp_later", issued_ms=NOW_MS + 1)
+        assert not await spend(redemptions, SPENT[-1])
+        # What is in doubt is used up, with no answer that could be repeated.
+        assert await redemptions.find_redemption(SITE, SPENT[-1]) == Redemption()
+
+    async with opened(image, "worker-2", now_ms=NOW_MS + 500) as redemptions:
+        assert not await spend(redemptions, SPENT[0])
+        told: asyncio.Future[SpendOutcome] = asyncio.get_running_loop().create_future()
+        redemptions.spend_then(SITE, SPENT[1], Redemption(), kept_until_ms=NOW_MS + LONGEST_MS, done=told.set_result)
+        assert await told is False
+
+
+async def test_a_receipt_that_was_forgotten_in_its_time_is_not_missed(image: Path) -> None:
+    later_ms = NOW_MS + 2 * LONGEST_MS
+    async with opened(image, now_ms=NOW_MS + 1_000) as redemptions:
+        assert await redemptions.forget_redemptions(later_ms, most=100) == len(SPENT)
+
+    async with opened(image, now_ms=later_ms) as redemptions:
+        assert await spend(redemptions, "rcp_new", issued_ms=later_ms)
