@@ -1,5 +1,6 @@
 """An HTTP client that holds every answer against what the route declares, so that each API test is a contract test."""
 
+import functools
 import ssl
 from typing import Any
 
@@ -20,14 +21,9 @@ class ApiClient(httpx.Client):
     """Checks status, error code and body of each answer."""
 
     def __init__(self, url: str, **options: Any) -> None:
-        # Reading the machine's certificates takes longer than a whole test, and nothing here speaks TLS.
-        super().__init__(base_url=url, timeout=20, verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), **options)
-        self._routes = Routes(
-            (row.method, row.path, (row, surface))
-            for surface in (*ADMIN_LISTENER, *PUBLIC_LISTENER)
-            for row in surface.rows
-            if surface.prefix
-        )
+        # Nothing between a test and its service: also no proxy that the machine's environment names.
+        super().__init__(base_url=url, timeout=20, verify=_without_tls(), trust_env=False, **options)
+        self._routes = _routes()
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """Send, then check."""
@@ -36,6 +32,23 @@ class ApiClient(httpx.Client):
         if match is not None and match.target is not None:
             _check(response, *match.target)
         return response
+
+
+# A test makes up to ten clients, and these take longer to make than most answers.
+@functools.cache
+def _routes() -> Routes[Any]:
+    return Routes(
+        (row.method, row.path, (row, surface))
+        for surface in (*ADMIN_LISTENER, *PUBLIC_LISTENER)
+        for row in surface.rows
+        if surface.prefix
+    )
+
+
+@functools.cache
+def _without_tls() -> ssl.SSLContext:
+    """Return a context that trusts nobody: reading the machine's certificates takes longer than a whole test."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _check_gateway(response: httpx.Response) -> None:

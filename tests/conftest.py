@@ -1,5 +1,6 @@
 """What every test may ask for: real servers, and the whole service on either store."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentgate.config import Settings, read_settings
+from tests.migrated import MigratedSchemas
 from tests.running import ADMIN_KEY, RunningService, running_service
 from tests.servers import PostgresServer, RedisServer, empty_database, postgres_server, redis_server
 
@@ -16,6 +18,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     With `EVERY_CASE=1` all are run on both.
     """
+    # The longest go first: were one of them the last, all other processes would wait for it.
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/whole/"))
     if os.environ.get("EVERY_CASE") == "1":
         return
     seen: set[str] = set()
@@ -30,6 +34,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if dropped:
         config.hook.pytest_deselected(items=dropped)
         items[:] = kept
+
+
+def pytest_collection_finish() -> None:
+    """Take eleven thousand tests out of the garbage collector's rounds: none of them is garbage before the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
@@ -48,6 +58,19 @@ def postgres() -> Iterator[PostgresServer]:
 def postgres_url(postgres: PostgresServer) -> Iterator[str]:
     """An empty database."""
     with empty_database(postgres) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def migrated_schemas(postgres: PostgresServer) -> MigratedSchemas:
+    """The schemas that tests use one after the other."""
+    return MigratedSchemas(postgres)
+
+
+@pytest.fixture
+def migrated_url(migrated_schemas: MigratedSchemas) -> Iterator[str]:
+    """A database to which every migration was applied, and which holds nothing else."""
+    with migrated_schemas.one() as url:
         yield url
 
 
@@ -77,7 +100,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
         "AGENTGATE_CONFIRM_CRAWLERS": "off",
     }
     if request.param == "postgres":
-        environ["AGENTGATE_DATABASE_URL"] = request.getfixturevalue("postgres_url")
+        environ["AGENTGATE_DATABASE_URL"] = request.getfixturevalue("migrated_url")
         environ["AGENTGATE_REDIS_URL"] = request.getfixturevalue("redis_url")
     return read_settings(environ)
 

@@ -25,9 +25,15 @@ def table_names(service: RunningService) -> list[str]:
 
 def dump(service: RunningService) -> Rows:
     """Copy all tables, once everything in the background is done."""
-    service.run(service.application.background.settle())
+    names = table_names(service)
     database = service.application.stores.databases["config"]
-    return {name: service.run(database.all(f"SELECT * FROM {name}")) for name in table_names(service)}
+
+    async def read() -> Rows:
+        await service.application.background.settle()
+        return {name: await database.all(f"SELECT * FROM {name}") for name in names}
+
+    # In one go: each call from this thread waits for its turn with the service's loop.
+    return service.run(read())
 
 
 def contents(service: RunningService) -> Rows:

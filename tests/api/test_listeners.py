@@ -55,7 +55,7 @@ def test_readiness_shows_its_checks_to_operators_only(service: RunningService) -
 
     assert (public.status_code, public.json()) == (200, {"status": "ready"})
     assert private.json()["status"] == "ready"
-    assert set(private.json()["checks"]) == {"config", "hot", "stats", "fast", "intel"}
+    assert set(private.json()["checks"]) == {"config", "hot", "stats", "events", "fast", "intel"}
 
 
 def test_a_draining_service_is_not_ready(service: RunningService) -> None:

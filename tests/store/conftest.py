@@ -22,7 +22,7 @@ AnyDatabase = SqliteDatabase | PostgresDatabase
 
 @dataclass(frozen=True)
 class Backend:
-    """One empty store: how to make a Database object on it, and how to make it go away for a while."""
+    """One store: how to make a Database object on it, and how to make it go away for a while."""
 
     dialect: str
     make: Callable[[], AnyDatabase]
@@ -30,20 +30,31 @@ class Backend:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
+def empty_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
+    """A store without tables, for tests that make their own."""
+    return _backend(request, tmp_path, url_fixture="postgres_url")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
+    """A store for tests that apply the service's migrations, which has been done before on PostgreSQL."""
+    return _backend(request, tmp_path, url_fixture="migrated_url")
+
+
+def _backend(request: pytest.FixtureRequest, tmp_path: Path, *, url_fixture: str) -> Backend:
     if request.param == "sqlite":
         path = tmp_path / "test.db"
         return Backend("sqlite", lambda: SqliteDatabase(path), lambda: _held(path))
-    url = request.getfixturevalue("postgres_url")
+    url = request.getfixturevalue(url_fixture)
     server = request.getfixturevalue("postgres")
     # Patient, because a slow machine is not what these tests are about.
     return Backend("postgres", lambda: PostgresDatabase(url, acquire_timeout_s=5), lambda: _stopped(server))
 
 
 @pytest.fixture
-async def database(backend: Backend) -> AsyncIterator[AnyDatabase]:
+async def database(empty_backend: Backend) -> AsyncIterator[AnyDatabase]:
     """A database with the table `item`, whose rows may point at others."""
-    database = backend.make()
+    database = empty_backend.make()
     await database.open()
     await database.run(
         "CREATE TABLE item (id BIGINT PRIMARY KEY, name TEXT, data BYTEA, part_of BIGINT REFERENCES item (id))"

@@ -126,8 +126,8 @@ async def test_a_lock_keeps_a_limit_against_64_units_at_once(database):
     assert await database.one(COUNT) == (10,)
 
 
-async def test_a_lock_keeps_a_limit_between_two_database_objects(backend, database):
-    second = backend.make()
+async def test_a_lock_keeps_a_limit_between_two_database_objects(empty_backend, database):
+    second = empty_backend.make()
     try:
         await asyncio.gather(
             *(
@@ -199,8 +199,8 @@ async def test_one_returns_none_and_all_returns_nothing_when_there_is_no_row(dat
     assert await database.all("SELECT id FROM item") == []
 
 
-async def test_a_read_after_a_commit_sees_it_also_through_another_object(backend, database):
-    second = backend.make()
+async def test_a_read_after_a_commit_sees_it_also_through_another_object(empty_backend, database):
+    second = empty_backend.make()
     try:
         for number in range(20):
             await database.run(INSERT, number, "a")
@@ -239,14 +239,14 @@ async def test_run_counts_the_rows_it_changed(database):
     assert counts == [2, 0, 0, 2, 0, 1, 1]
 
 
-async def test_close_finishes_what_was_accepted(backend, database):
+async def test_close_finishes_what_was_accepted(empty_backend, database):
     waiting = [asyncio.ensure_future(database.run(INSERT, number, "a")) for number in range(50)]
     await asyncio.sleep(0)
 
     await database.close()
 
     assert await asyncio.gather(*waiting) == [1] * 50
-    second = backend.make()
+    second = empty_backend.make()
     try:
         assert await second.one(COUNT) == (50,)
     finally:
@@ -262,8 +262,8 @@ async def test_a_closed_database_is_unavailable(database):
         await database.one(COUNT)
 
 
-async def test_a_store_that_is_away_is_unavailable_and_then_works_again(backend, database):
-    with backend.away():
+async def test_a_store_that_is_away_is_unavailable_and_then_works_again(empty_backend, database):
+    with empty_backend.away():
         with pytest.raises(StoreUnavailable):
             await database.run(INSERT, 1, "a")
         with pytest.raises(StoreUnavailable):
@@ -274,8 +274,8 @@ async def test_a_store_that_is_away_is_unavailable_and_then_works_again(backend,
     assert await database.all("SELECT id FROM item") == [(2,)]
 
 
-async def test_a_database_that_nobody_opened_opens_itself(backend):
-    database = backend.make()
+async def test_a_database_that_nobody_opened_opens_itself(empty_backend):
+    database = empty_backend.make()
     try:
         assert await database.one("SELECT 1") == (1,)
         assert await database.run("CREATE TABLE item (id BIGINT PRIMARY KEY)") == 0
@@ -283,9 +283,9 @@ async def test_a_database_that_nobody_opened_opens_itself(backend):
         await database.close()
 
 
-async def test_a_database_can_be_made_while_its_store_is_away(backend, database):
-    with backend.away():
-        second = backend.make()
+async def test_a_database_can_be_made_while_its_store_is_away(empty_backend, database):
+    with empty_backend.away():
+        second = empty_backend.make()
         with pytest.raises(StoreUnavailable):
             await second.open()
 

@@ -29,8 +29,8 @@ def write(path, sql):
 
 
 @pytest.fixture
-async def empty(backend):
-    database = backend.make()
+async def empty(empty_backend):
+    database = empty_backend.make()
     await database.open()
     yield database
     await database.close()
@@ -71,8 +71,8 @@ async def test_a_file_that_fails_leaves_nothing_of_itself_and_keeps_those_before
     assert [migration.number for migration in await apply(empty, "config", clock=CLOCK, folder=folder)] == [3]
 
 
-async def test_two_workers_that_start_together_apply_each_file_once(backend, empty, folder):
-    second = backend.make()
+async def test_two_workers_that_start_together_apply_each_file_once(empty_backend, empty, folder):
+    second = empty_backend.make()
     try:
         applied = await asyncio.gather(
             *(apply(database, "config", clock=CLOCK, folder=folder) for database in (empty, second, empty, second))
@@ -118,7 +118,7 @@ async def test_a_file_put_before_one_already_applied_is_refused(empty, folder):
         await apply(empty, "config", clock=CLOCK, folder=folder)
 
 
-async def test_a_variant_replaces_the_plain_file_for_its_dialect(empty, backend, folder):
+async def test_a_variant_replaces_the_plain_file_for_its_dialect(empty, empty_backend, folder):
     write(folder / "config" / "0002_colour.postgres.sql", "ALTER TABLE fruit ADD COLUMN colour JSONB;")
     write(folder / "config" / "0003_index.sqlite.sql", "CREATE INDEX fruit_name ON fruit (name);")
 
@@ -127,10 +127,10 @@ async def test_a_variant_replaces_the_plain_file_for_its_dialect(empty, backend,
     assert [migration.name for migration in applied] == {
         "sqlite": ["0001_fruit.sql", "0002_colour.sql", "0003_index.sqlite.sql"],
         "postgres": ["0001_fruit.sql", "0002_colour.postgres.sql"],
-    }[backend.dialect]
+    }[empty_backend.dialect]
 
 
-async def test_a_trigger_with_several_statements_is_one_statement_of_its_file(empty, backend, folder):
+async def test_a_trigger_with_several_statements_is_one_statement_of_its_file(empty, empty_backend, folder):
     write(
         folder / "config" / "0003_trigger.sqlite.sql",
         "CREATE TRIGGER shout AFTER INSERT ON fruit\nBEGIN\n  UPDATE fruit SET name = upper(name);\nEND;\n",

@@ -95,6 +95,46 @@ async def test_what_waits_meanwhile_is_spent_with_one_commit(opened, redemptions
     assert groups == [1, 50]
 
 
+async def test_the_next_commit_is_under_way_while_the_outcomes_of_the_last_are_told(opened, redemptions):
+    seen = []
+    insert_new = opened.database.insert_new
+
+    async def noted(new, rows):
+        seen.append(f"{len(rows)} sent")
+        return await insert_new(new, rows)
+
+    opened.database.insert_new = noted
+    loop = asyncio.get_running_loop()
+    ended = {"first": loop.create_future(), "second": loop.create_future()}
+
+    def spend_then(receipt):
+        def done(outcome):
+            seen.append(f"{receipt} {outcome}")
+            ended[receipt].set_result(None)
+
+        redemptions.spend_then(SITE, receipt, Redemption(), kept_until_ms=UNTIL_MS, done=done)
+
+    spend_then("first")
+    # Sent, and not answered yet.
+    await asyncio.sleep(0)
+    spend_then("second")
+    await asyncio.gather(*ended.values())
+
+    assert seen == ["1 sent", "1 sent", "first True", "second True"]
+
+
+async def test_one_who_cannot_bear_the_news_does_not_keep_it_from_the_others(redemptions):
+    told = asyncio.get_running_loop().create_future()
+
+    def fail(outcome):
+        raise RuntimeError(outcome)
+
+    redemptions.spend_then(SITE, "rcp_a", Redemption(), kept_until_ms=UNTIL_MS, done=fail)
+    redemptions.spend_then(SITE, "rcp_b", Redemption(), kept_until_ms=UNTIL_MS, done=told.set_result)
+
+    assert await told is True
+
+
 async def test_one_who_goes_away_meanwhile_leaves_the_others_alone(redemptions):
     tasks = [asyncio.create_task(spend(redemptions, f"rcp_{number}", "r")) for number in range(20)]
     await asyncio.sleep(0)

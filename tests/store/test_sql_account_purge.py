@@ -27,6 +27,7 @@ from tests.store.account_rows import (
     user,
     webhook,
 )
+from tests.store.conftest import Backend
 
 pytestmark = pytest.mark.anyio
 
@@ -40,6 +41,12 @@ TABLES = {
 # Tables that know no account, site or person of one.
 IMPERSONAL = {"access_request", "docs_feedback", "job_lease", "job_run", "operator_session", "schema_migration"}
 IMPERSONAL |= {"model", "service_key", "site_number", "worker_number"}
+
+
+@pytest.fixture
+def backend(empty_backend: Backend) -> Backend:
+    """A store that gets no other tables than those of the configuration, so that each of them is looked at."""
+    return empty_backend
 
 
 class Interruption(Exception):  # noqa: N818 - says what happened

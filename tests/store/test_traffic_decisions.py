@@ -112,6 +112,8 @@ async def test_a_scan_that_is_cut_goes_on_where_it_stopped(
     traffic: Traffic, monkeypatch: pytest.MonkeyPatch, history: list[Any], closed: int, filters: DecisionFilters
 ) -> None:
     monkeypatch.setattr(traffic_decisions, "SCANNED_ROWS", 1)
+    monkeypatch.setattr(traffic_decisions, "WINDOW_ROWS", 1)
+    monkeypatch.setattr(traffic_decisions, "FEWEST_DAYS", 1)
     played = await traffic.play(history, closed)
     span = played.span((0, DAYS * DAY_MS))
     wanted = [write_id(event.id) for event in played.within(span) if holds(filters, event)]

@@ -98,8 +98,8 @@ def make_intel(imported: ImportedSet | None, standings: SearchStandings | None =
     if imported is not None:
         tables.append(imported.flags)
     return Intel(
-        tokens=TokenMatcher(_unique([*bundled, *added])),
-        phrases=AhoCorasick(list(_lines(DATA / PHRASE_FILE))),
+        tokens=TokenMatcher(_unique([*bundled, *added])) if added else _bundled_matcher(),
+        phrases=_bundled_phrases(),
         flags=tuple(tables),
         asn=None if imported is None else imported.asn,
         country=None if imported is None else imported.country,
@@ -132,12 +132,23 @@ def _unique(tokens: Iterable[Token]) -> list[Token]:
     return list(found.values())
 
 
+# What is bundled stays the same when an imported set comes or goes.
+@functools.cache
 def _bundled_tokens() -> tuple[Token, ...]:
     files = (msgspec.json.decode((DATA / name).read_bytes(), type=TokenFile) for name in TOKEN_FILES)
     return tuple(token for file in files for token in file.tokens)
 
 
-# It stays the same when an imported set comes or goes.
+@functools.cache
+def _bundled_matcher() -> TokenMatcher:
+    return TokenMatcher(_unique(_bundled_tokens()))
+
+
+@functools.cache
+def _bundled_phrases() -> AhoCorasick:
+    return AhoCorasick(list(_lines(DATA / PHRASE_FILE)))
+
+
 @functools.cache
 def _bundled_flags(datacenters: tuple[str, ...]) -> AddressTable:
     v4: list[Range] = []

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import functools
 import string
 import unicodedata
 from collections.abc import Callable
@@ -119,6 +120,7 @@ def weakness(password: str, *, email: str, common: frozenset[str]) -> str | None
     return None
 
 
+@functools.cache
 def read_known_passwords() -> frozenset[str]:
     """Read the bundled list: lower case, one on each line."""
     text = resources.files("agentgate.identity").joinpath(COMMON_PASSWORDS).read_text(encoding="utf-8")

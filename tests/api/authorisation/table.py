@@ -36,7 +36,7 @@ def make_table(service: RunningService) -> str:
 
 def _outcomes(service: RunningService, client: ApiClient, scene: Scene, name: str) -> list[tuple[str, list[str]]]:
     row = PUBLIC_ROUTES[name] if client is service.public else ADMIN_ROUTES[name]
-    saved = dump(service)
+    saved = dump(service) if row.method in CHANGING else {}
     found: dict[str, list[str]] = {}
     for caller, headers in scene.callers.items():
         reply = ask(client, row, scene, headers)
