@@ -1,8 +1,8 @@
 """The gateway check over HTTP at full work: credential, clearance, 30 rules, 200 trees, an event for each.
 
 Processor time per check beside nginx answering `return 204` to the same requests, in turns; the time of an answer at
-half of the greatest load; and what a site behind a real nginx keeps of its throughput with `auth_request`.
-`python -m bench.gateway [--seconds N]` prints it alone.
+half and goodput at twice the greatest load; signed requests; what a site behind a real nginx keeps with `auth_request`.
+At the end every check must have left its event. `python -m bench.gateway [--seconds N]` prints it alone.
 """
 
 import argparse
@@ -16,15 +16,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import apsw
+
+from bench import agent_signatures
+from bench.gateway_service import SIGNED
 from bench.nginx import free_port, nginx_program, running_nginx, wait_for
+from bench.paced import Paced, paced, share_of
 from bench.processor import processor_s
 from tests.processes import environment
 
 ROOT = Path(__file__).parents[1]
 VISITORS = 5_000
 CONNECTIONS = 32
-# Each asks again as soon as it is answered: far more than the service can do.
-MANY_CONNECTIONS = 1_000
+# As many as the proxies of a large site hold. What finds none free waits over there.
+MANY_CONNECTIONS = 400
+CLIENTS = 2
+SIGNED_PER_S = 1_000
 ROUNDS = 3
 SECONDS = 3
 ANSWER_204 = "server {{ listen 127.0.0.1:{port}; location / {{ return 204; }} }}\n"
@@ -70,39 +77,75 @@ class Load(NamedTuple):
     p99_ms: float
 
     @property
+    def accepted(self) -> int:
+        """Requests that were not refused."""
+        return self.requests - self.refused
+
+    @property
     def good_per_s(self) -> float:
         """Requests a second that were not refused."""
-        return self.per_s * (1 - self.refused / self.requests)
+        return self.per_s * self.accepted / self.requests
+
+
+class Tally:
+    """Counts the checks that must have left an event."""
+
+    def __init__(self) -> None:
+        self.least = 0
+        self.open = 0
+
+    def add(self, done: Load | Paced) -> None:
+        """Count what a client got decided; what was refused for lack of time leaves no event."""
+        self.least += done.accepted
+        # When wrk ends, each of its connections may have a question that it does not count.
+        self.open += CONNECTIONS if isinstance(done, Load) else done.unanswered
+
+    def compare(self, stored: int) -> None:
+        """Fail if an event is missing, or if there are more than questions."""
+        asked = f"{self.least} checks and at most {self.open} more"
+        assert self.least <= stored <= self.least + self.open, f"{stored} events of {asked}"
 
 
 def measure(*, seconds: int = SECONDS) -> dict[str, float | str]:
     """Return every figure; without nginx or wrk, why not."""
     if nginx_program() is None or shutil.which("wrk") is None:
         return {"skipped": "nginx or wrk is not installed"}
-    with service() as running:
-        figures: dict[str, float | str] = {**_processor(running, seconds)}
-        peak_per_s = float(figures["checks_per_s"])
-        figures |= _latency(running, rate=int(peak_per_s / 2), seconds=seconds)
-        overload = load(running.port, running.folder / "requests.lua", seconds=seconds, connections=MANY_CONNECTIONS)
-        figures |= {"overload_goodput": overload.good_per_s / peak_per_s, "overload_p99_ms": overload.p99_ms}
-        figures |= _behind_nginx(running, seconds)
+    tally = Tally()
+    with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as name:
+        with service(Path(name)) as running:
+            figures: dict[str, float | str] = {**_beside_nginx(running, seconds, tally)}
+            figures |= _overload(running, float(figures["checks_per_s"]), seconds=seconds, tally=tally)
+            figures |= _signed(running, seconds, tally)
+            figures |= _behind_nginx(running, "constant", seconds=seconds, tally=tally)
+            figures |= _behind_nginx(running, "rendered", seconds=seconds, tally=tally)
+        figures["events"] = stored_events(running.folder)
+        tally.compare(int(figures["events"]))
     return figures
 
 
 @contextmanager
-def service(**settings: str) -> Iterator[Service]:
-    """Run the service with its site and its visitors."""
-    with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as folder:
-        chosen = environment(Path(folder), settings)
-        command = [sys.executable, "-m", "bench.gateway_service", str(VISITORS)]
-        with subprocess.Popen(
-            command, env=chosen, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            port = process.stdout.readline().strip()
-            assert port, "the service did not start"
-            yield Service(process.pid, int(port), Path(chosen["AGENTGATE_DATA_DIR"]))
-            process.communicate(timeout=30)
+def service(folder: Path, **settings: str) -> Iterator[Service]:
+    """Run the service with its site and its visitors. All that it has to write is written when the block has ended."""
+    chosen = environment(folder, settings)
+    command = [sys.executable, "-m", "bench.gateway_service", str(VISITORS)]
+    with subprocess.Popen(
+        command, env=chosen, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        port = process.stdout.readline().strip()
+        assert port, "the service did not start"
+        yield Service(process.pid, int(port), Path(chosen["AGENTGATE_DATA_DIR"]))
+        process.communicate(timeout=30)
+
+
+def stored_events(folder: Path) -> int:
+    """Count the events in the files of all days."""
+    count = 0
+    for path in (folder / "events").glob("*.db"):
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        count += connection.execute("SELECT count(*) FROM event").fetchall()[0][0]
+        connection.close()
+    return count
 
 
 def load(port: int, script: Path, *, seconds: int, connections: int = CONNECTIONS) -> Load:
@@ -121,37 +164,81 @@ def load(port: int, script: Path, *, seconds: int, connections: int = CONNECTION
     return Load(int(done[1]), int(refused[1]) if refused else 0, float(per_s[1]), p99_ms)
 
 
-def _processor(running: Service, seconds: int) -> dict[str, float]:
+def _beside_nginx(running: Service, seconds: int, tally: Tally) -> dict[str, float]:
     port = free_port()
-    script = running.folder / "requests.lua"
     with running_nginx(ANSWER_204.format(port=port), port) as nginx_id:
         servers = {"check": (running.process_id, running.port), "nginx": (nginx_id, port)}
-        used_us: dict[str, list[float]] = {name: [] for name in servers}
-        best = 0.0
-        for number in range(ROUNDS + 1):
-            for name, (process_id, listens) in servers.items():
-                before_s = processor_s(process_id)
-                done = load(listens, script, seconds=seconds)
-                assert done.refused == 0, f"{done.refused} of {done.requests} requests to {name} were refused"
-                # The first round only warms up.
-                if number:
-                    used_us[name].append((processor_s(process_id) - before_s) * 1e6 / done.requests)
-                    best = max(best, done.per_s) if name == "check" else best
+        figures = _processor(servers, running.folder / "requests.lua", seconds=seconds, tally=tally)
+        rate = int(figures["checks_per_s"] / 2)
+        for name, (_, listens) in servers.items():
+            figures |= _latency(name, listens, running, rate=rate, seconds=seconds, tally=tally)
+    return figures
+
+
+def _processor(servers: dict[str, tuple[int, int]], script: Path, *, seconds: int, tally: Tally) -> dict[str, float]:
+    used_us: dict[str, list[float]] = {name: [] for name in servers}
+    best = 0.0
+    for number in range(ROUNDS + 1):
+        for name, (process_id, listens) in servers.items():
+            before_s = processor_s(process_id)
+            done = load(listens, script, seconds=seconds)
+            assert done.refused == 0, f"{done.refused} of {done.requests} requests to {name} were refused"
+            if name == "check":
+                tally.add(done)
+            # The first round only warms up.
+            if number:
+                used_us[name].append((processor_s(process_id) - before_s) * 1e6 / done.requests)
+                best = max(best, done.per_s) if name == "check" else best
     check_us, nginx_us = min(used_us["check"]), min(used_us["nginx"])
     return {"check_us": check_us, "nginx_us": nginx_us, "ratio_to_nginx": check_us / nginx_us, "checks_per_s": best}
 
 
-def _latency(running: Service, *, rate: int, seconds: int) -> dict[str, float]:
+def _latency(name: str, port: int, running: Service, *, rate: int, seconds: int, tally: Tally) -> dict[str, float]:
     """Ask at a constant rate; the time of an answer counts from when its question was due."""
-    command = [sys.executable, "-m", "bench.paced", str(running.port), str(running.folder / "requests")]
-    done = subprocess.run(
-        [*command, str(rate), str(seconds)], check=True, capture_output=True, cwd=ROOT, text=True, timeout=60
-    )
-    p50_ms, p99_ms, sent_per_s = (float(text) for text in done.stdout.split())
-    return {"half_load_per_s": sent_per_s, "half_load_p50_ms": p50_ms, "half_load_p99_ms": p99_ms}
+    done = paced(port, running.folder / "requests", rate=rate, seconds=seconds, connections=CONNECTIONS)
+    if name != "check":
+        # What a server that does next to nothing takes: the client and the machine.
+        return {f"half_load_{name}_p99_ms": share_of(done.due_ms, 0.99)}
+    tally.add(done)
+    return {
+        "half_load_per_s": done.asked_per_s,
+        "half_load_p50_ms": share_of(done.due_ms, 0.5),
+        "half_load_p99_ms": share_of(done.due_ms, 0.99),
+        "client_late_p99_ms": share_of(done.late_ms, 0.99),
+    }
 
 
-def _behind_nginx(running: Service, seconds: int) -> dict[str, float]:
+def _overload(running: Service, peak_per_s: float, *, seconds: int, tally: Tally) -> dict[str, float]:
+    """Ask twice as much as can be answered, whatever the answers do."""
+    file, rate = running.folder / "requests", int(2 * peak_per_s)
+    done = paced(running.port, file, rate=rate, seconds=seconds, connections=MANY_CONNECTIONS, clients=CLIENTS)
+    tally.add(done)
+    return {
+        "overload_asked": done.asked_per_s / peak_per_s,
+        "overload_goodput": done.good_per_s / peak_per_s,
+        "overload_p99_ms": share_of(done.sent_ms, 0.99),
+    }
+
+
+def _signed(running: Service, seconds: int, tally: Tally) -> dict[str, float]:
+    """Check requests of an agent whose key is known; then such that count once, each of which waits for a commit."""
+    used_us = []
+    for _ in range(ROUNDS):
+        before_s = processor_s(running.process_id)
+        done = load(running.port, running.folder / "signed.lua", seconds=seconds)
+        assert done.refused == 0, f"{done.refused} of {done.requests} signed requests were refused"
+        tally.add(done)
+        used_us.append((processor_s(running.process_id) - before_s) * 1e6 / done.requests)
+    before_s = processor_s(running.process_id)
+    once = paced(running.port, running.folder / "signed-once", rate=SIGNED_PER_S, seconds=SIGNED // SIGNED_PER_S)
+    assert once.accepted == SIGNED, f"{once.accepted} requests that count once were accepted"
+    tally.add(once)
+    once_us = (processor_s(running.process_id) - before_s) * 1e6 / once.accepted
+    ed25519_us = agent_signatures.measure()["ed25519_us"]
+    return {"signed_us": min(used_us), "signed_once_us": once_us, "ed25519_us": ed25519_us}
+
+
+def _behind_nginx(running: Service, application: str, *, seconds: int, tally: Tally) -> dict[str, float]:
     """Compare a small application behind nginx with and without the check."""
     site, port = free_port(), free_port()
     secret = (running.folder / "secret").read_text()
@@ -159,21 +246,25 @@ def _behind_nginx(running: Service, seconds: int) -> dict[str, float]:
     scripts = {"open": running.folder / "open.lua", "account": running.folder / "account.lua"}
     for name, script in scripts.items():
         script.write_text(text.replace("GET /v1/gateway/check ", f"GET /{name}/ "))
-    command = [sys.executable, "-m", "uvicorn", "bench.sample_site:app", "--port", str(site), "--log-level", "error"]
-    with subprocess.Popen([*command, "--no-access-log"], cwd=ROOT) as backend:
+    command = [sys.executable, "-m", "uvicorn", f"bench.sample_site:{application}", "--port", str(site)]
+    with subprocess.Popen([*command, "--log-level", "error", "--no-access-log"], cwd=ROOT) as backend:
         try:
             wait_for(site)
             servers = PROTECTED.format(gate=running.port, site=site, port=port, secret=secret)
             with running_nginx(servers, port):
-                best = {name: _best(port, script, seconds) for name, script in scripts.items()}
+                best = dict.fromkeys(scripts, 0.0)
+                for name, script in list(scripts.items()) * ROUNDS:
+                    done = load(port, script, seconds=seconds)
+                    best[name] = max(best[name], done.good_per_s)
+                    if name == "account":
+                        tally.add(done)
         finally:
             backend.terminate()
-    return {"open_per_s": best["open"], "protected_per_s": best["account"], "kept": best["account"] / best["open"]}
-
-
-def _best(port: int, script: Path, seconds: int) -> float:
-    rounds = [load(port, script, seconds=seconds) for _ in range(ROUNDS)]
-    return max(each.good_per_s for each in rounds)
+    return {
+        f"{application}_open_per_s": best["open"],
+        f"{application}_protected_per_s": best["account"],
+        f"{application}_kept": best["account"] / best["open"],
+    }
 
 
 def main() -> None:
@@ -181,7 +272,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=SECONDS)
     for name, value in measure(seconds=parser.parse_args().seconds).items():
-        print(f"{name:<20}{value:>12.2f}" if isinstance(value, float) else f"{name:<20}{value}", flush=True)
+        print(f"{name:<26}{value:>12.2f}" if isinstance(value, float) else f"{name:<26}{value}", flush=True)
 
 
 if __name__ == "__main__":

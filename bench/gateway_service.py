@@ -1,7 +1,7 @@
 """The service that `bench.gateway` measures: one worker, one site with 30 rules, a model of 200 trees, many visitors.
 
 `python -m bench.gateway_service VISITORS` writes requests of visitors with a clearance into its data folder, for wrk
-and our own client, prints its port, and ends when its input does.
+and our own client, and some that an agent signed; prints its port, and ends when its input does.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ from agentgate.tokens.clearance import Clearances
 from bench.decide import bench_rules
 from bench.model_trees import bench_model
 from bench.redeeming import write_requests
+from tests.agent_client import SigningAgent
 
 SITE_KEY = "site_bench"
 ORIGIN = "https://shop.example"
@@ -39,6 +40,12 @@ SITE = {
         {"method": "GET", "pathPrefix": "/api/", "action": "search"},
     ],
 }
+AGENT = SigningAgent()
+_AGENT_POLICY = {"decision": "allow", "jwks": AGENT.jwks, "quotaPerMinute": 1_000_000}
+POLICY = {"default": "challenge", "quotaPerMinute": 1_000_000, "agents": {AGENT.url: _AGENT_POLICY}}
+# Each counts once.
+SIGNED = 4_000
+SIGNED_S = 3_600
 # What Chrome sends with a navigation; nginx passes it on, with its own headers in front.
 VISITOR = (
     ("Host", "127.0.0.1"),
@@ -72,6 +79,9 @@ async def main(visitors: int) -> None:
     folder = Path(settings.data_dir)
     write_requests(folder / "requests", iter(requests))
     (folder / "requests.lua").write_text(_lua(requests))
+    signed = [_signed_request(secret, number, nonce=False) for number in range(SIGNED)]
+    (folder / "signed.lua").write_text(_lua(signed))
+    write_requests(folder / "signed-once", (_signed_request(secret, number, nonce=True) for number in range(SIGNED)))
     (folder / "secret").write_text(secret)
     # As a worker does.
     tune_worker()
@@ -88,6 +98,7 @@ async def _open_site(application: Application) -> str:
         (await operator.post("/v1/admin/sites", json=SITE)).raise_for_status()
         rules = {"ruleSet": to_builtins(bench_rules()), "revision": 0}
         (await operator.put(f"{site}/rules", json=rules)).raise_for_status()
+        (await operator.put(f"{site}/agent-policy", json=POLICY)).raise_for_status()
         model = {"content": to_json(bench_model()), "headers": {"Content-Type": "application/json"}}
         (await operator.put("/v1/admin/models/bot/candidate", **model)).raise_for_status()
         (await operator.post("/v1/admin/models/bot/promote")).raise_for_status()
@@ -97,7 +108,7 @@ async def _open_site(application: Application) -> str:
 
 def _request(application: Application, settings: Settings, secret: str, number: int) -> bytes:
     """Return the check of a visitor with a clearance, which opens its page."""
-    address = f"203.{number // 65536 % 64}.{number // 256 % 256}.{number % 256}"
+    address = _address(number)
     issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
     clearance = Clearances(application.keyring, settings.clearance_seconds, issuer=issuer).issue(
         site_key=SITE_KEY,
@@ -114,6 +125,32 @@ def _request(application: Application, settings: Settings, secret: str, number: 
         *VISITOR,
         ("Cookie", f"session=0123456789abcdef; {clearance.name}={clearance.value}; theme=dark"),
     )
+    return _check(headers)
+
+
+def _signed_request(secret: str, number: int, *, nonce: bool) -> bytes:
+    """Return the check of an agent's request with a signature of its own. With a nonce it counts once."""
+    url = f"{ORIGIN}/account/orders?page={number}"
+    created_s = SystemClock().now_ms() // 1000
+    headers = (
+        ("Authorization", f"Bearer {secret}"),
+        ("X-Original-Method", "GET"),
+        ("X-Original-URL", url),
+        # From a single address nobody may ask so often.
+        ("X-Original-Address", _address(number)),
+        ("Host", "127.0.0.1"),
+        ("User-Agent", "ShoppingAgent/1.0"),
+        ("Accept", "text/html"),
+        *AGENT.headers("GET", url, created=created_s, expires=created_s + SIGNED_S, nonce=nonce).items(),
+    )
+    return _check(headers)
+
+
+def _address(number: int) -> str:
+    return f"203.{number // 65536 % 64}.{number // 256 % 256}.{number % 256}"
+
+
+def _check(headers: tuple[tuple[str, str], ...]) -> bytes:
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
     return f"GET /v1/gateway/check HTTP/1.1\r\n{lines}\r\n".encode()
 

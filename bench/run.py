@@ -1,4 +1,8 @@
-"""`make bench`: measures a real process, prints a table and writes bench/results.json. Nothing is asserted here."""
+"""`make bench`: measures a real process, prints a table and writes bench/results.json. Nothing is asserted here.
+
+A part that needs what is not there says `skipped`; one that breaks says `failed`, and the others are measured all the
+same. `bench/run.py NAME ...` measures only the parts whose names begin so, and leaves the others as they were.
+"""
 
 import asyncio
 import json
@@ -32,6 +36,7 @@ from bench.siteverify import measure as measure_siteverify  # noqa: E402
 from tests.processes import ServeProcess, serving  # noqa: E402
 from tests.servers import postgres_server  # noqa: E402
 
+RESULTS = ROOT / "bench" / "results.json"
 STARTS = 5
 READS = 2_000
 CHANGES_S = 4.0
@@ -188,23 +193,36 @@ SECTIONS: dict[str, Callable[[], Figures]] = {
 }
 
 
-def main() -> None:
-    """Measure everything, print as it comes, write the file at the end."""
-    results: dict[str, Figures] = {}
+def main(wanted: list[str]) -> None:
+    """Measure, print as it comes, and write the file after each part: what was measured is not lost with the next."""
+    chosen = [name for name in SECTIONS if not wanted or name.startswith(tuple(wanted))]
+    results: dict[str, Figures] = _earlier() if wanted else {}
     print(f"{'what':<26}{'figure':<22}{'value':>12}")
-    for name, measure in SECTIONS.items():
-        results[name] = _measured(measure)
+    for name in chosen:
+        results[name] = _measured(SECTIONS[name])
         for figure, value in results[name].items():
             print(f"{name:<26}{figure:<22}{_shown(value):>12}", flush=True)
+        _write(results)
+    print(f"written to {RESULTS.relative_to(ROOT)}")
+    if any("failed" in results[name] for name in chosen):
+        sys.exit(1)
+
+
+def _earlier() -> dict[str, Figures]:
+    return dict(json.loads(RESULTS.read_text())["results"]) if RESULTS.exists() else {}
+
+
+def _write(results: dict[str, Figures]) -> None:
     machine = {"python": platform.python_version(), "processors": os.cpu_count(), "load": os.getloadavg()}
-    path = ROOT / "bench" / "results.json"
-    path.write_text(json.dumps({"machine": machine, "results": results}, indent=2) + "\n")
-    print(f"written to {path.relative_to(ROOT)}")
+    ordered = {name: results[name] for name in SECTIONS if name in results}
+    RESULTS.write_text(json.dumps({"machine": machine, "results": ordered}, indent=2) + "\n")
 
 
 def _measured(measure: Callable[[], Figures]) -> Figures:
     try:
         return measure()
+    except Exception as error:  # noqa: BLE001 - whatever broke, the other parts can be measured
+        return {"failed": f"{type(error).__name__}: {error}"}
     except BaseException as error:
         # What pytest raises for a server that is not there is no Exception, and this is not pytest.
         if type(error).__name__ in {"Skipped", "Failed"}:
@@ -217,4 +235,4 @@ def _shown(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,8 +1,8 @@
 """Redemptions a second: siteverify of a real process over HTTP, beside the raw store's group-committed insert.
 
-Both are measured in turns in one run, with tokens that the process has issued itself, as a single worker has.
-PostgreSQL writes to the disk here, as it does in production.
-`python -m bench.siteverify [--store sqlite|postgres] [--tokens N]` prints it alone.
+The reference is the store as siteverify uses it: as many callers as there are connections, each waiting for its own
+row, commits shared and as durable. The client is a process of its own, which on busy processors takes its time from the
+service and not from the reference. `python -m bench.siteverify [--store sqlite|postgres] [--tokens N]` prints it alone.
 """
 
 import argparse

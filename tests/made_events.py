@@ -91,7 +91,7 @@ async def events_on(kind: str, request: pytest.FixtureRequest, folder: Path) -> 
         async with embedded_events(folder) as place:
             yield place
     else:
-        async with postgres_events(request.getfixturevalue("postgres_url")) as place:
+        async with postgres_events(request.getfixturevalue("migrated_url")) as place:
             yield place
 
 

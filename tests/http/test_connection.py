@@ -250,3 +250,26 @@ def test_head_has_no_body_the_cold_way():
             assert with_body.body == b"hello"
 
     run(work())
+
+
+def test_connections_that_come_at_once_are_taken_within_a_few_turns_of_a_busy_loop():
+    async def work():
+        turns, loop = 0, asyncio.get_running_loop()
+
+        def count() -> None:
+            nonlocal turns
+            turns += 1
+            loop.call_soon(count)
+
+        async with listening(EchoApp()) as listener:
+            clients = [socket.create_connection(listener.address) for _ in range(64)]
+            count()
+            # What is counted is turns of the loop, so there is nothing else to wait for.
+            while listener.connections < len(clients):  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            for client in clients:
+                client.close()
+
+        assert turns < len(clients) / 4
+
+    run(work())

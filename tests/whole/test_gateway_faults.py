@@ -1,13 +1,17 @@
-"""Stores that are away, hung or locked: what the gateway can decide by memory it decides, and nothing fails open."""
+"""Stores that are away, hung, slow or locked: the gateway decides what it can by memory, and nothing fails open."""
 
+import asyncio
 import contextlib
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
+import asyncpg
 import pytest
 
 from agentgate.config import read_settings
@@ -118,6 +122,68 @@ def test_with_the_database_hung_tokens_fail_closed_in_time(place: Place) -> None
     wait_until_back(place)
 
 
+@contextlib.contextmanager
+def sometimes_undone(place: Place, *, one_in: int) -> Iterator[None]:
+    """Let the database undo all redemptions but one in so many, as it does where transactions cross."""
+    attempts, function = "CREATE SEQUENCE attempts", "CREATE FUNCTION undo() RETURNS trigger LANGUAGE plpgsql AS"
+    body = f"BEGIN IF nextval('attempts') % {one_in} <> 0 THEN RAISE SQLSTATE '40001'; END IF; RETURN NULL; END"
+    trigger = "CREATE TRIGGER undo BEFORE INSERT ON redemption EXECUTE FUNCTION undo()"
+    run_on(place, f"{attempts}; {function} $${body}$$; {trigger}")
+    try:
+        yield
+    finally:
+        run_on(place, "DROP TRIGGER undo ON redemption; DROP FUNCTION undo; DROP SEQUENCE attempts")
+
+
+def run_on(place: Place, sql: str) -> None:
+    async def work() -> None:
+        await place.service.application.stores.databases["hot"].transaction(lambda unit: unit.script(sql))
+
+    place.service.run(work())
+
+
+def test_redemptions_that_the_database_undid_because_of_others_are_tried_again(place: Place) -> None:
+    with sometimes_undone(place, one_in=4):
+        assert [with_token(place.enforcing)[0] for _ in range(3)] == [(204, "allow", "allowed")] * 3
+        assert [with_token(place.monitoring)[0] for _ in range(3)] == [(204, "allow", "monitor")] * 3
+    # More often than four times nobody tries, and then nothing opens.
+    with sometimes_undone(place, one_in=1_000):
+        check_tokens_fail_closed(place, HUNG_S)
+    wait_until_back(place)
+
+
+def test_a_slow_database_makes_tokens_fail_closed_in_time_and_nobody_else_wait(place: Place) -> None:
+    with locked_redemptions(place.postgres):
+        check_tokens_fail_closed(place, HUNG_S)
+        check_memory_decides(place)
+    wait_until_back(place)
+
+
+@contextlib.contextmanager
+def locked_redemptions(server: PostgresServer) -> Iterator[None]:
+    """Hold what every redemption needs, as a long transaction of somebody else does."""
+    with ThreadPoolExecutor(1) as thread:
+        held, release = threading.Event(), threading.Event()
+        holding = thread.submit(asyncio.run, _hold_redemptions(server, held, release))
+        try:
+            assert held.wait(10)
+            yield
+        finally:
+            release.set()
+            holding.result()
+
+
+async def _hold_redemptions(server: PostgresServer, held: threading.Event, release: threading.Event) -> None:
+    connection = await asyncpg.connect(server.url)
+    try:
+        async with connection.transaction():
+            await connection.execute("LOCK TABLE redemption IN ACCESS EXCLUSIVE MODE")
+            held.set()
+            await asyncio.to_thread(release.wait, 30)
+    finally:
+        await connection.close()
+
+
 def test_without_redis_nothing_changes_at_the_gateway(place: Place) -> None:
     place.redis.freeze()
     try:
@@ -154,11 +220,16 @@ def test_with_the_embedded_store_locked_by_another_program_tokens_fail_closed(
         assert said(enforcing.check()) == (204, "allow", "allowed")
         assert with_token(enforcing)[0] == (503, "block", "service_unavailable")
         assert with_token(monitoring)[0] == (204, "allow", "service_unavailable")
+        ready = embedded.anonymous.get("/readyz")
+        assert (ready.status_code, ready.json()["status"], ready.headers["retry-after"]) == (503, "unavailable", "5")
+        assert ready.json()["checks"]["hot"].startswith("failed")
+        assert ready.json()["checks"]["config"].startswith("SQLite")
     finally:
         other.execute("ROLLBACK")
         other.close()
 
     assert with_token(enforcing)[0] == (204, "allow", "allowed")
+    assert embedded.anonymous.get("/readyz").status_code == 200
 
 
 def test_rules_that_cannot_be_read_keep_the_last_good_ones_and_at_a_start_decide_nothing(tmp_path: Path) -> None:

@@ -1,21 +1,23 @@
-"""Mode, rules, routes and credentials that one worker changes are obeyed by every other within a second."""
+"""Mode, rules, routes, credentials and agent policy: what one worker changes, every other obeys within a second."""
 
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.processes import AdminConnection, ServeProcess, serving
+from tests.agent_client import SigningAgent
+from tests.processes import AdminConnection, Answer, ServeProcess, serving
+from tests.servers import empty_database
 from tests.whole.test_workers import ROOT_SECRET, two_workers
 
-SITE = "/v1/admin/sites/site_shop"
+PAGE = "https://shop.example/login"
 # The kernel deals out connections; that all of so many go to one of two workers does not happen.
 CONNECTIONS = 16
 OBEYED_S = 1.0
 BLOCK_ALL = {"version": "1", "rules": [], "default_action": "block"}
+AGENT = SigningAgent()
 
 
 class Servers:
@@ -23,11 +25,8 @@ class Servers:
 
     def __init__(self, processes: tuple[ServeProcess, ...], stack: contextlib.ExitStack) -> None:
         self.operator = stack.enter_context(processes[0].admin())
-        self.call("POST", "/v1/admin/sites", 201, self._site())
-        made = self.call("POST", f"{SITE}/credentials", 201, {"name": "gate"})
-        self.credential, self.headers = made["credential"]["id"], _question(made["secret"])
         self.gates = [
-            stack.enter_context(AdminConnection(processes[number % len(processes)].public_url, self.headers))
+            stack.enter_context(AdminConnection(processes[number % len(processes)].public_url, {}))
             for number in range(CONNECTIONS)
         ]
 
@@ -36,63 +35,99 @@ class Servers:
         assert answer.status == status, answer.body
         return answer.body
 
-    def wait_until(self, expected: Callable[[tuple[int, str]], bool]) -> None:
-        """Every worker must answer so within the time that a change may take."""
-        changed_s = time.monotonic()
-        for gate in self.gates:
-            while not expected(_ask(gate)):
-                assert time.monotonic() - changed_s < OBEYED_S, f"{_ask(gate)} a second after the change"
-                time.sleep(0.02)
 
-    def _site(self) -> dict[str, Any]:
-        return {
+class Site:
+    """A site of these servers, and the proxy in front of it."""
+
+    def __init__(self, servers: Servers, key: str, routes: list[dict[str, str]]) -> None:
+        self.servers, self.path = servers, f"/v1/admin/sites/{key}"
+        site = {
             "name": "Shop",
-            "siteKey": "site_shop",
+            "siteKey": key,
             "mode": "enforce",
             "allowedOrigins": ["https://shop.example"],
             "actions": {"login": {"browserRequired": True}},
-            "routes": [{"method": "GET", "path": "/login", "action": "login"}],
+            "routes": routes,
+        }
+        servers.call("POST", "/v1/admin/sites", 201, site)
+        made = servers.call("POST", f"{self.path}/credentials", 201, {"name": "gate"})
+        self.credential = made["credential"]["id"]
+        self._headers = {
+            "Authorization": f"Bearer {made['secret']}",
+            "X-Original-Method": "GET",
+            "X-Original-URL": PAGE,
+            "X-Original-Address": "203.0.113.20",
         }
 
+    def set_policy(self, **agent: Any) -> None:
+        usual = {"decision": "allow", "jwks": AGENT.jwks, "quotaPerMinute": 100_000}
+        policy = {"agents": {AGENT.url: {**usual, **agent}}}
+        self.servers.call("PUT", f"{self.path}/agent-policy", 200, policy)
 
-def _question(secret: str) -> dict[str, str]:
-    return {
-        "Authorization": f"Bearer {secret}",
-        "X-Original-Method": "GET",
-        "X-Original-URL": "https://shop.example/login",
-        "X-Original-Address": "203.0.113.20",
-    }
+    def wait_until(self, expected: Callable[[Answer], bool], *, sign: dict[str, str] | None = None) -> None:
+        """Every worker must answer so within the time that a change may take; `sign`: to an agent that sends this."""
+        changed_s = time.monotonic()
+        for gate in self.servers.gates:
+            while not expected(answer := self._ask(gate, sign)):
+                late = f"{answer.status} {answer.headers.items()} a second after the change"
+                assert time.monotonic() - changed_s < OBEYED_S, late
+                time.sleep(0.02)
+
+    def _ask(self, gate: AdminConnection, sign: dict[str, str] | None) -> Answer:
+        signed = {} if sign is None else AGENT.headers("GET", PAGE, headers={"User-Agent": "agent/1.0", **sign})
+        return gate.call("GET", "/v1/gateway/check", **self._headers, **signed)
 
 
-def _ask(gate: AdminConnection) -> tuple[int, str]:
-    answer = gate.call("GET", "/v1/gateway/check")
+def _said(answer: Answer) -> tuple[int, str]:
     return answer.status, answer.headers["x-service-reason"]
 
 
-@pytest.fixture(params=["two workers, embedded", "two servers"])
-def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Servers]:
+@pytest.fixture(scope="module", params=["two workers, embedded", "two servers"])
+def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    folder = tmp_path_factory.mktemp("workers")
     with contextlib.ExitStack() as stack:
         if request.param == "two workers, embedded":
-            processes = stack.enter_context(two_workers(tmp_path))
+            processes = stack.enter_context(two_workers(folder))
         else:
+            postgres, redis = request.getfixturevalue("postgres"), request.getfixturevalue("redis")
+            redis.flush()
             common = {
                 "AGENTGATE_ROOT_SECRET": ROOT_SECRET,
                 "AGENTGATE_DRAIN_SECONDS": "0",
-                "AGENTGATE_DATABASE_URL": request.getfixturevalue("postgres_url"),
-                "AGENTGATE_REDIS_URL": request.getfixturevalue("redis_url"),
+                "AGENTGATE_DATABASE_URL": stack.enter_context(empty_database(postgres)),
+                "AGENTGATE_REDIS_URL": redis.url,
             }
-            processes = tuple(stack.enter_context(serving(tmp_path / name, **common)) for name in ("one", "two"))
+            processes = tuple(stack.enter_context(serving(folder / name, **common)) for name in ("one", "two"))
         yield Servers(processes, stack)
 
 
 def test_every_worker_obeys_a_change_within_a_second(servers: Servers) -> None:
-    servers.wait_until(lambda said: said == (401, "receipt_required"))
-    servers.call("PATCH", SITE, 200, {"mode": "monitor"})
-    servers.wait_until(lambda said: said == (204, "monitor"))
-    servers.call("PATCH", SITE, 200, {"mode": "enforce", "routes": []})
+    site = Site(servers, "site_shop", [{"method": "GET", "path": "/login", "action": "login"}])
+    site.wait_until(lambda answer: _said(answer) == (401, "receipt_required"))
+    servers.call("PATCH", site.path, 200, {"mode": "monitor"})
+    site.wait_until(lambda answer: _said(answer) == (204, "monitor"))
+    servers.call("PATCH", site.path, 200, {"mode": "enforce", "routes": []})
     # Enforcing again, the rules decide about a client without headers of its own.
-    servers.wait_until(lambda said: said[1] not in {"monitor", "receipt_required"})
-    servers.call("PUT", f"{SITE}/rules", 200, {"ruleSet": BLOCK_ALL, "revision": 0})
-    servers.wait_until(lambda said: said == (403, "policy"))
-    servers.call("POST", f"{SITE}/credentials/{servers.credential}/revoke", 200)
-    servers.wait_until(lambda said: said == (403, "invalid_credential"))
+    site.wait_until(lambda answer: _said(answer)[1] not in {"monitor", "receipt_required"})
+    servers.call("PUT", f"{site.path}/rules", 200, {"ruleSet": BLOCK_ALL, "revision": 0})
+    site.wait_until(lambda answer: _said(answer) == (403, "policy"))
+    servers.call("POST", f"{site.path}/credentials/{site.credential}/revoke", 200)
+    site.wait_until(lambda answer: _said(answer) == (403, "invalid_credential"))
+
+
+def test_every_worker_obeys_a_changed_agent_policy_within_a_second(servers: Servers) -> None:
+    site = Site(servers, "site_agents", [])
+    site.set_policy()
+    site.wait_until(lambda answer: _said(answer) == (204, "allowed"), sign={})
+    site.set_policy(decision="deny")
+    site.wait_until(lambda answer: _said(answer) == (403, "agent_denied"), sign={})
+    for price in ("USD 0.05", "USD 0.07"):
+        site.set_policy(price=price)
+        site.wait_until(lambda answer, price=price: answer.headers["crawler-price"] == price, sign={})
+    offer = {"crawler-max-price": "USD 0.10"}
+    site.wait_until(lambda answer: answer.headers["crawler-charged"] == "USD 0.07", sign=offer)
+    # More than one came from this agent within the minute.
+    site.set_policy(quotaPerMinute=1)
+    site.wait_until(lambda answer: _said(answer) == (403, "rate_limited"), sign={})
+    site.set_policy()
+    site.wait_until(lambda answer: _said(answer) == (204, "allowed"), sign={})

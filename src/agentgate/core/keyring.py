@@ -84,6 +84,8 @@ class Keyring:
 
     def __init__(self, keys: Iterable[tuple[StoredKey, bytes]], now_ms: int) -> None:
         self._by_purpose: Mapping[str, list[bytes]] = {}
+        # How often the keys were swapped: who remembers what a key made need not compare keys each time.
+        self.generation = 0
         self.replace(keys, now_ms)
 
     def replace(self, keys: Iterable[tuple[StoredKey, bytes]], now_ms: int) -> None:
@@ -95,6 +97,7 @@ class Keyring:
         self._by_purpose = {
             purpose: [material for *_, material in sorted(found, reverse=True)] for purpose, found in opened.items()
         }
+        self.generation += 1
 
     def current(self, purpose: str) -> bytes:
         """Return the key that makes new things."""

@@ -3,11 +3,12 @@
 import gc
 import sys
 
-# How many new containers there may be before the youngest are looked at. Requests make some, and drop them at once.
-YOUNG, MIDDLE, OLD = 20_000, 20, 50
-# After each answer the loop may have to wait this long for a thread that writes events. The interpreter's own 5 ms are
-# the time of fifty checks.
-SWITCH_S = 0.0005
+# How many new containers there may be before the youngest are looked at. Requests make some, and drop most at once. To
+# look at these takes one or two milliseconds, in which nobody is answered.
+YOUNG, MIDDLE, OLD = 5_000, 20, 50
+# After each answer the loop may have to wait this long for a thread that writes events, and that thread as long for the
+# loop. The interpreter's own 5 ms are the time of fifty checks.
+SWITCH_S = 0.0002
 
 
 def tune_worker() -> None:

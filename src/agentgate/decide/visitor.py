@@ -12,15 +12,13 @@ class Visitors:
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
         self._key = keyring.current("visitor")
+        self._generation = keyring.generation
         self._remembered: dict[tuple[str, str], int] = {}
 
     def find(self, site_key: str, address: str) -> int:
         """Return the visitor's number: 64 bits, written as 16 hex digits."""
-        if self._key != self._keyring.current("visitor"):
-            # The key was rotated: from now on everybody has another pseudonym. Compared by value: keys are read anew
-            # from the store every few seconds, and the same key is another object then.
-            self._key = self._keyring.current("visitor")
-            self._remembered = {}
+        if self._generation != self._keyring.generation:
+            self._look_at_key()
         visitor = self._remembered.get((site_key, address))
         if visitor is None:
             if len(self._remembered) >= MOST_REMEMBERED:
@@ -28,3 +26,13 @@ class Visitors:
             tag = self._keyring.mac("visitor", b"site", site_key.encode(), source_of(address).encode())
             visitor = self._remembered[site_key, address] = int.from_bytes(tag[:8], "big")
         return visitor
+
+    def _look_at_key(self) -> None:
+        """Forget all pseudonyms when the key was rotated: from now on everybody has another one.
+
+        Compared by value: keys are read anew from the store every few seconds, and the same key is another object then.
+        """
+        self._generation = self._keyring.generation
+        key = self._keyring.current("visitor")
+        if key != self._key:
+            self._key, self._remembered = key, {}

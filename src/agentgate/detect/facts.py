@@ -18,7 +18,7 @@ class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):
     purposes: tuple[str, ...] = ()
 
 
-class Rates(Struct, frozen=True, kw_only=True, gc=False):
+class Rates(Struct, frozen=True, gc=False):
     """How many requests came within the present minute, this one included."""
 
     visitor: int = 1
@@ -52,7 +52,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     ja4: str | None = None
 
 
-class Observation(Struct, frozen=True, kw_only=True, gc=False):
+class Observation(Struct, frozen=True, gc=False):
     """What the signals made of the facts: labels, sorted, and the figures that models use beside them."""
 
     labels: tuple[str, ...]

@@ -14,6 +14,8 @@ NUMBERS: dict[str, str] = {
     "content_length": "Characters of submitted content",
     "content_links": "Links in submitted content",
 }
+# Of these, what is 0 where there is no content.
+OF_CONTENT = frozenset(("content_length", "content_links"))
 
 
 def measure(look: Look) -> dict[str, float]:

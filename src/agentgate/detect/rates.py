@@ -6,6 +6,8 @@ Counting is local and never waits. `sync` adds this worker's share to the shared
 import asyncio
 from socket import AF_INET6, inet_pton
 
+from msgspec import Struct
+
 from agentgate.core.clock import MINUTE_MS
 from agentgate.core.database import StoreUnavailable
 from agentgate.core.fast import FastStore
@@ -24,27 +26,50 @@ SHARED_TTL_MS = 3 * MINUTE_MS
 Key = int | str
 
 
+class _Window(Struct, gc=False):
+    """The present window of one visitor or network, in one place: every check at the gateway counts in two of them."""
+
+    # In the window before, by all workers.
+    before: int
+    own: int = 0
+    # How many of our own were told, and how many others told.
+    told: int = 0
+    others: int = 0
+    # Of a visitor: the address it came from last, and the window of that address's network.
+    address: str = ""
+    network: "_Window | None" = None
+
+    def sum(self, rest: float) -> int:
+        """Return how many came within the last minute, in which `rest` of the window before lies."""
+        count = self.own + self.others
+        return count + int(self.before * rest) if self.before else count
+
+
 class RateWindows:
     """Two one-minute windows per key. The last minute is the present window and the rest of the one before."""
 
     def __init__(self, most_keys: int = MOST_KEYS) -> None:
         self._most_keys = most_keys // 2
         self._minute = 0
-        self._own: dict[Key, int] = {}
-        # Of keys that were shared in the present window: how many of our own were told, and how many others told.
-        self._told: dict[Key, int] = {}
-        self._others: dict[Key, int] = {}
-        self._before: dict[Key, int] = {}
+        self._present: dict[Key, _Window] = {}
+        self._before: dict[Key, _Window] = {}
 
     def count(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Count a request and return the rates, this one included."""
         minute = now_ms // MINUTE_MS
-        if minute > self._minute or len(self._own) >= self._most_keys:
+        if minute > self._minute or len(self._present) >= self._most_keys:
             self._turn(minute)
-        # How much of the window before lies within the last minute.
+        key = site << 64 | visitor & 0xFFFF_FFFF_FFFF_FFFF
+        window = self._present.get(key) or self._open(key)
+        network = window.network
+        if network is None or window.address != address:
+            network_key = f"{site}:{network_of(address)}"
+            network = window.network = self._present.get(network_key) or self._open(network_key)
+            window.address = address
+        window.own += 1
+        network.own += 1
         rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
-        visitor_key = site << 64 | visitor & 0xFFFF_FFFF_FFFF_FFFF
-        return Rates(visitor=self._add(visitor_key, rest), network=self._add(f"{site}:{network_of(address)}", rest))
+        return Rates(window.sum(rest), network.sum(rest))
 
     def read(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Return the rates without counting: the request belongs to one that was counted."""
@@ -52,12 +77,12 @@ class RateWindows:
             self._turn(now_ms // MINUTE_MS)
         rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
         visitor_key = site << 64 | visitor & 0xFFFF_FFFF_FFFF_FFFF
-        return Rates(visitor=self._sum(visitor_key, rest), network=self._sum(f"{site}:{network_of(address)}", rest))
+        return Rates(self._sum(visitor_key, rest), self._sum(f"{site}:{network_of(address)}", rest))
 
     async def sync(self, fast: FastStore) -> None:
         """Tell the shared store what was counted since the last time, and learn the sums."""
         minute = self._minute
-        untold = [(count - self._told.get(key, 0), key) for key, count in self._own.items() if count >= SHARED_FROM]
+        untold = [(each.own - each.told, key) for key, each in self._present.items() if each.own >= SHARED_FROM]
         changed = sorted((pair for pair in untold if pair[0]), key=lambda pair: -pair[0])[:MOST_SHARED]
         for start in range(0, len(changed), CALLS_AT_ONCE):
             batch = changed[start : start + CALLS_AT_ONCE]
@@ -67,30 +92,25 @@ class RateWindows:
                 return
 
     def __len__(self) -> int:
-        return len(self._own) + len(self._before)
+        return len(self._present) + len(self._before)
 
-    def _add(self, key: Key, rest: float) -> int:
-        count = self._own.get(key, 0) + 1
-        self._own[key] = count
+    def _open(self, key: Key) -> _Window:
+        window = self._present[key] = _Window(self._count_before(key))
+        return window
+
+    def _count_before(self, key: Key) -> int:
         before = self._before.get(key)
-        others = self._others.get(key)
-        if others is not None:
-            count += others
-        return count if before is None else count + int(before * rest)
+        return 0 if before is None else before.own + before.others
 
     def _sum(self, key: Key, rest: float) -> int:
+        window = self._present.get(key)
         # At least the request that this belongs to.
-        return max(1, self._own.get(key, 0) + self._others.get(key, 0) + int(self._before.get(key, 0) * rest))
+        return max(1, int(self._count_before(key) * rest) if window is None else window.sum(rest))
 
     def _turn(self, minute: int) -> None:
         """Start a window; the one before the last is forgotten, as is the last when it ended over a minute ago."""
-        if minute > self._minute + 1:
-            self._before = {}
-        else:
-            self._before = self._own
-            for key, count in self._others.items():
-                self._before[key] = self._before.get(key, 0) + count
-        self._own, self._told, self._others = {}, {}, {}
+        self._before = {} if minute > self._minute + 1 else self._present
+        self._present = {}
         # A clock that was set back must not start a window for each request.
         self._minute = max(minute, self._minute)
 
@@ -100,9 +120,9 @@ class RateWindows:
         except StoreUnavailable:
             return False
         if minute == self._minute:
-            told = self._told.get(key, 0) + amount
-            self._told[key] = told
-            self._others[key] = max(0, total - told)
+            window = self._present.get(key) or self._open(key)
+            window.told += amount
+            window.others = max(0, total - window.told)
         return True
 
 

@@ -1,4 +1,4 @@
-"""Which requests the agents' desk is asked about, and how: signed ones, claims of an agent, offers of a price."""
+"""How the agents' desk is asked about a request, and what its ruling means for one."""
 
 from collections.abc import Mapping
 
@@ -6,38 +6,27 @@ from agentgate.agents.desk import AgentRuling, Wanted
 from agentgate.agents.identity import SignedMessage
 from agentgate.core.enums import Outcome
 from agentgate.decide.outcome import apply_mode
+from agentgate.detect.facts import Observation
 from agentgate.gateway.answers import Ruling
+from agentgate.gateway.original import Original
 from agentgate.gateway.visit import Visit
 
 # What the address says of a claim to be a search engine's crawler is for the rules to weigh.
 SETTLED_CLAIMS = frozenset(("agent.search_verified", "agent.search_unconfirmed", "agent.search_forged"))
 
 
-def concerns_agents(headers: Mapping[bytes, bytes], visit: Visit) -> bool:
-    """Say whether the desk must look at a request. Most visitors bring nothing of the kind."""
-    return (
-        visit.decision.observation.claimed_agent is not None
-        or b"signature-input" in headers
-        or b"signature" in headers
-        or b"crawler-max-price" in headers
-        or b"crawler-exact-price" in headers
-    )
-
-
-def message_of(headers: Mapping[bytes, bytes], visit: Visit) -> SignedMessage:
+def message_of(headers: Mapping[bytes, bytes], original: Original) -> SignedMessage:
     """Return the request as its sender signed it."""
-    original = visit.original
     scheme, _, authority = original.origin.partition("://")
     return SignedMessage(
         method=original.method, scheme=scheme, authority=authority, target=original.target, headers=headers
     )
 
 
-def wanted_of(visit: Visit) -> Wanted:
+def wanted_of(observation: Observation, action: str | None) -> Wanted:
     """Return what the request is for."""
-    observation = visit.decision.observation
     is_settled = not SETTLED_CLAIMS.isdisjoint(observation.labels)
-    return Wanted(action=visit.protection.action, claimed=None if is_settled else observation.claimed_agent)
+    return Wanted(action=action, claimed=None if is_settled else observation.claimed_agent)
 
 
 def rule_on_agent(visit: Visit, agent: AgentRuling) -> Ruling | None:

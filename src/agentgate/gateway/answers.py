@@ -62,8 +62,10 @@ class Answers:
         """Return the answer; `ok=200` is for proxies that take nothing else for a yes."""
         parts = self._parts(ruling)
         status = 200 if ok and parts.status == 204 and ok == b"ok=200" else parts.status
-        if ruling.response is not None or ruling.hint is not None or ruling.headers or decision_id is None:
+        if ruling.response is not None or ruling.hint is not None or ruling.headers:
             return HotReply(status, _more_headers(parts.headers, ruling, decision_id), parts.body)
+        if decision_id is None:
+            return HotReply(status, parts.headers, parts.body, parts.written)
         name = write_id(decision_id).encode()
         headers = [*parts.headers, (b"x-service-decision-id", name)]
         return HotReply(status, headers, parts.body, b"%bx-service-decision-id: %b\r\n" % (parts.written, name))

@@ -4,17 +4,16 @@ import structlog
 from msgspec import Struct
 
 from agentgate.core.database import StoreUnavailable
-from agentgate.core.secrets import digest
 from agentgate.core.visitor_ids import write_visitor
 from agentgate.decide.visitor import Visitors
 from agentgate.gateway.envelopes import Holder
 from agentgate.gateway.original import Original, OriginalReader
 from agentgate.sites.directory import SiteDirectory, SiteView
+from agentgate.sites.showing import shown_secret
 from agentgate.tokens.uses import CredentialUses
 from agentgate.web.call import Call
 from agentgate.web.request import Request
 
-BEARER = "bearer "
 DOCUMENTS = frozenset({"document", "iframe", "frame", "embed", "object"})
 
 
@@ -61,8 +60,8 @@ class Asker:
             except StoreUnavailable:
                 structlog.get_logger().warning("a change could not be read back; going by the last good view")
         headers = joined_headers(call.request)
-        secret = _secret(call.request)
-        caller = None if secret is None else self._sites.find_caller(digest(secret), now_ms=call.now)
+        secret = shown_secret(headers)
+        caller = None if secret is None else self._sites.find_caller_showing(secret, now_ms=call.now)
         if caller is None:
             return "invalid_credential", None
         self._uses.note(caller.credential_id, call.now)
@@ -87,14 +86,6 @@ def framed_of(request: Request) -> str:
     if request.header("sec-fetch-dest") not in DOCUMENTS - {"document"}:
         return ""
     return "cross" if request.header("sec-fetch-site") == "cross-site" else "same"
-
-
-def _secret(request: Request) -> str | None:
-    secret = request.header("x-agentgate-secret")
-    if secret is not None:
-        return secret
-    authorization = request.header("authorization") or ""
-    return authorization[len(BEARER) :] if authorization[: len(BEARER)].lower() == BEARER else None
 
 
 def joined_headers(request: Request) -> dict[bytes, bytes]:

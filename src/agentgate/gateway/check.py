@@ -16,26 +16,25 @@ from agentgate.agents.desk import AgentDesk, AgentRuling
 from agentgate.core.clock import Clock
 from agentgate.core.database import StoreUnavailable
 from agentgate.core.enums import Mode, Outcome
-from agentgate.core.secrets import digest
 from agentgate.decide.decider import Decider
 from agentgate.decide.outcome import apply_mode
+from agentgate.detect.facts import AgentFacts
 from agentgate.events.records import CounterName
-from agentgate.gateway.agent_visits import concerns_agents, message_of, rule_on_agent, wanted_of
+from agentgate.gateway.agent_visits import message_of, rule_on_agent, wanted_of
 from agentgate.gateway.answers import Answers, Ruling
 from agentgate.gateway.heads import Glimpse, Heads
 from agentgate.gateway.journal import Journal
 from agentgate.gateway.original import Original, OriginalReader
-from agentgate.gateway.protection import Protections
+from agentgate.gateway.protection import Protections, override_of
 from agentgate.gateway.receipts import Receipts
-from agentgate.gateway.visit import Visit
+from agentgate.gateway.visit import Approach, Visit
 from agentgate.limits import GATEWAY_REQUESTS_PER_MINUTE
-from agentgate.sites.directory import SiteCaller, SiteDirectory, SiteView
+from agentgate.sites.directory import SiteDirectory, SiteView
+from agentgate.sites.showing import shown_secret
 from agentgate.tokens.claims import Claims
 from agentgate.web.hot_path import HotReply, HotRequest
 from agentgate.web.lateness import Lateness
 
-BEARER = b"bearer "
-SECRET_HEADER = b"x-agentgate-secret"
 # Without a look at the configuration for this long, what is known is too old to decide by.
 STALE_S = 15 * 60.0
 # Tokens that may wait for the store at once.
@@ -95,7 +94,8 @@ class GatewayCheck:
 
     def _answer(self, request: HotRequest) -> HotReply | Awaitable[HotReply]:
         now_ms = self._clock.now_ms()
-        caller = self._caller(request, now_ms)
+        secret = shown_secret(request.headers)
+        caller = None if secret is None else self._sites.find_caller_showing(secret, now_ms=now_ms)
         if caller is None:
             # It may have been made since the configuration could last be read.
             return self._answers.write(_NOTHING_KNOWN if self._is_stale() else _NO_CREDENTIAL, None)
@@ -116,49 +116,50 @@ class GatewayCheck:
     def _is_stale(self) -> bool:
         return time.monotonic() - self._sites.looked_s > STALE_S
 
-    def _caller(self, request: HotRequest, now_ms: int) -> SiteCaller | None:
-        headers = request.headers
-        secret = headers.get(SECRET_HEADER)
-        if secret is None:
-            authorization = headers.get(b"authorization")
-            if authorization is None or authorization[: len(BEARER)].lower() != BEARER:
-                return None
-            secret = authorization[len(BEARER) :]
-        return self._sites.find_caller(digest(secret.decode("latin-1")), now_ms=now_ms)
-
     def _judge(
         self, request: HotRequest, site: SiteView, original: Original, *, now_ms: int
     ) -> HotReply | Awaitable[HotReply]:
+        """Find out all there is to know before deciding, count the request, and decide."""
         if site.broken or self._is_stale():
             return self._answers.write(_unavailable(site), None, ok=request.query)
-        visit = self._visit(request, site, original, now_ms=now_ms)
-        if self._desk is None or not concerns_agents(request.headers, visit):
-            return self._finish(visit, request)
-        message, wanted = message_of(request.headers, visit), wanted_of(visit)
-        found = self._desk.look(message, site, wanted, now_ms=now_ms)
-        if isinstance(found, AgentRuling):
-            return self._finish(self._with_agent(visit, found), request, found)
-        return self._finish_later(visit, request, found)
+        started_ns = time.perf_counter_ns()
+        headers, decider, method, address = request.headers, self._decider, original.method, original.address
+        shape = self._heads.shape_of(headers)
+        override = override_of(headers) if shape.has_override else None
+        protection = self._protections.find(site, method, original.path, override=override)
+        visitor = decider.visitors.find(site.site_key, address)
+        shown = self._receipts.look(headers, original, protection, site=site, visitor=visitor, now_ms=now_ms)
+        route, action = protection.route, protection.action
+        rates = decider.count(site, visitor, address, now_ms)
+        glimpse = Glimpse(now_ms, method, original.target, address, headers, route, action, rates, shown.states, shape)
+        observation = self._heads.observe(glimpse)
+        if self._desk is not None and (shape.is_signed or observation.claimed_agent is not None):
+            # Few requests. Deciding waits until it is known who signed.
+            approach = Approach(site, original, protection, shown, glimpse, visitor, observation, started_ns)
+            return self._ask(self._desk, approach, request)
+        decision = decider.decide_observed(observation, site, route=route, action=action, started_ns=started_ns)
+        return self._finish(Visit(site, original, protection, shown, glimpse, visitor, decision), request)
 
-    async def _finish_later(self, visit: Visit, request: HotRequest, found: Awaitable[AgentRuling]) -> HotReply:
+    def _ask(self, desk: AgentDesk, approach: Approach, request: HotRequest) -> HotReply | Awaitable[HotReply]:
+        message = message_of(request.headers, approach.original)
+        wanted = wanted_of(approach.observation, approach.protection.action)
+        found = desk.look(message, approach.site, wanted, now_ms=approach.glimpse.now_ms)
+        if isinstance(found, AgentRuling):
+            return self._finish(self._decided(approach, found.facts), request, found)
+        return self._finish_later(approach, request, found)
+
+    async def _finish_later(self, approach: Approach, request: HotRequest, found: Awaitable[AgentRuling]) -> HotReply:
         """Wait until it is known who signed."""
+        site = approach.site
         try:
             agent = await found
-            answer = self._finish(self._with_agent(visit, agent), request, agent)
+            answer = self._finish(self._decided(approach, agent.facts), request, agent)
             return answer if isinstance(answer, HotReply) else await answer
         except StoreUnavailable:
-            return self._conclude(visit, _unavailable(visit.site), request)
+            return self._conclude(self._decided(approach), _unavailable(site), request)
         except Exception:  # noqa: BLE001 - as for every other request
-            structlog.get_logger().exception("a check could not be decided", site=visit.site.site_key)
-            return self._answers.write(_unavailable(visit.site), None, ok=request.query)
-
-    def _with_agent(self, visit: Visit, agent: AgentRuling) -> Visit:
-        """Return the visit decided anew, knowing what the signature proved."""
-        if agent.facts is None:
-            return visit
-        glimpse = msgspec.structs.replace(visit.glimpse, agent=agent.facts)
-        decision = self._decider.decide(glimpse.facts(), visit.site)
-        return msgspec.structs.replace(visit, glimpse=glimpse, decision=decision)
+            structlog.get_logger().exception("a check could not be decided", site=site.site_key)
+            return self._answers.write(_unavailable(site), None, ok=request.query)
 
     def _finish(
         self, visit: Visit, request: HotRequest, agent: AgentRuling | None = None
@@ -177,28 +178,19 @@ class GatewayCheck:
             return self._conclude(visit, _unavailable(visit.site), request)
         return self._spend(visit, ruling, request, token)
 
-    def _visit(self, request: HotRequest, site: SiteView, original: Original, *, now_ms: int) -> Visit:
-        started_ns = time.perf_counter_ns()
-        headers, decider, address = request.headers, self._decider, original.address
-        protection = self._protections.find(site, original.method, original.path, headers)
-        visitor = decider.visitors.find(site.site_key, address)
-        shown = self._receipts.look(headers, original, protection, site=site, visitor=visitor, now_ms=now_ms)
-        glimpse = Glimpse(
-            now_ms,
-            original.method,
-            original.target,
-            address,
-            headers,
-            protection.route,
-            protection.action,
-            decider.count(site, visitor, address, now_ms),
-            shown.states,
+    def _decided(self, approach: Approach, agent: AgentFacts | None = None) -> Visit:
+        """Ask models and rules, knowing what a signature proved."""
+        glimpse, observation, started_ns = approach.glimpse, approach.observation, approach.started_ns
+        if agent is not None:
+            started_ns = time.perf_counter_ns()
+            glimpse = msgspec.structs.replace(glimpse, agent=agent)
+            observation = self._heads.observe(glimpse)
+        decision = self._decider.decide_observed(
+            observation, approach.site, route=glimpse.route, action=glimpse.action, started_ns=started_ns
         )
-        observation = self._heads.observe(glimpse)
-        decision = decider.decide_observed(
-            observation, site, route=protection.route, action=protection.action, started_ns=started_ns
+        return Visit(
+            approach.site, approach.original, approach.protection, approach.shown, glimpse, approach.visitor, decision
         )
-        return Visit(site, original, protection, shown, glimpse, visitor, decision)
 
     async def _spend(self, visit: Visit, ruling: Ruling, request: HotRequest, token: Claims) -> HotReply:
         return self._conclude(visit, await self._redeem(visit, token) or ruling, request)

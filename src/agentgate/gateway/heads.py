@@ -1,8 +1,8 @@
 """Heads: what the signals made of a visitor's headers, remembered: most requests have the head of an earlier one.
 
-The key holds everything that a signal may look at: all names in their order, all values but those in UNREAD, method,
-what is known of the address, the step of each rate, and the state of token and clearance. Whatever else a request has
-(an agent's signature, a claim that DNS is asked about) is observed anew each time.
+The key holds everything that a signal may look at: all names in their order, the values in READ, method, what is known
+of the address, the step of each rate, the state of token and clearance, and what a signature proved. A claim that DNS
+is asked about is observed anew each time.
 """
 
 from bisect import bisect_right
@@ -16,13 +16,30 @@ from agentgate.detect.facts import AgentFacts, Observation, Rates, RequestFacts
 from agentgate.detect.intel import Intel, IntelDirectory
 from agentgate.detect.observe import observe
 from agentgate.detect.signals.address import view_address
+from agentgate.detect.signals.agent_claim import PURPOSES
 from agentgate.detect.signals.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
 from agentgate.detect.signals.user_agent import view_user_agent
+from agentgate.gateway.protection import OVERRIDES
 
 # The adapter's own headers, which say nothing about the visitor.
 ADAPTERS = (b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-")
-# No signal reads these values; how many cookies there are is counted anew.
-UNREAD = frozenset((b"cookie", b"referer"))
+# Headers whose values signals read; of all others the names are enough. Cookies are counted anew.
+READ = frozenset(
+    (
+        b"accept",
+        b"accept-language",
+        b"connection",
+        b"sec-ch-ua",
+        b"sec-ch-ua-mobile",
+        b"sec-ch-ua-platform",
+        b"sec-fetch-dest",
+        b"sec-fetch-mode",
+        b"sec-fetch-site",
+        b"user-agent",
+    )
+)
+# Who sends one of these is an agent, or wants to be taken for one.
+SIGNED = frozenset((b"signature-input", b"signature", b"crawler-max-price", b"crawler-exact-price"))
 
 # Bounds of what is remembered: visitors choose their headers.
 MOST_SHAPES = 512
@@ -35,16 +52,18 @@ _NETWORK_STEPS = (NETWORK_HIGH, NETWORK_EXTREME)
 Headers = Mapping[bytes, bytes]
 
 
-class _Shape:
-    """Headers with these names in this order."""
+class Shape:
+    """Headers with these names in this order, and what the names alone say."""
 
-    __slots__ = ("found", "pick")
+    __slots__ = ("found", "has_override", "is_signed", "pick")
 
     def __init__(self, names: tuple[bytes, ...]) -> None:
-        read = [name for name in names if not name.startswith(ADAPTERS) and name not in UNREAD]
+        read = [name for name in names if name in READ]
         # Two names at least, or it would not return a tuple.
         self.pick: Callable[[Headers], tuple[bytes, ...]] | None = itemgetter(*read) if len(read) > 1 else None
         self.found: dict[Any, Observation] = {}
+        self.is_signed = not SIGNED.isdisjoint(names)
+        self.has_override = not set(OVERRIDES).isdisjoint(names)
 
 
 class Glimpse(Struct, frozen=True, gc=False):
@@ -59,6 +78,8 @@ class Glimpse(Struct, frozen=True, gc=False):
     action: str | None
     rates: Rates
     receipt: tuple[str, ...]
+    # What the names of the headers say.
+    shape: Shape
     agent: AgentFacts | None = None
 
     def facts(self) -> RequestFacts:
@@ -89,46 +110,53 @@ class Heads:
     def __init__(self, intel: IntelDirectory) -> None:
         self._directory = intel
         self._intel: Intel = intel.current
-        self._shapes: dict[tuple[bytes, ...], _Shape] = {}
+        self._shapes: dict[tuple[bytes, ...], Shape] = {}
         self._count = 0
+
+    def shape_of(self, headers: Headers) -> Shape:
+        """Return what the names say."""
+        names = tuple(headers)
+        shape = self._shapes.get(names)
+        if shape is None:
+            if len(self._shapes) >= MOST_SHAPES:
+                self._shapes, self._count = {}, 0
+            shape = self._shapes[names] = Shape(names)
+        return shape
 
     def observe(self, glimpse: Glimpse) -> Observation:
         """Return labels and figures, from memory where an earlier request was the same in all that matters."""
-        intel = self._directory.current
+        intel, shape = self._directory.current, glimpse.shape
         if intel is not self._intel or self._count > MOST_HEADS:
+            # The shape in hand is none of those remembered any more; nobody will ask it again.
             self._intel, self._shapes, self._count = intel, {}, 0
-        headers, rates = glimpse.headers, glimpse.rates
-        shape = self._shape(tuple(headers))
-        if shape.pick is None or glimpse.agent is not None:
+            shape = self.shape_of(glimpse.headers)
+        headers, rates, agent = glimpse.headers, glimpse.rates, glimpse.agent
+        if shape.pick is None:
             return observe(glimpse.facts(), intel)
         key = (
             shape.pick(headers),
             glimpse.method,
-            view_address(glimpse.address, intel).labels,
+            (intel.addresses.get(glimpse.address) or view_address(glimpse.address, intel)).labels,
             glimpse.receipt,
             bisect_right(_VISITOR_STEPS, rates.visitor),
             bisect_right(_NETWORK_STEPS, rates.network),
+            None if agent is None else (agent.verdict, PURPOSES.intersection(agent.purposes)),
         )
         known = shape.found.get(key)
         if known is None:
             return self._new(glimpse, shape, key)
         cookies = headers.get(b"cookie")
-        numbers = dict(known.numbers)
-        numbers["cookie_count"] = cookies.count(b";") + 1 if cookies else 0
-        numbers["target_length"] = len(glimpse.target)
-        numbers["rate_visitor"] = rates.visitor
-        numbers["rate_network"] = rates.network
-        return Observation(labels=known.labels, numbers=numbers, claimed_agent=known.claimed_agent)
+        numbers = {
+            **known.numbers,
+            "cookie_count": cookies.count(b";") + 1 if cookies else 0,
+            "target_length": len(glimpse.target),
+            "rate_visitor": rates.visitor,
+            "rate_network": rates.network,
+        }
+        # By position: finding fields by their names takes as long as filling them.
+        return Observation(known.labels, numbers, known.claimed_agent)
 
-    def _shape(self, names: tuple[bytes, ...]) -> _Shape:
-        shape = self._shapes.get(names)
-        if shape is None:
-            if len(self._shapes) >= MOST_SHAPES:
-                self._shapes, self._count = {}, 0
-            shape = self._shapes[names] = _Shape(names)
-        return shape
-
-    def _new(self, glimpse: Glimpse, shape: _Shape, key: tuple[Any, ...]) -> Observation:
+    def _new(self, glimpse: Glimpse, shape: Shape, key: tuple[Any, ...]) -> Observation:
         facts = glimpse.facts()
         observation = observe(facts, self._intel)
         agent = glimpse.headers.get(b"user-agent")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -10,6 +11,7 @@ from agentgate.sites.validate import canonical_origin
 from agentgate.web.address import canonical_address
 
 Headers = Mapping[bytes, bytes]
+Text = TypeVar("Text", str, bytes)
 
 # What Traefik sends and cannot rename.
 FORWARDED = (
@@ -47,7 +49,7 @@ class OriginalReader:
 
     def __init__(self) -> None:
         self._origins: dict[str, str] = {}
-        self._addresses: dict[str, str] = {}
+        self._addresses: dict[bytes, str] = {}
         # As it was sent -> origin, target, path.
         self._urls: dict[bytes, tuple[str, str, str]] = {}
 
@@ -61,13 +63,14 @@ class OriginalReader:
         if method is None or url is None or address is None:
             return "X-Original-Method, X-Original-URL and X-Original-Address must all be there"
         parts = self._urls.get(url)
-        found = self._addresses.get(address.decode("latin-1"))
-        if parts is None or found is None or method not in _USUAL_METHODS:
-            return self._new_url(method.decode("latin-1"), url, address.decode("latin-1"))
+        found = self._addresses.get(address)
+        usual = _USUAL_METHODS.get(method)
+        if parts is None or found is None or usual is None:
+            return self._new_url(method.decode("latin-1"), url, address)
         origin, target, path = parts
-        return Original(_USUAL_METHODS[method], origin, target, path, found)
+        return Original(usual, origin, target, path, found)
 
-    def _new_url(self, method: str, url: bytes, address: str) -> Original | str:
+    def _new_url(self, method: str, url: bytes, address: bytes) -> Original | str:
         original = self._original(method, url.decode("latin-1"), address)
         if isinstance(original, Original) and len(url) <= LONGEST_URL:
             if len(self._urls) >= MOST_URLS:
@@ -81,9 +84,10 @@ class OriginalReader:
             return "X-Original-Method, X-Original-URL and X-Original-Address are missing"
         method, scheme, host, target, addresses = (value.decode("latin-1") for value in values if value is not None)
         # The proxy in front of us appended the last one itself; those before it are hearsay.
-        return self._original(method, f"{scheme}://{host}{target}", addresses.rpartition(",")[2].strip())
+        address = addresses.rpartition(",")[2].strip().encode("latin-1")
+        return self._original(method, f"{scheme}://{host}{target}", address)
 
-    def _original(self, method: str, url: str, address: str) -> Original | str:
+    def _original(self, method: str, url: str, address: bytes) -> Original | str:
         if len(method) > LONGEST_METHOD or not _METHOD.match(method):
             return "the original method is not one method"
         match = _URL.match(url)
@@ -103,11 +107,11 @@ class OriginalReader:
             return ""
         return _remember(self._origins, text, origin)
 
-    def _new_address(self, text: str) -> str:
-        return _remember(self._addresses, text, canonical_address(text) or "")
+    def _new_address(self, text: bytes) -> str:
+        return _remember(self._addresses, text, canonical_address(text.decode("latin-1")) or "")
 
 
-def _remember(known: dict[str, str], text: str, value: str) -> str:
+def _remember(known: dict[Text, str], text: Text, value: str) -> str:
     # Visitors choose hosts and addresses, so what is remembered is bounded.
     if len(known) >= MOST_REMEMBERED:
         known.clear()

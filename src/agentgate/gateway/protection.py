@@ -54,19 +54,10 @@ class Protections:
         # By the site's number: the view that it was worked out from, and what was found.
         self._found: dict[int, tuple[SiteView, dict[tuple[str, str, str | None], Protection]]] = {}
 
-    def find(self, site: SiteView, method: str, path: str, headers: Mapping[bytes, bytes]) -> Protection:
+    def find(self, site: SiteView, method: str, path: str, *, override: str | None = None) -> Protection:
         """Return the strongest protection that any reading of the request has."""
         if site.routes.is_empty:
             return OPEN
-        override = None
-        for name in OVERRIDES:
-            if name in headers:
-                # Of several, any may be the one that the server behind obeys.
-                override = (
-                    headers[name].decode("latin-1")
-                    if override is None
-                    else f"{override},{headers[name].decode('latin-1')}"
-                )
         known = self._found.get(site.number)
         if known is None or known[0] is not site:
             if len(self._found) >= MOST_SITES:
@@ -81,6 +72,13 @@ class Protections:
                     paths.clear()
                 paths[method, path, override] = found
         return found
+
+
+def override_of(headers: Mapping[bytes, bytes]) -> str | None:
+    """Return the methods that headers put in place of the request's own; None where they do not."""
+    # Of several, any may be the one that the server behind obeys. One without a value is there all the same.
+    found = [headers[name].decode("latin-1") for name in OVERRIDES if name in headers]
+    return ",".join(found) if found else None
 
 
 def protection_of(site: SiteView, method: str, path: str, *, override: str | None = None) -> Protection:

@@ -22,6 +22,8 @@ TOKEN_HEADER = b"x-agentgate-token"
 BODY_DIGEST = b"x-original-body-digest"
 # Clearances that were found genuine of late. A browser sends the same one with every request.
 MOST_REMEMBERED = 20_000
+# No longer `Cookie` header is remembered whole: what stands in it beside the clearance is the visitor's choice.
+LONGEST_COOKIES = 1_024
 
 
 class Shown(Struct, frozen=True, gc=False):
@@ -53,6 +55,16 @@ _KIND_STATES = {
 }
 
 
+class _Cleared(Struct, frozen=True, gc=False):
+    """What a `Cookie` header with a good clearance showed: for whom, where, and until when."""
+
+    site_key: str
+    origin: str
+    visitor: int
+    expires_ms: int
+    shown: Shown
+
+
 class Receipts:
     """Reads tokens and clearances, and spends tokens."""
 
@@ -64,9 +76,12 @@ class Receipts:
         self._redemptions = redemptions
         self._keyring = keyring
         self._genuine: dict[tuple[str, str], Clearance] = {}
+        # By the whole header, so that the same one again is one look-up. Only what was good for its visitor is in it.
+        self._cleared: dict[bytes, _Cleared] = {}
         # Names of cookies by site key.
         self._names: dict[str, bytes] = {}
         self._made_with = keyring.current("clearance")
+        self._generation = keyring.generation
 
     def look(
         self,
@@ -119,6 +134,17 @@ class Receipts:
     def _clearance(
         self, cookies: bytes, original: Original, site: SiteView, *, visitor: int, now_ms: int
     ) -> Shown | None:
+        if self._generation != self._keyring.generation:
+            self._look_at_key()
+        known = self._cleared.get(cookies)
+        if (
+            known is not None
+            and known.visitor == visitor
+            and now_ms < known.expires_ms
+            and known.site_key == site.site_key
+            and known.origin == original.origin
+        ):
+            return known.shown
         name = self._names.get(site.site_key) or self._new_name(site.site_key)
         found = _cookie(cookies, name)
         if found is None:
@@ -131,7 +157,19 @@ class Receipts:
             return Shown(("wrong_origin",), "origin_mismatch")
         if clearance.visitor != write_visitor(visitor):
             return Shown(("wrong_visitor",), "invalid_clearance")
-        return CLEARED_LOW if clearance.level is ClearanceLevel.LOW else CLEARED
+        shown = CLEARED_LOW if clearance.level is ClearanceLevel.LOW else CLEARED
+        if len(cookies) <= LONGEST_COOKIES:
+            if len(self._cleared) >= MOST_REMEMBERED:
+                self._cleared = {}
+            self._cleared[cookies] = _Cleared(site.site_key, clearance.origin, visitor, clearance.expires_ms, shown)
+        return shown
+
+    def _look_at_key(self) -> None:
+        """Forget every clearance when the key was rotated: the old one may have got into wrong hands."""
+        self._generation = self._keyring.generation
+        key = self._keyring.current("clearance")
+        if key != self._made_with:
+            self._made_with, self._genuine, self._cleared = key, {}, {}
 
     def _new_name(self, site_key: str) -> bytes:
         if len(self._names) >= MOST_REMEMBERED:
@@ -140,9 +178,6 @@ class Receipts:
         return name
 
     def _genuine_clearance(self, value: str, site_key: str, now_ms: int) -> Clearance:
-        if self._made_with != self._keyring.current("clearance"):
-            self._made_with = self._keyring.current("clearance")
-            self._genuine = {}
         known = self._genuine.get((site_key, value))
         if known is not None and now_ms < known.expires_ms:
             return known

@@ -1,13 +1,28 @@
-"""Visit: a request on its way through the check, with all that was found out about it."""
+"""A request on its way through the check, with all that was found out about it: before deciding, and after."""
 
 from msgspec import Struct
 
 from agentgate.decide.engine import Decision
+from agentgate.detect.facts import Observation
 from agentgate.gateway.heads import Glimpse
 from agentgate.gateway.original import Original
 from agentgate.gateway.protection import Protection
 from agentgate.gateway.receipts import Shown
 from agentgate.sites.directory import SiteView
+
+
+class Approach(Struct, frozen=True, gc=False):
+    """What was asked for, by whom, under which protection, and what the signals made of it."""
+
+    site: SiteView
+    original: Original
+    protection: Protection
+    shown: Shown
+    glimpse: Glimpse
+    visitor: int
+    observation: Observation
+    # By the stopwatch.
+    started_ns: int
 
 
 class Visit(Struct, frozen=True, gc=False):

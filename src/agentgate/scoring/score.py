@@ -1,16 +1,17 @@
 """From an observation to scores: pure, synchronous, a few microseconds. Which models there are is not decided here."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from math import exp
-from operator import itemgetter
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from math import exp, floor
+from operator import getitem, itemgetter
+from typing import Any, Protocol
 
 from msgspec import Struct, UnsetType
 
 from agentgate.core.enums import ModelKind
 from agentgate.detect.facts import Observation
-from agentgate.detect.numbers import NUMBERS
+from agentgate.detect.numbers import NUMBERS, OF_CONTENT
 from agentgate.scoring.model_file import Isotonic, ModelFile, Platt
 from agentgate.scoring.tree_function import compile_trees, inputs_of
 
@@ -18,6 +19,12 @@ from agentgate.scoring.tree_function import compile_trees, inputs_of
 _CERTAIN = 40.0
 # So many results are remembered, then all are forgotten: simpler than any order of age, and as good here.
 MOST_REMEMBERED = 20_000
+SMALL_FIGURES = 4_096
+
+# Ranks of figures among thresholds, and figures as they are.
+Reading = tuple[tuple[int, ...], tuple[float, ...]]
+
+_look_up: Callable[[list[int], int], int] = getitem
 
 
 class Scores(Struct, frozen=True, gc=False):
@@ -31,6 +38,11 @@ class Scores(Struct, frozen=True, gc=False):
 
 class Scorer(Protocol):
     """A model that can score."""
+
+    @property
+    def figures(self) -> Mapping[str, Sequence[float] | None]:
+        """The figures that it looks at, with the thresholds they are compared with; None where each value counts."""
+        ...
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
         """Return the score, 0 to 1, rounded."""
@@ -66,6 +78,7 @@ class LogisticScorer:
         self._labels = {name: weight for name, weight in weighted.items() if name not in NUMBERS}
         self._figures = tuple((name, weight) for name, weight in weighted.items() if name in NUMBERS)
         self._calibration = Calibration(model)
+        self.figures: Mapping[str, Sequence[float] | None] = dict.fromkeys(name for name, _ in self._figures)
         # The score by the labels, of a model that asks for nothing else.
         self._remembered: dict[tuple[str, ...], float] = {}
 
@@ -104,6 +117,7 @@ class TreeScorer:
         self._places = {model.features[position]: place for place, position in enumerate(inputs.labels)}
         self._figures = tuple(model.features[position] for position, _ in inputs.figures)
         self._thresholds = tuple(found for _, found in inputs.figures)
+        self.figures: Mapping[str, Sequence[float] | None] = dict(zip(self._figures, self._thresholds, strict=True))
         # Two names at least, or it would not return a tuple; `map` stops at the end of the thresholds.
         names = (*self._figures, *NUMBERS)[: max(len(self._figures), 2)]
         self._values: Callable[[Mapping[str, float]], Sequence[float]] = itemgetter(*names)
@@ -158,6 +172,10 @@ class ModelView:
     def __init__(self, active: Mapping[ModelKind, ModelFile], candidates: Mapping[ModelKind, ModelFile]) -> None:
         self._active = _Group(active)
         self._candidates = _Group(candidates)
+        # How the figures look to these models: of a figure that they compare with thresholds, how many lie below it.
+        self.reading = FigureReading(
+            [scorer for group in (self._active, self._candidates) for _, scorer in group.given(content=False).scorers]
+        )
 
     def score(self, observation: Observation, *, content: bool) -> Scores:
         """Score a request with every model, the one for content only where there is content."""
@@ -168,6 +186,51 @@ class ModelView:
             values[kind] = scorer.score(labels, numbers)
         shadow_values = _shadow_values(candidates, observation) if candidates.scorers else {}
         return Scores(values, active.versions, shadow_values, candidates.versions)
+
+
+class FigureReading:
+    """What some models can tell apart of the figures of a request without content.
+
+    Two requests whose labels and readings are the same have the same scores. It is asked for each request, so it is
+    made for the figures that models do look at, and works without loops of its own.
+    """
+
+    def __init__(self, scorers: Iterable[Scorer]) -> None:
+        found: dict[str, list[Sequence[float] | None]] = {}
+        for scorer in scorers:
+            for name, thresholds in scorer.figures.items():
+                if name not in OF_CONTENT:
+                    found.setdefault(name, []).append(thresholds)
+        # Figures count something. A whole number is above a threshold when it is above the whole number below that, and
+        # whole numbers are compared in a third of the time.
+        merged = {
+            name: sorted({floor(each) for each in chain(*filter(None, every))})
+            for name, every in found.items()
+            if None not in every
+        }
+        self._thresholds = tuple(merged.values())
+        # The ranks of small figures, looked up instead of searched for.
+        self._tables = tuple([bisect_left(each, value) for value in range(SMALL_FIGURES)] for each in self._thresholds)
+        self._ranked = _picker(tuple(merged))
+        self._exact = _picker(tuple(name for name, every in found.items() if None in every))
+
+    def read(self, numbers: Mapping[str, float]) -> Reading:
+        """Return the ranks of figures that are compared with thresholds, and the others as they are."""
+        values = self._ranked(numbers)
+        try:
+            ranks = tuple(map(_look_up, self._tables, values))
+        except IndexError:
+            ranks = tuple(map(bisect_left, self._thresholds, values))
+        return ranks, self._exact(numbers)
+
+
+def _picker(names: tuple[str, ...]) -> Callable[[Mapping[str, float]], tuple[Any, ...]]:
+    """Return a function from figures to the values of those with these names, always a tuple."""
+    if not names:
+        return lambda _: ()
+    if len(names) == 1:
+        return lambda numbers: (numbers[names[0]],)
+    return itemgetter(*names)
 
 
 class _Part(Struct, frozen=True):

@@ -14,6 +14,7 @@ from msgspec import Struct
 from agentgate.core.database import Store, StoreUnavailable
 from agentgate.core.enums import AccountStatus, Mode, WidgetMode
 from agentgate.core.records import to_json
+from agentgate.core.secrets import digest
 from agentgate.rules.compile import compile_rules
 from agentgate.rules.effective import effective_of
 from agentgate.rules.evaluate import CompiledRules
@@ -72,6 +73,9 @@ class SiteDirectory:
         # The key is all of it: the eight digits of a version could be made to collide with another customer's.
         self._compiled: Mapping[bytes, CompiledRules] = {}
         self._callers: Mapping[bytes, SiteCaller] = {}
+        # The same by secrets that were shown and found good: one for each credential in use, and nothing that anybody
+        # made up. Hashing a secret takes as long as most of what else a check looks at.
+        self._shown: dict[bytes, SiteCaller] = {}
         self._version = -1
         # How often this worker itself has changed the configuration, and how many of these changes are in the views.
         self._changes = 0
@@ -96,6 +100,18 @@ class SiteDirectory:
         """Return whose secret this is; None when it is nobody's, revoked, past its overlap, or of a deleted account."""
         caller = self._callers.get(secret_digest)
         if caller is None or caller.site.disabled or (caller.expires_ms is not None and now_ms >= caller.expires_ms):
+            return None
+        return caller
+
+    def find_caller_showing(self, secret: bytes, *, now_ms: int) -> SiteCaller | None:
+        """Return whose secret this is, as it came in a header; None likewise."""
+        caller = self._shown.get(secret)
+        if caller is None:
+            caller = self._callers.get(digest(secret.decode("latin-1")))
+            if caller is None:
+                return None
+            self._shown[secret] = caller
+        if caller.site.disabled or (caller.expires_ms is not None and now_ms >= caller.expires_ms):
             return None
         return caller
 
@@ -158,6 +174,7 @@ class SiteDirectory:
             for secret in secrets
             if secret.site_id in self._by_id
         }
+        self._shown = {}
 
     def _view_or_last(
         self, found: DirectorySite, stored: StoredRules | None, compiled: dict[bytes, CompiledRules]

@@ -144,7 +144,8 @@ def _has_each_once(decoded: Any, body: bytes) -> bool:
     """Say whether a body that was decoded has no member twice, by its quotation marks; False says nothing."""
     if b"\\" in body or not body.isascii():
         return False
-    given = sum(getattr(decoded, name) is not UNSET for name in decoded.__struct_fields__)
+    values = msgspec.structs.astuple(decoded)
+    given = len(values) - values.count(UNSET)
     # Every member is a name and a text, and no mark stands in one of them.
     return body.count(b'"') == 4 * given
 

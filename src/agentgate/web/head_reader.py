@@ -2,12 +2,14 @@
 
 It takes a subset of what parser and guard take together, and gives what they would give: a GET without a body or a POST
 with one of the length that it says, no repeated header, nothing that says what becomes of the connection, one spelling
-of white space. Lines that come again and again are judged once and remembered.
+of white space. Lines that come again and again are judged once and remembered. So are whole heads, without the lines
+that change: a proxy sends the same ones in the same order, and all of them together are then looked up at once.
 """
 
 from agentgate.web.request_guard import (
     MAX_HEADERS,
     MAX_TARGET_BYTES,
+    are_usual_values,
     is_plain_name,
     is_usual_value,
     judge_host,
@@ -32,6 +34,7 @@ NOT_HERE = frozenset(
 NOT_REMEMBERED = frozenset(
     {
         b"authorization",
+        b"content-length",
         b"cookie",
         b"referer",
         b"x-admin-key",
@@ -45,7 +48,16 @@ NOT_REMEMBERED = frozenset(
 MOST_LINES, LONGEST_LINE = 4_096, 256
 MOST_NAMES, LONGEST_NAME = 1_024, 64
 MOST_TARGETS = 256
+MOST_HEADS, LONGEST_HEAD = 1_024, 2_048
+# A name with more values than this changes too often for its lines to be remembered.
+MOST_VALUES = 64
+# Names whose lines are cut out of a head; whoever sends more is read line by line.
+MOST_MARKS = 16
 
+# Visitors choose the order of their headers, and a new one makes all heads unknown, so it is not followed each time.
+NEW_ORDER_EVERY = 16
+
+LINE_END, HEAD_END = b"\r\n", b"\r\n\r\n"
 # More digits than a request that fits here can say.
 LONGEST_LENGTH = 5
 
@@ -54,6 +66,10 @@ Pair = tuple[bytes, bytes]
 Target = tuple[bytes, bytes, bytes]
 # The same, headers, body.
 Read = tuple[bytes, bytes, bytes, dict[bytes, bytes], bytes]
+# What stands before each mark, None where it is missing, and after the last one.
+Rest = tuple[bytes | None, ...]
+# What a head is known to say, and the names of the values that were cut out of it.
+Known = tuple[Target, dict[bytes, bytes], tuple[bytes, ...]]
 
 
 class HeadReader:
@@ -64,18 +80,61 @@ class HeadReader:
         # Names as they are written, of lines that are remembered and of those that are not.
         self._names: dict[bytes, bytes] = {}
         self._changing: dict[bytes, bytes] = {}
+        self._value_counts: dict[bytes, int] = {}
         self._targets: dict[bytes, Target] = {}
+        # The line feed before a line that changes, and its name: in the order in which they come.
+        self._marks: tuple[bytes, ...] = ()
+        self._other_orders = 0
+        self._heads: dict[Rest, Known] = {}
 
     def read(self, data: bytes) -> Read | None:
         """Return the request if the data is exactly one usual one; None leaves it to the parser."""
-        head, _, body = data.partition(b"\r\n\r\n")
-        lines = head.split(b"\r\n")
+        if data.endswith(HEAD_END):
+            # It may be the end of a body; then what stands before it is no known head.
+            head, body = data[:-2], b""
+        else:
+            head, end, body = data.partition(HEAD_END)
+            if not end:
+                return None
+            head += LINE_END
+        rest, values = self._cut(head)
+        known = self._heads.get(rest)
+        if known is None or not are_usual_values(values):
+            return self._read_lines(data)
+        target, fields, names = known
+        fields = fields.copy()
+        fields.update(zip(names, values))  # noqa: B905 - both were cut at the same marks
+        return (*target, fields, body) if _is_whole(target[0], fields, body) else None
+
+    def _cut(self, head: bytes) -> tuple[Rest, list[bytes]]:
+        """Cut the values that change out of a head, of which each line has its end: what is left is all the rest of it.
+
+        Where a mark comes twice, or not in the usual order, the line stays in the rest, and such a rest is not known.
+        """
+        rest: list[bytes | None] = []
+        values: list[bytes] = []
+        for mark in self._marks:
+            before, found, after = head.partition(mark)
+            if found:
+                # The line feed after it is left, because it is the first byte of a mark that may follow at once.
+                value, _, head = after.partition(b"\r")
+                rest.append(before)
+                values.append(value)
+            else:
+                rest.append(None)
+        rest.append(head)
+        return tuple(rest), values
+
+    def _read_lines(self, data: bytes) -> Read | None:
+        head, _, body = data.partition(HEAD_END)
+        lines = head.split(LINE_END)
         target = self._targets.get(lines[0]) or self._read_target(lines[0])
         if target is None or len(lines) > MAX_HEADERS + 1 or not data[len(head) :]:
             return None
         del lines[0]
         known, names = self._lines.get, self._changing.get
         fields: dict[bytes, bytes] = {}
+        is_known = True
         for line in lines:
             pair = known(line)
             if pair is None:
@@ -87,10 +146,47 @@ class HeadReader:
                 pair = self._read_line(line)
                 if pair is None:
                     return None
+                is_known = False
             fields[pair[0]] = pair[1]
         if len(fields) != len(lines) or b"host" not in fields or not _is_whole(target[0], fields, body):
             return None
+        if is_known:
+            # Only lines that came before make a known head: what comes once costs nothing more than its own line.
+            self._learn(head + LINE_END, lines, (target, fields))
         return (*target, fields, body)
+
+    def _learn(self, head: bytes, lines: list[bytes], read: tuple[Target, dict[bytes, bytes]]) -> None:
+        """Remember a head without the lines that change."""
+        marks: dict[bytes, bytes] = {}
+        for line in lines:
+            written = line.partition(b": ")[0]
+            name = self._changing.get(written)
+            if name is not None:
+                marks[b"\n%b: " % written] = name
+            elif line not in self._lines:
+                return
+        if not self._has_order(list(marks)):
+            return
+        rest, values = self._cut(head)
+        if len(values) == len(marks) and len(head) - sum(map(len, values)) <= LONGEST_HEAD:
+            if len(self._heads) >= MOST_HEADS:
+                self._heads.clear()
+            # The values are not kept, only where they stand.
+            kept = {**read[1], **dict.fromkeys(marks.values(), b"")}
+            self._heads[rest] = read[0], kept, tuple(marks.values())
+
+    def _has_order(self, marks: list[bytes]) -> bool:
+        """Say whether the marks come in the order that is cut by, which may be changed for them."""
+        if [mark for mark in self._marks if mark in marks] == marks:
+            return True
+        if self._other_orders % NEW_ORDER_EVERY:
+            self._other_orders += 1
+            return False
+        self._other_orders += 1
+        # Other heads may have lines that this one has not.
+        self._marks = (*marks, *(mark for mark in self._marks if mark not in marks))[:MOST_MARKS]
+        self._heads.clear()
+        return len(marks) <= MOST_MARKS
 
     def _read_target(self, line: bytes) -> Target | None:
         method, _, rest = line.partition(b" ")
@@ -113,13 +209,20 @@ class HeadReader:
             return None
         if name == b"host" and judge_host(value) is not None:
             return None
-        if name in NOT_REMEMBERED:
+        self._remember(line, written, (name, value))
+        return name, value
+
+    def _remember(self, line: bytes, written: bytes, pair: Pair) -> None:
+        name = pair[0]
+        count = self._value_counts[name] = self._value_counts.get(name, 0) + 1
+        # Hosts are judged where their line is remembered.
+        if name in NOT_REMEMBERED or (count > MOST_VALUES and name != b"host"):
             self._changing[written] = name
         elif len(line) <= LONGEST_LINE:
             if len(self._lines) >= MOST_LINES:
                 self._lines.clear()
-            self._lines[line] = name, value
-        return name, value
+                self._value_counts.clear()
+            self._lines[line] = pair
 
     def _read_name(self, written: bytes) -> bytes | None:
         name = written.lower()
@@ -128,6 +231,9 @@ class HeadReader:
         if len(self._names) >= MOST_NAMES:
             self._names.clear()
             self._changing.clear()
+            self._value_counts.clear()
+            self._heads.clear()
+            self._marks = ()
         self._names[written] = name
         return name
 

@@ -5,6 +5,7 @@ It opens and closes, keeps the date and the deadlines ticking, and drains. Signa
 
 import asyncio
 import logging
+import os
 import socket
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -21,6 +22,9 @@ from agentgate.web.protocol import GateProtocol
 
 _NO_HOT_PATHS: HotPaths = MappingProxyType({})
 _DRAIN_STEP_S = 0.01
+# The loop takes one new connection in a turn from each descriptor that it listens on. A turn at full load takes tens of
+# milliseconds, and a proxy that needs more connections then needs all of them at once.
+_ACCEPTORS = 16
 # After this long a cancelled request that still runs is left behind, because the process has to end.
 _CANCEL_GRACE_S = 1.0
 
@@ -48,7 +52,7 @@ class Listener:
         self._hot_paths = hot_paths
         self._state = GateState()
         self._config = _config(app, options)
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._ticking: asyncio.Task[None] | None = None
         self._address: tuple[str, int] | None = None
 
@@ -86,18 +90,22 @@ class Listener:
 
     async def start(self) -> None:
         """Bind, listen and accept from now on."""
-        if self._server is not None:
+        if self._servers:
             raise RuntimeError("a listener starts once")
         self._set_date()
-        self._server = server = await self._open()
+        server = await self._open()
+        self._servers.append(server)
         self._address = _bound_address(server.sockets[0])
+        for _ in range(1, _ACCEPTORS):
+            self._servers.append(await self._open_again(server.sockets[0]))
         self._ticking = asyncio.create_task(self._tick())
 
     def stop_accepting(self) -> None:
         """Close the listening socket. Open connections go on."""
-        if self._server is None or not self._server.is_serving():
+        if not self._servers or not self._servers[0].is_serving():
             return
-        self._server.close()
+        for server in self._servers:
+            server.close()
         if self._options.unix_path is not None and self._options.inherited is None:
             self._options.unix_path.unlink(missing_ok=True)
 
@@ -144,6 +152,13 @@ class Listener:
         return await loop.create_server(
             self._new_connection, host=options.host, port=options.port, backlog=options.backlog
         )
+
+    async def _open_again(self, listening: Any) -> asyncio.Server:
+        """Listen on the same socket through one more descriptor."""
+        loop = asyncio.get_running_loop()
+        same = socket.socket(fileno=os.dup(listening.fileno()))
+        open_server = loop.create_unix_server if same.family == socket.AF_UNIX else loop.create_server
+        return await open_server(self._new_connection, sock=same, backlog=self._options.backlog)
 
     def _new_connection(self) -> GateProtocol:
         return GateProtocol(self._config, self._state, limits=self._options.limits, hot_paths=self._hot_paths)

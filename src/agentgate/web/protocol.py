@@ -288,20 +288,21 @@ class GateProtocol(TimedConnection):
         self._advance()
 
     def _answer(self, reply: HotReply, head: RequestHead) -> None:
-        self._state.total_requests += 1
-        if self.transport.is_closing():
+        state, transport = self._state, self.transport
+        state.total_requests += 1
+        if transport.is_closing():
             return
-        keep_alive = head.keep_alive and not self._closes_next()
+        keep_alive = head.keep_alive and not (self._is_draining and self._closes_next())
         with_body = head.method != b"HEAD"
         try:
-            data = encode_reply(reply, self._state.date_line, with_body=with_body, keep_alive=keep_alive)
+            data = encode_reply(reply, state.date_line, with_body=with_body, keep_alive=keep_alive)
         except Exception:
             self.logger.exception("a reply could not be written")
-            data = encode_reply(hot_path.FAILED, self._state.date_line, with_body=with_body, keep_alive=keep_alive)
-        self.transport.write(data)
+            data = encode_reply(hot_path.FAILED, state.date_line, with_body=with_body, keep_alive=keep_alive)
+        transport.write(data)
         if not keep_alive:
             self._is_last = True
-            self.transport.close()
+            transport.close()
 
     # The cold way.
 

@@ -133,6 +133,13 @@ def is_usual_value(value: bytes) -> bool:
     return value != b"" and value[0] > 0x20 and value[-1] > 0x20 and value.translate(_VALUE) == value
 
 
+def are_usual_values(values: list[bytes]) -> bool:
+    """Say whether each of these values is a usual one."""
+    joined = b"".join(values)
+    # Of the bytes that a value may have, those that `strip` takes away are those that must not be at its ends.
+    return joined.translate(_VALUE) == joined and list(map(bytes.strip, values)) == values and all(values)
+
+
 def _judge_bytes(fields: Fields) -> Refusal | None:
     """Check all headers together, each check one pass in C, because this runs for every request."""
     names = b"".join(fields)

@@ -159,7 +159,7 @@ async def workers(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     def make() -> MigratedDatabase:
         if request.param == "sqlite":
             return SqliteDatabase(tmp_path / "config.db")
-        return PostgresDatabase(request.getfixturevalue("postgres_url"), acquire_timeout_s=5)
+        return PostgresDatabase(request.getfixturevalue("migrated_url"), acquire_timeout_s=5)
 
     databases = [make() for _ in range(4)]
     await apply(databases[0], "config", clock=FixedClock(NOW_MS))

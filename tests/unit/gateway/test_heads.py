@@ -3,13 +3,18 @@
 import random
 
 import pytest
+from msgspec.structs import replace
 
 from agentgate.core.enums import AgentVerdict
 from agentgate.demo_traffic import CLIENTS
 from agentgate.detect.facts import AgentFacts, Rates
 from agentgate.detect.intel import IntelDirectory
+from agentgate.detect.look import Look
+from agentgate.detect.numbers import measure
 from agentgate.detect.observe import observe
-from agentgate.gateway.heads import MOST_SHAPES, Glimpse, Heads
+from agentgate.detect.signals import SIGNALS
+from agentgate.detect.signals.user_agent import view_user_agent
+from agentgate.gateway.heads import ADAPTERS, MOST_SHAPES, READ, Glimpse, Heads
 
 ADAPTER = {
     b"authorization": b"Bearer ags_x",
@@ -19,11 +24,18 @@ ADAPTER = {
 }
 ADDRESSES = ("203.0.113.9", "10.0.0.1", "2001:db8::1", "127.0.0.1", "nonsense")
 RECEIPTS = ((), ("missing",), ("clearance",), ("clearance", "clearance_low"), ("invalid",))
+AGENTS = (
+    None,
+    None,
+    AgentFacts(verdict=AgentVerdict.VERIFIED, agent="https://a.example", purposes=("search", "made_up")),
+    AgentFacts(verdict=AgentVerdict.VERIFIED, agent="https://b.example"),
+    AgentFacts(verdict=AgentVerdict.INVALID),
+)
 MORE = ((b"cookie", b"a=1"), (b"cookie", b"a=1; b=2"), (b"referer", b"https://x.example/"), (b"via", b"1.1 p"))
 STRANGE = ((b"accept", b"*/*"), (b"sec-fetch-mode", b"cors"), (b"sec-ch-ua-mobile", b"?1"), (b"x-ja4", b"t13d"))
 
 
-def glimpse(chance, headers):
+def glimpse(heads, chance, headers):
     return Glimpse(
         1_700_000_000_000,
         chance.choice(("GET", "POST", "BREW")),
@@ -34,6 +46,8 @@ def glimpse(chance, headers):
         "login",
         Rates(visitor=chance.choice((1, 59, 60, 239, 240)), network=chance.choice((1, 599, 600, 2399, 2400))),
         chance.choice(RECEIPTS),
+        heads.shape_of(headers),
+        chance.choice(AGENTS),
     )
 
 
@@ -47,27 +61,27 @@ def test_a_remembered_head_gives_what_it_would_give_anew():
     chance, intel = random.Random(4), IntelDirectory(None)
     heads = Heads(intel)
     for _ in range(6_000):
-        seen = glimpse(chance, some_headers(chance))
+        seen = glimpse(heads, chance, some_headers(chance))
 
         assert heads.observe(seen) == observe(seen.facts(), intel.current)
 
 
 def test_the_adapters_own_headers_say_nothing_about_the_visitor():
     heads, chance = Heads(IntelDirectory(None)), random.Random(1)
-    seen = glimpse(chance, {**ADAPTER, b"user-agent": b"curl/8", b"accept": b"*/*"})
+    seen = glimpse(heads, chance, {**ADAPTER, b"user-agent": b"curl/8", b"accept": b"*/*"})
 
     assert heads.observe(seen).numbers["header_count"] == 2
     assert [name for name, _ in seen.facts().headers] == ["user-agent", "accept"]
 
 
-def test_a_verified_agent_is_observed_anew():
+def test_what_a_signature_proved_is_not_remembered_for_who_did_not_sign():
     heads, chance = Heads(IntelDirectory(None)), random.Random(1)
     headers = {b"user-agent": b"curl/8", b"accept": b"*/*"}
-    unsigned = glimpse(chance, headers)
+    unsigned = replace(glimpse(heads, chance, headers), agent=None)
     assert "agent.verified" not in heads.observe(unsigned).labels
 
     facts = AgentFacts(verdict=AgentVerdict.VERIFIED, agent="https://agent.example")
-    signed = Glimpse(*(getattr(unsigned, name) for name in unsigned.__struct_fields__[:-1]), facts)
+    signed = replace(unsigned, agent=facts)
     assert "agent.verified" in heads.observe(signed).labels
     assert "agent.verified" not in heads.observe(unsigned).labels
 
@@ -77,6 +91,51 @@ def test_however_many_heads_there_are_only_so_many_are_remembered(name):
     heads, chance = Heads(IntelDirectory(None)), random.Random(1)
     for number in range(MOST_SHAPES + 50):
         key = name % number if b"%" in name else name
-        heads.observe(glimpse(chance, {b"user-agent": b"curl/8", b"b": b"c", key: b"%d" % number}))
+        heads.observe(glimpse(heads, chance, {b"user-agent": b"curl/8", b"b": b"c", key: b"%d" % number}))
 
     assert len(heads._shapes) <= MOST_SHAPES
+
+
+class Noting(dict):
+    """Headers that note whose values were read."""
+
+    def __init__(self, pairs):
+        super().__init__(pairs)
+        self.read = set()
+
+    def get(self, name, default=None):
+        self.read.add(name)
+        return super().get(name, default)
+
+    def __getitem__(self, name):
+        self.read.add(name)
+        return super().__getitem__(name)
+
+
+def test_signals_read_no_value_that_the_memory_does_not_go_by():
+    chance, intel, read = random.Random(6), IntelDirectory(None).current, set()
+    heads = Heads(IntelDirectory(None))
+    for _ in range(2_000):
+        facts = glimpse(heads, chance, some_headers(chance)).facts()
+        headers = Noting(facts.headers)
+        look = Look(facts, intel, headers, tuple(headers), view_user_agent(headers.get("user-agent"), intel))
+        for signal in SIGNALS:
+            signal(look)
+        measure(look)
+        read |= headers.read
+
+    # How many cookies there are is counted anew.
+    assert {name.encode() for name in read} <= READ | {b"cookie"}
+    assert not any(name.startswith(ADAPTERS) for name in READ)
+
+
+def test_names_alone_tell_who_may_be_an_agent_and_who_overrides_the_method():
+    heads = Heads(IntelDirectory(None))
+    plain = heads.shape_of({b"user-agent": b"x", b"accept": b"y"})
+    assert not plain.is_signed
+    assert not plain.has_override
+
+    for name in (b"signature", b"signature-input", b"crawler-max-price", b"crawler-exact-price"):
+        assert heads.shape_of({b"user-agent": b"x", name: b""}).is_signed
+    for name in (b"x-http-method-override", b"x-http-method", b"x-method-override"):
+        assert heads.shape_of({b"user-agent": b"x", name: b""}).has_override

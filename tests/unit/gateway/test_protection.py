@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.gateway.protection import CLOSED, OPEN, protection_of, readings_of
+from agentgate.gateway.protection import CLOSED, OPEN, override_of, protection_of, readings_of
 from agentgate.sites import testing
 from agentgate.sites.directory import SiteView
 from agentgate.sites.records import SiteAction, SiteRoute
@@ -156,3 +156,12 @@ def test_an_escaped_percent_sign_is_a_plain_part_of_a_path(path: str) -> None:
 @pytest.mark.parametrize("path", ["/100%", "/%zz", "/%25u0061dmin/x", "/%25ff", "/%2500"])
 def test_what_cannot_be_decoded_is_protected(path: str) -> None:
     assert protection_of(SITE, "GET", path) == CLOSED
+
+
+def test_every_header_that_overrides_the_method_counts_and_an_empty_one_too():
+    both = {b"x-http-method-override": b"POST", b"accept": b"*/*", b"x-method-override": b"PUT"}
+
+    assert override_of({b"accept": b"*/*"}) is None
+    assert override_of(both) == "POST,PUT"
+    assert override_of({b"x-http-method": b""}) == ""
+    assert protection_of(SITE, "GET", "/login", override=override_of({b"x-http-method": b""})) == CLOSED

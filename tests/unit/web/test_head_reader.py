@@ -5,7 +5,7 @@ import random
 import httptools
 import pytest
 
-from agentgate.web.head_reader import LONGEST_LINE, MOST_LINES, HeadReader
+from agentgate.web.head_reader import LONGEST_LINE, MOST_HEADS, MOST_LINES, MOST_MARKS, MOST_VALUES, HeadReader
 from agentgate.web.request_guard import judge_head
 
 CHECK = (
@@ -111,11 +111,15 @@ def test_a_usual_request_is_read_as_the_parser_reads_it(data):
 def test_a_mutated_request_is_read_as_the_parser_reads_it_or_not_at_all(data):
     chance, reader, taken = random.Random(6), HeadReader(), 0
     for _ in range(6_000):
+        # So that its head is known, whatever was learned from the attempt before.
+        reader.read(data)
         attempt = mutated(chance, data)
         read = reader.read(attempt)
         if read is not None:
             taken += 1
-            assert read == by_the_parser(attempt), attempt
+            parsed = by_the_parser(attempt)
+            assert read == parsed, attempt
+            assert list(read[3]) == list(parsed[3]), attempt
 
     # Else this would show nothing.
     assert taken > 100
@@ -143,6 +147,82 @@ def test_an_unusual_line_is_left_to_the_parser(line):
     assert HeadReader().read(CHECK[:-2] + line + b"\r\n\r\n") is None
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # Each in or beside a line that is cut out of a known head.
+        (b"c=d\r\n\r\n", b"c=d\r\r\n\r\n"),
+        (b"c=d\r\n\r\n", b"c=d\n\r\n\r\n"),
+        (b"c=d\r\n\r\n", b"c=d\r\n\n\r\n"),
+        (b"c=d\r\n\r\n", b"c=d\r\nCookie: e=f\r\n\r\n"),
+        (b"c=d\r\n\r\n", b"c=d\r\ncookie: e=f\r\n\r\n"),
+        (b"c=d\r\n\r\n", b"c=d\r\nContent-Length: 0\r\n\r\n"),
+        (b"c=d\r\n\r\n", b"c=d\r\n"),
+        (b"c=d\r\n\r\n", b"c=d"),
+        (b"c=d\r\n\r\n", b"c=d\r\n\r\nbody"),
+        (b"c=d\r\n\r\n", b"c=d\r\n\r\n\r\n\r\n"),
+        (b"Cookie: a", b"Cookie:  a"),
+        (b"Cookie: a", b"Cookie: \ta"),
+        (b"Cookie: a", b"Cookie : a"),
+        (b"Cookie: a", b"Cookie:a"),
+        (b"a=b; c=d", b""),
+        (b"a=b; c=d", b"a=b "),
+        (b"a=b; c=d", b"a=\0b"),
+        (b"a=b; c=d", b"a=b\r c=d"),
+        (b"a=b; c=d", b"a=b\n c=d"),
+        (b"a=b; c=d", b"a=b\r\n c=d"),
+        (b"HTTP/1.1\r\n", b"HTTP/1.1\n"),
+        (b"HTTP/1.1\r\n", b"HTTP/1.1\r\n\r\n"),
+        (b"Host: gate", b"Host: gate@"),
+    ],
+)
+def test_a_known_head_with_a_flaw_is_left_to_the_parser(old, new):
+    reader = HeadReader()
+    for _ in range(3):
+        assert reader.read(CHECK) is not None
+    assert len(reader._heads) == 1
+    assert CHECK.count(old) == 1
+
+    assert reader.read(CHECK.replace(old, new)) is None
+
+
+def test_values_that_change_are_read_from_each_request_and_its_lines_keep_their_order():
+    reader = HeadReader()
+    for number in range(10):
+        data = CHECK.replace(b"a=b", b"a=%d" % number).replace(b"203.0.113.9", b"203.0.113.%d" % number)
+        read = reader.read(data)
+        assert read == by_the_parser(data)
+        assert list(read[3]) == list(by_the_parser(data)[3])
+
+    assert len(reader._heads) == 1
+
+
+def test_a_line_that_is_missing_or_stands_elsewhere_is_read_as_the_parser_reads_it():
+    reader = HeadReader()
+    cookie, url = b"Cookie: a=b; c=d\r\n", b"X-Original-URL: https://shop.example/a?b=c\r\n"
+    without = CHECK.replace(cookie, b"")
+    moved = without.replace(b"Host:", cookie + b"Host:")
+    swapped = without.replace(url, cookie + url)
+    for data in [CHECK, without, moved, swapped, VERIFY] * 40:
+        read = reader.read(data)
+        assert read == by_the_parser(data)
+        assert list(read[3]) == list(by_the_parser(data)[3])
+
+    assert len(reader._heads) >= 3
+
+
+def test_a_name_with_many_values_is_taken_for_one_that_changes():
+    reader = HeadReader()
+    for number in range(MOST_VALUES + 10):
+        data = CHECK[:-2] + b"X-Request-Id: %d\r\n\r\n" % number
+        assert reader.read(data) == by_the_parser(data)
+
+    kept = len(reader._lines), len(reader._heads)
+    for number in range(1_000, 1_100):
+        reader.read(CHECK[:-2] + b"X-Request-Id: %d\r\n\r\n" % number)
+    assert (len(reader._lines), len(reader._heads)) == kept
+
+
 def test_two_requests_at_once_and_a_part_of_one_are_left_to_the_parser():
     assert HeadReader().read(CHECK + CHECK) is None
     assert HeadReader().read(CHECK[:-1]) is None
@@ -152,10 +232,31 @@ def test_two_requests_at_once_and_a_part_of_one_are_left_to_the_parser():
 
 def test_what_is_remembered_is_bounded_and_holds_no_secret():
     reader = HeadReader()
+    most_heads = 0
     for number in range(MOST_LINES + 10):
-        assert reader.read(CHECK[:-2] + b"X-Other: %d\r\n\r\n" % number) is not None
+        assert reader.read(CHECK[:-2] + b"X-Other-%d: %d\r\n\r\n" % (number % 100, number)) is not None
+    for number in range(MOST_HEADS + 10):
+        two = b"X-One: %d\r\nX-Two: %d\r\n\r\n" % (number % 40, number // 40)
+        for _ in range(2):
+            assert reader.read(CHECK[:-2] + two) is not None
+        most_heads = max(most_heads, len(reader._heads))
     reader.read(CHECK[:-2] + b"X-Long: " + b"x" * LONGEST_LINE + b"\r\n\r\n")
 
-    kept = reader._lines
-    assert len(kept) <= MOST_LINES
-    assert not any(line.startswith((b"Authorization", b"Cookie", b"X-Long")) for line in kept)
+    assert len(reader._lines) <= MOST_LINES
+    assert MOST_HEADS / 2 < most_heads <= MOST_HEADS
+    kept = repr(vars(reader))
+    assert "X-One: 3" in kept
+    assert not any(secret in kept for secret in ("ags_x", "a=b; c=d", "https://shop.example", "xxxxx"))
+
+
+def test_the_lines_that_are_cut_out_are_bounded():
+    reader = HeadReader()
+    for name in range(MOST_MARKS + 4):
+        for number in range(MOST_VALUES + 30):
+            data = CHECK[:-2] + b"X-%d: %d\r\n\r\n" % (name, number)
+            assert reader.read(data) is not None
+    many = CHECK[:-2] + b"".join(b"X-%d: y\r\n" % name for name in range(MOST_MARKS + 4)) + b"\r\n"
+
+    assert len(reader._marks) == MOST_MARKS
+    assert reader.read(many) == reader.read(many) == by_the_parser(many)
+    assert len(reader._marks) <= MOST_MARKS

@@ -1,0 +1,17 @@
+"""A hundred thousand guesses at the IDs of handoffs, from as many addresses: none finds one."""
+
+import pytest
+
+from agentgate.config import Settings
+from tests.running import running_service
+from tests.security.test_handoff_guesses import check_guesses
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(1_200)]
+
+GUESSES = 100_000
+
+
+@pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
+def test_a_hundred_thousand_guesses_find_no_handoff(settings: Settings) -> None:
+    with running_service(settings) as service:
+        check_guesses(service, GUESSES)

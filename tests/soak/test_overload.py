@@ -1,0 +1,57 @@
+"""Two workers that get twice as much as they can answer, for minutes: goodput, waiting times, ledger and memory.
+
+`OVERLOAD_SECONDS` sets how long; five minutes unless told.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.overload import ask, check_answers, open_sites, resident_mb, settled_ledger, stored_events
+from tests.processes import serving
+
+SECONDS = int(os.environ.get("OVERLOAD_SECONDS", "300"))
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(SECONDS + 300)]
+
+WORKERS = 2
+CONNECTIONS = 400
+PEAK_S = min(10.0, SECONDS / 5)
+LEAST_ASKED, LEAST_GOODPUT, MOST_MS = 0.8, 0.8, 50.0
+MOST_MB, MOST_GROWTH_MB = 300, 60
+
+
+def test_at_twice_what_can_be_answered_most_of_it_is_and_soon(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(tmp_path, AGENTGATE_WORKERS=str(WORKERS), AGENTGATE_DRAIN_SECONDS="0") as process:
+        secrets = open_sites(process)
+        before = ask(process, secrets, rate=0, seconds=PEAK_S, connections=8)
+        rate = round(2 * before.good_per_s)
+        start = ask(process, secrets, rate=rate, seconds=SECONDS / 5, connections=CONNECTIONS)
+        start_mb = resident_mb(process)
+        over = ask(process, secrets, rate=rate, seconds=SECONDS, connections=CONNECTIONS)
+        over_mb = resident_mb(process)
+        ledger = settled_ledger(process, WORKERS, within_s=60)
+        after = ask(process, secrets, rate=0, seconds=PEAK_S, connections=8)
+        last = settled_ledger(process, WORKERS, within_s=60)
+        assert process.stop() == 0
+
+    # The machine's speed changes; what it could do at the slower end is what can be asked of it.
+    peak_per_s, p99_ms = min(before.good_per_s, after.good_per_s), over.p_ms(0.99)
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{SECONDS} s at {over.asked_per_s:.0f}/s: {over.good_per_s:.0f} decided/s of {peak_per_s:.0f} at peak, "
+            f"p99 {p99_ms:.1f} ms, {dict(ledger)}, {start_mb:.0f} then {over_mb:.0f} MB\n"
+        )
+    for outcome in (before, start, over, after):
+        check_answers(outcome)
+    assert last["sent"] == sum(outcome.decided for outcome in (before, start, over, after))
+    assert last["sent"] == last["stored"] + last["failures"]
+    assert stored_events(tmp_path) == last["stored"]
+    assert over_mb < MOST_MB
+    assert over_mb - start_mb < MOST_GROWTH_MB
+    assert over.asked_per_s >= LEAST_ASKED * rate, "this machine has no time to ask twice as much as it can answer"
+    assert over.good_per_s >= LEAST_GOODPUT * peak_per_s
+    assert p99_ms < MOST_MS
