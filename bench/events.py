@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from agentgate.core.clock import HOUR_MS
 from agentgate.core.database import Row
+from agentgate.core.worker_tuning import tune_worker
 from agentgate.store.sql.event_encoding import WRITTEN_COLUMNS, EventEncoder
 from bench.events_postgres import durable_server, processor_s
 from tests.made_events import DAY, EventPlace, embedded_events, many_events, postgres_events
@@ -45,6 +46,8 @@ async def measure_events(
 ) -> dict[str, Speed]:
     """Return the speed of keeping events and of the plain insert, in interleaved rounds on different days."""
     await place.events.write(many_events(2_000, day=DAY - 1))
+    # As a worker does.
+    tune_worker()
     speeds: dict[str, list[Speed]] = {"events": [], "plain insert": []}
     for number in range(ROUNDS):
         events = many_events(count // ROUNDS, seed=number, day=DAY + number, span_ms=HOUR_MS)

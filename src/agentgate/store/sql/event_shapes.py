@@ -12,7 +12,7 @@ from agentgate.core.enums import ChallengeStage, DecisionKind, Outcome
 from agentgate.events.records import Dimension
 
 # So many shapes, and as many lists of labels, are remembered; then all are forgotten.
-MOST_REMEMBERED = 8_192
+MOST_REMEMBERED = 16_384
 
 # Places among the columns that count a site's events by the hour.
 _REQUESTS_PLACE = 0
