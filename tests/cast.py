@@ -80,7 +80,7 @@ def add_account(service: RunningService, name: str, *, require_mfa: bool = False
         if require_mfa:
             await stores.accounts.save_account(structs.replace(account, require_mfa=True))
 
-    service.run(service.application.stores.store.change(work))
+    service.change(work)
     return account.id
 
 
@@ -114,7 +114,7 @@ def add_user(
         if account_id is not None:
             assert await stores.members.add_membership(account_id, user.id, role, now_ms)
 
-    service.run(service.application.stores.store.change(work))
+    service.change(work)
     return user
 
 
@@ -127,7 +127,7 @@ def signed_in_client(service: RunningService, user: StoredUser, *, account_id: s
         secret, session = await sessions.start(stores, call, user, account_id=account_id, stage=SessionStage.FULL)
         return secret, sessions.csrf_token(session)
 
-    secret, csrf_token = service.run(service.application.stores.store.change(work))
+    secret, csrf_token = service.change(work)
     client = service.new_public_client()
     # The domain and path that the service's own cookie has, so that a new one takes this one's place.
     client.cookies.set(ACCOUNT_COOKIE, secret, domain="127.0.0.1", path="/v1")

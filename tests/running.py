@@ -4,7 +4,7 @@ import asyncio
 import io
 import re
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ import uvloop
 from agentgate.app import Application
 from agentgate.config import Settings
 from agentgate.core.clock import Clock, FixedClock
+from agentgate.core.database import StoreUnavailable
 from agentgate.telemetry import logs
 from tests.client import ApiClient
 
@@ -20,6 +21,7 @@ T = TypeVar("T")
 
 ADMIN_KEY = "agk_test_operator_credential_of_the_suite"
 SECRET = re.compile(r"ag[skt]_[A-Za-z0-9_-]{40}")
+ATTEMPTS = 5
 NOON_MS = 1_794_744_000_000  # 2026-11-15T12:00:00Z
 
 
@@ -43,6 +45,15 @@ class RunningService:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the service's own loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=30)
+
+    def change(self, work: Callable[[Any], Awaitable[T]]) -> T:
+        """Run a unit of work in the store; again when a busy machine gave no connection in time."""
+        for _ in range(ATTEMPTS):
+            try:
+                return self.run(self.application.stores.store.change(work))
+            except StoreUnavailable as failure:
+                last = failure
+        raise last
 
     def new_client(self) -> ApiClient:
         """Return a client of the admin listener without cookies or key."""

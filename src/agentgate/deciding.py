@@ -58,12 +58,13 @@ class Deciding:
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
         self.explainer = SampleObserver(self.sites, self.models, self.intel)
         self._configuration = Recurring("configuration", self.refresh, interval_s=CONFIGURATION_S)
-        self._recurring = (
+        self._recurring = [
             self._configuration,
             Recurring("intel", self._refresh_intel, interval_s=INTEL_S),
-            Recurring("rates", lambda: self._rates.sync(fast), interval_s=RATES_S),
             Recurring("worker-number", self._renew, interval_s=RENEW_MS / 1000),
-        )
+        ]
+        if not fast.is_alone:
+            self._recurring.append(Recurring("rates", lambda: self._rates.sync(fast), interval_s=RATES_S))
 
     async def prepare(self) -> None:
         """Take a number and read everything once: enough to decide by."""

@@ -16,6 +16,7 @@ from agentgate.agents.policy.quota import Quotas
 from agentgate.agents.policy.stance import AgentPolicy, stance_of
 from agentgate.agents.signing.replays import Replays
 from agentgate.agents.submit.ports import Charge, ChargeStore
+from agentgate.core.at_once import at_once
 from agentgate.core.decision_ids import write_id
 from agentgate.core.enums import (
     AgentPolicyAction,
@@ -110,14 +111,19 @@ class AgentDesk:
     def look(
         self, message: SignedMessage, site: SiteView, wanted: Wanted, *, now_ms: int
     ) -> AgentRuling | Awaitable[AgentRuling]:
-        """Return the ruling about a request: at once when it is not signed, else something to wait for.
+        """Return the ruling about a request: at once when there is nothing to wait for, else something to wait for.
 
         What is awaited raises StoreUnavailable when a signature cannot be remembered.
         """
         found = self._verifier.verify(message, policy=site.agent_policy, now_ms=now_ms, longest_s=LONGEST_S)
-        if isinstance(found, Identity) and found.verdict is not AgentVerdict.VERIFIED:
+        if not isinstance(found, Identity):
+            return self._look_further(found, message, site, wanted)
+        if found.verdict is not AgentVerdict.VERIFIED:
             return _rule_unproven(found, message, site, wanted)
-        return self._look_further(found, message, site, wanted)
+        looking = self._look_further(found, message, site, wanted)
+        if self._quotas.is_local and not self._replays.must_remember(found, unsafe=_is_unsafe(message)):
+            return at_once(looking)
+        return looking
 
     async def settle(
         self, ruling: AgentRuling, site: SiteView, *, action: str | None, decision_id: int, now_ms: int
@@ -150,7 +156,7 @@ class AgentDesk:
         if identity.verdict is not AgentVerdict.VERIFIED or agent is None:
             return _rule_unproven(identity, message, site, wanted)
         why = _digest_problem(identity, message.headers, site, wanted.action)
-        if why is None and not await self._replays.is_new(identity, unsafe=message.method.upper() not in SAFE):
+        if why is None and not await self._replays.is_new(identity, unsafe=_is_unsafe(message)):
             why = "This signature was used before. Sign every request anew, with a nonce of its own."
         if why is not None:
             return _signature_invalid(identity, why)
@@ -173,6 +179,10 @@ class AgentDesk:
             waives_receipt=stance.is_named and challenge is None,
             price=deal.price,
         )
+
+
+def _is_unsafe(message: SignedMessage) -> bool:
+    return message.method.upper() not in SAFE
 
 
 async def _wait(found: Awaitable[Identity]) -> Identity:

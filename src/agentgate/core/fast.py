@@ -9,6 +9,16 @@ from typing import Protocol
 class FastStore(Protocol):
     """Expiring values and counters, in memory or on Redis. Keys are plain text, values are bytes."""
 
+    @property
+    def is_local(self) -> bool:
+        """Say whether it answers out of this process's memory, so that nothing here ever waits."""
+        ...
+
+    @property
+    def is_alone(self) -> bool:
+        """Say whether no other process counts here, nor is counted for."""
+        ...
+
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None when there is none or it has expired."""
         ...

@@ -22,6 +22,11 @@ class Limiter:
         self._fast = fast
         self._clock = clock
 
+    @property
+    def is_local(self) -> bool:
+        """Say whether counting never waits."""
+        return self._fast.is_local
+
     async def is_over(self, window: Window, subject: str) -> bool:
         """Say whether the subject has used the window up, without counting."""
         # Adding nothing, and not reading, because only additions are scaled while Redis is away.

@@ -17,6 +17,11 @@ class Quotas:
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
 
+    @property
+    def is_local(self) -> bool:
+        """Say whether counting never waits."""
+        return self._limiter.is_local
+
     async def is_within(self, site: SiteView, agent: str, action: str | None) -> bool:
         """Count one more request of an agent and say whether it is within what the site's policy lets it have."""
         policy = site.agent_policy

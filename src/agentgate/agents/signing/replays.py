@@ -15,13 +15,17 @@ class Replays:
     def __init__(self, store: ReplayStore) -> None:
         self._store = store
 
-    async def is_new(self, identity: Identity, *, unsafe: bool) -> bool:
-        """Return False for a signature that was accepted before. Also True where nothing must be remembered.
+    def must_remember(self, identity: Identity, *, unsafe: bool) -> bool:
+        """Say whether a signature must be remembered.
 
-        A signature without a nonce is remembered only where repeating does harm (`unsafe`: submissions, and methods
-        other than GET and HEAD): two honest requests of the same second have the same signature then.
+        One without a nonce only where repeating does harm (`unsafe`: submissions, and methods other than GET and HEAD):
+        two honest requests of the same second have the same signature then.
         """
-        if identity.verdict is not AgentVerdict.VERIFIED or not (identity.has_nonce or unsafe):
+        return identity.verdict is AgentVerdict.VERIFIED and (identity.has_nonce or unsafe)
+
+    async def is_new(self, identity: Identity, *, unsafe: bool) -> bool:
+        """Return False for a signature that was accepted before. Also True where nothing must be remembered."""
+        if not self.must_remember(identity, unsafe=unsafe):
             return True
         if not identity.replay_key:
             raise ValueError("a verified identity needs a replay key; all of them would be taken for one signature")

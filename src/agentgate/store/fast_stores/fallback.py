@@ -1,6 +1,6 @@
 """FallbackFastStore: goes on with this process's memory while the shared store is away.
 
-The local store counts for all workers, so that limits hold at about the same height.
+The local store counts for all workers, so that limits hold at about the same height, and counts all the time.
 """
 
 from collections.abc import Awaitable, Callable
@@ -31,6 +31,16 @@ class FallbackFastStore:
         """Whether the local store answers at present."""
         return self._degraded
 
+    @property
+    def is_local(self) -> bool:
+        """Say that answers come from elsewhere."""
+        return False
+
+    @property
+    def is_alone(self) -> bool:
+        """Say that others count here too."""
+        return False
+
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None. Read a counter with `add(key, 0)`: that is scaled, this is not."""
         return await self._ask(lambda store: store.get(key))
@@ -44,8 +54,20 @@ class FallbackFastStore:
         return await self._ask(lambda store: store.take_once(key, ttl_ms=ttl_ms))
 
     async def add(self, key: str, amount: int, *, ttl_ms: int) -> int:
-        """Add to a counter and return the new count; while degraded, the local store's."""
-        return await self._ask(lambda store: store.add(key, amount, ttl_ms=ttl_ms))
+        """Add to a counter and return the new count; while degraded, the local store's.
+
+        The local one always counts along: whoever is near a limit must not start at nothing when the primary goes away.
+        """
+        counted = await self._local.add(key, amount, ttl_ms=ttl_ms)
+        if self._may_ask_primary():
+            try:
+                shared = await self._primary.add(key, amount, ttl_ms=ttl_ms)
+            except StoreUnavailable:
+                self._note(answers=False)
+            else:
+                self._note(answers=True)
+                return shared
+        return counted
 
     async def delete(self, key: str) -> None:
         """Forget the key in both stores, so that it does not come back when the other one answers."""

@@ -19,6 +19,16 @@ class MemoryFastStore:
         self._entries: dict[str, tuple[int, bytes | int]] = {}
         self._expiries: list[tuple[int, str]] = []
 
+    @property
+    def is_local(self) -> bool:
+        """Say that nothing here ever waits."""
+        return True
+
+    @property
+    def is_alone(self) -> bool:
+        """Say whether this is the only process."""
+        return self._workers == 1
+
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None when there is none or it has expired."""
         value = self._live(key)

@@ -45,6 +45,16 @@ class RedisFastStore:
         self._redis: Redis = Redis.from_pool(pool)
         self._add_digest = ""
 
+    @property
+    def is_local(self) -> bool:
+        """Say that answers come from elsewhere."""
+        return False
+
+    @property
+    def is_alone(self) -> bool:
+        """Say that others count here too."""
+        return False
+
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None when there is none or it has expired."""
         return cast("bytes | None", await self._answer(self._redis.get(self._name(key))))
