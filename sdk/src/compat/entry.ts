@@ -14,7 +14,8 @@ if (service) {
       for (const element of document.querySelectorAll<HTMLElement>(service.selector)) render(service.dialect, element);
     });
   }
-  call({ onload: query.get("onload") }, "onload");
+  // The page may name a function of a script that comes later, and elements that do.
+  whenParsed(() => call({ onload: query.get("onload") }, "onload"));
   // Where pages, and the stand-in that agentgate.js leaves until now, put what waits for `grecaptcha`.
   for (const waiting of page.___grecaptcha_cfg?.fns ?? []) whenParsed(waiting);
 }
