@@ -48,6 +48,21 @@ class PostgresServer:
         """The URL of the server's own database."""
         return f"postgresql://postgres@/postgres?host={self._folder}"
 
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let the server hang for as long as the block runs: it has the connections and says nothing."""
+        children = Path(f"/proc/{self.process_id}/task/{self.process_id}/children").read_text().split()
+        processes = [self.process_id, *map(int, children)]
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in processes:
+                # A backend may have ended meanwhile.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
+
     def initialise(self) -> None:
         """Make the data folder."""
         command = [self._programs / "initdb", "--pgdata", self._folder / "data", "--username", "postgres"]

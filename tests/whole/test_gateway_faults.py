@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -86,25 +84,6 @@ def wait_until_back(place: Place) -> None:
         time.sleep(0.05)
 
 
-@contextlib.contextmanager
-def frozen(server: PostgresServer) -> Iterator[None]:
-    """Let a server hang: it has the connections and says nothing."""
-    processes = [server.process_id, *_children(server.process_id)]
-    for process in processes:
-        os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for process in processes:
-            # A backend may have ended meanwhile.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGCONT)
-
-
-def _children(parent: int) -> list[int]:
-    return [int(text) for text in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
-
-
 def test_with_the_database_stopped_memory_decides_and_tokens_fail_closed(place: Place) -> None:
     place.postgres.stop()
     try:
@@ -116,7 +95,7 @@ def test_with_the_database_stopped_memory_decides_and_tokens_fail_closed(place: 
 
 
 def test_with_the_database_hung_tokens_fail_closed_in_time(place: Place) -> None:
-    with frozen(place.postgres):
+    with place.postgres.frozen():
         check_memory_decides(place)
         check_tokens_fail_closed(place, HUNG_S)
     wait_until_back(place)

@@ -1,12 +1,8 @@
 """A store that hangs: siteverify says in time that nobody knows, and the same call tells later what became of it."""
 
-import contextlib
-import os
-import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import httpx
 import pytest
@@ -45,23 +41,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> 
         yield open_shop(service)
 
 
-@contextlib.contextmanager
-def frozen(server: PostgresServer) -> Iterator[None]:
-    """Let a server hang: it has the connections and says nothing."""
-    parent = server.process_id
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    processes = [parent, *map(int, children)]
-    for process in processes:
-        os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for process in processes:
-            # A backend may have ended meanwhile.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGCONT)
-
-
 def ask(shop: Shop, token: str, request_id: str, way: str = "hot") -> tuple[httpx.Response, float]:
     """Redeem a token on a connection of its own; return the answer and how long it took."""
     body = {"token": token, "expectedAction": "login", "requestId": request_id, "secret": shop.secret}
@@ -90,7 +69,7 @@ def test_a_hung_store_is_told_within_a_second_or_so_and_the_same_call_converges(
     # So that there are connections which can hang.
     assert code(ask(shop, shop.token(), "first", way)[0]) == (200, None)
 
-    with frozen(postgres), ThreadPoolExecutor(len(tokens)) as threads:
+    with postgres.frozen(), ThreadPoolExecutor(len(tokens)) as threads:
         told = list(threads.map(lambda token: ask(shop, token, "mine", way), tokens))
 
     assert {code(answer) for answer, _ in told} == {UNKNOWN}
@@ -105,7 +84,7 @@ def test_a_hung_store_is_told_within_a_second_or_so_and_the_same_call_converges(
 
 def test_a_hung_store_is_told_in_the_form_of_another_service(shop: Shop, postgres: PostgresServer) -> None:
     token = shop.token()
-    with frozen(postgres):
+    with postgres.frozen():
         began_s = time.monotonic()
         form = {"secret": shop.secret, "response": token}
         answer = shop.service.public.post("/compat/turnstile/v0/siteverify", data=form)
@@ -130,7 +109,7 @@ def counted(shop: Shop) -> dict[str, int]:
 def test_what_was_redeemed_too_late_to_be_told_is_counted_as_redeemed(shop: Shop, postgres: PostgresServer) -> None:
     late = open_shop(shop.service, "site_late")
     assert code(ask(late, late.token(), "first")[0]) == (200, None)
-    with frozen(postgres):
+    with postgres.frozen():
         assert code(ask(late, late.token(), "mine")[0]) == UNKNOWN
 
     deadline_s = time.monotonic() + BACK_S

@@ -19,6 +19,9 @@ OPEN_MS = SECOND_MS
 class FallbackFastStore:
     """Asks the primary store; while that fails, asks the local one. A primary that is away raises nothing here."""
 
+    # Answers come from elsewhere, and others count there too.
+    is_local = is_alone = False
+
     def __init__(self, primary: FastStore, local: FastStore, clock: Clock) -> None:
         self._primary = primary
         self._local = local
@@ -30,16 +33,6 @@ class FallbackFastStore:
     def degraded(self) -> bool:
         """Whether the local store answers at present."""
         return self._degraded
-
-    @property
-    def is_local(self) -> bool:
-        """Say that answers come from elsewhere."""
-        return False
-
-    @property
-    def is_alone(self) -> bool:
-        """Say that others count here too."""
-        return False
 
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None. Read a counter with `add(key, 0)`: that is scaled, this is not."""

@@ -11,6 +11,8 @@ SLACK = 1_024
 class MemoryFastStore:
     """Expiring values and counters in a dictionary, with a heap that knows what expires next."""
 
+    is_local = True
+
     def __init__(self, clock: Clock, max_keys: int = 200_000, *, workers: int = 1) -> None:
         self._clock = clock
         # Processes that do not share counts must share the limit: each counts for all of them.
@@ -18,11 +20,6 @@ class MemoryFastStore:
         self._max_keys = max_keys
         self._entries: dict[str, tuple[int, bytes | int]] = {}
         self._expiries: list[tuple[int, str]] = []
-
-    @property
-    def is_local(self) -> bool:
-        """Say that nothing here ever waits."""
-        return True
 
     @property
     def is_alone(self) -> bool:

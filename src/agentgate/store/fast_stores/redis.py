@@ -27,6 +27,9 @@ return count
 class RedisFastStore:
     """Expiring values and counters on Redis or a server that speaks its protocol."""
 
+    # Answers come from elsewhere, and others count there too.
+    is_local = is_alone = False
+
     def __init__(
         self, url: str, *, timeout_s: float = 0.1, max_connections: int = 32, prefix: str = "agentgate:"
     ) -> None:
@@ -44,16 +47,6 @@ class RedisFastStore:
         )
         self._redis: Redis = Redis.from_pool(pool)
         self._add_digest = ""
-
-    @property
-    def is_local(self) -> bool:
-        """Say that answers come from elsewhere."""
-        return False
-
-    @property
-    def is_alone(self) -> bool:
-        """Say that others count here too."""
-        return False
 
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None when there is none or it has expired."""
