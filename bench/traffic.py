@@ -231,6 +231,8 @@ async def measure(name: str, settings: Settings, total: int, *, server_s: Callab
     try:
         for set_name, database in stores.databases.items():
             await apply(database, set_name, clock=clock)
+        # A folder may have been filled by an earlier version.
+        await stores.segments.migrate(clock)
         if not await stores.events.list_days():
             began = time.perf_counter()
             await fill(stores, total, server_s)

@@ -65,9 +65,8 @@ async def test_what_is_remembered_changes_nothing_of_the_rows(place: EventPlace)
     await learn(place, events)
     remembered = Remembered()
     for _ in range(2):
-        for packed in (False, True):
-            known = EventEncoder(place.words, remembered).encode(events, packed=packed)
-            assert known == EventEncoder(place.words).encode(events, packed=packed)
+        known = EventEncoder(place.words, remembered).encode(events)
+        assert known == EventEncoder(place.words).encode(events)
 
 
 async def test_words_without_a_number_are_not_remembered_as_other(place: EventPlace) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentgate.core.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.core.database import Transaction
+from agentgate.core.database import Row, Transaction
 from agentgate.core.decision_ids import first_id, id_time_ms, write_id
 from agentgate.core.ranges import TimeRange
 from agentgate.events.records import Dimension, Event
@@ -22,7 +22,7 @@ from agentgate.store.segments.postgres import PostgresSegments
 from agentgate.store.segments.segments import day_bounds
 from agentgate.store.segments.sqlite import EVENTS
 from agentgate.store.sql import traffic_filters
-from agentgate.store.sql.event_encoding import DIMENSION_HOUR, SITE_HOUR, WRITTEN_COLUMNS, EventEncoder
+from agentgate.store.sql.event_encoding import SITE_HOUR, WRITTEN_COLUMNS, EventEncoder, unpacked_key
 from agentgate.store.sql.event_words import WordKind, Words
 from agentgate.store.sql.events import PACK_AFTER, SqlEvents
 from agentgate.store.sql.traffic_days import DayPart, TrafficDays
@@ -35,6 +35,7 @@ pytestmark = pytest.mark.anyio
 
 SITE = SiteNumber("st_1", 1)
 WHOLE_DAY = TimeRange(DAY * DAY_MS, (DAY + 1) * DAY_MS)
+DIMENSION_HOUR_COLUMNS = ("site", "hour", "dimension", "value", "events")
 CLOSED_MS = (DAY + 1) * DAY_MS + HOUR_MS
 
 
@@ -155,16 +156,27 @@ async def fill_older(database: PostgresDatabase, made: list[Event]) -> EventPlac
     encoder.encode(made)
     await words.add(encoder.missing)
     encoded = EventEncoder(words).encode(made)
+    values = [
+        (site, hour, *unpacked_key(key), events)
+        for site, hour, counts in encoded.dimensions
+        for key, events in counts.items()
+    ]
 
     async def write(transaction: Transaction) -> None:
         await transaction.load("event", WRITTEN_COLUMNS, encoded.events)
-        await transaction.load("event_label", ("site", "label", "id"), encoded.labels)
+        await transaction.load("event_label", ("site", "label", "id"), _postings(encoded.events))
         await transaction.add_up(SITE_HOUR, encoded.hours)
-        await transaction.add_up(DIMENSION_HOUR, encoded.dimensions)
+        await transaction.load("dimension_hour", DIMENSION_HOUR_COLUMNS, values)
 
     await database.transaction(write)
     assert json.loads(encoded.events[0][WRITTEN_COLUMNS.index("labels")])
     return place
+
+
+def _postings(events: list[Row]) -> list[Row]:
+    places = [WRITTEN_COLUMNS.index(name) for name in ("site", "labels", "id")]
+    rows = [[row[place] for place in places] for row in events]
+    return [(site, label, identifier) for site, labels, identifier in rows for label in json.loads(labels)]
 
 
 def test_windows_cover_a_part_of_a_day_once() -> None:

@@ -5,7 +5,7 @@ values in it is made when the day has ended, and not while events wait to be wri
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ from agentgate.store.segments.segments import PACKING, Layout, day_bounds, day_n
 T = TypeVar("T")
 
 EVENT = "event"
-LAYOUT = Layout(packed=True, event_tables=(EVENT,), values="dimension_part", value_table="dimension_pack")
+LAYOUT = Layout(postings=False, event_tables=(EVENT,))
 # The labels of an event as the index over them has them: `17:1` is label 17 on site 1.
 LABEL_TERMS = """(string_to_array(replace(btrim(labels, '[]'), ',', ':' || site::text || ',') || ':' || site::text, ',')
     COLLATE "C")"""
@@ -62,7 +62,7 @@ class PostgresSegments:
 
     @property
     def layout(self) -> Layout:
-        """Values are packed, and labels stand in the events only."""
+        """Labels and actions stand in the events only."""
         return LAYOUT
 
     def session(self, day: int) -> Session:  # noqa: ARG002 - the bounds in the SQL say which day is meant
@@ -96,6 +96,13 @@ class PostgresSegments:
 
         while await self._database.transaction(pack) == _PACKED_TOGETHER:
             pass
+
+    async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
+        """Do nothing: an open day is walked through."""
+
+    async def indexed_before(self, day: int, site: int) -> int:  # noqa: ARG002 - it is the same for all
+        """Return 0: before a day is closed, there is no index of labels and actions."""
+        return 0
 
     async def index(self, day: int) -> None:
         """Make the indexes that only a closed day has. Late events are added to them as usual."""

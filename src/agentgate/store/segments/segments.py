@@ -3,7 +3,7 @@
 All SQL on a session is bounded by `id >= $a AND id < $b` (`day_bounds`), so that one text serves both databases.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -13,21 +13,22 @@ from agentgate.core.decision_ids import first_id
 
 T = TypeVar("T")
 
+# Rows of site, hour, dimension, value and events, to be added up; and the table from which they are removed.
+VALUES = "dimension_part"
+VALUE_TABLE = "dimension_pack"
+
 # The lock of those who replace or remove what is counted by value.
 PACKING = "event-counts"
 
 
 class Layout(NamedTuple):
-    """Where a day's labels and values lie."""
+    """Where a day's labels lie."""
 
-    # Whether a batch's values are one row for each site and hour, and labels stand in the events only (PostgreSQL), or
-    # each value and each label of an event has a row (SQLite).
-    packed: bool
-    # The tables with a row for each event, or more, by `site` and `id`.
+    # Whether each label and action of an event has a row, sooner or later (SQLite), or these stand in the events only
+    # (PostgreSQL).
+    postings: bool
+    # The tables with rows of events, by `site` and `id`.
     event_tables: tuple[str, ...]
-    # Rows of site, hour, dimension, value and events, to be added up; and the table from which they are removed.
-    values: str
-    value_table: str
 
 
 class Segments(Protocol):
@@ -40,7 +41,7 @@ class Segments(Protocol):
 
     @property
     def layout(self) -> Layout:
-        """Where a day's labels and values lie."""
+        """Where a day's labels lie."""
         ...
 
     def session(self, day: int) -> Session:
@@ -59,6 +60,14 @@ class Segments(Protocol):
 
     async def pack(self) -> None:
         """Put together what batches wrote apart, where they do. To be called now and then."""
+        ...
+
+    async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
+        """Be told of a batch that was written, and make what finds labels and actions, where and when that is due."""
+        ...
+
+    async def indexed_before(self, day: int, site: int) -> int:
+        """Return the ID before which a site's labels and actions are found by index, on a day that is not closed."""
         ...
 
     async def index(self, day: int) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime
 from functools import partial
@@ -25,6 +25,7 @@ from agentgate.store.databases.sqlite import SqliteDatabase
 from agentgate.store.databases.sqlite_connection import Statement, connect, fetch_all, fetch_one, statement
 from agentgate.store.databases.sqlite_readers import Fetch, SqliteReaders
 from agentgate.store.migrate import MigratedDatabase, apply, pending
+from agentgate.store.segments import packs, postings
 from agentgate.store.segments.segments import Layout, day_name
 
 T = TypeVar("T")
@@ -32,9 +33,7 @@ T = TypeVar("T")
 EVENTS = "events"
 # More than the days of the default retention: then each is opened once.
 OPEN_DAYS = 40
-LAYOUT = Layout(
-    packed=False, event_tables=("event", "event_label"), values="dimension_hour", value_table="dimension_hour"
-)
+LAYOUT = Layout(postings=True, event_tables=("event", "event_word", "posted"))
 _FILE_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.db")
 # What a process that was killed while making a day leaves behind.
 _UNFINISHED = ".making"
@@ -51,6 +50,9 @@ class SqliteSegments:
         self._open: OrderedDict[int, _Day] = OrderedDict()
         self._making = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
+        self._unposted = postings.Unposted()
+        # Days with counts that may lie apart.
+        self._apart: set[int] = set()
 
     @property
     def hours_in_stats(self) -> bool:
@@ -59,7 +61,7 @@ class SqliteSegments:
 
     @property
     def layout(self) -> Layout:
-        """Each value and each label of an event has a row."""
+        """Each word of an event has a row, sooner or later."""
         return LAYOUT
 
     def session(self, day: int) -> Session:
@@ -91,14 +93,35 @@ class SqliteSegments:
             opened.writes -= 1
 
     async def pack(self) -> None:
-        """Do nothing: nothing is written apart."""
+        """Put the counts of each site's hour together that several batches wrote."""
+        apart, self._apart = self._apart, set()
+        for day in apart:
+            while self._find(day) is not None and await self.write(day, packs.pack_some):
+                pass
+
+    async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
+        """Write the postings of sites that have got many events since."""
+        self._apart.add(day)
+        for site in self._unposted.take(day, events_by_site):
+            await self.write(day, partial(postings.post_some, site=site))
+
+    async def indexed_before(self, day: int, site: int) -> int:
+        """Return the ID before which the words of a site's events are posted."""
+        return await postings.posted_before(self.session(day), site)
 
     async def index(self, day: int) -> None:
-        """Do nothing: every index grows with the events."""
+        """Write all postings that are missing, a few thousand events at a time: late events must not wait for long."""
+        for site in await postings.unposted_sites(self.session(day)):
+            while await self.write(day, partial(postings.post_some, site=site, rest=True)):
+                pass
+        if self._find(day) is not None:
+            await self.write(day, postings.finish)
+        self._unposted.forget(day)
 
     async def drop(self, day: int) -> None:
         """Remove a day's file. Whoever reads it goes on with what is open and finds nothing afterwards."""
         opened = self._open.pop(day, None)
+        self._unposted.forget(day)
         if opened is not None:
             await opened.close()
         path = self.path(day)

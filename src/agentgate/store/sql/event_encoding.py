@@ -4,7 +4,7 @@ Pure and synchronous, in steps of a few events each, because a batch of a thousa
 Events that are alike but for their own numbers have one shape; it is encoded once and counted as often as it occurs.
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -29,7 +29,6 @@ from agentgate.store.sql.event_shapes import (
     AGENT,
     DIMENSION_SHIFT,
     ERRORS_PLACE,
-    LABEL,
     REASON,
     ROUTE,
     RULE,
@@ -54,18 +53,18 @@ WRITTEN_COLUMNS = (
     *("model_versions", "site", "kind", "mode", "outcome", "would", "method", "route", "action", "status", "ruled"),
     *("rule", "rule_set_version", "agent", "stage", "solve_type", "error", "reasons"),
 )
-LABEL_COLUMNS = ("site", "label", "id")
+ID_PLACE, SITE_PLACE = map(WRITTEN_COLUMNS.index, ("id", "site"))
 COUNT_COLUMNS = (
     *("requests", "allowed", "challenged", "blocked", "dropped", "would_challenge", "would_block", "would_drop"),
     *("challenges_issued", "challenges_passed", "challenges_failed", "duration_us", "errors"),
 )
 SITE_HOUR = Sums("site_hour", ("site", "hour"), COUNT_COLUMNS, ("last_event_ms",))
+# On PostgreSQL, and on SQLite.
 PACK_COLUMNS = ("site", "hour", "keys", "counts")
-DIMENSION_HOUR = Sums("dimension_hour", ("site", "hour", "dimension", "value"), ("events",))
+JSON_PACK_COLUMNS = ("site", "hour", "counts")
 
-# So many events, or rows, between two moments at which the event loop may go on.
+# So many events between two moments at which the event loop may go on.
 STEP = 32
-ROWS_PER_STEP = 512
 
 _VALUE_MASK = (1 << DIMENSION_SHIFT) - 1
 _CHALLENGE = DecisionKind.CHALLENGE
@@ -74,6 +73,7 @@ _OWN_FIRST, _OWN_LAST = slice(0, SHAPE.start), slice(SHAPE.stop, None)
 
 _as_tuple = msgspec.structs.astuple
 _to_json = msgspec.json.Encoder(order="sorted").encode
+_to_object = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,19 @@ class EncodedEvents:
     # In the order of WRITTEN_COLUMNS.
     events: list[Row]
     hours: list[Row]
-    # In the order of DIMENSION_HOUR's columns; packed, in that of PACK_COLUMNS.
-    dimensions: list[Row]
-    # Packed, there are none.
-    labels: list[Row]
+    # Site, hour, and how many events each value has, under its packed key.
+    dimensions: list[tuple[int, int, dict[int, int]]]
+
+    def arrays(self) -> list[Row]:
+        """Return what is counted by value in the order of PACK_COLUMNS."""
+        return [
+            (site, hour, "{" + ",".join(map(str, values)) + "}", "{" + ",".join(map(str, values.values())) + "}")
+            for site, hour, values in self.dimensions
+        ]
+
+    def objects(self) -> list[Row]:
+        """Return the same in the order of JSON_PACK_COLUMNS."""
+        return [(site, hour, _to_object(values).decode()) for site, hour, values in self.dimensions]
 
 
 class _Numbers(dict[str, int]):
@@ -139,9 +148,9 @@ class EventEncoder:
         # Likewise the versions of models, with their number.
         self._versions: tuple[Mapping[str, str], Mapping[str, str], int | None] = ({}, {}, None)
 
-    def encode(self, events: Sequence[Event], *, packed: bool = False) -> EncodedEvents:
-        """Return the rows of a batch; packed, one row for all values of a site's hour."""
-        steps = self.steps(events, packed=packed)
+    def encode(self, events: Sequence[Event]) -> EncodedEvents:
+        """Return the rows of a batch."""
+        steps = self.steps(events)
         while True:
             try:
                 next(steps)
@@ -149,30 +158,22 @@ class EventEncoder:
                 encoded: EncodedEvents = finished.value
                 return encoded
 
-    def steps(self, events: Sequence[Event], *, packed: bool) -> Generator[None, None, EncodedEvents]:
+    def steps(self, events: Sequence[Event]) -> Generator[None, None, EncodedEvents]:
         """Encode a batch, a little with each step."""
         for start in range(0, len(events), STEP):
             self._add(events[start : start + STEP])
             yield
         self._rows.sort(key=itemgetter(0))
         hours: list[Row] = []
-        dimensions: list[Row] = []
-        labels: list[Row] = []
+        dimensions = []
         for place, hour in sorted(self._hours.items(), key=itemgetter(0)):
             counts, values = hour.take()
             hours.append((*place, *counts))
             yield
-            if packed:
-                hour.count_labels(values)
-                dimensions.append(_packed(place, values))
-                continue
-            by_label = hour.events_by_label()
+            hour.count_labels(values)
+            dimensions.append((*place, values))
             yield
-            yield from _postings(place[0], by_label, labels)
-            values.update((LABEL + label, len(events)) for label, events in by_label.items())
-            dimensions += [(*place, *unpacked_key(key), values[key]) for key in sorted(values)]
-            yield
-        return EncodedEvents(self._rows, hours, dimensions=dimensions, labels=labels)
+        return EncodedEvents(self._rows, hours, dimensions)
 
     def _add(self, events: Sequence[Event]) -> None:
         rows, known = self._rows, self._known()
@@ -289,18 +290,6 @@ class EventEncoder:
         return number
 
 
-def _postings(site: int, by_label: Mapping[int, list[int]], labels: list[Row]) -> Iterator[None]:
-    """Add a row for each label of each event. Neighbours in the index come one after the other, but for a batch at the
-    turn of an hour.
-    """
-    end = len(labels) + ROWS_PER_STEP
-    for label in sorted(by_label):
-        labels += [(site, label, event) for event in by_label[label]]
-        if len(labels) >= end:
-            end = len(labels) + ROWS_PER_STEP
-            yield
-
-
 def packed_key(dimension: int, value: int) -> int:
     """Return the number under which a count is kept."""
     return dimension << DIMENSION_SHIFT | value
@@ -309,10 +298,6 @@ def packed_key(dimension: int, value: int) -> int:
 def unpacked_key(key: int) -> tuple[int, int]:
     """Return dimension and value of a number under which a count is kept."""
     return key >> DIMENSION_SHIFT, key & _VALUE_MASK
-
-
-def _packed(place: tuple[int, int], values: Mapping[int, int]) -> Row:
-    return (*place, "{" + ",".join(map(str, values)) + "}", "{" + ",".join(map(str, values.values())) + "}")
 
 
 def _json(values: Mapping[str, float]) -> str:

@@ -11,7 +11,7 @@ from operator import itemgetter
 
 from agentgate.core.clock import DAY_MS, HOUR_MS
 from agentgate.core.database import Database, Row, Session, Transaction
-from agentgate.store.segments.segments import PACKING, Segments, day_bounds
+from agentgate.store.segments.segments import PACKING, VALUE_TABLE, VALUES, Segments, day_bounds
 from agentgate.store.sql.event_codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, unsigned
 from agentgate.store.sql.event_encoding import COUNT_COLUMNS
 from agentgate.store.sql.event_words import OTHER
@@ -67,8 +67,8 @@ VISITOR_SUMS = ", ".join(
 _VISITORS = f"""SELECT visitor, {VISITOR_SUMS} FROM event
     WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL GROUP BY visitor"""  # noqa: S608
 _HOURS = f"SELECT {', '.join(HOUR_COLUMNS)} FROM site_hour WHERE hour >= $1 AND hour < $2 ORDER BY site, hour"  # noqa: S608
-_DIMENSIONS = """SELECT site, dimension, value, sum(events) FROM {values} WHERE hour >= $1 AND hour < $2
-    GROUP BY site, dimension, value ORDER BY site, dimension, sum(events) DESC, value"""
+_DIMENSIONS = f"""SELECT site, dimension, value, sum(events) FROM {VALUES} WHERE hour >= $1 AND hour < $2
+    GROUP BY site, dimension, value ORDER BY site, dimension, sum(events) DESC, value"""  # noqa: S608
 
 
 def _names(column: str) -> str:
@@ -127,8 +127,7 @@ async def forget(stats: Database, segments: Segments, *, events_before_day: int,
         await transaction.run("DELETE FROM visitor_day WHERE day < $1", events_before_day)
         await transaction.run("DELETE FROM site_hour WHERE hour < $1", events_before_day * HOURS_PER_DAY)
         if segments.hours_in_stats:
-            table = segments.layout.value_table
-            await transaction.run(f"DELETE FROM {table} WHERE hour < $1", events_before_day * HOURS_PER_DAY)  # noqa: S608
+            await transaction.run(f"DELETE FROM {VALUE_TABLE} WHERE hour < $1", events_before_day * HOURS_PER_DAY)  # noqa: S608
         await transaction.run("DELETE FROM counter_hour WHERE hour < $1", metrics_before_day * HOURS_PER_DAY)
         for table in (*_OF_A_DAY, "segment"):
             await transaction.run(f"DELETE FROM {table} WHERE day < $1", metrics_before_day)  # noqa: S608
@@ -173,7 +172,7 @@ async def _forget_site_in_day(segments: Segments, day: int, site: int) -> None:
                 least,
                 end,
             )
-        for table in ("site_hour", segments.layout.value_table):
+        for table in ("site_hour", VALUE_TABLE):
             await transaction.run(
                 f"DELETE FROM {table} WHERE site = $1 AND hour >= $2 AND hour < $3",  # noqa: S608
                 site,
@@ -187,7 +186,7 @@ async def _forget_site_in_day(segments: Segments, day: int, site: int) -> None:
 async def _close_day(stats: Database, segments: Segments, day: int, line: tuple[int, int]) -> None:
     session = segments.session(day)
     hours = await session.all(_HOURS, *day_hours(day))
-    dimensions = await session.all(_DIMENSIONS.format(values=segments.layout.values), *day_hours(day))
+    dimensions = await session.all(_DIMENSIONS, *day_hours(day))
     site_days: list[Row] = []
     visitors: list[Row] = []
     sketches: list[Row] = []

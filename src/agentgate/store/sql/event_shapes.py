@@ -99,17 +99,6 @@ class SiteHour:
                 key = LABEL + label
                 values[key] = values.get(key, 0) + len(events)
 
-    def events_by_label(self) -> dict[int, list[int]]:
-        """Return the IDs of events by label."""
-        found: dict[int, list[int]] = {}
-        for labels, events in self.labelled.items():
-            for label in labels.numbers:
-                if label in found:
-                    found[label] += events
-                else:
-                    found[label] = events.copy()
-        return found
-
 
 def places_of(
     kind: DecisionKind, stage: ChallengeStage | None, outcome: Outcome, would: Outcome | None

@@ -6,7 +6,9 @@ Daily roll-ups and forgetting are in `event_rollups`; the read models are in `tr
 import asyncio
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 import msgspec
 import structlog
@@ -15,14 +17,16 @@ from agentgate.core.clock import MINUTE_MS
 from agentgate.core.database import Database, Row, StoreUnavailable, Sums, Transaction
 from agentgate.core.decision_ids import id_day
 from agentgate.events.records import Count, Event
-from agentgate.store.segments.segments import Segments
+from agentgate.store.segments.postings import post_late
+from agentgate.store.segments.segments import VALUE_TABLE, Segments
 from agentgate.store.sql import event_rollups
 from agentgate.store.sql.event_codes import KINDS, MODES, OUTCOMES, SOLVE_TYPES, STAGES, unsigned
 from agentgate.store.sql.event_encoding import (
-    DIMENSION_HOUR,
-    LABEL_COLUMNS,
+    ID_PLACE,
+    JSON_PACK_COLUMNS,
     PACK_COLUMNS,
     SITE_HOUR,
+    SITE_PLACE,
     WRITTEN_COLUMNS,
     EncodedEvents,
     EventEncoder,
@@ -71,13 +75,15 @@ class SqlEvents:
                 return
             await transaction.load("event", WRITTEN_COLUMNS, encoded.events)
             await transaction.add_up(SITE_HOUR, encoded.hours)
-            if self._segments.layout.packed:
-                await transaction.load("dimension_pack", PACK_COLUMNS, encoded.dimensions)
+            if not self._segments.layout.postings:
+                await transaction.load(VALUE_TABLE, PACK_COLUMNS, encoded.arrays())
             else:
-                await transaction.load("event_label", LABEL_COLUMNS, encoded.labels)
-                await transaction.add_up(DIMENSION_HOUR, encoded.dimensions)
+                await transaction.load(VALUE_TABLE, JSON_PACK_COLUMNS, encoded.objects())
+                written = map(itemgetter(ID_PLACE, SITE_PLACE), encoded.events)
+                await post_late(transaction, written, least=encoded.events[0][ID_PLACE])
 
         await self._segments.write(day, write)
+        await self._index(day, encoded.events)
         await self._pack(len(events))
         await self._keep_features(events)
 
@@ -127,7 +133,7 @@ class SqlEvents:
         """Encode in the event loop, a little at a time: a thread would have to fight a busy loop for the interpreter,
         and hold it up for longer whenever it wins.
         """
-        steps = encoder.steps(events, packed=self._segments.layout.packed)
+        steps = encoder.steps(events)
         slice_s = SLICE_S
         while True:
             until_s = time.perf_counter() + slice_s
@@ -140,6 +146,13 @@ class SqlEvents:
             left_s = time.perf_counter()
             await asyncio.sleep(0)
             slice_s = min(max(SLICE_S, (time.perf_counter() - left_s) * SHARE_OF_TURN), LONGEST_SLICE_S)
+
+    async def _index(self, day: int, rows: Sequence[Row]) -> None:
+        try:
+            await self._segments.index_newest(day, Counter(map(itemgetter(SITE_PLACE), rows)))
+        except StoreUnavailable:
+            # The events are kept, and readers look through what is not indexed.
+            structlog.get_logger().warning("events not indexed yet")
 
     async def _pack(self, written: int) -> None:
         self._batches_apart += 1

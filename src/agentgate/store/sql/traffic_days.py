@@ -17,7 +17,7 @@ class DayPart(NamedTuple):
     end: int
     # All of the day lies in the range, and the day is rolled up: then its roll-ups say the same as its events.
     rolled_up: bool
-    # The day has every index. On PostgreSQL it gets some of them when it is closed.
+    # Labels and actions have an index here. That of a whole day is complete when the day is closed.
     indexed: bool
 
 
@@ -66,12 +66,20 @@ class TrafficDays:
                 max(day_least, least),
                 min(day_end, end),
                 rolled_up=whole and day in closed,
-                indexed=day in closed or not self.layout.packed,
+                indexed=day in closed,
             )
             # Of a closed day without its events, only the whole is known.
             if part.rolled_up or day in present:
                 parts.append(part)
         return parts
+
+    async def split(self, part: DayPart, site: int) -> list[DayPart]:
+        """Return a part as one that has no index of a site's labels and actions yet, and one that has it."""
+        if part.indexed:
+            return [part]
+        mark = min(max(await self._segments.indexed_before(part.day, site), part.least), part.end)
+        both = (part._replace(least=mark), part._replace(end=mark, indexed=True))
+        return [each for each in both if each.least < each.end]
 
     async def closed(self, first: int, last: int) -> set[int]:
         """Return the days that are rolled up."""

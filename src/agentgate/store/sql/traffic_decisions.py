@@ -24,7 +24,7 @@ from agentgate.store.sql.events import read_events
 from agentgate.store.sql.traffic_days import DayPart, TrafficDays
 from agentgate.store.sql.traffic_filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, Filter, choose, resolve
 from agentgate.store.sql.traffic_looks import look
-from agentgate.store.sql.traffic_packs import count_packed_values
+from agentgate.store.sql.traffic_packs import count_json_values, count_packed_values
 from agentgate.traffic.ports import DecisionFilters, DecisionScan, SiteNumber
 from agentgate.traffic.records import Decision
 
@@ -81,7 +81,7 @@ class SqlDecisions:
         self, site: SiteNumber, span: TimeRange, filters: DecisionFilters, *, before: int | None, limit: int
     ) -> DecisionScan:
         """Return decisions, newest first; with `before`, those before that ID. A scan that takes too long is cut."""
-        resolved = await resolve(filters, self._words, packed=self._days.layout.packed)
+        resolved = await resolve(filters, self._words, postings=self._days.layout.postings)
         if resolved is None:
             return DecisionScan([], None)
         # One more than asked for tells whether there is a next page.
@@ -90,8 +90,10 @@ class SqlDecisions:
         counted = await self._closed_counts(scan, parts)
         budget = _Budget()
         rows: list[Row] = []
-        left = [part._replace(end=part.end if before is None else min(part.end, before)) for part in parts]
-        days_together = 1
+        left = await self._split(
+            scan, [part._replace(end=part.end if before is None else min(part.end, before)) for part in parts]
+        )
+        days_together, parts_in_all = 1, len(left)
         while left:
             part = left.pop(0)
             lead = await self._lead(scan, part, counted)
@@ -107,7 +109,7 @@ class SqlDecisions:
             if len(rows) >= scan.wanted:
                 break
             # Many days with little on each take long as well.
-            if stopped is None and len(parts) - len(left) >= FEWEST_DAYS and left and budget.is_spent:
+            if stopped is None and parts_in_all - len(left) >= FEWEST_DAYS and left and budget.is_spent:
                 stopped = part.least
             if stopped is not None:
                 return DecisionScan(await self._decisions(site, rows), stopped)
@@ -122,6 +124,12 @@ class SqlDecisions:
             site.number,
         )
         return (await self._decisions(site, [row]))[0] if row else None
+
+    async def _split(self, scan: _Scan, parts: list[DayPart]) -> list[DayPart]:
+        """Return parts that have an index of labels and actions or do not, if one of these is asked for."""
+        if not any(each.is_indexed_later for each in scan.filters):
+            return parts
+        return [each for part in parts for each in await self._days.split(part, scan.site.number)]
 
     async def _scan_part(
         self, scan: _Scan, part: DayPart, lead: Filter, found: tuple[list[Row], _Budget]
@@ -153,7 +161,7 @@ class SqlDecisions:
         """Tell whether one statement with all filters finds rows: PostgreSQL does, through its index over labels or
         that of visitors, and where a filter is left that has no index.
         """
-        if not self._days.layout.packed:
+        if self._days.layout.postings:
             return False
         if lead is ALL:
             return any(each.dimension for each in scan.filters)
@@ -243,29 +251,18 @@ class SqlDecisions:
             # Nothing to choose between, and its index tells as soon whether there is any.
             return first
         counts = await self._open_counts(scan, part, asked)
-        return choose(scan.filters, counts, known=True, packed=self._days.layout.packed, indexed=part.indexed)
+        return choose(scan.filters, counts, known=True, postings=self._days.layout.postings, indexed=part.indexed)
 
     def _closed_lead(self, scan: _Scan, part: DayPart, counts: _ByValue) -> Filter | None:
         asked = {each.dimension for each in scan.filters if each.dimension is not None}
         # The rarest values of a busy day are counted together: then a missing one may be among them.
         known = not any((dimension.value, OTHER) in counts for dimension in asked)
-        return choose(scan.filters, counts, known=known, packed=self._days.layout.packed, indexed=part.indexed)
+        return choose(scan.filters, counts, known=known, postings=self._days.layout.postings, indexed=part.indexed)
 
     async def _open_counts(self, scan: _Scan, part: DayPart, asked: list[tuple[int, int]]) -> _ByValue:
         session, hours = self._days.session(part.day), (part.day * 24, part.day * 24 + 24)
-        if self._days.layout.packed:
-            return await count_packed_values(session, scan.site.number, hours, asked)
-        condition, values = _any_of(asked)
-        rows = await session.all(
-            f"""SELECT dimension, value, sum(events) FROM site_hour CROSS JOIN dimension_hour
-                WHERE site_hour.site = $1 AND site_hour.hour >= $2 AND site_hour.hour < $3
-                    AND dimension_hour.site = $1 AND dimension_hour.hour = site_hour.hour AND {condition}
-                GROUP BY dimension, value""",  # noqa: S608
-            scan.site.number,
-            *hours,
-            *values,
-        )
-        return {(dimension, value): int(count) for dimension, value, count in rows}
+        count = count_json_values if self._days.layout.postings else count_packed_values
+        return await count(session, scan.site.number, hours, asked)
 
     async def _closed_counts(self, scan: _Scan, parts: list[DayPart]) -> dict[int, _ByValue]:
         asked = [each.value for each in scan.filters if each.dimension is not None]

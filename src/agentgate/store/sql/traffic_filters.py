@@ -17,11 +17,9 @@ _CHALLENGE = OUTCOME_CODES[Outcome.CHALLENGE]
 _REQUEST = KIND_CODES[DecisionKind.REQUEST]
 
 
-# Of a row of `event_label`; of an event, through its postings (SQLite); of an event, in its own text (PostgreSQL).
-_LABEL_OF_POSTING = "label = {}"
-_LABEL_BY_POSTING = """EXISTS (SELECT 1 FROM event_label WHERE event_label.site = $1 AND event_label.label = {}
-    AND event_label.id = event.id AND event_label.id >= $2 AND event_label.id < $3)"""
-# What comes first rules out most; what is in brackets is worked out once.
+# An event has a label, in its own text: on SQLite; and on PostgreSQL, where what comes first rules out most, and what
+# is in brackets is worked out once.
+_LABEL_IN_LIST = "instr(',' || trim(labels, '[]') || ',', ',' || {} || ',') > 0"
 _LABEL_IN_TEXT = """labels LIKE (SELECT '%' || ({0})::BIGINT::TEXT || '%')
     AND translate(labels, '[]', ',,') LIKE (SELECT '%,' || ({0})::BIGINT::TEXT || ',%')"""
 # The same, for the index that a closed day has on PostgreSQL.
@@ -31,7 +29,7 @@ MOST_IN_INDEX = 4_000
 
 
 class Lead(NamedTuple):
-    """One way to walk the events of a site by an index: a column of `event`, or the postings of a label."""
+    """One way to walk the events of a site by an index: a column of `event`, or `word`, the postings of SQLite."""
 
     column: str
     code: int
@@ -39,8 +37,6 @@ class Lead(NamedTuple):
     @property
     def condition(self) -> str:
         """Return the condition, with `{}` where the code's place goes."""
-        if self.column == "label":
-            return _LABEL_OF_POSTING
         # Both databases use a partial index only for a condition that names its own.
         return "outcome = {} AND outcome <> 0" if self.column == "outcome" else f"{self.column} = {{}}"
 
@@ -59,21 +55,26 @@ class Filter(NamedTuple):
         """Return what is counted of the filter, when it is: dimension and value."""
         return self.dimension or 0, self.code
 
-    def can_lead(self, count: int, *, packed: bool, indexed: bool) -> bool:
+    @property
+    def is_indexed_later(self) -> bool:
+        """Tell whether events have an index for this only some time after they are written."""
+        return self.dimension in _INDEXED_LATER
+
+    def can_lead(self, count: int, *, postings: bool, indexed: bool) -> bool:
         """Tell whether an index of a day finds what the filter asks for, of which there are so many."""
-        if not packed or self.dimension not in _INDEXED_LATER:
+        if not self.is_indexed_later:
             return True
-        return indexed and (self.dimension is not Dimension.LABEL or count <= MOST_IN_INDEX)
+        return indexed and (postings or self.dimension is not Dimension.LABEL or count <= MOST_IN_INDEX)
 
 
-# What PostgreSQL has no index for before a day is closed.
+# What has no index when it is written.
 _INDEXED_LATER = frozenset((Dimension.ACTION, Dimension.LABEL))
 
 # Without a filter to lead, the site's events in their order.
 ALL = Filter("", 0)
 
 
-async def resolve(filters: DecisionFilters, words: Words, *, packed: bool) -> list[Filter] | None:
+async def resolve(filters: DecisionFilters, words: Words, *, postings: bool) -> list[Filter] | None:
     """Return the filters that are given, for a layout of days; None when one names a word that no event has."""
     found = [*_enumerated(filters)]
     named = (
@@ -87,9 +88,9 @@ async def resolve(filters: DecisionFilters, words: Words, *, packed: bool) -> li
         number = await words.find(kind, text)
         if number is None:
             return None
-        lead = Lead(column, number)
-        in_label = _LABEL_IN_TEXT if packed else _LABEL_BY_POSTING
-        condition = in_label if dimension is Dimension.LABEL else lead.condition
+        in_label = _LABEL_IN_LIST if postings else _LABEL_IN_TEXT
+        condition = in_label if dimension is Dimension.LABEL else f"{column} = {{}}"
+        lead = Lead("word" if dimension in _INDEXED_LATER and postings else column, number)
         found.append(Filter(condition, number, (lead,), dimension))
     return found
 
@@ -125,7 +126,7 @@ def choose(
     counts: Mapping[tuple[int, int], int],
     *,
     known: bool,
-    packed: bool = False,
+    postings: bool = True,
     indexed: bool = True,
 ) -> Filter | None:
     """Return the filter that leads on a day, given how often each value occurred; None when there cannot be any.
@@ -138,7 +139,7 @@ def choose(
             count = counts.get(each.value, 0)
             if known and count == 0:
                 return None
-            if each.can_lead(count, packed=packed, indexed=indexed):
+            if each.can_lead(count, postings=postings, indexed=indexed):
                 ranked.append((count, place))
         elif each.leads:
             ranked.append((_GUESSES[each.leads[0].column], place))

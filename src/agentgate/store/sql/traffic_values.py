@@ -23,12 +23,15 @@ _Found = dict[int, int]
 
 # Rows of what is counted by hour or day begin with this, those of events with what each of them counts.
 _COUNTED = 0
-_BY_VALUE = f"""SELECT {_COUNTED}, {joined("packed")}, {joined("events")}, NULL, NULL, NULL, NULL FROM (
-    SELECT dimension * {packed_key(1, 0)} + value AS packed, sum(events) AS events FROM {{}}
-    GROUP BY 1) AS counted"""  # noqa: S608
-_OF_DAYS = _BY_VALUE.format("dimension_day WHERE site = $1 AND day >= $2 AND day <= $3")
-_OF_HOURS = _BY_VALUE.format("dimension_hour WHERE site = $1 AND hour >= $2 AND hour < $3")
-# Packed already. PostgreSQL writes arrays in braces.
+_OF_DAYS = f"""SELECT {_COUNTED}, {joined("packed")}, {joined("events")}, NULL, NULL, NULL, NULL FROM (
+    SELECT dimension * {packed_key(1, 0)} + value AS packed, sum(events) AS events FROM dimension_day
+    WHERE site = $1 AND day >= $2 AND day <= $3 GROUP BY 1) AS counted"""  # noqa: S608
+# Packed already. On SQLite, keys and counts become one list, `1,7,2,5` of `{"1":7,"2":5}`, in which a key may stand
+# several times. PostgreSQL writes arrays in braces.
+_OF_JSON_PACKS = f"""SELECT {_COUNTED}, string_agg(
+        CASE WHEN counts <> '{{}}' THEN replace(replace(trim(counts, '{{}}'), '"', ''), ':', ',') END, ','),
+        NULL, NULL, NULL, NULL, NULL
+    FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"""  # noqa: S608
 _OF_PACKS = f"""SELECT {_COUNTED}, trim(both '{{}}' from keys), trim(both '{{}}' from counts), NULL, NULL, NULL, NULL
     FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"""  # noqa: S608
 _DIMENSIONS = (
@@ -104,7 +107,7 @@ class SqlValues:
         """Read a part's hours, and the events at its ends that are missing there or too many, in one statement."""
         span = TimeRange(id_time_ms(part.least), id_time_ms(part.end))
         first, end = -(-span.from_ms // HOUR_MS), span.to_ms // HOUR_MS
-        statements = [_OF_PACKS if self._days.layout.packed else _OF_HOURS]
+        statements = [_OF_PACKS if self._days.one_database else _OF_JSON_PACKS]
         bounds: list[int] = []
         for edge in edges(span):
             if edge.from_hour:
@@ -147,7 +150,7 @@ def _add_up(rows: Iterable[Row]) -> _Found:
     found: _Found = {}
     for sign, *columns in rows:
         if sign == _COUNTED:
-            _add(found, zip(numbers(columns[0]), numbers(columns[1]), strict=True))
+            _add(found, _pairs(*columns[:2]))
             continue
         for dimension, text in zip(_DIMENSIONS, columns, strict=True):
             # Reasons and labels are arrays, `[1,7],[],[2]`: without brackets they are one list, with gaps.
@@ -156,9 +159,13 @@ def _add_up(rows: Iterable[Row]) -> _Found:
     return found
 
 
+def _pairs(keys: str | None, counts: str | None) -> Iterable[tuple[int, int]]:
+    if counts is not None:
+        return zip(numbers(keys), numbers(counts), strict=True)
+    both = numbers(keys)
+    return zip(both[::2], both[1::2], strict=True)
+
+
 def _add(found: _Found, counts: Iterable[tuple[int, int]]) -> None:
-    if not found:
-        found.update(counts)
-        return
     for key, count in counts:
         found[key] = found.get(key, 0) + count

@@ -32,7 +32,7 @@ TOGETHER = 64
 # How many events are walked through in one go, from the newest on.
 WALK = 1_000
 # Where nearly everybody comes again later, a page of those who do not is far to look for: it may be short instead.
-SEARCHED_S = 0.03
+SEARCHED_S = 0.015
 
 # Events and their visitors, as one list.
 _NEWEST = f"""SELECT {joined_rows(("id", "visitor"))} FROM (
