@@ -23,7 +23,7 @@ from agentgate.telemetry import logs
 from agentgate.tokens.clearance import Clearances
 from bench.decide import bench_rules
 from bench.model_trees import bench_model
-from bench.redeeming import write_requests
+from bench.prepared import script_in_turns, write_requests
 from tests.agent_client import SigningAgent
 
 SITE_KEY = "site_bench"
@@ -78,9 +78,9 @@ async def main(visitors: int) -> None:
     requests = [_request(application, settings, secret, number) for number in range(visitors)]
     folder = Path(settings.data_dir)
     write_requests(folder / "requests", iter(requests))
-    (folder / "requests.lua").write_text(_lua(requests))
+    (folder / "requests.lua").write_text(script_in_turns(requests))
     signed = [_signed_request(secret, number, nonce=False) for number in range(SIGNED)]
-    (folder / "signed.lua").write_text(_lua(signed))
+    (folder / "signed.lua").write_text(script_in_turns(signed))
     write_requests(folder / "signed-once", (_signed_request(secret, number, nonce=True) for number in range(SIGNED)))
     (folder / "secret").write_text(secret)
     # As a worker does.
@@ -153,18 +153,6 @@ def _address(number: int) -> str:
 def _check(headers: tuple[tuple[str, str], ...]) -> bytes:
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
     return f"GET /v1/gateway/check HTTP/1.1\r\n{lines}\r\n".encode()
-
-
-def _lua(requests: list[bytes]) -> str:
-    """Return a script for wrk that sends these requests in turns."""
-    texts = ",\n".join('"' + each.decode().translate(_LUA) + '"' for each in requests)
-    return f"""local requests = {{\n{texts}\n}}
-local at = 0
-request = function() at = at % #requests + 1 return requests[at] end
-"""
-
-
-_LUA = str.maketrans({"\r": "\\r", "\n": "\\n", '"': '\\"', "\\": "\\\\"})
 
 
 if __name__ == "__main__":

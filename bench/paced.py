@@ -1,7 +1,7 @@
 """A client that asks at a constant rate, whatever the answers do. It runs as a program of its own.
 
 `python -m bench.paced PORT FILE RATE SECONDS CONNECTIONS` prints JSON: how long each question waited that was answered
-yes, how late this client was itself, and counts. The file is one of `bench.redeeming`.
+yes, how late this client was itself, and counts. The file is one of `bench.prepared`.
 """
 
 import json
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.redeeming import read_requests
+from bench.prepared import read_requests
 
 ROOT = Path(__file__).parents[1]
 # After the last question was due, whoever has no answer yet gets none.

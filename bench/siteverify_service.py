@@ -1,10 +1,11 @@
 """The service that `bench.siteverify` measures: one worker, with tokens that it has issued.
 
-`python -m bench.siteverify_service TOKENS ROUNDS` writes a file of requests for each round into its data folder, prints
+`python -m bench.siteverify_service TOKENS ROUNDS` writes a script of wrk for each round into its data folder, prints
 its port, and ends when its input does.
 """
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -17,14 +18,15 @@ from agentgate.config import read_settings
 from agentgate.core.clock import SystemClock
 from agentgate.core.worker_tuning import tune_worker
 from agentgate.telemetry import logs
-from bench.redeeming import siteverify_request, write_requests
+from bench.prepared import script_once
 from tests.minting import mint
 
 SITE_KEY = "site_bench"
+ORIGIN = "https://shop.example"
 SITE = {
     "name": "Bench",
     "siteKey": SITE_KEY,
-    "allowedOrigins": ["https://shop.example"],
+    "allowedOrigins": [ORIGIN],
     "actions": {"login": {"browserRequired": True}},
 }
 TOKEN_S = 3600
@@ -40,19 +42,29 @@ async def main(tokens: int, rounds: int) -> None:
     for number in range(rounds):
         now_ms = SystemClock().now_ms()
         requests = (
-            siteverify_request(
+            _request(
                 secret,
                 mint(application.signing_keys, SITE_KEY, now_ms=now_ms, lifetime_s=TOKEN_S),
                 f"r{number}-{each}",
             )
             for each in range(tokens)
         )
-        write_requests(Path(settings.data_dir) / f"requests-{number}", requests)
+        (Path(settings.data_dir) / f"requests-{number}.lua").write_text(script_once(requests))
     # As a worker does.
     tune_worker()
     print(application.public_address[1], flush=True)
     await asyncio.to_thread(sys.stdin.read)
     await application.close()
+
+
+def _request(secret: str, token: str, request_id: str) -> bytes:
+    fields = {"token": token, "expectedAction": "login", "expectedOrigin": ORIGIN, "requestId": request_id}
+    payload = json.dumps(fields).encode()
+    head = (
+        "POST /v1/siteverify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {secret}\r\nContent-Length: {len(payload)}\r\n\r\n"
+    )
+    return head.encode() + payload
 
 
 async def _open_site(application: Application) -> str:

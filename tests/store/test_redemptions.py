@@ -75,7 +75,7 @@ async def test_of_many_on_two_connections_one_wins_each_receipt(backend, opened)
     assert sorted(receipt for (_, receipt), won in zip(attempts, wins, strict=True) if won) == sorted(receipts)
 
 
-async def test_what_waits_meanwhile_is_spent_with_one_commit(opened, redemptions):
+async def test_what_waits_meanwhile_is_spent_with_few_commits(opened, redemptions):
     groups = []
     begun = asyncio.Event()
     insert_new = opened.database.insert_new
@@ -92,7 +92,32 @@ async def test_what_waits_meanwhile_is_spent_with_one_commit(opened, redemptions
 
     assert await first
     assert all(rest)
-    assert groups == [1, 50]
+    assert groups[0] == 1
+    assert len(groups) <= 3
+    assert sum(groups) == 51
+
+
+async def test_those_who_come_again_and_again_share_two_commits_evenly(opened, redemptions):
+    groups = []
+    insert_new = opened.database.insert_new
+
+    async def counted(new, rows):
+        groups.append(len(rows))
+        # Long enough for those who were told to be here again.
+        await asyncio.sleep(0.005)
+        return await insert_new(new, rows)
+
+    async def come_again(caller):
+        for number in range(8):
+            assert await spend(redemptions, f"rcp_{caller}_{number}")
+
+    opened.database.insert_new = counted
+    few = [asyncio.create_task(come_again(caller)) for caller in range(16)]
+    await asyncio.sleep(0.001)
+    many = [asyncio.create_task(come_again(caller)) for caller in range(16, 64)]
+    await asyncio.gather(*few, *many)
+
+    assert groups[:6] == [16, 32, 32, 32, 32, 32]
 
 
 async def test_the_next_commit_is_under_way_while_the_outcomes_of_the_last_are_told(opened, redemptions):

@@ -12,14 +12,14 @@ from functools import partial
 from agentgate import errors
 from agentgate.core.clock import Clock
 from agentgate.core.database import StoreUnavailable
-from agentgate.core.ids import new_request_id
+from agentgate.core.ids import draw_request_ids
 from agentgate.errors import Refused
 from agentgate.telemetry.metrics import Metrics
 from agentgate.telemetry.requests import Finished, RequestObserver
 from agentgate.tokens.ports import SpendOutcome
 from agentgate.tokens.records import SiteverifyInput
 from agentgate.tokens.redeem import STORE_S, Redeemer, Spend
-from agentgate.tokens.siteverify import read_demand, read_secret, verify
+from agentgate.tokens.siteverify import read_demand, shown_secret, verify
 from agentgate.web.decode import BodyDecoder
 from agentgate.web.hot_path import FAILED, HotReply, HotRequest, Pending, write_headers
 from agentgate.web.replies import JSON_HEADER, SECURITY_HEADERS, Answer, refusal
@@ -33,23 +33,23 @@ _SUCCESS_WRITTEN = write_headers(SUCCESS_HEADERS)
 ColdWay = Callable[[HotRequest], Awaitable[HotReply]]
 
 
-class WaitingCall:
+class WaitingCall(Pending):
     """A call whose token is being spent."""
 
-    __slots__ = ("is_answered", "looks_again", "now_ms", "pending", "spend", "started")
+    __slots__ = ("is_answered", "looks_again", "now_ms", "spend", "started")
 
-    def __init__(self, spend: Spend, *, started: float, now_ms: int) -> None:
+    def __init__(self, spend: Spend, started: float, now_ms: int) -> None:
+        super().__init__()
         self.spend = spend
         self.started = started
         self.now_ms = now_ms
-        self.pending = Pending()
         self.is_answered = False
         self.looks_again = False
 
     def answer(self, reply: HotReply) -> None:
         """Give the answer, unless there is one."""
         self.is_answered = True
-        self.pending.resolve(reply)
+        self.resolve(reply)
 
 
 class HotSiteverify:
@@ -74,6 +74,7 @@ class HotSiteverify:
         self._timer: asyncio.TimerHandle | None = None
         self._metrics = metrics
         self._observer = observer
+        self._request_ids = draw_request_ids()
         self._decoder = BodyDecoder(SiteverifyInput, malformed=MALFORMED, texts_only=True)
 
     def __call__(self, request: HotRequest) -> Pending | Awaitable[HotReply]:
@@ -84,17 +85,18 @@ class HotSiteverify:
         now_ms = self._clock.now_ms()
         try:
             body = self._decoder.decode(request.body)
-            secret = read_secret(_authorization(request), body.secret)
-            spend = self._redeemer.prepare(secret, read_demand(body), now_ms=now_ms)
+            secret = shown_secret(request.headers.get(b"authorization"), body.secret)
+            caller = self._redeemer.recognise(secret, now_ms=now_ms)
+            spend = None if caller is None else self._redeemer.prepare(caller, read_demand(body), now_ms=now_ms)
             if spend is None:
                 return self._answer(request, started)
-            call = WaitingCall(spend, started=started, now_ms=now_ms)
+            call = WaitingCall(spend, started, now_ms)
             self._redeemer.spend_then(spend, partial(self._spent, call))
-        except (Refused, StoreUnavailable):
+        except (Refused, StoreUnavailable, UnicodeEncodeError):
             # Said there, with everything that belongs to it.
             return self._answer(request, started)
         self._watch(call)
-        return call.pending
+        return call
 
     def _watch(self, call: WaitingCall) -> None:
         """See to it that a call is answered in time, whatever the store does."""
@@ -151,20 +153,20 @@ class HotSiteverify:
         try:
             answer = await answering
         except Refused as refused:
-            return self._refused(refused, new_request_id(), started)
+            return self._refused(refused, next(self._request_ids), started)
         except StoreUnavailable as failure:
             return self._unavailable(started, failure)
         return self._success(answer, started)
 
     def _success(self, answer: bytes, started: float) -> HotReply:
         self._metrics.request_answered(SURFACE, ROUTE, status=200, duration_s=time.perf_counter() - started)
-        name = new_request_id().encode("ascii")
+        name = next(self._request_ids).encode("ascii")
         written = b"%bx-request-id: %b\r\n" % (_SUCCESS_WRITTEN, name)
         return HotReply(200, [*SUCCESS_HEADERS, (b"x-request-id", name)], answer, written)
 
     def _unavailable(self, started: float, failure: StoreUnavailable) -> HotReply:
         refused = Refused("unavailable", headers={"retry-after": "5"})
-        return self._refused(refused, new_request_id(), started, failure)
+        return self._refused(refused, next(self._request_ids), started, failure)
 
     async def _verify(self, request: HotRequest) -> bytes:
         body = self._decoder.decode(request.body)

@@ -36,6 +36,7 @@ SKEW_S = 5
 KEPT_MS = REDEMPTION_KEPT_HOURS * HOUR_MS
 # A caller waits no longer for the store. What it does after that shows when the same call is repeated.
 STORE_S = 1.0
+_TEST_PREFIX = testing_secrets.PREFIX.encode("ascii")
 _SPENT = (CounterName.SERVER_CHECK, CounterName.TOKENS_REDEEMED, CounterName.SITEVERIFY_SUCCESS)
 
 
@@ -103,16 +104,17 @@ class Redeemer:
         self._uses.note(caller.credential_id, now_ms)
         return caller
 
-    def prepare(self, secret: str, demand: Demand, *, now_ms: int) -> Spend | None:
-        """Return what is to be spent when nothing speaks against it; None when `authenticate` and `redeem` must look.
+    def recognise(self, shown: bytes, *, now_ms: int) -> SiteCaller | None:
+        """Return whose secret this is, as it stands in a header; None when `authenticate` must look."""
+        if not self._sites.is_settled or shown.startswith(_TEST_PREFIX):
+            return None
+        return self._sites.find_caller_showing(shown, now_ms=now_ms)
 
-        Nothing is counted or noted yet.
+    def prepare(self, caller: SiteCaller, demand: Demand, *, now_ms: int) -> Spend | None:
+        """Return what is to be spent when nothing speaks against it; None when `redeem` must look.
+
+        Nothing is counted yet.
         """
-        if not self._sites.is_settled or secret.startswith(testing_secrets.PREFIX):
-            return None
-        caller = self._sites.find_caller(digest(secret), now_ms=now_ms)
-        if caller is None:
-            return None
         site = caller.site
         try:
             claims = read_token(demand.token, self._keys, test=False, now_ms=now_ms)

@@ -11,6 +11,7 @@ from agentgate.tokens.records import SiteverifyInput
 from agentgate.tokens.redeem import Demand, Redeemer
 
 BEARER = "bearer "
+_BEARER = BEARER.encode("ascii")
 
 
 async def verify(redeemer: Redeemer, body: SiteverifyInput, *, authorization: str | None, now_ms: int) -> bytes:
@@ -30,9 +31,18 @@ def read_secret(authorization: str | None, field: str | UnsetType) -> str:
         given.append(authorization[len(BEARER) :])
     if not given:
         raise Refused("invalid_credential")
-    if not same(given[0].encode("utf-8", "surrogatepass"), given[-1].encode("utf-8", "surrogatepass")):
+    if len(given) > 1 and not same(
+        given[0].encode("utf-8", "surrogatepass"), given[-1].encode("utf-8", "surrogatepass")
+    ):
         raise Refused("invalid_credential", "The secrets in Authorization and in the body differ; send one of them.")
     return given[0]
+
+
+def shown_secret(authorization: bytes | None, field: str | UnsetType) -> bytes:
+    """Return the same as it would stand in a header; UnicodeEncodeError when it cannot stand there."""
+    if authorization is not None and field is UNSET and authorization[: len(BEARER)].lower() == _BEARER:
+        return authorization[len(BEARER) :]
+    return read_secret(None if authorization is None else authorization.decode("latin-1"), field).encode("latin-1")
 
 
 def read_demand(body: SiteverifyInput) -> Demand:

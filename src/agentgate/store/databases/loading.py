@@ -61,6 +61,13 @@ def insert_missing_statement(new: NewRows, rows: int) -> str:
     return f"{insert_statement(new.table, new.columns, rows)} ON CONFLICT ({', '.join(new.key)}) DO NOTHING"
 
 
+@functools.lru_cache(maxsize=256)
+def insert_all_statement(new: NewRows, rows: int) -> str:
+    """Return an INSERT of all rows, or of none when one of the keys is there."""
+    # Every number of rows occurs here, which would drive the few of the others out of their cache.
+    return insert_statement.__wrapped__(new.table, new.columns, rows)
+
+
 @functools.lru_cache(maxsize=64)
 def insert_new_arrays_statement(new: NewRows) -> str:
     """Return an INSERT of many rows, an array for each column, that gives back the keys that were new (PostgreSQL)."""

@@ -27,7 +27,7 @@ from agentgate.store.databases.sqlite_connection import (
     translated,
 )
 from agentgate.store.databases.sqlite_readers import SqliteReaders
-from agentgate.store.databases.sqlite_writer import SqliteTransaction, SqliteWriter, Work
+from agentgate.store.databases.sqlite_writer import SqliteTransaction, SqliteWriter, Work, insert_all
 from agentgate.store.databases.values import check_values
 
 T = TypeVar("T")
@@ -105,7 +105,12 @@ class SqliteDatabase:
 
     async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
         """Insert the rows whose key is not there yet; return the keys of those."""
-        return await self.transaction(lambda transaction: transaction.insert_new(new, rows))
+        for row in rows:
+            check_values(row)
+        return await self._writer.submit(
+            lambda transaction: transaction.insert_new(new, rows),
+            lambda connection: insert_all(connection, new, rows),
+        )
 
     async def transaction(self, work: Work[T]) -> T:
         """Run a unit of work on the writer thread; return its result once that is durable."""

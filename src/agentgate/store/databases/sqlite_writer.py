@@ -18,7 +18,9 @@ import apsw
 
 from agentgate.core.database import Conflict, NewRows, Row, StoreUnavailable, Sums, Value
 from agentgate.store.databases.loading import (
+    MOST_TOGETHER,
     add_up_statement,
+    insert_all_statement,
     insert_missing_statement,
     insert_statement,
     portions,
@@ -146,12 +148,32 @@ def _insert_new(connection: apsw.Connection, new: NewRows, rows: Sequence[Sequen
     return [key for place, key in enumerate(keys) if place not in there]
 
 
+def insert_all(connection: apsw.Connection, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row] | None:
+    """Insert all rows and commit, by one statement; None, and no change, when that cannot be.
+
+    It is the usual case, and the thread has to get the interpreter back from a busy event loop once instead of after
+    each of BEGIN, look, INSERT and COMMIT.
+    """
+    if not 0 < len(rows) <= MOST_TOGETHER:
+        return None
+    try:
+        insert = statement(insert_all_statement(new, len(rows)))
+        fetch_all(connection, insert, list(chain.from_iterable(rows)))
+    except (apsw.ConstraintError, apsw.SQLError):
+        # A key is there, or something is wrong with the rows; the long way finds out what.
+        return None
+    width = len(new.key)
+    return [tuple(row[:width]) for row in rows]
+
+
 class Unit(NamedTuple):
     """Work that waits for the writer."""
 
     work: Work[Any]
     future: asyncio.Future[Any]
     context: contextvars.Context
+    # Does the same without a transaction around it, or returns None and has done nothing.
+    shortcut: Callable[[apsw.Connection], Any] | None = None
 
 
 class Outcome(NamedTuple):
@@ -180,7 +202,7 @@ class SqliteWriter:
         # The disk took a commit not. Only a commit that writes can show that it takes them again.
         self.disk_failed = False
 
-    def submit(self, work: Work[T]) -> asyncio.Future[T]:
+    def submit(self, work: Work[T], shortcut: Callable[[apsw.Connection], T | None] | None = None) -> asyncio.Future[T]:
         """Queue a unit of work; the future is done once its commit is. Called in the event loop."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         if self._stopped:
@@ -190,7 +212,7 @@ class SqliteWriter:
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="sqlite-writer", daemon=True)
             self._thread.start()
-        self._queue.put(Unit(work, future, contextvars.copy_context()))
+        self._queue.put(Unit(work, future, contextvars.copy_context(), shortcut))
         return future
 
     async def drain(self) -> None:
@@ -254,6 +276,10 @@ class SqliteWriter:
         if self._connection is None:
             self._connection = self._connect()
         connection = self._connection
+        if len(units) == 1 and units[0].shortcut is not None:
+            result = units[0].shortcut(connection)
+            if result is not None:
+                return [Outcome(units[0].future, result)]
         connection.execute("BEGIN IMMEDIATE")
         outcomes = []
         for unit in units:

@@ -6,7 +6,7 @@ No timer: alone, a row is put at once; what arrives while a commit is under way 
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -15,6 +15,8 @@ from agentgate.store.databases.values import check_values
 
 # A larger group would make the first of it wait longer than it saves the others.
 LARGEST_GROUP = 1_000
+# A smaller one is not made smaller still.
+SMALLEST_HALF = 16
 # When more than this wait, the store is not keeping up, and waiting longer would help nobody.
 MOST_WAITING = 20_000
 # After so many are told, the next group has its turn to be sent, and requests theirs to be read.
@@ -23,6 +25,8 @@ TOLD_AT_ONCE = 16
 # Whether the row is new, or why nobody knows.
 Outcome = bool | StoreUnavailable
 Done = Callable[[Outcome], None]
+# One who wants to be first: the key, the row, and who is told.
+Waiting = tuple[Row, tuple[Value, ...], Done]
 
 
 class Inserter(Protocol):
@@ -33,20 +37,13 @@ class Inserter(Protocol):
         ...
 
 
-class Waiting(NamedTuple):
-    """One who wants to be first."""
-
-    key: Row
-    row: tuple[Value, ...]
-    done: Done
-
-
 class FirstRows:
     """A table into which many put rows. The columns of the key are the first ones of a row."""
 
     def __init__(self, database: Inserter, table: NewRows) -> None:
         self._database = database
         self._table = table
+        self._key_width = len(table.key)
         self._waiting: list[Waiting] = []
         self._is_putting = False
         # Kept, because the loop alone does not keep a task alive.
@@ -64,28 +61,28 @@ class FirstRows:
             raise StoreUnavailable(f"too many wait for {self._table.table}")
         # Here already, so that a value which cannot be stored fails its own call and not the whole group.
         check_values(row)
-        self._waiting.append(Waiting(row[: len(self._table.key)], row, done))
+        self._waiting.append((row[: self._key_width], row, done))
         if not self._is_putting:
-            self._start_group()
+            self._start_group(LARGEST_GROUP)
 
-    def _start_group(self) -> None:
+    def _start_group(self, most: int) -> None:
         self._is_putting = True
-        task = asyncio.create_task(self._put_group())
+        task = asyncio.create_task(self._put_group(most))
         self._groups.add(task)
         task.add_done_callback(self._groups.discard)
 
-    async def _put_group(self) -> None:
-        group, self._waiting = self._waiting[:LARGEST_GROUP], self._waiting[LARGEST_GROUP:]
+    async def _put_group(self, most: int) -> None:
+        group, self._waiting = self._waiting[:most], self._waiting[most:]
         # Of several with the same key the first stands for all: it wins, or the row was there before.
         firsts: dict[Row, Waiting] = {}
         for waiting in group:
-            firsts.setdefault(waiting.key, waiting)
+            firsts.setdefault(waiting[0], waiting)
         try:
-            new = set(await self._database.insert_new(self._table, [firsts[key].row for key in sorted(firsts)]))
+            new = set(await self._database.insert_new(self._table, [firsts[key][1] for key in sorted(firsts)]))
         except BaseException as failure:
             # Nobody knows whether it was committed, so nobody is told that a row is new or not.
-            for waiting in group:
-                _tell(waiting, _unknown(failure))
+            for _, _, done in group:
+                _tell(done, _unknown(failure))
             self._go_on()
             if not isinstance(failure, Exception):
                 raise
@@ -94,9 +91,9 @@ class FirstRows:
         # together, and would come in small groups if the first of them set out at once.
         is_next_sent = bool(self._waiting)
         if is_next_sent:
-            self._start_group()
+            self._start_group(_fair_half(len(self._waiting), len(group)))
         try:
-            await _tell_all([(waiting, waiting.key in new and firsts[waiting.key] is waiting) for waiting in group])
+            await _tell_all([(waiting[2], waiting[0] in new and firsts[waiting[0]] is waiting) for waiting in group])
         finally:
             if not is_next_sent:
                 self._go_on()
@@ -104,10 +101,19 @@ class FirstRows:
     def _go_on(self) -> None:
         self._is_putting = False
         if self._waiting:
-            self._start_group()
+            self._start_group(LARGEST_GROUP)
 
 
-async def _tell_all(outcomes: list[tuple[Waiting, bool]]) -> None:
+def _fair_half(waiting: int, told: int) -> int:
+    """Return how many of those who wait are to be sent while others are told, who will come again.
+
+    Commits and requests take turns then, each as long as the other. If all were sent, a small group and a large one
+    would follow each other for ever: the loop idle during the long commit, and the store while many are answered.
+    """
+    return min(max((waiting + told + 1) // 2, SMALLEST_HALF), LARGEST_GROUP)
+
+
+async def _tell_all(outcomes: list[tuple[Done, bool]]) -> None:
     """Tell everybody, some at a time: the next group gets its turn to be sent, and its commit runs meanwhile."""
     at = 0
     try:
@@ -115,17 +121,17 @@ async def _tell_all(outcomes: list[tuple[Waiting, bool]]) -> None:
             await asyncio.sleep(0)
             portion = outcomes[at : at + TOLD_AT_ONCE]
             at += len(portion)
-            for waiting, outcome in portion:
-                _tell(waiting, outcome)
+            for done, outcome in portion:
+                _tell(done, outcome)
     finally:
         # Whoever ends this task early does not take the news from those who wait for it.
-        for waiting, outcome in outcomes[at:]:
-            _tell(waiting, outcome)
+        for done, outcome in outcomes[at:]:
+            _tell(done, outcome)
 
 
-def _tell(waiting: Waiting, outcome: Outcome) -> None:
+def _tell(done: Done, outcome: Outcome) -> None:
     try:
-        waiting.done(outcome)
+        done(outcome)
     except Exception:  # noqa: BLE001 - one who cannot bear the news must not keep it from the others
         structlog.get_logger().exception("what became of a row could not be told")
 

@@ -38,7 +38,7 @@ class SpendMarks:
 
     def __init__(self, folder: Path | None, worker: str, *, longest_ms: int) -> None:
         self._folder = folder
-        self._worker = worker
+        self._own = None if folder is None else str(folder / f"spent-{worker}.mark")
         self._longest_ms = longest_ms
         self._is_failing = False
         # Receipts that need not be kept longer than this were issued before spends were lost.
@@ -47,6 +47,11 @@ class SpendMarks:
     def list_marks(self) -> list[Mark | None]:
         """Return the marks of all workers; None for one that cannot be read."""
         return [] if self._folder is None else [_read(path) for path in sorted(self._folder.glob("spent-*.mark"))]
+
+    @property
+    def has_doubts(self) -> bool:
+        """Say whether there can be a receipt that is doubtful."""
+        return self._doubt_until_ms > 0
 
     def is_doubtful(self, kept_until_ms: int) -> bool:
         """Say whether a receipt may be among those whose spending was lost."""
@@ -65,11 +70,11 @@ class SpendMarks:
 
     def note(self, site_id: str, receipt_id: str, *, kept_until_ms: int) -> None:
         """Note that this receipt is spent. A disk that takes no mark took the commit: that stands."""
-        if self._folder is None:
+        if self._own is None:
             return
         mark = msgspec.json.encode(Mark(site_id, receipt_id, kept_until_ms, self._doubt_until_ms)).ljust(MARK_BYTES)
         try:
-            file = os.open(self._folder / f"spent-{self._worker}.mark", os.O_WRONLY | os.O_CREAT, 0o600)
+            file = os.open(self._own, os.O_WRONLY | os.O_CREAT, 0o600)
             try:
                 os.pwrite(file, mark, 0)
             finally:
@@ -102,13 +107,15 @@ class MarkedRows:
         except StoreUnavailable:
             self._was_away = True
             raise
-        if keys:
+        if keys and self._marks.has_doubts:
             kept: dict[Row, Any] = {(row[0], row[1]): row[-1] for row in rows}
-            keys = [key for key in keys if not self._marks.is_doubtful(kept[key[0], key[1]])]
+            keys = [key for key in keys if not self._marks.is_doubtful(kept[key])]
         if keys:
             site_id, receipt_id = key = keys[-1]
-            self._last = key, kept[key]
-            self._marks.note(site_id, receipt_id, kept_until_ms=kept[key])
+            # The last that is new is among the last there are.
+            kept_until_ms: Any = next(row[-1] for row in reversed(rows) if row[0] == site_id and row[1] == receipt_id)
+            self._last = key, kept_until_ms
+            self._marks.note(site_id, receipt_id, kept_until_ms=kept_until_ms)
         return keys
 
     async def is_there(self, site_id: str, receipt_id: str) -> bool:
