@@ -31,7 +31,7 @@ async def store(opened):
 
 
 def identity(key=KEY, *, has_nonce=True, expires_ms=NOW_MS + 300_000):
-    return Identity(verdict=AgentVerdict.VERIFIED, replay_key=key, has_nonce=has_nonce, expires_ms=expires_ms)
+    return Identity(verdict=AgentVerdict.VERIFIED, unique=key, has_nonce=has_nonce, expires_ms=expires_ms)
 
 
 async def test_a_signed_request_is_new_once(store):

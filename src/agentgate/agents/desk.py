@@ -13,7 +13,7 @@ from msgspec import Struct
 from agentgate.agents.identity import Identity, SignedMessage
 from agentgate.agents.policy import prices
 from agentgate.agents.policy.quota import Quotas
-from agentgate.agents.policy.stance import AgentPolicy, stance_of
+from agentgate.agents.policy.stance import AgentPolicy, Stance, stance_of
 from agentgate.agents.signing.replays import Replays
 from agentgate.agents.submit.ports import Charge, ChargeStore
 from agentgate.core.at_once import at_once
@@ -75,6 +75,15 @@ class Wanted(Struct, frozen=True, kw_only=True):
     claimed: str | None = None
 
 
+class Wants(Protocol):
+    """A `Wanted`, or what finds out what is claimed only when it is asked: who proves who he is need not claim it."""
+
+    @property
+    def action(self) -> str | None: ...
+    @property
+    def claimed(self) -> str | None: ...
+
+
 class AgentRuling(Struct, frozen=True, kw_only=True):
     """What the desk found out, and what stands against the request."""
 
@@ -109,21 +118,16 @@ class AgentDesk:
         self._charges = charges
 
     def look(
-        self, message: SignedMessage, site: SiteView, wanted: Wanted, *, now_ms: int
+        self, message: SignedMessage, site: SiteView, wanted: Wants, *, now_ms: int
     ) -> AgentRuling | Awaitable[AgentRuling]:
         """Return the ruling about a request: at once when there is nothing to wait for, else something to wait for.
 
         What is awaited raises StoreUnavailable when a signature cannot be remembered.
         """
         found = self._verifier.verify(message, policy=site.agent_policy, now_ms=now_ms, longest_s=LONGEST_S)
-        if not isinstance(found, Identity):
+        if isinstance(found, Identity):
             return self._look_further(found, message, site, wanted)
-        if found.verdict is not AgentVerdict.VERIFIED:
-            return _rule_unproven(found, message, site, wanted)
-        looking = self._look_further(found, message, site, wanted)
-        if self._quotas.is_local and not self._replays.must_remember(found, unsafe=_is_unsafe(message)):
-            return at_once(looking)
-        return looking
+        return self._look_later(found, message, site, wanted)
 
     async def settle(
         self, ruling: AgentRuling, site: SiteView, *, action: str | None, decision_id: int, now_ms: int
@@ -148,41 +152,71 @@ class AgentDesk:
         await self._charges.add_charge(charge)
         return [(b"crawler-charged", price.text().encode())]
 
-    async def _look_further(
-        self, found: Identity | Awaitable[Identity], message: SignedMessage, site: SiteView, wanted: Wanted
+    async def _look_later(
+        self, found: Awaitable[Identity], message: SignedMessage, site: SiteView, wanted: Wants
     ) -> AgentRuling:
-        identity = found if isinstance(found, Identity) else await _wait(found)
-        agent = identity.agent
-        if identity.verdict is not AgentVerdict.VERIFIED or agent is None:
+        ruling = self._look_further(await _wait(found), message, site, wanted)
+        return ruling if isinstance(ruling, AgentRuling) else await ruling
+
+    def _look_further(
+        self, identity: Identity, message: SignedMessage, site: SiteView, wanted: Wants
+    ) -> AgentRuling | Awaitable[AgentRuling]:
+        if identity.verdict is not AgentVerdict.VERIFIED or identity.agent is None:
             return _rule_unproven(identity, message, site, wanted)
         why = _digest_problem(identity, message.headers, site, wanted.action)
-        if why is None and not await self._replays.is_new(identity, unsafe=_is_unsafe(message)):
-            why = "This signature was used before. Sign every request anew, with a nonce of its own."
         if why is not None:
             return _signature_invalid(identity, why)
-        stance = stance_of(site.agent_policy, agent, wanted.action)
-        facts = facts_of(identity)
+        unsafe = message.method.upper() not in SAFE
+        if self._replays.must_remember(identity, unsafe=unsafe):
+            return self._remember(identity, message, site, wanted.action, unsafe=unsafe)
+        return self._weigh(identity, message, site, wanted.action)
+
+    async def _remember(
+        self, identity: Identity, message: SignedMessage, site: SiteView, action: str | None, *, unsafe: bool
+    ) -> AgentRuling:
+        if not await self._replays.is_new(identity, unsafe=unsafe):
+            return _signature_invalid(identity, _USED_BEFORE)
+        ruling = self._weigh(identity, message, site, action)
+        return ruling if isinstance(ruling, AgentRuling) else await ruling
+
+    def _weigh(
+        self, identity: Identity, message: SignedMessage, site: SiteView, action: str | None
+    ) -> AgentRuling | Awaitable[AgentRuling]:
+        """Rule on a request whose sender is known."""
+        policy, agent = site.agent_policy, identity.agent or ""
+        stance = stance_of(policy, agent, action)
         if stance.decision is AgentPolicyAction.DENY:
-            return AgentRuling(identity=identity, facts=facts, refusal=_DENIED)
-        challenge = _CHALLENGED if stance.decision is AgentPolicyAction.CHALLENGE else None
-        if not await self._quotas.is_within(site, agent, wanted.action):
-            return AgentRuling(
-                identity=identity, facts=facts, refusal=_OVER_QUOTA, challenge=challenge, headers=[_RETRY_AFTER]
-            )
-        deal = _deal(message, site, wanted, identity)
+            return AgentRuling(identity=identity, facts=facts_of(identity), refusal=_DENIED)
+        deal = _deal(message, policy.price_for(agent, action), identity)
+        counting = self._quotas.is_within(site, agent, action)
+        if self._quotas.is_local:
+            return _rule_counted(identity, stance, deal, is_within=at_once(counting))
+        return _count_first(counting, identity, stance, deal)
+
+
+async def _count_first(counting: Awaitable[bool], identity: Identity, stance: Stance, deal: prices.Deal) -> AgentRuling:
+    return _rule_counted(identity, stance, deal, is_within=await counting)
+
+
+def _rule_counted(identity: Identity, stance: Stance, deal: prices.Deal, *, is_within: bool) -> AgentRuling:
+    facts = facts_of(identity)
+    challenge = _CHALLENGED if stance.decision is AgentPolicyAction.CHALLENGE else None
+    if not is_within:
         return AgentRuling(
-            identity=identity,
-            facts=facts,
-            refusal=_payment(deal),
-            challenge=challenge,
-            headers=deal.headers,
-            waives_receipt=stance.is_named and challenge is None,
-            price=deal.price,
+            identity=identity, facts=facts, refusal=_OVER_QUOTA, challenge=challenge, headers=[_RETRY_AFTER]
         )
-
-
-def _is_unsafe(message: SignedMessage) -> bool:
-    return message.method.upper() not in SAFE
+    waives_receipt = stance.is_named and challenge is None
+    if deal is prices.FREE:
+        return AgentRuling(identity=identity, facts=facts, challenge=challenge, waives_receipt=waives_receipt)
+    return AgentRuling(
+        identity=identity,
+        facts=facts,
+        refusal=_payment(deal),
+        challenge=challenge,
+        headers=deal.headers,
+        waives_receipt=waives_receipt,
+        price=deal.price,
+    )
 
 
 async def _wait(found: Awaitable[Identity]) -> Identity:
@@ -202,7 +236,7 @@ def facts_of(identity: Identity) -> AgentFacts | None:
     )
 
 
-def _rule_unproven(identity: Identity, message: SignedMessage, site: SiteView, wanted: Wanted) -> AgentRuling:
+def _rule_unproven(identity: Identity, message: SignedMessage, site: SiteView, wanted: Wants) -> AgentRuling:
     """Rule on a request whose sender is not known for certain."""
     if identity.verdict is AgentVerdict.INVALID:
         return _signature_invalid(identity, identity.why)
@@ -211,7 +245,7 @@ def _rule_unproven(identity: Identity, message: SignedMessage, site: SiteView, w
     if claim is not None and claim.outcome is Outcome.BLOCK:
         headers = [] if claim is _DENIED else [ACCEPT_SIGNATURE]
         return AgentRuling(identity=identity, facts=facts, refusal=claim, headers=headers)
-    deal = _deal(message, site, wanted, identity)
+    deal = _deal(message, site.agent_policy.price_for(None, wanted.action), identity)
     return AgentRuling(
         identity=identity,
         facts=facts,
@@ -243,12 +277,10 @@ def _signature_invalid(identity: Identity, why: str | None) -> AgentRuling:
     return AgentRuling(identity=identity, facts=facts, refusal=refusal, headers=[ACCEPT_SIGNATURE])
 
 
-def _deal(message: SignedMessage, site: SiteView, wanted: Wanted, identity: Identity) -> prices.Deal:
-    if prices.is_free(message.method, message.target.partition("?")[0]):
+def _deal(message: SignedMessage, price: Price | None, identity: Identity) -> prices.Deal:
+    if price is None or prices.is_free(message.method, message.target.partition("?")[0]):
         return prices.FREE
-    if identity.verdict is AgentVerdict.VERIFIED:
-        return prices.strike(site.agent_policy.price_for(identity.agent, wanted.action), message.headers, identity)
-    return prices.strike(site.agent_policy.price_for(None, wanted.action), message.headers, identity)
+    return prices.strike(price, message.headers, identity)
 
 
 def _payment(deal: prices.Deal) -> Refusal | None:
@@ -289,6 +321,7 @@ def _digests(value: bytes) -> dict[bytes, bytes]:
 _KEYS_UNDER_WAY = Identity(
     verdict=AgentVerdict.UNVERIFIED, why="The key set of the agent is still being fetched. Ask again in a moment."
 )
+_USED_BEFORE = "This signature was used before. Sign every request anew, with a nonce of its own."
 _DENIED = Refusal("agent_denied", Outcome.BLOCK, "The site's policy denies this agent this action.")
 _CHALLENGED = Refusal("policy", Outcome.CHALLENGE, "The site wants a person to confirm what this agent does.")
 _OVER_QUOTA = Refusal("rate_limited", Outcome.BLOCK, "The agent is over its quota for this minute.")

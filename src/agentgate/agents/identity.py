@@ -1,13 +1,14 @@
 """Identity: what a request proves about the agent that sent it. `verify.py` finds it out."""
 
 from collections.abc import Mapping
+from hashlib import sha256
 
 from msgspec import Struct
 
 from agentgate.core.enums import AgentVerdict
 
 
-class SignedMessage(Struct, frozen=True, kw_only=True):
+class SignedMessage(Struct, frozen=True):
     """A request as its sender signed it, whoever passed it on to us."""
 
     # As sent, in capitals or not.
@@ -35,11 +36,17 @@ class Identity(Struct, frozen=True, gc=False):
     purposes: tuple[str, ...] = ()
     # Names of the components that the signature covers, such as `@authority`, `content-digest`, `crawler-max-price`.
     covered: frozenset[str] = frozenset()
-    # What makes the signature one of its kind, and until when that must be remembered (with the allowed skew): the
-    # digest of (key set URL, keyid, nonce), or of the signature's bytes where there is no nonce.
-    replay_key: bytes = b""
+    # What makes the signature one of its kind, and until when that must be remembered (with the allowed skew): key set
+    # URL, keyid and nonce, or the signature's bytes where there is no nonce.
+    unique: bytes = b""
     has_nonce: bool = False
     expires_ms: int = 0
+
+    @property
+    def replay_key(self) -> bytes:
+        """What is remembered of the signature; nothing where nothing makes it one of its kind."""
+        # Most signatures need not be remembered, so this is made for those that must.
+        return sha256(self.unique).digest() if self.unique else b""
 
 
 UNSIGNED = Identity(verdict=AgentVerdict.UNSIGNED)

@@ -102,6 +102,11 @@ PARAMETER = st.sampled_from(
         'tag="web-bot-auth"',
         f'keyid="{AGENT.keyid}"',
         'nonce="\\""',
+        'nonce="once"',
+        'nonce=""',
+        "nonce=5",
+        'x=";nonce="',
+        'y="")"',
         "x",
         "alg=a",
     ]
@@ -143,6 +148,30 @@ def test_both_readings_of_a_signature_input_are_the_same(value: bytes) -> None:
             return None
 
     assert read(read_inputs) == read(fields._read_every_input)
+
+
+@given(
+    value=nearly_inputs,
+    signature=st.one_of(st.sampled_from((b"sig1=:", b"sig1=::", b"sig1=:AA=:", b"other=:AAAA:")), signatures),
+    agent=st.one_of(st.sampled_from((b'"https://agent.example"', b'sig1="https://agent.example"')), agents),
+)
+@settings(max_examples=300, deadline=None)
+def test_the_short_way_for_usual_signatures_finds_what_the_long_one_does(
+    value: bytes, signature: bytes, agent: bytes
+) -> None:
+    headers = {b"signature-input": value, b"signature": signature, b"signature-agent": agent}
+    message = SignedMessage(method="GET", scheme="https", authority="shop.example", target="/?page=1", headers=headers)
+    asked: dict[str, Any] = {"policy": POLICY, "now_ms": NOW * 1000, "longest_s": 600}
+    assert VERIFIER.verify(message, **asked) == VERIFIER._verify_any(message, **asked)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    ['x=";nonce="y"z"', 'nonce="a";nonce="b"', 'nonce="a";nonce=1', 'nonce="a"b"', 'nonce="a"z;x="b"', 'nonce="'],
+)
+def test_what_only_looks_like_a_nonce_is_none(parameters: str) -> None:
+    with pytest.raises(Unreadable):
+        read_inputs(f'sig1=("@authority");created=1;{parameters}'.encode())
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Quota: how many requests an agent may make at a site in a minute, in all and for one action."""
 
-import functools
 from hashlib import sha256
+from typing import NamedTuple
 
 from msgspec import UnsetType
 
@@ -10,12 +10,23 @@ from agentgate.core.clock import MINUTE_MS
 from agentgate.core.limiter import Limiter, Window
 from agentgate.sites.directory import SiteView
 
+# The same few agents come again and again; actions are the site's own.
+MOST_REMEMBERED = 1_024
+
+
+class _Counted(NamedTuple):
+    """Where an agent's requests for one action are counted, under the policy that says so."""
+
+    policy: AgentPolicy
+    windows: tuple[tuple[Window, str], ...]
+
 
 class Quotas:
     """Counts the requests of verified agents. All workers share the counts as far as they share the fast store."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
+        self._counted: dict[tuple[int, str, str | None], _Counted] = {}
 
     @property
     def is_local(self) -> bool:
@@ -24,21 +35,26 @@ class Quotas:
 
     async def is_within(self, site: SiteView, agent: str, action: str | None) -> bool:
         """Count one more request of an agent and say whether it is within what the site's policy lets it have."""
-        policy = site.agent_policy
-        # The agent chooses its URL, and keys are to be short.
-        subject = f"{site.number}:{_short(agent)}"
-        if not await self._limiter.count(Window("agent", _per_agent(policy, agent), MINUTE_MS), subject):
-            return False
-        per_action = _per_action(policy, action)
-        if per_action is None:
-            return True
-        return await self._limiter.count(Window("agent-action", per_action, MINUTE_MS), f"{subject}:{action}")
+        key = (site.number, agent, action)
+        counted = self._counted.get(key)
+        if counted is None or counted.policy is not site.agent_policy:
+            if len(self._counted) >= MOST_REMEMBERED:
+                self._counted.clear()
+            counted = self._counted[key] = _Counted(site.agent_policy, _windows(*key, policy=site.agent_policy))
+        for window, subject in counted.windows:
+            if not await self._limiter.count(window, subject):
+                return False
+        return True
 
 
-# The same few agents come again and again.
-@functools.lru_cache(maxsize=1_024)
-def _short(agent: str) -> str:
-    return sha256(agent.encode()).hexdigest()[:32]
+def _windows(site: int, agent: str, action: str | None, *, policy: AgentPolicy) -> tuple[tuple[Window, str], ...]:
+    # The agent chooses its URL, and keys are to be short.
+    subject = f"{site}:{sha256(agent.encode()).hexdigest()[:32]}"
+    in_all = Window("agent", _per_agent(policy, agent), MINUTE_MS), subject
+    per_action = _per_action(policy, action)
+    if per_action is None:
+        return (in_all,)
+    return in_all, (Window("agent-action", per_action, MINUTE_MS), f"{subject}:{action}")
 
 
 def _per_agent(policy: AgentPolicy, agent: str) -> int:

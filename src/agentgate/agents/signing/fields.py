@@ -1,7 +1,8 @@
 """The structured fields of a signed request (RFC 9651), read with bounds: what visitors send may cost only so much.
 
-What a signature covers is read twice: once for the way nearly every agent writes it, which is also the way it has to be
-signed, so nothing needs to be written again; and once, with http-sf, for every other way.
+What a signature covers is read in two ways: one for how nearly every agent writes it, which is also how it has to be
+signed, so nothing needs to be written again; and one, with http-sf, for everything else. An agent covers the same parts
+in every request and names the same key, so the first way remembers both; only a nonce is new each time.
 """
 
 import functools
@@ -9,6 +10,7 @@ import re
 from binascii import Error as NotBase64
 from binascii import a2b_base64
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import http_sf
 from http_sf.innerlist import ser_innerlist
@@ -22,15 +24,20 @@ MOST_COMPONENTS = 30
 
 Parameters = Mapping[str, BareItemType]
 
-# Lists of components of late. An agent signs the same parts of every request.
-LISTS_REMEMBERED = 512
+# Lists of components of late, and parameters, which an agent repeats for as long as its clock shows the same second.
+REMEMBERED = 512
+# Longer than any agent's; and what is made of a text takes more room than the text.
+LONGEST_REMEMBERED_BYTES = 1_024
 
 _KEY = r"[a-z*][a-z0-9_.*-]*"
 _STRING = r'"[ !#-\[\]-~]*"'
 _INTEGER = r"(?:0|-?[1-9][0-9]{0,14})"
 _ITEM = rf"{_STRING}(?:;{_KEY}(?:={_STRING})?)*"
-# One signature, written as it is signed.
-_ONE_INPUT = re.compile(rf"({_KEY})=(\(((?:{_ITEM}(?: {_ITEM})*)?)\)((?:;{_KEY}=(?:{_STRING}|{_INTEGER}))*))\Z")
+# One signature, written as it is signed: what comes before the `)`, and what comes after it.
+_ONE_LIST = re.compile(rf"({_KEY})=\(((?:{_ITEM}(?: {_ITEM})*)?)\Z")
+_PARAMETERS = re.compile(rf"(?:;{_KEY}=(?:{_STRING}|{_INTEGER}))*\Z")
+# What stands in a string as it is.
+_UNESCAPED = re.compile(r"[ !#-\[\]-~]*\Z")
 _EACH_ITEM = re.compile(rf'(?:\A| )"([^"]*)"((?:;{_KEY}(?:={_STRING})?)*)')
 _EACH_PARAMETER = re.compile(rf';({_KEY})(=?)(?:"([^"]*)"|(-?[0-9]+))?')
 _ONE_SIGNATURE = re.compile(rf"({_KEY})=:([A-Za-z0-9+/]*={{0,2}}):\Z".encode())
@@ -51,23 +58,70 @@ class Component(Struct, frozen=True):
     identifier: str
 
 
+class Coverage(Struct, frozen=True):
+    """All that a signature covers."""
+
+    components: tuple[Component, ...]
+    # The names of what is covered whole: of one member or parameter the rest could be anything.
+    whole: frozenset[str]
+
+
 class SignatureInput(Struct, frozen=True):
     """What one signature covers and says about itself."""
 
-    components: tuple[Component, ...]
+    coverage: Coverage
     parameters: Parameters
     # Both as they are signed.
     text: str
 
 
+class SplitInput(NamedTuple):
+    """A header Signature-Input of one signature, cut where a nonce is: only that is new in every request."""
+
+    text: str
+    # Up to the end of the list.
+    start: str
+    before: str
+    nonce: str | None
+    after: str
+
+
 def read_inputs(value: bytes) -> dict[str, SignatureInput]:
     """Return what a header Signature-Input says, by label."""
-    refuse_long(value)
-    one = _ONE_INPUT.match(value.decode("latin-1"))
-    if one is None:
+    parts = split_input(value)
+    read = None if parts is None else read_split(parts.start, parts.before, parts.after)
+    if parts is None or read is None:
         return _read_every_input(value)
-    label, text, components, parameters = one.groups()
-    return {label: SignatureInput(_items(components), _parameters(parameters), text)}
+    label, coverage, parameters = read
+    if parts.nonce is not None:
+        if "nonce" in parameters:
+            raise Unreadable("the parameter nonce comes twice")
+        parameters = {**parameters, "nonce": parts.nonce}
+    return {label: SignatureInput(coverage, parameters, parts.text[len(label) + 1 :])}
+
+
+def split_input(value: bytes) -> SplitInput | None:
+    """Cut a header Signature-Input into pieces, unread; None for what is not written as nearly every agent does."""
+    if len(value) > LONGEST_REMEMBERED_BYTES:
+        return None
+    text = value.decode("latin-1")
+    start, end, rest = text.partition(")")
+    if not end:
+        return None
+    before, has_nonce, rest = rest.partition(';nonce="')
+    if not has_nonce:
+        return SplitInput(text, start, before, None, "")
+    nonce, end, after = rest.partition('"')
+    return SplitInput(text, start, before, nonce, after) if end and _UNESCAPED.match(nonce) else None
+
+
+def read_split(start: str, before: str, after: str) -> tuple[str, Coverage, Parameters] | None:
+    """Return label, list, and parameters but for the nonce; None when one of the pieces is not whole by itself.
+
+    If they are, what lay between them was a nonce, and not the inside of something else.
+    """
+    listed, parameters = _listed(start), _parameters(before, after)
+    return None if listed is None or parameters is None else (*listed, parameters)
 
 
 def read_signatures(value: bytes) -> dict[str, bytes]:
@@ -111,6 +165,9 @@ def write_member(member: object) -> str:
     """Return the value of a dictionary's member in its strict spelling (RFC 9421 2.1.2)."""
     if isinstance(member, tuple) and isinstance(member[0], list):
         return ser_innerlist(member)
+    if isinstance(member, tuple) and type(member[0]) is str and not member[1] and _UNESCAPED.match(member[0]):
+        # A plain string, such as the URL of an agent.
+        return f'"{member[0]}"'
     return ser_item(member)  # type: ignore[arg-type]  # what else a dictionary holds are items
 
 
@@ -130,29 +187,41 @@ def _read_every_input(value: bytes) -> dict[str, SignatureInput]:
                 raise Unreadable(f"what {label} covers must be names in double quotes")
             components.append(Component(name, of_item, ser_item((name, dict(of_item)))))
         text = ser_innerlist((items, parameters))
-        inputs[label] = SignatureInput(_checked(tuple(components)), parameters, text)
+        inputs[label] = SignatureInput(_coverage(tuple(components)), parameters, text)
     return inputs
 
 
-def _checked(components: tuple[Component, ...]) -> tuple[Component, ...]:
+def _coverage(components: tuple[Component, ...]) -> Coverage:
     if len(components) > MOST_COMPONENTS:
         raise Unreadable(f"a signature may cover at most {MOST_COMPONENTS} components; this one has {len(components)}")
     if len({component.identifier for component in components}) < len(components):
         raise Unreadable("a signature may cover a component only once")
-    return components
+    whole = (each.name for each in components if "key" not in each.parameters and "name" not in each.parameters)
+    return Coverage(components, frozenset(whole))
 
 
-@functools.lru_cache(maxsize=LISTS_REMEMBERED)
-def _items(text: str) -> tuple[Component, ...]:
-    return _checked(
-        tuple(
-            Component(name, _parameters(parameters) if parameters else _NO_PARAMETERS, f'"{name}"{parameters}')
-            for name, parameters in _EACH_ITEM.findall(text)
-        )
+@functools.lru_cache(maxsize=REMEMBERED)
+def _listed(start: str) -> tuple[str, Coverage] | None:
+    """Return label and list, from the text before the first `)`; None unless that is where the list ends."""
+    one = _ONE_LIST.match(start)
+    if one is None:
+        return None
+    components = tuple(
+        Component(name, _read_parameters(parameters) if parameters else _NO_PARAMETERS, f'"{name}"{parameters}')
+        for name, parameters in _EACH_ITEM.findall(one[2])
     )
+    return one[1], _coverage(components)
 
 
-def _parameters(text: str) -> Parameters:
+@functools.lru_cache(maxsize=REMEMBERED)
+def _parameters(before: str, after: str) -> Parameters | None:
+    """Return what a signature says about itself but for a nonce; None when that is not written as it is signed."""
+    if _PARAMETERS.match(before) is None or _PARAMETERS.match(after) is None:
+        return None
+    return _read_parameters(before + after)
+
+
+def _read_parameters(text: str) -> Parameters:
     found: dict[str, BareItemType] = {}
     for name, has_value, string, number in _EACH_PARAMETER.findall(text):
         if name in found:

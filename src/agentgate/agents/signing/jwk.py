@@ -59,6 +59,8 @@ def read_key(jwk: Mapping[str, Any]) -> PublicKey | None:
 
 def is_current(jwk: Mapping[str, Any], *, now_ms: int) -> bool:
     """Say whether a key may be used now, by its `nbf` and `exp`. A time that is no number does not pass."""
+    if jwk.get("nbf") is None and jwk.get("exp") is None:
+        return True
     begins, ends = (_milliseconds(jwk.get(name)) for name in ("nbf", "exp"))
     return (begins is None or begins <= now_ms) and (ends is None or now_ms < ends)
 

@@ -27,6 +27,6 @@ class Replays:
         """Return False for a signature that was accepted before. Also True where nothing must be remembered."""
         if not self.must_remember(identity, unsafe=unsafe):
             return True
-        if not identity.replay_key:
+        if not identity.unique:
             raise ValueError("a verified identity needs a replay key; all of them would be taken for one signature")
         return await self._store.remember(identity.replay_key, kept_until_ms=identity.expires_ms + SKEW_MS)

@@ -5,9 +5,10 @@ import re
 from collections.abc import Mapping
 
 from http_sf import Token
+from http_sf.types import BareItemType
 from msgspec import Struct
 
-from agentgate.agents.signing.fields import Component, SignatureInput, Unreadable, read_dictionary, refuse_long
+from agentgate.agents.signing.fields import SignatureInput, Unreadable, read_dictionary, refuse_long
 from agentgate.sites.agent_policy import WELL_KNOWN
 
 NAME = "signature-agent"
@@ -46,15 +47,20 @@ def agent_address(headers: Mapping[bytes, bytes], label: str, signature: Signatu
     if sent is None:
         return None
     refuse_long(sent)
-    covered = [component for component in signature.components if component.name == NAME]
+    covered = [component for component in signature.coverage.components if component.name == NAME]
     if len(covered) != 1:
         raise Unreadable("the signature must cover signature-agent, once")
-    value = _value(sent.strip(b" \t"), label, covered[0])
+    return _read(sent, label, covered[0].parameters.get("key"))
+
+
+# By type too: a token is equal to the string with the same characters, and only one of them can be a key.
+@functools.lru_cache(maxsize=ADDRESSES_REMEMBERED, typed=True)
+def _read(sent: bytes, label: str, by_key: BareItemType | None) -> AgentAddress | None:
+    value = _value(sent.strip(b" \t"), label, by_key)
     return None if value is None else _address(value)
 
 
-def _value(sent: bytes, label: str, component: Component) -> str | None:
-    by_key = component.parameters.get("key")
+def _value(sent: bytes, label: str, by_key: BareItemType | None) -> str | None:
     simple = _STRING.match(sent) or _UNQUOTED.match(sent)
     if simple is not None and by_key is None:
         return simple[1].decode()
@@ -81,7 +87,6 @@ def _member_value(member: object) -> str | None:
     return str(value) if is_plain else None
 
 
-@functools.lru_cache(maxsize=ADDRESSES_REMEMBERED)
 def _address(value: str) -> AgentAddress:
     if len(value) > LONGEST_URL:
         raise Unreadable(f"the URL of Signature-Agent may have at most {LONGEST_URL} characters")

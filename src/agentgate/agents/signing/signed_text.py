@@ -13,6 +13,7 @@ from http_sf.types import DictionaryType
 from agentgate.agents.identity import SignedMessage
 from agentgate.agents.signing.fields import (
     Component,
+    Coverage,
     SignatureInput,
     Unreadable,
     read_dictionary,
@@ -28,9 +29,24 @@ _FIELD_PARAMETERS = frozenset(("sf", "key", "bs"))
 
 def signed_text(message: SignedMessage, signature: SignatureInput) -> bytes:
     """Return the bytes that must have been signed. Unreadable when the request lacks something that is covered."""
-    values = _Values(message)
-    lines = [f"{component.identifier}: {values.of(component)}" for component in signature.components]
-    lines.append(f'"@signature-params": {signature.text}')
+    return text_over(message, signature.coverage, signature.text)
+
+
+def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> bytes:
+    """Return the bytes that must have been signed, given what is covered and how list and parameters are written."""
+    lines, headers, others = [], message.headers, None
+    for component in coverage.components:
+        name = component.name
+        derive = None if component.parameters else _DERIVED.get(name)
+        if derive is not None:
+            value = derive(message)
+        elif component.parameters or name == "host" or (sent := headers.get(name.encode())) is None:
+            others = others or _Values(message)
+            value = others.of(component)
+        else:
+            value = _one_line(sent).decode("latin-1")
+        lines.append(f"{component.identifier}: {value}")
+    lines.append(f'"@signature-params": {parameters}')
     text = "\n".join(lines)
     # A value with a line break could stand for other lines.
     if not text.isascii() or text.count("\n") >= len(lines):
@@ -55,7 +71,7 @@ def authority_of(message: SignedMessage) -> str:
 
 
 class _Values:
-    """The values of one request's components. What several of them need is read once, so the cost stays linear."""
+    """The values of one request's less usual components. What several of them need is read once: the cost is linear."""
 
     def __init__(self, message: SignedMessage) -> None:
         self._message = message
@@ -65,9 +81,6 @@ class _Values:
     def of(self, component: Component) -> str:
         """Return the value of a component."""
         name, parameters = component.name, component.parameters
-        derive = _DERIVED.get(name)
-        if derive is not None and not parameters:
-            return derive(self._message)
         if name == "@query-param" and list(parameters) == ["name"]:
             return self._query_parameter(parameters["name"])
         # The host is what the visitor asked for; whoever passes the request on to us may have written another.

@@ -3,7 +3,6 @@
 Whether the request was seen before, what its body is and what the site thinks of the agent is for others to find out.
 """
 
-import hashlib
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
@@ -11,10 +10,12 @@ from msgspec import Struct, UnsetType, structs
 
 from agentgate.agents.identity import UNSIGNED, Identity, SignedMessage
 from agentgate.agents.ports import KeyFound, KeySource
-from agentgate.agents.signing.fields import Component, Unreadable
+from agentgate.agents.signing.fields import Coverage, Unreadable
 from agentgate.agents.signing.jwk import TEST_KEYS, is_current, is_thumbprint, read_key, thumbprint
 from agentgate.agents.signing.signature_agent import AgentAddress, agent_address
 from agentgate.agents.signing.signatures import ALGORITHM, OTHER_ALGORITHMS, Signature, tagged_signatures
+from agentgate.agents.signing.signed_text import text_over
+from agentgate.agents.signing.usual import ORIGIN_PARTS, Form, UsualSignature, usual_signature
 from agentgate.core.ed25519 import PublicKey
 from agentgate.core.enums import AgentVerdict
 from agentgate.limits import SIGNATURE_SKEW_S
@@ -61,6 +62,16 @@ class AgentVerifier:
         """
         if b"signature-input" not in message.headers:
             return UNSIGNED
+        usual = usual_signature(message.headers)
+        claim = None if usual is None else self._usual_claim(usual, message, now_ms=now_ms, longest_s=longest_s)
+        if claim is not None:
+            return self._settle(claim, policy=policy, now_ms=now_ms)
+        return self._verify_any(message, policy=policy, now_ms=now_ms, longest_s=longest_s)
+
+    def _verify_any(
+        self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
+    ) -> Identity | Awaitable[Identity]:
+        """Return who sent a request, however many signatures it has and however they are written."""
         try:
             signatures = tagged_signatures(message.headers)
         except Unreadable as problem:
@@ -76,11 +87,24 @@ class AgentVerifier:
             return refused
         return _settle_all([self._settle(claim, policy=policy, now_ms=now_ms) for claim in claims])
 
+    def _usual_claim(
+        self, usual: UsualSignature, message: SignedMessage, *, now_ms: int, longest_s: int
+    ) -> _Claim | Identity | None:
+        """Return what a signature claims that has nothing unusual about it; None when there is something wrong."""
+        form = usual.form
+        if form.keyid in self._refused_keys or _time_problem(form.created_s, form.expires_s, now_ms, longest_s):
+            return None
+        try:
+            text = text_over(message, form.coverage, usual.text)
+        except Unreadable as problem:
+            return _refused(AgentVerdict.INVALID, str(problem))
+        return _claim_of(form, usual.nonce, text, usual.value)
+
     def _claim(self, signature: Signature, message: SignedMessage, *, now_ms: int, longest_s: int) -> _Claim | Identity:
         try:
-            expires_s = _expiry(signature.input.parameters, now_ms=now_ms, longest_s=longest_s)
+            created_s, expires_s = _times(signature.input.parameters, now_ms=now_ms, longest_s=longest_s)
             keyid = self._keyid(signature.input.parameters)
-            covered = _covered(signature.input.components)
+            coverage = _covered(signature.input.coverage)
             address = agent_address(message.headers, signature.label, signature.input)
             text = signature.text(message)
         except Unreadable as problem:
@@ -92,20 +116,8 @@ class AgentVerifier:
             return _refused(
                 AgentVerdict.UNVERIFIED, "no Signature-Agent says where the key is to be found", keyid=keyid
             )
-        nonce = signature.input.parameters.get("nonce")
-        # By position: finding so many fields by their names takes longer than filling them.
-        identity = Identity(
-            AgentVerdict.VERIFIED,
-            None,
-            address.agent,
-            keyid,
-            (),
-            covered,
-            _replay_key(address, keyid, nonce, signature=signature.value),
-            bool(nonce),
-            (expires_s + SIGNATURE_SKEW_S) * 1000,
-        )
-        return _Claim(identity, address.agent, keyid, address.key_url, text, signature.value)
+        form = Form(signature.label, coverage, created_s, expires_s, keyid, address)
+        return _claim_of(form, signature.input.parameters.get("nonce"), text, signature.value)
 
     def _keyid(self, parameters: Mapping[str, object]) -> str:
         keyid = parameters.get("keyid")
@@ -139,33 +151,47 @@ class AgentVerifier:
         return KeyFound(found.key)
 
 
-def covered_whole(components: Sequence[Component]) -> frozenset[str]:
-    """Return the names of what a signature covers whole: of one member or parameter the rest could be anything."""
-    return frozenset(
-        component.name
-        for component in components
-        if not component.parameters or not ("key" in component.parameters or "name" in component.parameters)
+def _claim_of(form: Form, nonce: object, text: bytes, signature: bytes) -> _Claim:
+    keyid, address = form.keyid, form.address
+    # By position: finding so many fields by their names takes longer than filling them.
+    identity = Identity(
+        AgentVerdict.VERIFIED,
+        None,
+        address.agent,
+        keyid,
+        (),
+        form.coverage.whole,
+        f"nonce\n{address.agent}\n{keyid}\n{nonce}".encode() if nonce else b"signature\n" + signature,
+        bool(nonce),
+        (form.expires_s + SIGNATURE_SKEW_S) * 1000,
     )
+    return _Claim(identity, address.agent, keyid, address.key_url, text, signature)
 
 
-def _covered(components: Sequence[Component]) -> frozenset[str]:
-    covered = covered_whole(components)
-    if "@authority" not in covered and "@target-uri" not in covered:
+def _covered(coverage: Coverage) -> Coverage:
+    if ORIGIN_PARTS.isdisjoint(coverage.whole):
         raise Unreadable("the signature must cover @authority or @target-uri")
-    return covered
+    return coverage
 
 
-def _expiry(parameters: Mapping[str, object], *, now_ms: int, longest_s: int) -> int:
+def _times(parameters: Mapping[str, object], *, now_ms: int, longest_s: int) -> tuple[int, int]:
     created_s, expires_s = parameters.get("created"), parameters.get("expires")
     if type(created_s) is not int or type(expires_s) is not int:
         raise Unreadable("the signature must have created and expires, in seconds")
+    problem = _time_problem(created_s, expires_s, now_ms, longest_s)
+    if problem is not None:
+        raise Unreadable(problem)
+    return created_s, expires_s
+
+
+def _time_problem(created_s: int, expires_s: int, now_ms: int, longest_s: int) -> str | None:
     if created_s * 1000 > now_ms + SIGNATURE_SKEW_S * 1000:
-        raise Unreadable("the signature was created in the future; the clock of the agent is ahead")
+        return "the signature was created in the future; the clock of the agent is ahead"
     if (expires_s + SIGNATURE_SKEW_S) * 1000 <= now_ms:
-        raise Unreadable("the signature has expired")
+        return "the signature has expired"
     if not 0 < expires_s - created_s <= longest_s:
-        raise Unreadable(f"expires must be after created, by at most {longest_s} seconds")
-    return expires_s
+        return f"expires must be after created, by at most {longest_s} seconds"
+    return None
 
 
 def _other_algorithm(algorithm: object, address: AgentAddress | None, keyid: str) -> Identity:
@@ -173,12 +199,6 @@ def _other_algorithm(algorithm: object, address: AgentAddress | None, keyid: str
     if algorithm in OTHER_ALGORITHMS:
         return _refused(AgentVerdict.UNVERIFIED, "only ed25519 is checked here", agent=agent, keyid=keyid)
     return _refused(AgentVerdict.INVALID, "alg must be ed25519", agent=agent, keyid=keyid)
-
-
-def _replay_key(address: AgentAddress, keyid: str, nonce: object, *, signature: bytes) -> bytes:
-    if not nonce:
-        return hashlib.sha256(b"signature\n" + signature).digest()
-    return hashlib.sha256(f"nonce\n{address.agent}\n{keyid}\n{nonce}".encode()).digest()
 
 
 def _read_keys(keys: InlineKeys) -> dict[str, _InlineKey]:
