@@ -47,8 +47,13 @@ class DecisionIds:
 
     def next(self) -> int:
         """Return a new ID, greater than every earlier one of this worker."""
+        return self.next_at(self._clock.now_ms())
+
+    def next_at(self, now_ms: int) -> int:
+        """Return a new ID of a moment that has just been read off the clock."""
         assert self._worker is not None, "a worker without a number makes no IDs"
-        now = max(self._clock.now_ms() - EPOCH_MS, 0)
+        # Not `max`, which costs as much as all the rest.
+        now = now_ms - EPOCH_MS if now_ms > EPOCH_MS else 0
         if now > self._millisecond:
             self._millisecond, self._count = now, 0
         elif self._count + 1 < _PER_MILLISECOND:

@@ -27,8 +27,15 @@ class Decider:
         self._models = models
         self.intel = intel
         self._rates = rates
+        # Count a request of somebody who was met before.
+        self.count_again = rates.count_again
         self.visitors = visitors
         self._decisions = _Decisions(models.view)
+
+    @property
+    def models(self) -> ModelView:
+        """The models of this moment."""
+        return self._models.view
 
     def count(self, site: SiteView, visitor: int, address: str, now_ms: int) -> Rates:
         """Count a request of a visitor and return how many there were in this minute."""

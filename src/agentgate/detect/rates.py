@@ -45,6 +45,20 @@ class _Window(Struct, gc=False):
         return count + int(self.before * rest) if self.before else count
 
 
+class Counted:
+    """A visitor of a site who is counted again and again, with its windows of the present minute."""
+
+    __slots__ = ("address", "key", "network", "network_key", "present", "window")
+
+    def __init__(self, site: int, visitor: int, address: str) -> None:
+        self.key = visitor_key(site, visitor)
+        self.network_key = network_key(site, address)
+        self.address = address
+        # The dictionary that the windows are in.
+        self.present: dict[Key, _Window] | None = None
+        self.window = self.network = _Window(0)
+
+
 class RateWindows:
     """Two one-minute windows per key. The last minute is the present window and the rest of the one before."""
 
@@ -59,25 +73,40 @@ class RateWindows:
         minute = now_ms // MINUTE_MS
         if minute > self._minute or len(self._present) >= self._most_keys:
             self._turn(minute)
-        key = site << 64 | visitor & 0xFFFF_FFFF_FFFF_FFFF
+        key = visitor_key(site, visitor)
         window = self._present.get(key) or self._open(key)
         network = window.network
         if network is None or window.address != address:
-            network_key = f"{site}:{network_of(address)}"
-            network = window.network = self._present.get(network_key) or self._open(network_key)
+            other_key = network_key(site, address)
+            network = window.network = self._present.get(other_key) or self._open(other_key)
             window.address = address
         window.own += 1
         network.own += 1
         rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
         return Rates(window.sum(rest), network.sum(rest))
 
+    def count_again(self, counted: Counted, now_ms: int) -> tuple[int, int]:
+        """Count a request of somebody who was met before; return the rates of visitor and network, it included."""
+        if now_ms // MINUTE_MS > self._minute or len(self._present) >= self._most_keys:
+            self._turn(now_ms // MINUTE_MS)
+        if counted.present is not self._present:
+            present = counted.present = self._present
+            counted.window = present.get(counted.key) or self._open(counted.key)
+            counted.network = present.get(counted.network_key) or self._open(counted.network_key)
+        window, network = counted.window, counted.network
+        window.own += 1
+        network.own += 1
+        if window.before or network.before:
+            rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
+            return window.sum(rest), network.sum(rest)
+        return window.own + window.others, network.own + network.others
+
     def read(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Return the rates without counting: the request belongs to one that was counted."""
         if now_ms // MINUTE_MS > self._minute:
             self._turn(now_ms // MINUTE_MS)
         rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
-        visitor_key = site << 64 | visitor & 0xFFFF_FFFF_FFFF_FFFF
-        return Rates(self._sum(visitor_key, rest), self._sum(f"{site}:{network_of(address)}", rest))
+        return Rates(self._sum(visitor_key(site, visitor), rest), self._sum(network_key(site, address), rest))
 
     async def sync(self, fast: FastStore) -> None:
         """Tell the shared store what was counted since the last time, and learn the sums."""
@@ -124,6 +153,16 @@ class RateWindows:
             window.told += amount
             window.others = max(0, total - window.told)
         return True
+
+
+def visitor_key(site: int, visitor: int) -> Key:
+    """Return what a visitor of a site is counted by."""
+    return site << 64 | visitor & 0xFFFF_FFFF_FFFF_FFFF
+
+
+def network_key(site: int, address: str) -> Key:
+    """Return what the network of an address is counted by."""
+    return f"{site}:{network_of(address)}"
 
 
 def network_of(address: str) -> str:

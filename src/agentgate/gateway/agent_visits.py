@@ -1,8 +1,10 @@
 """How the agents' desk is asked about a request, and what its ruling means for one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from agentgate.agents.desk import AgentRuling, Wanted
+from msgspec import Struct
+
+from agentgate.agents.desk import AgentRuling
 from agentgate.agents.identity import SignedMessage
 from agentgate.core.enums import Outcome
 from agentgate.decide.outcome import apply_mode
@@ -15,18 +17,23 @@ from agentgate.gateway.visit import Visit
 SETTLED_CLAIMS = frozenset(("agent.search_verified", "agent.search_unconfirmed", "agent.search_forged"))
 
 
+class Wish(Struct, frozen=True, gc=False):
+    """What a request is for. What the signals make of it is found out when a claim matters, which is without proof."""
+
+    action: str | None
+    observe: Callable[[], Observation]
+
+    @property
+    def claimed(self) -> str | None:
+        """The agent that the request claims to come from; None where the address settles that."""
+        observation = self.observe()
+        return observation.claimed_agent if SETTLED_CLAIMS.isdisjoint(observation.labels) else None
+
+
 def message_of(headers: Mapping[bytes, bytes], original: Original) -> SignedMessage:
     """Return the request as its sender signed it."""
     scheme, _, authority = original.origin.partition("://")
-    return SignedMessage(
-        method=original.method, scheme=scheme, authority=authority, target=original.target, headers=headers
-    )
-
-
-def wanted_of(observation: Observation, action: str | None) -> Wanted:
-    """Return what the request is for."""
-    is_settled = not SETTLED_CLAIMS.isdisjoint(observation.labels)
-    return Wanted(action=action, claimed=None if is_settled else observation.claimed_agent)
+    return SignedMessage(original.method, scheme, authority, original.target, headers)
 
 
 def rule_on_agent(visit: Visit, agent: AgentRuling) -> Ruling | None:

@@ -70,12 +70,24 @@ class Answers:
         headers = [*parts.headers, (b"x-service-decision-id", name)]
         return HotReply(status, headers, parts.body, b"%bx-service-decision-id: %b\r\n" % (parts.written, name))
 
+    def prepare(self, ruling: Ruling, *, ok: bytes) -> tuple[int, bytes, bytes] | None:
+        """Return status, body and headers as written, without the decision's ID; None where more than that differs."""
+        if ruling.response is not None or ruling.hint is not None or ruling.headers:
+            return None
+        reply = self.write(ruling, None, ok=ok)
+        return reply.status, reply.body, reply.written
+
     def _parts(self, ruling: Ruling) -> _Parts:
         key = (ruling.outcome, ruling.reason, ruling.would)
         parts = self._made.get(key)
         if parts is None:
             parts = self._made[key] = _parts_of(ruling)
         return parts
+
+
+def write_again(status: int, body: bytes, written: bytes, decision_id: int) -> HotReply:
+    """Return an answer like an earlier one, to which a decision's ID is added, for the wire only."""
+    return HotReply(status, [], body, b"%bx-service-decision-id: %b\r\n" % (written, write_id(decision_id).encode()))
 
 
 def _parts_of(ruling: Ruling) -> _Parts:

@@ -7,7 +7,8 @@ and an event recorded, except where nobody is known to answer to.
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
+from functools import partial
 
 import msgspec
 import structlog
@@ -17,33 +18,28 @@ from agentgate.core.clock import Clock
 from agentgate.core.database import StoreUnavailable
 from agentgate.core.enums import Mode, Outcome
 from agentgate.decide.decider import Decider
-from agentgate.decide.outcome import apply_mode
-from agentgate.detect.facts import AgentFacts
+from agentgate.detect.facts import AgentFacts, Observation
 from agentgate.events.records import CounterName
-from agentgate.gateway.agent_visits import message_of, rule_on_agent, wanted_of
+from agentgate.gateway.agent_visits import Wish, message_of
 from agentgate.gateway.answers import Answers, Ruling
+from agentgate.gateway.familiar_check import FamiliarCheck, Tools
 from agentgate.gateway.heads import Glimpse, Heads
 from agentgate.gateway.journal import Journal
 from agentgate.gateway.original import Original, OriginalReader
 from agentgate.gateway.protection import Protections, override_of
 from agentgate.gateway.receipts import Receipts
+from agentgate.gateway.ruling import refuse, rule, unavailable
 from agentgate.gateway.visit import Approach, Visit
-from agentgate.limits import GATEWAY_REQUESTS_PER_MINUTE
-from agentgate.sites.directory import SiteDirectory, SiteView
+from agentgate.sites.directory import SiteCaller, SiteDirectory
 from agentgate.sites.showing import shown_secret
 from agentgate.tokens.claims import Claims
+from agentgate.web.head_reader import KnownHead
 from agentgate.web.hot_path import HotReply, HotRequest
-from agentgate.web.lateness import Lateness
 
-# Without a look at the configuration for this long, what is known is too old to decide by.
-STALE_S = 15 * 60.0
 # Tokens that may wait for the store at once.
 MOST_SPENDING = 512
 # No visitor should wait longer for a store that hangs. The token may be spent by then: nobody knows.
 SPEND_S = 1.0
-
-# The signature, or the address of a search engine, says that the claim is true.
-PROVEN = frozenset(("agent.verified", "agent.search_verified"))
 
 _NOTHING_KNOWN = Ruling(Outcome.BLOCK, "service_unavailable")
 _NO_CREDENTIAL = Ruling(Outcome.BLOCK, "invalid_credential")
@@ -68,14 +64,22 @@ class GatewayCheck:
         self._journal = journal
         self._clock = clock
         self._desk = desk
-        self._lateness = Lateness()
         self._spending = 0
-        # Requests that were not looked at because there were too many.
-        self.shed = 0
         self._originals = OriginalReader()
         self._protections = Protections()
         self._heads = Heads(decider.intel)
         self._answers = Answers()
+        tools = Tools(sites, decider, receipts, journal, clock, self._originals, self._heads, self._answers)
+        self._familiar = FamiliarCheck(tools)
+
+    @property
+    def shed(self) -> int:
+        """Requests that were not looked at because there were too many."""
+        return self._familiar.shed
+
+    def recognise(self, head: KnownHead, values: Sequence[bytes]) -> HotReply | None:
+        """Answer for a familiar visitor; None, with nothing done, where the request must be looked at whole."""
+        return self._familiar.answer(head, values)
 
     def __call__(self, request: HotRequest) -> HotReply | Awaitable[HotReply]:
         """Answer at once, or return what must be awaited."""
@@ -98,30 +102,27 @@ class GatewayCheck:
         caller = None if secret is None else self._sites.find_caller_showing(secret, now_ms=now_ms)
         if caller is None:
             # It may have been made since the configuration could last be read.
-            return self._answers.write(_NOTHING_KNOWN if self._is_stale() else _NO_CREDENTIAL, None)
+            return self._answers.write(_NOTHING_KNOWN if self._familiar.is_stale() else _NO_CREDENTIAL, None)
         self._journal.note_call(caller, now_ms)
-        if self._lateness.is_late():
-            self.shed += 1
-            return self._answers.write(_unavailable(caller.site), None, ok=request.query)
+        if self._familiar.is_late():
+            return self._answers.write(unavailable(caller.site), None, ok=request.query)
         original = self._originals.read(request.headers)
         if isinstance(original, str):
             return self._answers.write(Ruling(Outcome.BLOCK, "invalid_request", hint=original), None)
         try:
-            return self._judge(request, caller.site, original, now_ms=now_ms)
+            return self._judge(request, caller, original, now_ms=now_ms)
         except Exception:  # noqa: BLE001 - logged with what it was; an answer is due either way
             # Whatever went wrong, enforce mode fails closed and monitor mode lets through.
             structlog.get_logger().exception("a check could not be decided", site=caller.site.site_key)
-            return self._answers.write(_unavailable(caller.site), None, ok=request.query)
-
-    def _is_stale(self) -> bool:
-        return time.monotonic() - self._sites.looked_s > STALE_S
+            return self._answers.write(unavailable(caller.site), None, ok=request.query)
 
     def _judge(
-        self, request: HotRequest, site: SiteView, original: Original, *, now_ms: int
+        self, request: HotRequest, caller: SiteCaller, original: Original, *, now_ms: int
     ) -> HotReply | Awaitable[HotReply]:
         """Find out all there is to know before deciding, count the request, and decide."""
-        if site.broken or self._is_stale():
-            return self._answers.write(_unavailable(site), None, ok=request.query)
+        site = caller.site
+        if site.broken or self._familiar.is_stale():
+            return self._answers.write(unavailable(site), None, ok=request.query)
         started_ns = time.perf_counter_ns()
         headers, decider, method, address = request.headers, self._decider, original.method, original.address
         shape = self._heads.shape_of(headers)
@@ -132,17 +133,23 @@ class GatewayCheck:
         route, action = protection.route, protection.action
         rates = decider.count(site, visitor, address, now_ms)
         glimpse = Glimpse(now_ms, method, original.target, address, headers, route, action, rates, shown.states, shape)
+        desk = self._desk
+        if desk is not None and shape.is_signed:
+            # Few requests. Signals and rules wait until it is known who signed.
+            return self._ask(desk, Approach(site, original, protection, shown, glimpse, visitor, started_ns), request)
         observation = self._heads.observe(glimpse)
-        if self._desk is not None and (shape.is_signed or observation.claimed_agent is not None):
-            # Few requests. Deciding waits until it is known who signed.
-            approach = Approach(site, original, protection, shown, glimpse, visitor, observation, started_ns)
-            return self._ask(self._desk, approach, request)
+        if desk is not None and observation.claimed_agent is not None:
+            approach = Approach(site, original, protection, shown, glimpse, visitor, started_ns, observation)
+            return self._ask(desk, approach, request)
         decision = decider.decide_observed(observation, site, route=route, action=action, started_ns=started_ns)
-        return self._finish(Visit(site, original, protection, shown, glimpse, visitor, decision), request)
+        visit = Visit(site, original, protection, shown, glimpse, visitor, decision)
+        if request.known is not None:
+            self._familiar.meet(visit, caller, request)
+        return self._finish(visit, request)
 
     def _ask(self, desk: AgentDesk, approach: Approach, request: HotRequest) -> HotReply | Awaitable[HotReply]:
         message = message_of(request.headers, approach.original)
-        wanted = wanted_of(approach.observation, approach.protection.action)
+        wanted = Wish(approach.protection.action, partial(self._observed, approach))
         found = desk.look(message, approach.site, wanted, now_ms=approach.glimpse.now_ms)
         if isinstance(found, AgentRuling):
             return self._finish(self._decided(approach, found.facts), request, found)
@@ -156,15 +163,15 @@ class GatewayCheck:
             answer = self._finish(self._decided(approach, agent.facts), request, agent)
             return answer if isinstance(answer, HotReply) else await answer
         except StoreUnavailable:
-            return self._conclude(self._decided(approach), _unavailable(site), request)
+            return self._conclude(self._decided(approach), unavailable(site), request)
         except Exception:  # noqa: BLE001 - as for every other request
             structlog.get_logger().exception("a check could not be decided", site=site.site_key)
-            return self._answers.write(_unavailable(site), None, ok=request.query)
+            return self._answers.write(unavailable(site), None, ok=request.query)
 
     def _finish(
         self, visit: Visit, request: HotRequest, agent: AgentRuling | None = None
     ) -> HotReply | Awaitable[HotReply]:
-        ruling = _rule(visit, agent)
+        ruling = rule(visit, agent)
         token = visit.shown.token
         if ruling.outcome is not Outcome.ALLOW:
             return self._conclude(visit, ruling, request)
@@ -174,16 +181,18 @@ class GatewayCheck:
             return self._conclude(visit, ruling, request)
         if self._spending >= MOST_SPENDING:
             # The store is slow. Waiting in a longer line would help nobody.
-            self.shed += 1
-            return self._conclude(visit, _unavailable(visit.site), request)
+            self._familiar.shed += 1
+            return self._conclude(visit, unavailable(visit.site), request)
         return self._spend(visit, ruling, request, token)
 
     def _decided(self, approach: Approach, agent: AgentFacts | None = None) -> Visit:
         """Ask models and rules, knowing what a signature proved."""
-        glimpse, observation, started_ns = approach.glimpse, approach.observation, approach.started_ns
-        if agent is not None:
+        glimpse, started_ns = approach.glimpse, approach.started_ns
+        if agent is None:
+            observation = self._observed(approach)
+        else:
             started_ns = time.perf_counter_ns()
-            glimpse = msgspec.structs.replace(glimpse, agent=agent)
+            glimpse = glimpse.with_agent(agent)
             observation = self._heads.observe(glimpse)
         decision = self._decider.decide_observed(
             observation, approach.site, route=glimpse.route, action=glimpse.action, started_ns=started_ns
@@ -191,6 +200,12 @@ class GatewayCheck:
         return Visit(
             approach.site, approach.original, approach.protection, approach.shown, glimpse, approach.visitor, decision
         )
+
+    def _observed(self, approach: Approach) -> Observation:
+        """Return what the signals make of a request without a word about who signed it."""
+        if approach.observation is None:
+            approach.observation = self._heads.observe(approach.glimpse)
+        return approach.observation
 
     async def _spend(self, visit: Visit, ruling: Ruling, request: HotRequest, token: Claims) -> HotReply:
         return self._conclude(visit, await self._redeem(visit, token) or ruling, request)
@@ -203,13 +218,13 @@ class GatewayCheck:
             async with asyncio.timeout(SPEND_S):
                 is_spent = await self._receipts.spend(site, token, now_ms=now_ms)
         except (StoreUnavailable, TimeoutError):
-            return _unavailable(site)
+            return unavailable(site)
         finally:
             self._spending -= 1
         if is_spent:
             self._journal.count(site, CounterName.TOKENS_REDEEMED, now_ms)
             return None
-        return _refuse(site, Outcome.CHALLENGE, "token_used")
+        return refuse(site, Outcome.CHALLENGE, "token_used")
 
     async def _charge(self, visit: Visit, ruling: Ruling, request: HotRequest, agent: AgentRuling) -> HotReply:
         """Spend the token if there is one, then note what the agent owes: nobody pays for what is refused."""
@@ -222,7 +237,7 @@ class GatewayCheck:
         try:
             charged = await self._desk.settle(agent, site, action=action, decision_id=decision_id, now_ms=now_ms)
         except StoreUnavailable:
-            return self._conclude(visit, _unavailable(site), request)
+            return self._conclude(visit, unavailable(site), request)
         self._journal.record(visit, ruling, self._answers.status_of(ruling), decision_id)
         ruling = msgspec.structs.replace(ruling, headers=tuple(charged))
         return self._answers.write(ruling, decision_id, ok=request.query)
@@ -231,38 +246,3 @@ class GatewayCheck:
         """Record the decision and write it."""
         decision_id = self._journal.record(visit, ruling, self._answers.status_of(ruling))
         return self._answers.write(ruling, decision_id, ok=request.query)
-
-
-def _rule(visit: Visit, agent: AgentRuling | None) -> Ruling:
-    """Return what applies to the request: the first thing that stands against it, or nothing."""
-    site, decision = visit.site, visit.decision
-    if visit.glimpse.rates.visitor > GATEWAY_REQUESTS_PER_MINUTE:
-        return _refuse(site, Outcome.BLOCK, "rate_limited")
-    against = None if agent is None else rule_on_agent(visit, agent)
-    if against is not None:
-        return against
-    waives = agent is not None and agent.waives_receipt
-    if visit.protection.required and visit.shown.reason is not None and not waives:
-        return _refuse(site, Outcome.CHALLENGE, visit.shown.reason)
-    if site.mode is Mode.MONITOR:
-        return Ruling(decision.outcome, "monitor", decision.would)
-    if decision.outcome is Outcome.ALLOW:
-        return _ALLOWED
-    reason = "agent_unverified" if _claims_an_agent(decision.labels) else "policy"
-    return Ruling(decision.outcome, reason, response=decision.verdict.response)
-
-
-def _claims_an_agent(labels: tuple[str, ...]) -> bool:
-    return "agent.claimed" in labels and PROVEN.isdisjoint(labels)
-
-
-def _refuse(site: SiteView, outcome: Outcome, reason: str) -> Ruling:
-    applied, would = apply_mode(outcome, site.mode)
-    return Ruling(applied, reason, None) if would is None else Ruling(applied, "monitor", would, cause=reason)
-
-
-def _unavailable(site: SiteView) -> Ruling:
-    return Ruling(Outcome.ALLOW if site.mode is Mode.MONITOR else Outcome.BLOCK, "service_unavailable")
-
-
-_ALLOWED = Ruling(Outcome.ALLOW, "allowed")

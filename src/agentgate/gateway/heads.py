@@ -46,8 +46,8 @@ MOST_SHAPES = 512
 MOST_HEADS = 8_192
 LONGEST_HEAD = 2_048
 
-_VISITOR_STEPS = (VISITOR_HIGH, VISITOR_EXTREME)
-_NETWORK_STEPS = (NETWORK_HIGH, NETWORK_EXTREME)
+VISITOR_STEPS = (VISITOR_HIGH, VISITOR_EXTREME)
+NETWORK_STEPS = (NETWORK_HIGH, NETWORK_EXTREME)
 
 Headers = Mapping[bytes, bytes]
 
@@ -81,6 +81,22 @@ class Glimpse(Struct, frozen=True, gc=False):
     # What the names of the headers say.
     shape: Shape
     agent: AgentFacts | None = None
+
+    def with_agent(self, agent: AgentFacts) -> "Glimpse":
+        """Return the same request of a known agent. By position, which takes a third of the time of `replace`."""
+        return Glimpse(
+            self.now_ms,
+            self.method,
+            self.target,
+            self.address,
+            self.headers,
+            self.route,
+            self.action,
+            self.rates,
+            self.receipt,
+            self.shape,
+            agent,
+        )
 
     def facts(self) -> RequestFacts:
         """Return it as signals read it."""
@@ -138,8 +154,8 @@ class Heads:
             glimpse.method,
             (intel.addresses.get(glimpse.address) or view_address(glimpse.address, intel)).labels,
             glimpse.receipt,
-            bisect_right(_VISITOR_STEPS, rates.visitor),
-            bisect_right(_NETWORK_STEPS, rates.network),
+            bisect_right(VISITOR_STEPS, rates.visitor),
+            bisect_right(NETWORK_STEPS, rates.network),
             None if agent is None else (agent.verdict, PURPOSES.intersection(agent.purposes)),
         )
         known = shape.found.get(key)

@@ -33,6 +33,10 @@ _USUAL_METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT",
 _URL = re.compile(r"(https?://[^/?#@\s\\]+)((?:/[^#\s]*)?)\Z", re.IGNORECASE)
 
 
+# Origin, target and path.
+Asked = tuple[str, str, str]
+
+
 class Original(Struct, frozen=True, gc=False):
     """The visitor's request."""
 
@@ -50,8 +54,8 @@ class OriginalReader:
     def __init__(self) -> None:
         self._origins: dict[str, str] = {}
         self._addresses: dict[bytes, str] = {}
-        # As it was sent -> origin, target, path.
-        self._urls: dict[bytes, tuple[str, str, str]] = {}
+        # As they were sent.
+        self._urls: dict[bytes, Asked] = {}
 
     def read(self, headers: Headers) -> Original | str:
         """Return the original request, or what is wrong with it."""
@@ -66,17 +70,26 @@ class OriginalReader:
         found = self._addresses.get(address)
         usual = _USUAL_METHODS.get(method)
         if parts is None or found is None or usual is None:
-            return self._new_url(method.decode("latin-1"), url, address)
+            return self._original(method.decode("latin-1"), url, address)
         origin, target, path = parts
         return Original(usual, origin, target, path, found)
 
-    def _new_url(self, method: str, url: bytes, address: bytes) -> Original | str:
-        original = self._original(method, url.decode("latin-1"), address)
-        if isinstance(original, Original) and len(url) <= LONGEST_URL:
+    def read_url(self, url: bytes) -> Asked | None:
+        """Return origin, target and path of an original URL; None when it is none."""
+        return self._urls.get(url) or self._new_url(url)
+
+    def _new_url(self, url: bytes) -> Asked | None:
+        match = _URL.match(url.decode("latin-1"))
+        origin = "" if match is None else self._origins.get(match[1]) or self._new_origin(match[1])
+        if match is None or not origin:
+            return None
+        target = match[2] or "/"
+        asked = origin, target, target.partition("?")[0]
+        if len(url) <= LONGEST_URL:
             if len(self._urls) >= MOST_URLS:
                 self._urls.clear()
-            self._urls[url] = original.origin, original.target, original.path
-        return original
+            self._urls[url] = asked
+        return asked
 
     def _read_forwarded(self, headers: Headers) -> Original | str:
         values = [headers.get(name) for name in FORWARDED]
@@ -85,20 +98,16 @@ class OriginalReader:
         method, scheme, host, target, addresses = (value.decode("latin-1") for value in values if value is not None)
         # The proxy in front of us appended the last one itself; those before it are hearsay.
         address = addresses.rpartition(",")[2].strip().encode("latin-1")
-        return self._original(method, f"{scheme}://{host}{target}", address)
+        return self._original(method, f"{scheme}://{host}{target}".encode("latin-1"), address)
 
-    def _original(self, method: str, url: str, address: bytes) -> Original | str:
+    def _original(self, method: str, url: bytes, address: bytes) -> Original | str:
         if len(method) > LONGEST_METHOD or not _METHOD.match(method):
             return "the original method is not one method"
-        match = _URL.match(url)
-        if match is None:
-            return "the original URL is not one absolute http or https URL"
-        origin = self._origins.get(match[1]) or self._new_origin(match[1])
+        asked = self.read_url(url)
+        if asked is None:
+            return "the original URL is not one absolute http or https URL of a well-formed host"
         found = self._addresses.get(address) or self._new_address(address)
-        if not origin or not found:
-            return "the original URL's host or the original address is malformed"
-        target = match[2] or "/"
-        return Original(method, origin, target, target.partition("?")[0], found)
+        return Original(method, *asked, found) if found else "the original address is malformed"
 
     def _new_origin(self, text: str) -> str:
         try:

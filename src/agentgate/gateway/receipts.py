@@ -55,7 +55,7 @@ _KIND_STATES = {
 }
 
 
-class _Cleared(Struct, frozen=True, gc=False):
+class Cleared(Struct, frozen=True, gc=False):
     """What a `Cookie` header with a good clearance showed: for whom, where, and until when."""
 
     site_key: str
@@ -74,10 +74,10 @@ class Receipts:
         self._keys = keys
         self._clearances = clearances
         self._redemptions = redemptions
-        self._keyring = keyring
+        self.keyring = keyring
         self._genuine: dict[tuple[str, str], Clearance] = {}
         # By the whole header, so that the same one again is one look-up. Only what was good for its visitor is in it.
-        self._cleared: dict[bytes, _Cleared] = {}
+        self._cleared: dict[bytes, Cleared] = {}
         # Names of cookies by site key.
         self._names: dict[str, bytes] = {}
         self._made_with = keyring.current("clearance")
@@ -100,16 +100,11 @@ class Receipts:
             return found if found.token is None or _fits_body(found.token, site, headers) else OTHER_CONTENT
         cookies = headers.get(b"cookie")
         shown = None if cookies is None else self._clearance(cookies, original, site, visitor=visitor, now_ms=now_ms)
-        if shown is None:
-            return MISSING if protection.required else NOTHING
-        if (
-            protection.required
-            and shown.reason is None
-            and ("clearance_low" in shown.states or not protection.clearance)
-        ):
-            # It is genuine, and the route asks for more.
-            return Shown(shown.states, "receipt_required")
-        return shown
+        return fit(shown, protection)
+
+    def cleared(self, cookies: bytes) -> Cleared | None:
+        """Return what a `Cookie` header with a clearance showed that was found good of late."""
+        return self._cleared.get(cookies)
 
     async def spend(self, site: SiteView, token: Claims, *, now_ms: int) -> bool:
         """Spend a token, durably; False when it was spent already."""
@@ -134,7 +129,7 @@ class Receipts:
     def _clearance(
         self, cookies: bytes, original: Original, site: SiteView, *, visitor: int, now_ms: int
     ) -> Shown | None:
-        if self._generation != self._keyring.generation:
+        if self._generation != self.keyring.generation:
             self._look_at_key()
         known = self._cleared.get(cookies)
         if (
@@ -161,13 +156,13 @@ class Receipts:
         if len(cookies) <= LONGEST_COOKIES:
             if len(self._cleared) >= MOST_REMEMBERED:
                 self._cleared = {}
-            self._cleared[cookies] = _Cleared(site.site_key, clearance.origin, visitor, clearance.expires_ms, shown)
+            self._cleared[cookies] = Cleared(site.site_key, clearance.origin, visitor, clearance.expires_ms, shown)
         return shown
 
     def _look_at_key(self) -> None:
         """Forget every clearance when the key was rotated: the old one may have got into wrong hands."""
-        self._generation = self._keyring.generation
-        key = self._keyring.current("clearance")
+        self._generation = self.keyring.generation
+        key = self.keyring.current("clearance")
         if key != self._made_with:
             self._made_with, self._genuine, self._cleared = key, {}, {}
 
@@ -186,6 +181,16 @@ class Receipts:
             self._genuine = {}
         self._genuine[site_key, value] = clearance
         return clearance
+
+
+def fit(shown: Shown | None, protection: Protection) -> Shown:
+    """Return what a clearance, or none, is worth on a route."""
+    if shown is None:
+        return MISSING if protection.required else NOTHING
+    if protection.required and shown.reason is None and ("clearance_low" in shown.states or not protection.clearance):
+        # It is genuine, and the route asks for more.
+        return Shown(shown.states, "receipt_required")
+    return shown
 
 
 def _misfit(claims: Claims, original: Original, protection: Protection, *, now_ms: int) -> str | None:

@@ -11,8 +11,8 @@ from agentgate.gateway.receipts import Shown
 from agentgate.sites.directory import SiteView
 
 
-class Approach(Struct, frozen=True, gc=False):
-    """What was asked for, by whom, under which protection, and what the signals made of it."""
+class Approach(Struct, gc=False):
+    """What was asked for, by whom and under which protection, while it is found out who signed."""
 
     site: SiteView
     original: Original
@@ -20,9 +20,10 @@ class Approach(Struct, frozen=True, gc=False):
     shown: Shown
     glimpse: Glimpse
     visitor: int
-    observation: Observation
     # By the stopwatch.
     started_ns: int
+    # What the signals made of it without knowing who signed; None until that matters.
+    observation: Observation | None = None
 
 
 class Visit(Struct, frozen=True, gc=False):

@@ -24,7 +24,7 @@ SMALL_FIGURES = 4_096
 # Ranks of figures among thresholds, and figures as they are.
 Reading = tuple[tuple[int, ...], tuple[float, ...]]
 
-_look_up: Callable[[list[int], int], int] = getitem
+_look_up: Callable[[dict[int, int], int], int] = getitem
 
 
 class Scores(Struct, frozen=True, gc=False):
@@ -188,6 +188,18 @@ class ModelView:
         return Scores(values, active.versions, shadow_values, candidates.versions)
 
 
+class _Ranks(dict[int, int]):
+    """The ranks of figures among thresholds: those of small ones are looked up instead of searched for."""
+
+    def __init__(self, thresholds: Sequence[float] | None) -> None:
+        self._thresholds = thresholds
+        super().__init__((value, self.__missing__(value)) for value in range(SMALL_FIGURES))
+
+    def __missing__(self, value: int) -> int:
+        # Without thresholds each value counts.
+        return value if self._thresholds is None else bisect_left(self._thresholds, value)
+
+
 class FigureReading:
     """What some models can tell apart of the figures of a request without content.
 
@@ -208,20 +220,20 @@ class FigureReading:
             for name, every in found.items()
             if None not in every
         }
-        self._thresholds = tuple(merged.values())
-        # The ranks of small figures, looked up instead of searched for.
-        self._tables = tuple([bisect_left(each, value) for value in range(SMALL_FIGURES)] for each in self._thresholds)
+        self._by_name = merged
+        self._exactly = frozenset(name for name, every in found.items() if None in every)
+        self._tables = tuple(map(_Ranks, merged.values()))
         self._ranked = _picker(tuple(merged))
         self._exact = _picker(tuple(name for name, every in found.items() if None in every))
 
+    def reader_of(self, names: Sequence[str]) -> Callable[..., tuple[int, ...]]:
+        """Return a function from the values of these figures to what the models can tell apart of them."""
+        tables = [_Ranks(None if name in self._exactly else self._by_name.get(name, ())) for name in names]
+        return lambda *values: tuple(map(_look_up, tables, values))
+
     def read(self, numbers: Mapping[str, float]) -> Reading:
         """Return the ranks of figures that are compared with thresholds, and the others as they are."""
-        values = self._ranked(numbers)
-        try:
-            ranks = tuple(map(_look_up, self._tables, values))
-        except IndexError:
-            ranks = tuple(map(bisect_left, self._thresholds, values))
-        return ranks, self._exact(numbers)
+        return tuple(map(_look_up, self._tables, self._ranked(numbers))), self._exact(numbers)
 
 
 def _picker(names: tuple[str, ...]) -> Callable[[Mapping[str, float]], tuple[Any, ...]]:

@@ -61,6 +61,10 @@ class SiteCaller(Struct, frozen=True, gc=False):
     # When the overlap of a rotated credential is over.
     expires_ms: int | None
 
+    def is_valid(self, now_ms: int) -> bool:
+        """Say whether the secret still counts."""
+        return not self.site.disabled and (self.expires_ms is None or now_ms < self.expires_ms)
+
 
 class SiteDirectory:
     """Every site's view, by key and by number, and every site's servers by the digest of their secret."""
@@ -77,6 +81,8 @@ class SiteDirectory:
         # made up. Hashing a secret takes as long as most of what else a check looks at.
         self._shown: dict[bytes, SiteCaller] = {}
         self._version = -1
+        # How often the views were replaced: whatever was worked out from them before is over then.
+        self.edition = 0
         # How often this worker itself has changed the configuration, and how many of these changes are in the views.
         self._changes = 0
         self._changes_seen = 0
@@ -99,9 +105,7 @@ class SiteDirectory:
     def find_caller(self, secret_digest: bytes, *, now_ms: int) -> SiteCaller | None:
         """Return whose secret this is; None when it is nobody's, revoked, past its overlap, or of a deleted account."""
         caller = self._callers.get(secret_digest)
-        if caller is None or caller.site.disabled or (caller.expires_ms is not None and now_ms >= caller.expires_ms):
-            return None
-        return caller
+        return caller if caller is not None and caller.is_valid(now_ms) else None
 
     def find_caller_showing(self, secret: bytes, *, now_ms: int) -> SiteCaller | None:
         """Return whose secret this is, as it came in a header; None likewise."""
@@ -111,9 +115,7 @@ class SiteDirectory:
             if caller is None:
                 return None
             self._shown[secret] = caller
-        if caller.site.disabled or (caller.expires_ms is not None and now_ms >= caller.expires_ms):
-            return None
-        return caller
+        return caller if caller.is_valid(now_ms) else None
 
     def expect_change(self) -> None:
         """Note that this worker has just changed the configuration: the views are old until they are read anew."""
@@ -164,6 +166,7 @@ class SiteDirectory:
         self, sites: Iterable[DirectorySite], secrets: Iterable[DirectorySecret], rules: Mapping[str, StoredRules]
     ) -> None:
         compiled: dict[bytes, CompiledRules] = {}
+        self.edition += 1
         views = list(filter(None, (self._view_or_last(each, rules.get(each.site.id), compiled) for each in sites)))
         self._by_key = {view.site_key: view for view in views}
         self._by_id = {view.id: view for view in views}

@@ -1,12 +1,14 @@
 """What the connections of one listener agree on: their limits, the state they share, how far a request has come."""
 
 import resource
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from uvicorn.server import ServerState
 
 from agentgate.web.head_reader import HeadReader
+from agentgate.web.hot_path import Recogniser
 
 # How far the request that is now arriving has come. Plain numbers: in Python 3.11 reading a member of an enumeration
 # costs as much as a small function, and this is read several times for every request.
@@ -45,10 +47,11 @@ class ConnectionLimits:
 class GateState(ServerState):
     """Counts and the current date, kept for all connections of one listener."""
 
-    def __init__(self) -> None:
+    def __init__(self, recognisers: Mapping[bytes, Recogniser] | None = None) -> None:
         super().__init__()
         self.date_line = b""
         self.heads = HeadReader()
+        self.recognisers = recognisers or {}
         self.refused: dict[str, int] = {}
         self.shed = 0
         # Hot requests that wait for their answer without a task.

@@ -6,6 +6,8 @@ of white space. Lines that come again and again are judged once and remembered. 
 that change: a proxy sends the same ones in the same order, and all of them together are then looked up at once.
 """
 
+from collections.abc import Sequence
+
 from agentgate.web.request_guard import (
     MAX_HEADERS,
     MAX_TARGET_BYTES,
@@ -68,8 +70,29 @@ Target = tuple[bytes, bytes, bytes]
 Read = tuple[bytes, bytes, bytes, dict[bytes, bytes], bytes]
 # What stands before each mark, None where it is missing, and after the last one.
 Rest = tuple[bytes | None, ...]
-# What a head is known to say, and the names of the values that were cut out of it.
-Known = tuple[Target, dict[bytes, bytes], tuple[bytes, ...]]
+
+
+class KnownHead:
+    """A head that came before: what it says, and the names of the values that change, which were cut out of it."""
+
+    __slots__ = ("fields", "hot_path", "names", "target")
+
+    def __init__(self, target: Target, fields: dict[bytes, bytes], names: tuple[bytes, ...]) -> None:
+        self.target = target
+        # As hot paths are written.
+        self.hot_path = target[1] if target[0] == b"GET" else b"POST " + target[1]
+        self.fields = fields
+        self.names = names
+
+    def fields_with(self, values: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return all headers in the order of arrival, with these values in their places."""
+        fields = self.fields.copy()
+        fields.update(zip(self.names, values))  # noqa: B905 - both were cut at the same marks
+        return fields
+
+
+# A known head or None, the values that were cut out, the body.
+Looked = tuple[KnownHead | None, list[bytes], bytes]
 
 
 class HeadReader:
@@ -85,10 +108,10 @@ class HeadReader:
         # The line feed before a line that changes, and its name: in the order in which they come.
         self._marks: tuple[bytes, ...] = ()
         self._other_orders = 0
-        self._heads: dict[Rest, Known] = {}
+        self._heads: dict[Rest, KnownHead] = {}
 
-    def read(self, data: bytes) -> Read | None:
-        """Return the request if the data is exactly one usual one; None leaves it to the parser."""
+    def look(self, data: bytes) -> Looked | None:
+        """Say whether the head is known. The values were not looked at, and nor was the body."""
         if data.endswith(HEAD_END):
             # It may be the end of a body; then what stands before it is no known head.
             head, body = data[:-2], b""
@@ -98,13 +121,18 @@ class HeadReader:
                 return None
             head += LINE_END
         rest, values = self._cut(head)
-        known = self._heads.get(rest)
+        return self._heads.get(rest), values, body
+
+    def read(self, data: bytes, looked: Looked | None = None) -> Read | None:
+        """Return the request if the data is exactly one usual one; None leaves it to the parser."""
+        looked = looked or self.look(data)
+        if looked is None:
+            return None
+        known, values, body = looked
         if known is None or not are_usual_values(values):
             return self._read_lines(data)
-        target, fields, names = known
-        fields = fields.copy()
-        fields.update(zip(names, values))  # noqa: B905 - both were cut at the same marks
-        return (*target, fields, body) if _is_whole(target[0], fields, body) else None
+        fields = known.fields_with(values)
+        return (*known.target, fields, body) if _is_whole(known.target[0], fields, body) else None
 
     def _cut(self, head: bytes) -> tuple[Rest, list[bytes]]:
         """Cut the values that change out of a head, of which each line has its end: what is left is all the rest of it.
@@ -173,7 +201,7 @@ class HeadReader:
                 self._heads.clear()
             # The values are not kept, only where they stand.
             kept = {**read[1], **dict.fromkeys(marks.values(), b"")}
-            self._heads[rest] = read[0], kept, tuple(marks.values())
+            self._heads[rest] = KnownHead(read[0], kept, tuple(marks.values()))
 
     def _has_order(self, marks: list[bytes]) -> bool:
         """Say whether the marks come in the order that is cut by, which may be changed for them."""

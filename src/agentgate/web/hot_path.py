@@ -4,10 +4,13 @@ A hot function is synchronous and answers before any ASGI scope exists. The conn
 """
 
 import http
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Struct
+
+from agentgate.web.head_reader import KnownHead
 
 # A request with a longer body goes the cold way, and so does one that does not say how long its body is.
 HOT_BODY_BYTES = 4 * 1024
@@ -27,6 +30,9 @@ class HotRequest(Struct, frozen=True, gc=False):
     headers: dict[bytes, bytes]
     peer: tuple[str, int] | None
     body: bytes = b""
+    # The head without the values that change, where it is known, and those values: what `recognise` is given.
+    known: KnownHead | None = None
+    values: Sequence[bytes] = ()
 
 
 class HotReply(Struct, frozen=True, gc=False):
@@ -67,6 +73,19 @@ HotAnswer = HotReply | Pending | Awaitable[HotReply] | None
 HotFunction = Callable[[HotRequest], HotAnswer]
 # `/path` for GET and HEAD, `POST /path` for another method.
 HotPaths = Mapping[bytes, HotFunction]
+# May answer a GET from its known head and the values that were cut out of it, before it is read: what is asked for
+# again and again costs less so. The values were not judged. None sends it the usual way, as if it had not been asked.
+Recogniser = Callable[[KnownHead, Sequence[bytes]], HotReply | None]
+
+
+@runtime_checkable
+class Recognising(Protocol):
+    """A hot function that is asked first whether it knows the request by its head."""
+
+    def recognise(self, head: KnownHead, values: Sequence[bytes]) -> HotReply | None:
+        """Answer, or return None and have done nothing."""
+        ...
+
 
 _STATUS_LINES = {
     status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode("ascii")) for status in http.HTTPStatus
@@ -76,12 +95,13 @@ _STATUS_LINES = {
 def encode_reply(reply: HotReply, date_line: bytes, *, with_body: bool, keep_alive: bool) -> bytes:
     """Return the bytes of a whole response; ValueError when a header would begin a line of its own."""
     status = reply.status
-    if reply.written and keep_alive:
+    if reply.written:
+        end = b"\r\n" if keep_alive else b"connection: close\r\n\r\n"
         if status == 204:
-            return b"".join((_STATUS_LINES[204], date_line, reply.written, b"\r\n"))
-        length = b"content-length: %d\r\n\r\n" % len(reply.body)
+            return b"".join((_STATUS_LINES[204], date_line, reply.written, end))
+        length = b"content-length: %d\r\n" % len(reply.body)
         body = reply.body if with_body else b""
-        return b"".join((_STATUS_LINES[status], date_line, reply.written, length, body))
+        return b"".join((_STATUS_LINES[status], date_line, reply.written, length, end, body))
     parts = [_STATUS_LINES[status], date_line]
     for name, value in reply.headers:
         parts += (name, b": ", value, b"\r\n")
@@ -98,6 +118,12 @@ def encode_reply(reply: HotReply, date_line: bytes, *, with_body: bool, keep_ali
     if len(head) - len(head.translate(None, b"\r\n")) != 2 * line_count:
         raise ValueError("a header of a reply contains a line end")
     return head + reply.body if with_body and has_length else head
+
+
+def recognisers_of(hot_paths: HotPaths) -> dict[bytes, Recogniser]:
+    """Return the `recognise` of each hot function that has one, by path."""
+    functions: dict[bytes, object] = dict(hot_paths)
+    return {path: function.recognise for path, function in functions.items() if isinstance(function, Recognising)}
 
 
 def write_headers(headers: list[tuple[bytes, bytes]]) -> bytes:

@@ -20,7 +20,8 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from agentgate.web import hot_path, request_guard
 from agentgate.web.cold_path import RequestHead, disconnect, new_cycle
 from agentgate.web.connection import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
-from agentgate.web.hot_path import HotFunction, HotPaths, HotReply, Pending, encode_reply
+from agentgate.web.head_reader import KnownHead
+from agentgate.web.hot_path import HotFunction, HotPaths, HotReply, Pending, Recogniser, encode_reply
 from agentgate.web.request_guard import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, Refusal, judge_head
 from agentgate.web.timed_connection import TimedConnection
 
@@ -231,7 +232,16 @@ class GateProtocol(TimedConnection):
         """Answer a request that is all there, has the usual form and takes the hot way; else leave it to the parser."""
         if self._is_last or self._is_stopped or self._waiting or self.flow.write_paused:
             return False
-        read = self._state.heads.read(data)
+        state = self._state
+        looked = state.heads.look(data)
+        if looked is None:
+            return False
+        known, values, body = looked
+        if known is not None and not body:
+            recognise = state.recognisers.get(known.hot_path)
+            if recognise is not None and self._answer_recognised(recognise, known, values):
+                return True
+        read = state.heads.read(data, looked)
         if read is None:
             return False
         method, path, query, fields, body = read
@@ -239,8 +249,23 @@ class GateProtocol(TimedConnection):
         if function is None:
             return False
         self._is_first = False
-        head = RequestHead(method, path, query, fields, self.client, body, version="1.1", keep_alive=True)
+        head = RequestHead(
+            method, path, query, fields, self.client, body, known, values, version="1.1", keep_alive=True
+        )
         self._answer_hot(function, head)
+        self._set_deadline()
+        return True
+
+    def _answer_recognised(self, recognise: Recogniser, known: KnownHead, values: list[bytes]) -> bool:
+        try:
+            reply = recognise(known, values)
+        except Exception:
+            self.logger.exception("a hot function failed")
+            reply = hot_path.FAILED
+        if reply is None:
+            return False
+        self._is_first = False
+        self._write(reply, with_body=True, keep_alive=True)
         self._set_deadline()
         return True
 
@@ -288,12 +313,15 @@ class GateProtocol(TimedConnection):
         self._advance()
 
     def _answer(self, reply: HotReply, head: RequestHead) -> None:
+        self._write(reply, with_body=head.method != b"HEAD", keep_alive=head.keep_alive)
+
+    def _write(self, reply: HotReply, *, with_body: bool, keep_alive: bool) -> None:
         state, transport = self._state, self.transport
         state.total_requests += 1
         if transport.is_closing():
             return
-        keep_alive = head.keep_alive and not (self._is_draining and self._closes_next())
-        with_body = head.method != b"HEAD"
+        if self._is_draining and self._closes_next():
+            keep_alive = False
         try:
             data = encode_reply(reply, state.date_line, with_body=with_body, keep_alive=keep_alive)
         except Exception:

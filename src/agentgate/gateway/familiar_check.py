@@ -1,0 +1,175 @@
+"""The check of a familiar visitor, and what it has in common with every other check: when there is no time for one.
+
+It answers and records what the usual way (`check.py`) would; a test holds one against the other.
+"""
+
+import time
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from agentgate.core.clock import Clock
+from agentgate.decide.decider import Decider
+from agentgate.detect.facts import Rates
+from agentgate.detect.rates import Counted
+from agentgate.detect.signals.user_agent import view_user_agent
+from agentgate.gateway.answers import Answers, write_again
+from agentgate.gateway.familiar import Familiar, Familiars, Key, Page, Scene, Settled, can_recur, shown_by, steps_of
+from agentgate.gateway.heads import Glimpse, Headers, Heads
+from agentgate.gateway.journal import Journal
+from agentgate.gateway.original import Original, OriginalReader
+from agentgate.gateway.receipts import MISSING, NOTHING, Receipts, Shown
+from agentgate.gateway.ruling import rule, unavailable
+from agentgate.gateway.visit import Visit
+from agentgate.limits import GATEWAY_REQUESTS_PER_MINUTE
+from agentgate.sites.directory import SiteCaller, SiteDirectory
+from agentgate.web.head_reader import KnownHead
+from agentgate.web.hot_path import HotReply, HotRequest
+from agentgate.web.lateness import Lateness
+
+# Without a look at the configuration for this long, what is known is too old to decide by.
+STALE_S = 15 * 60.0
+# Of an event: ID, visitor and duration.
+EVENTS_OWN = 3
+
+
+class Tools(Struct, frozen=True):
+    """What the gateway checks with."""
+
+    sites: SiteDirectory
+    decider: Decider
+    receipts: Receipts
+    journal: Journal
+    clock: Clock
+    originals: OriginalReader
+    heads: Heads
+    answers: Answers
+
+
+class FamiliarCheck:
+    """Answers for visitors who were met before."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._sites = tools.sites
+        self._journal = tools.journal
+        self._clock = tools.clock
+        self._count_again = tools.decider.count_again
+        self._lateness = Lateness()
+        self._familiars = Familiars(
+            tools.sites, tools.decider, keyring=tools.receipts.keyring, originals=tools.originals
+        )
+        # Requests that were not looked at because there were too many.
+        self.shed = 0
+
+    def is_stale(self) -> bool:
+        """Say whether too much time has passed since the configuration could last be read."""
+        return time.monotonic() - self._sites.looked_s > STALE_S
+
+    def is_late(self) -> bool:
+        """Say whether there is no time for the request in hand, and count it if so. It is asked once for each."""
+        if not self._lateness.is_late():
+            return False
+        self.shed += 1
+        return True
+
+    def answer(self, head: KnownHead, values: Sequence[bytes]) -> HotReply | None:
+        """Answer, or return None and have done nothing."""
+        familiars, sites = self._familiars, self._sites
+        lane = familiars.lane_of(head)
+        familiar = None if lane is None else lane.familiars.get(lane.pick(values))
+        if lane is None or familiar is None or not sites.is_settled or self.is_stale():
+            return None
+        now_ms, url, scene = self._clock.now_ms(), values[lane.url], familiar.scene
+        page = scene.pages.get(url) or familiars.new_page(familiar, url)
+        shown = None if page is None else shown_by(familiar, page, now_ms)
+        caller = familiar.caller
+        if page is None or shown is None or not lane.are_usual(values) or not caller.is_valid(now_ms):
+            return None
+        self._journal.note_call(caller, now_ms)
+        if self._lateness.is_late():
+            self.shed += 1
+            return self._tools.answers.write(unavailable(caller.site), None, ok=scene.ok)
+        started_ns = time.perf_counter_ns()
+        visitor_rate, network_rate = self._count_again(familiar.counted, now_ms)
+        protection = page.protection
+        key = (
+            protection.route,
+            protection.action,
+            protection.required,
+            shown.states,
+            steps_of(visitor_rate, network_rate),
+            familiars.read(familiar.cookie_count, len(page.target), visitor_rate, network_rate),
+        )
+        settled = scene.settled.get(key)
+        if settled is None or visitor_rate > GATEWAY_REQUESTS_PER_MINUTE:
+            rates = Rates(visitor_rate, network_rate)
+            return self._settle(
+                key, self._visit(familiar, page, shown, head.fields_with(values), rates=rates, now_ms=now_ms), scene
+            )
+        duration_us = (time.perf_counter_ns() - started_ns) // 1000
+        decision_id = self._journal.record_again(settled.event, familiar.visitor, duration_us, now_ms)
+        return write_again(settled.status, settled.body, settled.written, decision_id)
+
+    def _visit(
+        self, familiar: Familiar, page: Page, shown: Shown, headers: Headers, *, rates: Rates, now_ms: int
+    ) -> Visit:
+        """Decide the usual way about a request of a familiar visitor."""
+        started_ns, site, protection = time.perf_counter_ns(), familiar.caller.site, page.protection
+        route, action, heads = protection.route, protection.action, self._tools.heads
+        original = Original(familiar.method, page.origin, page.target, page.path, familiar.address)
+        glimpse = Glimpse(
+            now_ms,
+            original.method,
+            original.target,
+            original.address,
+            headers,
+            route,
+            action,
+            rates,
+            shown.states,
+            heads.shape_of(headers),
+        )
+        decision = self._tools.decider.decide_observed(
+            heads.observe(glimpse), site, route=route, action=action, started_ns=started_ns
+        )
+        return Visit(site, original, protection, shown, glimpse, familiar.visitor, decision)
+
+    def _settle(self, key: Key, visit: Visit, scene: Scene) -> HotReply:
+        """Answer, and remember what such requests are answered."""
+        answers, journal = self._tools.answers, self._journal
+        ruling = rule(visit, None)
+        status = answers.status_of(ruling)
+        prepared = answers.prepare(ruling, ok=scene.ok)
+        if prepared is not None and visit.glimpse.rates.visitor <= GATEWAY_REQUESTS_PER_MINUTE:
+            event = astuple(journal.event_of(visit, ruling, status, 0))[EVENTS_OWN:]
+            self._familiars.settle(scene, key, Settled(*prepared, event))
+        return answers.write(ruling, journal.record(visit, ruling, status), ok=scene.ok)
+
+    def meet(self, visit: Visit, caller: SiteCaller, request: HotRequest) -> None:
+        """Remember the visitor of a request that went the usual way, if another one like it can go this way."""
+        head, glimpse, site = request.known, visit.glimpse, visit.site
+        if head is None or site.captures_features or not can_recur(head, request.values, glimpse.shape):
+            return
+        headers, intel = glimpse.headers, self._tools.decider.intel.current
+        claims = view_user_agent(headers.get(b"user-agent", b"").decode("latin-1"), intel)
+        if visit.shown.token is not None or claims.search or claims.claimed_agent is not None:
+            return
+        cookies = headers.get(b"cookie")
+        cleared = None if cookies is None else self._tools.receipts.cleared(cookies)
+        if cleared is not None and (cleared.visitor, cleared.site_key) != (visit.visitor, site.site_key):
+            return
+        if cleared is None and visit.shown is not MISSING and visit.shown is not NOTHING:
+            return
+        familiar = Familiar(
+            caller,
+            glimpse.method,
+            glimpse.address,
+            visit.visitor,
+            cleared,
+            cookies.count(b";") + 1 if cookies else 0,
+            Counted(site.number, visit.visitor, glimpse.address),
+            self._familiars.scene_of(head, site, glimpse),
+        )
+        self._familiars.meet(head, request.values, familiar)

@@ -1,0 +1,332 @@
+"""A familiar visitor is answered as a stranger would be, whatever changed since it was met: every byte, every event."""
+
+import random
+import re
+from inspect import isawaitable
+from typing import Any, NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from agentgate.app import Application
+from agentgate.core.background import Background
+from agentgate.core.decision_ids import DecisionIds
+from agentgate.core.enums import ClearanceLevel, ModelKind
+from agentgate.core.keyring import load_keys, rotate_key
+from agentgate.core.visitor_ids import write_visitor
+from agentgate.decide.decider import Decider
+from agentgate.decide.visitor import Visitors
+from agentgate.detect.rates import RateWindows
+from agentgate.events.recorder import Recorder
+from agentgate.events.records import Event
+from agentgate.gateway import familiar
+from agentgate.gateway.check import GatewayCheck
+from agentgate.gateway.journal import Journal
+from agentgate.gateway.receipts import Receipts
+from agentgate.limits import GATEWAY_REQUESTS_PER_MINUTE
+from agentgate.scoring.models import ModelDirectory
+from agentgate.scoring.score import ModelView
+from agentgate.tokens.clearance import Clearances
+from agentgate.tokens.uses import CredentialUses
+from agentgate.web.head_reader import HeadReader
+from agentgate.web.hot_path import HotReply, HotRequest, encode_reply
+from tests.api.public.test_gateway import ORIGIN, VISITOR, Gate
+from tests.running import RunningService
+from tests.unit.scoring.made_models import forest, parsed
+
+DECISION_ID = re.compile(rb"dec_[0-9a-z]{13}")
+OTHER_ORIGIN = "https://other.example"
+PATHS = ("/", "/api/x", "/find", "/login", "/LOGIN", "/api/%2e%2e/login", "/a?b=c", "/" + "x" * 200, "/%zz", "/upload")
+URLS = [ORIGIN + path for path in PATHS] + [f"{OTHER_ORIGIN}/login", f"{ORIGIN}/a b", "no url", f"{ORIGIN}/login\x7f"]
+AGENTS = (
+    VISITOR["User-Agent"],
+    "curl/8.5.0",
+    "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+    "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)",
+)
+ADDRESSES = [f"203.0.113.{number}" for number in range(3)] + ["2001:db8::7"]
+# So many that their lines are among those that change.
+MANY_AGENTS = [f"curl/8.{number}" for number in range(40)] + [f"Chrome/{number}" for number in range(40)]
+MANY_METHODS = [f"M{number}" for number in range(70)]
+MORE = ("X-HTTP-Method-Override: POST", "Signature: x", "X-AgentGate-Token: nonsense")
+ROUNDS, REQUESTS = 10, 400
+
+
+def models_of(*kinds: str) -> ModelDirectory:
+    """Return models that look at a figure and a label, or at a label alone."""
+    models = ModelDirectory()
+    features = ["target_length", "ua.browser"] if "figures" in kinds else ["ua.browser"]
+    stumps = [
+        {
+            "feature": [place, -1, -1],
+            "threshold": [threshold, 0, 0],
+            "left": [1, -1, -1],
+            "right": [2, -1, -1],
+            "value": [0, 0.3, -0.4],
+        }
+        for place, threshold in enumerate((6.5, 0.5) if len(features) > 1 else (0.5,))
+    ]
+    models._view = ModelView({ModelKind.BOT: parsed(forest(features=features, trees=stumps))}, {})
+    return models
+
+
+class Sent(NamedTuple):
+    """What a proxy sends, and whose address is in it."""
+
+    data: bytes
+    address: str
+
+
+class Side:
+    """A gate with counters and a queue of events of its own, over the sites, keys and models of the service."""
+
+    def __init__(self, application: Application, models: ModelDirectory) -> None:
+        deciding, stores = application.deciding, application.stores
+        self.recorder = Recorder(stores.events)
+        background = Background()
+        decider = Decider(
+            models=models,
+            intel=deciding.intel,
+            rates=RateWindows(),
+            visitors=Visitors(application.keyring),
+        )
+        self.visitors = decider.visitors
+        self.clearances = Clearances(application.keyring, 3600, issuer="https://gate.example")
+        self.gate = GatewayCheck(
+            deciding.sites,
+            decider=decider,
+            receipts=Receipts(
+                application.signing_keys, self.clearances, stores.redemptions, keyring=application.keyring
+            ),
+            journal=Journal(self.recorder, DecisionIds(application.clock, 1), CredentialUses(stores.store, background)),
+            clock=application.clock,
+            desk=application.protecting.agent_desk,
+        )
+        self.reader = HeadReader()
+        self.recognised = 0
+
+    async def ask(self, data: bytes, *, may_recognise: bool) -> tuple[bytes | None, list[Event]]:
+        """Return the bytes of the answer, and what was recorded; None for what the parser would read."""
+        looked = self.reader.look(data)
+        known, values, _ = looked if looked is not None else (None, [], b"")
+        reply = self.gate.recognise(known, values) if may_recognise and known is not None else None
+        if reply is not None:
+            self.recognised += 1
+        else:
+            read = self.reader.read(data)
+            if read is None:
+                return None, []
+            seen = (known, values) if may_recognise else (None, ())
+            answer: Any = self.gate(HotRequest(*read[:4], None, b"", *seen))
+            reply = await answer if isawaitable(answer) else answer
+        assert isinstance(reply, HotReply)
+        written = encode_reply(reply, b"date: now\r\n", with_body=True, keep_alive=True)
+        events = [replace(event, id=0, duration_us=0) for event in self.recorder._queue]
+        self.recorder._queue.clear()
+        return DECISION_ID.sub(b"dec_", written), events
+
+
+class Proxy:
+    """Makes requests that differ in one thing or another."""
+
+    def __init__(self, gate: Gate, side: Side, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.gate = gate
+        self.side = side
+        self.secrets = [gate.secret, gate.secret, gate.secret, "ags_" + "x" * 40]
+        self.cookies: dict[str, list[str]] = {}
+
+    def clear(self, now_ms: int) -> None:
+        """Give each address its clearances, as they are made now."""
+        for address in ADDRESSES:
+            visitor = write_visitor(self.side.visitors.find(self.gate.site_key, address))
+            made = [
+                self.side.clearances.issue(
+                    site_key=self.gate.site_key, origin=ORIGIN, visitor=visitor, level=level, now_ms=now_ms
+                )
+                for level in (ClearanceLevel.CHECKED, ClearanceLevel.LOW)
+            ]
+            self.cookies[address] = ["", "a=b", *(f"a=b; {each.name}={each.value}; c=d" for each in made)]
+
+    def request(self) -> Sent:
+        """Return a request; most are like one that was sent before."""
+        chance = self.chance
+        address = chance.choice(ADDRESSES)
+        whose = address if chance.random() < 0.95 else chance.choice(ADDRESSES)
+        agent = AGENTS[0] if chance.random() < 0.7 else chance.choice((*AGENTS, chance.choice(MANY_AGENTS)))
+        method = chance.choice(("GET", "POST")) if chance.random() < 0.95 else chance.choice(MANY_METHODS)
+        cookie = chance.choice(self.cookies[whose])
+        lines = [
+            f"GET /v1/gateway/check{chance.choice(('', '', '?ok=200'))} HTTP/1.1",
+            f"Authorization: Bearer {chance.choice(self.secrets)}",
+            f"X-Original-Method: {method}",
+            f"X-Original-URL: {chance.choice(URLS)}",
+            f"X-Original-Address: {address}",
+            "Host: gate.example",
+            *(f"{name}: {value}" for name, value in {**VISITOR, "User-Agent": agent}.items()),
+            *([f"Cookie: {cookie}"] if cookie else []),
+            f"Referer: {ORIGIN}/{'x' if chance.random() < 0.9 else chr(0x7F)}",
+            *([chance.choice(MORE)] if chance.random() < 0.25 else []),
+        ]
+        return Sent(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"), address)
+
+
+@pytest.fixture
+def gate(service: RunningService) -> Gate:
+    return Gate(service)
+
+
+def change_something(service: RunningService, gate: Gate, chance: random.Random) -> None:
+    """Change the mode, the routes' actions, the rules or the credential, and wait until it is obeyed."""
+    site = f"/v1/admin/sites/{gate.site_key}"
+    what = chance.randrange(3)
+    if what == 0:
+        done = service.operator.patch(site, json={"mode": chance.choice(("monitor", "enforce"))})
+    elif what == 1:
+        actions = {
+            "login": {"browserRequired": chance.random() < 0.7, "clearance": chance.random() < 0.7},
+            "search": {"browserRequired": chance.random() < 0.3, "clearance": True},
+            "upload": {"browserRequired": True},
+        }
+        routes = [
+            {"method": "POST", "path": "/login", "action": "login"},
+            {"method": "GET", "pathPrefix": "/api/", "action": "search"},
+            {"method": "GET", "path": "/find", "action": "search"},
+        ]
+        done = service.operator.patch(site, json={"actions": actions, "routes": routes})
+    else:
+        revision = service.operator.get(f"{site}/rules").json()["revision"]
+        label = chance.choice(("receipt.clearance", "ua.browser", "ua.http_library", "rate.visitor.high"))
+        action = chance.choice(("block", "challenge", "allow"))
+        rules = [{"name": "r", "match": {"all_labels": [label]}, "action": action}]
+        rule_set = {"version": "1", "default_action": "allow", "rules": rules}
+        done = service.operator.put(f"{site}/rules", json={"ruleSet": rule_set, "revision": revision})
+    assert done.status_code == 200, done.text
+    service.run(service.application.deciding.sites.settle())
+
+
+def test_a_familiar_visitor_is_answered_as_a_stranger(service: RunningService, gate: Gate) -> None:
+    application, clock = service.application, service.clock
+    models = ModelDirectory()
+    views = [models.view, models_of().view, models_of("figures").view]
+    known, strange = Side(application, models), Side(application, models)
+    proxy = Proxy(gate, known, 1)
+    answers = set()
+
+    async def compare() -> None:
+        for _ in range(REQUESTS):
+            sent = proxy.request()
+            found = await known.ask(sent.data, may_recognise=True)
+            expected = await strange.ask(sent.data, may_recognise=False)
+            assert found == expected, sent.data
+            answers.add(found[0])
+            clock.advance(ms=proxy.chance.choice((1, 5, 300)))
+            # What is late is another matter.
+            for side in (known, strange):
+                side.gate._familiar._lateness._end()
+
+    for _ in range(ROUNDS):
+        # They expire after an hour, in half of the rounds.
+        proxy.clear(clock.now_ms())
+        change_something(service, gate, proxy.chance)
+        models._view = proxy.chance.choice(views)
+        service.run(compare())
+        clock.advance(seconds=proxy.chance.choice((1, 3_700)))
+        service.run(compare())
+
+    assert known.recognised > ROUNDS * REQUESTS // 4
+    assert len(answers) > 8
+
+
+def plain_request(gate: Gate, cookie: str, path: str = "/login") -> bytes:
+    """Return the check of a visitor who wants to log in."""
+    lines = [
+        "GET /v1/gateway/check HTTP/1.1",
+        f"Authorization: Bearer {gate.secret}",
+        "X-Original-Method: POST",
+        f"X-Original-URL: {ORIGIN}{path}",
+        f"X-Original-Address: {ADDRESSES[0]}",
+        "Host: gate.example",
+        *(f"{name}: {value}" for name, value in VISITOR.items()),
+        f"Cookie: {cookie}",
+    ]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def test_a_familiar_visitor_is_limited_as_everybody(service: RunningService, gate: Gate) -> None:
+    side = Side(service.application, models_of())
+    answers = []
+
+    async def ask_often() -> None:
+        for _ in range(GATEWAY_REQUESTS_PER_MINUTE + 2):
+            answers.append((await side.ask(plain_request(gate, "a=b", "/"), may_recognise=True))[0])
+            side.gate._familiar._lateness._end()
+
+    service.run(ask_often())
+
+    assert side.recognised > GATEWAY_REQUESTS_PER_MINUTE - 5
+    limited = [b"x-service-reason: rate_limited" in answer for answer in answers]
+    assert limited == [False] * GATEWAY_REQUESTS_PER_MINUTE + [True] * 2
+
+
+@pytest.mark.parametrize("purpose", ["visitor", "clearance"])
+def test_a_familiar_visitor_is_a_stranger_again_when_a_key_was_rotated(
+    service: RunningService, gate: Gate, purpose: str
+) -> None:
+    side, application = Side(service.application, models_of()), service.application
+    proxy = Proxy(gate, side, 3)
+    proxy.clear(service.clock.now_ms())
+    data = plain_request(gate, proxy.cookies[ADDRESSES[0]][2])
+
+    async def ask() -> bytes:
+        return (await side.ask(data, may_recognise=True))[0] or b""
+
+    async def read_keys() -> None:
+        application.keyring.replace(
+            await load_keys(application.stores.store, application.sealer, service.clock.now_ms()),
+            service.clock.now_ms(),
+        )
+
+    for _ in range(4):
+        assert b"x-service-decision: allow" in service.run(ask())
+    # The same keys, read anew.
+    service.run(read_keys())
+    assert b"x-service-decision: allow" in service.run(ask())
+    seen = side.recognised
+    assert seen == 2
+
+    service.run(rotate_key(application.stores.store, application.sealer, purpose, service.clock.now_ms()))
+    service.clock.advance(seconds=600)
+    service.run(read_keys())
+
+    answer = service.run(ask())
+    assert side.recognised == seen
+    assert answer == service.run(Side(application, models_of()).ask(data, may_recognise=False))[0]
+    # Of a clearance the old key is good for a while; a visitor is somebody else at once.
+    assert (b"x-service-decision: allow" in answer) is (purpose == "clearance")
+
+
+@pytest.mark.parametrize("bound", ["MOST_FAMILIARS", "MOST_PAGES", "MOST_SETTLED"])
+def test_only_so_much_is_remembered(
+    service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    monkeypatch.setattr(familiar, bound, 5)
+    side = Side(service.application, models_of())
+    proxy = Proxy(gate, side, 4)
+    proxy.clear(service.clock.now_ms())
+    familiars = side.gate._familiar._familiars
+
+    async def ask_often() -> None:
+        for _ in range(300):
+            await side.ask(proxy.request().data, may_recognise=True)
+            side.gate._familiar._lateness._end()
+
+    service.run(ask_often())
+
+    counts = {
+        "MOST_FAMILIARS": sum(len(lane.familiars) for lane in familiars._lanes.values()),
+        "MOST_PAGES": sum(map(len, familiars._pages.values())),
+        "MOST_SETTLED": sum(len(scene.settled) for scene in familiars._scenes.values()),
+    }
+    assert 0 < counts[bound] <= 5
+    assert side.recognised > 0
