@@ -53,6 +53,7 @@ class Deciding:
             folder, expected=settings.intel_dir is not None, standings=standings if asks_dns else None
         )
         self._models_due = True
+        self._refreshing = asyncio.Lock()
         self._rates = RateWindows()
         self.ids = DecisionIds(clock)
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
@@ -94,12 +95,14 @@ class Deciding:
         self._configuration.wake()
 
     async def refresh(self) -> None:
-        """Take over what has changed."""
-        # Remembered, because the store may go away between the two.
-        self._models_due |= await self.sites.refresh(self._store)
-        if self._models_due:
-            await self.models.refresh(self._store)
-            self._models_due = False
+        """Take over what has changed. Whoever asks while that is under way waits for it, and looks once more."""
+        async with self._refreshing:
+            # Remembered, because the store may go away between the two.
+            if await self.sites.refresh(self._store):
+                self._models_due = True
+            if self._models_due:
+                await self.models.refresh(self._store)
+                self._models_due = False
 
     async def _refresh_intel(self) -> None:
         await asyncio.to_thread(self.intel.refresh)

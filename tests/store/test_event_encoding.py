@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import random
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from agentgate.core.clock import HOUR_MS
 from agentgate.core.enums import ChallengeStage, DecisionKind
-from agentgate.events.records import SHAPE, Event
+from agentgate.events.records import SHAPE, Event, Pattern, Repeated
 from agentgate.store.sql.event_encoding import EVENT_COLUMNS, WRITTEN_COLUMNS, EventEncoder
 from agentgate.store.sql.event_shapes import MOST_REMEMBERED, Remembered
 from tests.made_events import NOON_MS, EventPlace, embedded_events, many_events, new_event
@@ -58,6 +59,28 @@ def test_the_same_columns_are_written_and_read() -> None:
 def test_whatever_differs_from_visitor_to_visitor_is_no_part_of_a_shape() -> None:
     assert Event.__struct_fields__[: SHAPE.start] == ("id", "visitor", "duration_us")
     assert {"scores", "request_id", "trace_id", "solve_ms", "features"} <= set(Event.__struct_fields__[SHAPE.stop :])
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["words known", "words new"])
+async def test_repeated_events_become_the_rows_of_whole_ones(place: EventPlace, *, known: bool) -> None:
+    patterns = [Pattern(event) for event in many_events(30)]
+    chance = random.Random(8)
+    # Over the turn of an hour, among events of their own.
+    events: list[Event | Repeated] = [
+        Repeated(event.id, chance.choice((None, 0, 2**64 - 1)), number, chance.choice(patterns))
+        if chance.random() < 0.8
+        else event
+        for number, event in enumerate(many_events(600, seed=2, span_ms=3 * HOUR_MS))
+    ]
+    whole = [event.whole() if isinstance(event, Repeated) else event for event in events]
+    assert {event.site for event in events} == {event.site for event in whole}
+    if known:
+        await learn(place, whole)
+
+    encoder, of_whole = EventEncoder(place.words), EventEncoder(place.words)
+    assert encoder.encode(events) == of_whole.encode(whole)
+    assert encoder.missing == of_whole.missing
+    assert bool(encoder.missing) is not known
 
 
 async def test_what_is_remembered_changes_nothing_of_the_rows(place: EventPlace) -> None:

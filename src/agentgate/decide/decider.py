@@ -24,18 +24,13 @@ class Decider:
     def __init__(
         self, *, models: ModelDirectory, intel: IntelDirectory, rates: RateWindows, visitors: Visitors
     ) -> None:
-        self._models = models
+        self.models = models
         self.intel = intel
         self._rates = rates
         # Count a request of somebody who was met before.
         self.count_again = rates.count_again
         self.visitors = visitors
         self._decisions = _Decisions(models.view)
-
-    @property
-    def models(self) -> ModelView:
-        """The models of this moment."""
-        return self._models.view
 
     def count(self, site: SiteView, visitor: int, address: str, now_ms: int) -> Rates:
         """Count a request of a visitor and return how many there were in this minute."""
@@ -47,13 +42,13 @@ class Decider:
 
     def decide(self, facts: RequestFacts, site: SiteView) -> Decision:
         """Decide with the models and the threat data of this moment."""
-        return decide(facts, site, self._models.view, self.intel.current)
+        return decide(facts, site, self.models.view, self.intel.current)
 
     def decide_observed(
         self, observation: Observation, site: SiteView, *, route: str, action: str | None, started_ns: int
     ) -> Decision:
         """Decide about a request whose signals are there already, with the models of this moment."""
-        models, decisions = self._models.view, self._decisions
+        models, decisions = self.models.view, self._decisions
         if decisions.models is not models or decisions.count > MOST_DECISIONS:
             decisions = self._decisions = _Decisions(models)
         made = decisions.of_site(site)

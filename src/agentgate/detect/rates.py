@@ -48,14 +48,13 @@ class _Window(Struct, gc=False):
 class Counted:
     """A visitor of a site who is counted again and again, with its windows of the present minute."""
 
-    __slots__ = ("address", "key", "network", "network_key", "present", "window")
+    __slots__ = ("key", "network", "network_key", "turn", "window")
 
     def __init__(self, site: int, visitor: int, address: str) -> None:
         self.key = visitor_key(site, visitor)
         self.network_key = network_key(site, address)
-        self.address = address
-        # The dictionary that the windows are in.
-        self.present: dict[Key, _Window] | None = None
+        # Which minute's the windows are. Not the minutes themselves: whoever does not come again would keep them all.
+        self.turn = -1
         self.window = self.network = _Window(0)
 
 
@@ -65,6 +64,7 @@ class RateWindows:
     def __init__(self, most_keys: int = MOST_KEYS) -> None:
         self._most_keys = most_keys // 2
         self._minute = 0
+        self._turns = 0
         self._present: dict[Key, _Window] = {}
         self._before: dict[Key, _Window] = {}
 
@@ -89,10 +89,10 @@ class RateWindows:
         """Count a request of somebody who was met before; return the rates of visitor and network, it included."""
         if now_ms // MINUTE_MS > self._minute or len(self._present) >= self._most_keys:
             self._turn(now_ms // MINUTE_MS)
-        if counted.present is not self._present:
-            present = counted.present = self._present
-            counted.window = present.get(counted.key) or self._open(counted.key)
-            counted.network = present.get(counted.network_key) or self._open(counted.network_key)
+        if counted.turn != self._turns:
+            counted.turn = self._turns
+            counted.window = self._present.get(counted.key) or self._open(counted.key)
+            counted.network = self._present.get(counted.network_key) or self._open(counted.network_key)
         window, network = counted.window, counted.network
         window.own += 1
         network.own += 1
@@ -140,6 +140,7 @@ class RateWindows:
         """Start a window; the one before the last is forgotten, as is the last when it ended over a minute ago."""
         self._before = {} if minute > self._minute + 1 else self._present
         self._present = {}
+        self._turns += 1
         # A clock that was set back must not start a window for each request.
         self._minute = max(minute, self._minute)
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from agentgate.events.records import Count, Event
+from agentgate.events.records import Count, Recorded
 
 
 class EventStore(Protocol):
     """Keeps events by day, with the counters that belong to them."""
 
-    async def write(self, events: Sequence[Event], *, again: bool = False) -> None:
+    async def write(self, events: Sequence[Recorded], *, again: bool = False) -> None:
         """Keep events of one UTC day with all their counters, in one commit: all of them or none.
 
         `again` says that an earlier attempt may have been committed: then nothing is written twice.

@@ -14,11 +14,11 @@ import structlog
 from agentgate.core.clock import HOUR_MS
 from agentgate.core.database import StoreUnavailable
 from agentgate.core.decision_ids import id_day
-from agentgate.events.count_buffer import CountBuffer
+from agentgate.events.count_buffer import CountBuffer, Key
 from agentgate.events.ports import EventStore
-from agentgate.events.records import CounterName, Event
+from agentgate.events.records import CounterName, Recorded
 
-QUEUE_LIMIT = 20_000
+QUEUE_LIMIT = 50_000
 BATCH = 1_000
 # When more waits than a batch, it is written together: a large commit costs less for each event.
 LARGEST_BATCH = 4_000
@@ -28,6 +28,12 @@ FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0
 # committed. Stores end their attempts by themselves within seconds, unless the disk hangs.
 STOP_S = 5.0
 ATTEMPT_S = 10.0
+
+
+def counter_key(site: int, name: CounterName, now_ms: int) -> tuple[Key, int]:
+    """Return what something is counted by in this hour, and when the hour ends."""
+    hour = now_ms // HOUR_MS
+    return (site, hour, name, ""), (hour + 1) * HOUR_MS
 
 
 def _ignore(_count: int) -> None:
@@ -49,7 +55,7 @@ class Recorder:
         self._queue_limit = queue_limit
         self._stop_s = stop_s
         self._tell_failed = failed
-        self._queue: deque[Event] = deque()
+        self._queue: deque[Recorded] = deque()
         self._in_flight = 0
         # How many events may wait in the queue now; none when nothing is taken any more.
         self._room = queue_limit
@@ -93,7 +99,7 @@ class Recorder:
         """Return all four, as the metrics show them."""
         return {"sent": self._sent, "stored": self._stored, "failed": self._failed, "waiting": self.waiting}
 
-    def put(self, event: Event) -> bool:
+    def put(self, event: Recorded) -> bool:
         """Take an event; False when there is no more room for it. Never waits."""
         self._sent += 1
         queue = self._queue
@@ -110,7 +116,10 @@ class Recorder:
 
     def count(self, site: int, name: CounterName, value: str = "", amount: int = 1, *, now_ms: int) -> None:
         """Count something that leaves no event. Never waits."""
-        key = (site, now_ms // HOUR_MS, name, value)
+        self.count_key((site, now_ms // HOUR_MS, name, value), amount)
+
+    def count_key(self, key: Key, amount: int = 1) -> None:
+        """Count by a key that was made before."""
         sums = self._counts.sums
         if key in sums:
             # Every request counts something, and most of them the same. What is there already will be written.
@@ -160,25 +169,25 @@ class Recorder:
         self._counts_written_s = 0.0
         await self._flush_counts()
 
-    def _take(self) -> list[Event]:
+    def _take(self) -> list[Recorded]:
         queue = self._queue
         batch = [queue.popleft() for _ in range(min(LARGEST_BATCH, len(queue)))]
         self._set_in_flight(len(batch))
         return batch
 
-    async def _keep(self, batch: list[Event]) -> None:
+    async def _keep(self, batch: list[Recorded]) -> None:
         """Write a batch, the days in it one after the other; return when each event is stored or failed."""
         identifiers = [event.id for event in batch]
         if id_day(min(identifiers)) == id_day(max(identifiers)):
             await self._keep_day(batch)
             return
-        days: dict[int, list[Event]] = {}
+        days: dict[int, list[Recorded]] = {}
         for event in batch:
             days.setdefault(id_day(event.id), []).append(event)
         for events in days.values():
             await self._keep_day(events)
 
-    async def _keep_day(self, events: list[Event], *, again: bool = False) -> None:
+    async def _keep_day(self, events: list[Recorded], *, again: bool = False) -> None:
         retry_s = FIRST_RETRY_S
         while True:
             try:
@@ -200,7 +209,7 @@ class Recorder:
             await self._pause(retry_s)
             retry_s = min(retry_s * 2, LAST_RETRY_S)
 
-    async def _keep_parts(self, events: list[Event], failure: Exception, *, again: bool) -> None:
+    async def _keep_parts(self, events: list[Recorded], failure: Exception, *, again: bool) -> None:
         """Look for the event that cannot be written, so that it is the only one lost: halve, and halve again."""
         if len(events) == 1:
             structlog.get_logger().error("event cannot be written", decision=events[0].id, exc_info=failure)

@@ -17,6 +17,7 @@ from agentgate.decide.decider import Decider
 from agentgate.detect.rates import Counted
 from agentgate.detect.signals.address import view_address
 from agentgate.detect.signals.rate import NETWORK_HIGH, VISITOR_HIGH
+from agentgate.events.records import Pattern
 from agentgate.gateway.heads import NETWORK_STEPS, VISITOR_STEPS, Glimpse, Shape
 from agentgate.gateway.original import Asked, OriginalReader
 from agentgate.gateway.protection import Protection, Protections
@@ -39,7 +40,7 @@ MOST_SETTLED = 8_192
 LONGEST_VALUES = 2_048
 
 
-# Route, action, what is shown for it, the steps of rates, and the figures: all else that a decision goes by.
+# The page's place, what is shown for it, the steps of rates, and the figures: all else that a decision goes by.
 Key = tuple[Any, ...]
 
 
@@ -50,15 +51,17 @@ class Page(Struct, frozen=True, gc=False):
     target: str
     path: str
     protection: Protection
+    # What the rules know of it.
+    place: tuple[str, str | None, bool]
 
 
 class Settled(Struct, frozen=True, gc=False):
-    """What such requests are answered, and all of their events but ID, visitor and duration."""
+    """What such requests are answered, and what their events look like."""
 
     status: int
     body: bytes
     written: bytes
-    event: tuple[Any, ...]
+    pattern: Pattern
 
 
 class Scene:
@@ -105,7 +108,11 @@ class Lane:
 
     def are_usual(self, values: Sequence[bytes]) -> bool:
         """Say whether the values that are nobody's are such as a header may have."""
-        return all(is_usual_value(values[place]) for place in self.rest)
+        # Not `all`, which takes twice as long: there is one such value at most.
+        for place in self.rest:  # noqa: SIM110
+            if not is_usual_value(values[place]):
+                return False
+        return True
 
 
 class Familiars:
@@ -113,7 +120,8 @@ class Familiars:
 
     def __init__(self, sites: SiteDirectory, decider: Decider, *, keyring: Keyring, originals: OriginalReader) -> None:
         self._sites = sites
-        self._decider = decider
+        self._intels = decider.intel
+        self._model_directory = decider.models
         self._keyring = keyring
         self._originals = originals
         self._protections = Protections()
@@ -121,11 +129,12 @@ class Familiars:
 
     def _forget(self) -> None:
         self._edition = self._sites.edition
-        self._intel = self._decider.intel.current
-        self._models = self._decider.models
+        self._intel = self._intels.current
+        self._models = self._model_directory.view
         self._generation = self._keyring.generation
         self._keys = self._current_keys()
-        self.read: Callable[..., tuple[int, ...]] = self._models.reading.reader_of(FIGURES)
+        # What the models can tell apart of each figure.
+        self.ranks = tuple(map(self._models.reading.ranks_of, FIGURES))
         self._lanes: dict[KnownHead, Lane] = {}
         self._scenes: dict[tuple[Any, ...], Scene] = {}
         self._pages: dict[tuple[int, str], dict[bytes, Page]] = {}
@@ -138,8 +147,8 @@ class Familiars:
         """Return the lane of a head with which somebody was met, after forgetting what is over."""
         if (
             self._sites.edition != self._edition
-            or self._decider.intel.current is not self._intel
-            or self._decider.models is not self._models
+            or self._intels.current is not self._intel
+            or self._model_directory.view is not self._models
             or (self._generation != self._keyring.generation and self._have_keys_changed())
         ):
             self._forget()
@@ -156,7 +165,7 @@ class Familiars:
         if asked is None:
             return None
         protection = self._protections.find(familiar.caller.site, familiar.method, asked[2])
-        page = Page(*asked, protection)
+        page = Page(*asked, protection, (protection.route, protection.action, protection.required))
         if len(url) <= LONGEST_PAGE:
             self._page_count += 1
             if self._page_count > MOST_PAGES:
@@ -203,7 +212,7 @@ def shown_by(familiar: Familiar, page: Page, now_ms: int) -> Shown | None:
         return MISSING if page.protection.required else NOTHING
     if now_ms >= cleared.expires_ms or page.origin != cleared.origin:
         return None
-    return fit(cleared.shown, page.protection)
+    return fit(cleared.shown, page.protection) if page.protection.required else cleared.shown
 
 
 def steps_of(visitor_rate: int, network_rate: int) -> int:

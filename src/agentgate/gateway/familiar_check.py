@@ -7,13 +7,13 @@ import time
 from collections.abc import Sequence
 
 from msgspec import Struct
-from msgspec.structs import astuple
 
 from agentgate.core.clock import Clock
 from agentgate.decide.decider import Decider
 from agentgate.detect.facts import Rates
 from agentgate.detect.rates import Counted
 from agentgate.detect.signals.user_agent import view_user_agent
+from agentgate.events.records import Pattern
 from agentgate.gateway.answers import Answers, write_again
 from agentgate.gateway.familiar import Familiar, Familiars, Key, Page, Scene, Settled, can_recur, shown_by, steps_of
 from agentgate.gateway.heads import Glimpse, Headers, Heads
@@ -30,8 +30,6 @@ from agentgate.web.lateness import Lateness
 
 # Without a look at the configuration for this long, what is known is too old to decide by.
 STALE_S = 15 * 60.0
-# Of an event: ID, visitor and duration.
-EVENTS_OWN = 3
 
 
 class Tools(Struct, frozen=True):
@@ -93,14 +91,15 @@ class FamiliarCheck:
             return self._tools.answers.write(unavailable(caller.site), None, ok=scene.ok)
         started_ns = time.perf_counter_ns()
         visitor_rate, network_rate = self._count_again(familiar.counted, now_ms)
-        protection = page.protection
+        cookies, lengths, visitors, networks = familiars.ranks
         key = (
-            protection.route,
-            protection.action,
-            protection.required,
+            page.place,
             shown.states,
             steps_of(visitor_rate, network_rate),
-            familiars.read(familiar.cookie_count, len(page.target), visitor_rate, network_rate),
+            cookies[familiar.cookie_count],
+            lengths[len(page.target)],
+            visitors[visitor_rate],
+            networks[network_rate],
         )
         settled = scene.settled.get(key)
         if settled is None or visitor_rate > GATEWAY_REQUESTS_PER_MINUTE:
@@ -109,7 +108,7 @@ class FamiliarCheck:
                 key, self._visit(familiar, page, shown, head.fields_with(values), rates=rates, now_ms=now_ms), scene
             )
         duration_us = (time.perf_counter_ns() - started_ns) // 1000
-        decision_id = self._journal.record_again(settled.event, familiar.visitor, duration_us, now_ms)
+        decision_id = self._journal.record_again(settled.pattern, familiar.visitor, duration_us, now_ms)
         return write_again(settled.status, settled.body, settled.written, decision_id)
 
     def _visit(
@@ -143,8 +142,8 @@ class FamiliarCheck:
         status = answers.status_of(ruling)
         prepared = answers.prepare(ruling, ok=scene.ok)
         if prepared is not None and visit.glimpse.rates.visitor <= GATEWAY_REQUESTS_PER_MINUTE:
-            event = astuple(journal.event_of(visit, ruling, status, 0))[EVENTS_OWN:]
-            self._familiars.settle(scene, key, Settled(*prepared, event))
+            pattern = Pattern(journal.event_of(visit, ruling, status, 0))
+            self._familiars.settle(scene, key, Settled(*prepared, pattern))
         return answers.write(ruling, journal.record(visit, ruling, status), ok=scene.ok)
 
     def meet(self, visit: Visit, caller: SiteCaller, request: HotRequest) -> None:

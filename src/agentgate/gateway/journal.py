@@ -1,13 +1,13 @@
 """Journal: the event of each check, and what is counted beside."""
 
-from typing import Any
-
 import msgspec
 
+from agentgate.core.clock import SECOND_MS
 from agentgate.core.decision_ids import DecisionIds
 from agentgate.decide.recording import Answered, make_event
-from agentgate.events.recorder import Recorder
-from agentgate.events.records import CounterName, Event
+from agentgate.events.count_buffer import Key
+from agentgate.events.recorder import Recorder, counter_key
+from agentgate.events.records import CounterName, Event, Pattern, Repeated
 from agentgate.gateway.answers import Ruling
 from agentgate.gateway.visit import Visit
 from agentgate.sites.directory import SiteCaller, SiteView
@@ -17,6 +17,10 @@ from agentgate.tokens.uses import CredentialUses
 BY_RULES = frozenset(("allowed", "monitor", "policy", "agent_unverified"))
 
 
+# A credential's use is noted by the minute.
+SAME_MS = SECOND_MS
+
+
 class Journal:
     """Records checks. It never waits."""
 
@@ -24,11 +28,19 @@ class Journal:
         self._recorder = recorder
         self._ids = ids
         self._uses = uses
+        # Who called last, and for how long all that is noted of the next call is one more of it.
+        self._caller: SiteCaller | None = None
+        self._since_ms = self._until_ms = 0
+        self._key: Key = (0, 0, CounterName.SERVER_CHECK, "")
 
     def note_call(self, caller: SiteCaller, now_ms: int) -> None:
         """Note that a site's server called, with which credential."""
-        self._uses.note(caller.credential_id, now_ms)
-        self._recorder.count(caller.site.number, CounterName.SERVER_CHECK, now_ms=now_ms)
+        if caller is not self._caller or not self._since_ms <= now_ms < self._until_ms:
+            self._uses.note(caller.credential_id, now_ms)
+            self._caller, self._since_ms = caller, now_ms
+            self._key, end_ms = counter_key(caller.site.number, CounterName.SERVER_CHECK, now_ms)
+            self._until_ms = min(now_ms + SAME_MS, end_ms)
+        self._recorder.count_key(self._key)
 
     def count(self, site: SiteView, name: CounterName, now_ms: int) -> None:
         """Count something of a site."""
@@ -38,10 +50,10 @@ class Journal:
         """Return the ID of a decision that is about to be recorded."""
         return self._ids.next()
 
-    def record_again(self, made: tuple[Any, ...], visitor: int, duration_us: int, now_ms: int) -> int:
-        """Record a decision like an earlier one, of whose event this is all but the first three fields."""
+    def record_again(self, pattern: Pattern, visitor: int, duration_us: int, now_ms: int) -> int:
+        """Record a decision like an earlier one."""
         decision_id = self._ids.next_at(now_ms)
-        self._recorder.put(Event(decision_id, visitor, duration_us, *made))
+        self._recorder.put(Repeated(decision_id, visitor, duration_us, pattern))
         return decision_id
 
     def record(self, visit: Visit, ruling: Ruling, status: int, decision_id: int | None = None) -> int:

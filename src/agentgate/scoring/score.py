@@ -19,7 +19,6 @@ from agentgate.scoring.tree_function import compile_trees, inputs_of
 _CERTAIN = 40.0
 # So many results are remembered, then all are forgotten: simpler than any order of age, and as good here.
 MOST_REMEMBERED = 20_000
-SMALL_FIGURES = 4_096
 
 # Ranks of figures among thresholds, and figures as they are.
 Reading = tuple[tuple[int, ...], tuple[float, ...]]
@@ -189,15 +188,18 @@ class ModelView:
 
 
 class _Ranks(dict[int, int]):
-    """The ranks of figures among thresholds: those of small ones are looked up instead of searched for."""
+    """The ranks of figures among thresholds. One that was searched for is remembered."""
 
     def __init__(self, thresholds: Sequence[float] | None) -> None:
         self._thresholds = thresholds
-        super().__init__((value, self.__missing__(value)) for value in range(SMALL_FIGURES))
+        super().__init__()
 
     def __missing__(self, value: int) -> int:
         # Without thresholds each value counts.
-        return value if self._thresholds is None else bisect_left(self._thresholds, value)
+        rank = value if self._thresholds is None else bisect_left(self._thresholds, value)
+        if len(self) < MOST_REMEMBERED:
+            self[value] = rank
+        return rank
 
 
 class FigureReading:
@@ -226,10 +228,9 @@ class FigureReading:
         self._ranked = _picker(tuple(merged))
         self._exact = _picker(tuple(name for name, every in found.items() if None in every))
 
-    def reader_of(self, names: Sequence[str]) -> Callable[..., tuple[int, ...]]:
-        """Return a function from the values of these figures to what the models can tell apart of them."""
-        tables = [_Ranks(None if name in self._exactly else self._by_name.get(name, ())) for name in names]
-        return lambda *values: tuple(map(_look_up, tables, values))
+    def ranks_of(self, name: str) -> Mapping[int, int]:
+        """Return what the models can tell apart of a figure, by its value."""
+        return _Ranks(None if name in self._exactly else self._by_name.get(name, ()))
 
     def read(self, numbers: Mapping[str, float]) -> Reading:
         """Return the ranks of figures that are compared with thresholds, and the others as they are."""

@@ -10,8 +10,10 @@ import time
 
 # Whoever waits longer than this in one turn may have waited as long for the turn before.
 LATE_S = 0.02
-# Asking for the processor time costs a call of the system, so it is asked for once in so many requests.
+# Asking for the processor time costs a call of the system, so it is asked for once in so many requests, and not at all
+# in a turn with few of them.
 ASKED_EVERY = 16
+ASKED_FROM = 8
 
 
 class Lateness:
@@ -27,8 +29,9 @@ class Lateness:
     def is_late(self) -> bool:
         """Say whether the request in hand has waited too long to be worth answering."""
         self._count += 1
-        if self._count == 1:
+        if self._count == ASKED_FROM:
             self._began_s = time.thread_time()
+        elif self._count == 1:
             # Called when all that has arrived was handled, before anything that arrives later.
             asyncio.get_running_loop().call_soon(self._end)
         elif not self._count % ASKED_EVERY:

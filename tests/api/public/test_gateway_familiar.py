@@ -18,7 +18,7 @@ from agentgate.decide.decider import Decider
 from agentgate.decide.visitor import Visitors
 from agentgate.detect.rates import RateWindows
 from agentgate.events.recorder import Recorder
-from agentgate.events.records import Event
+from agentgate.events.records import Event, Repeated
 from agentgate.gateway import familiar
 from agentgate.gateway.check import GatewayCheck
 from agentgate.gateway.journal import Journal
@@ -121,7 +121,8 @@ class Side:
             reply = await answer if isawaitable(answer) else answer
         assert isinstance(reply, HotReply)
         written = encode_reply(reply, b"date: now\r\n", with_body=True, keep_alive=True)
-        events = [replace(event, id=0, duration_us=0) for event in self.recorder._queue]
+        recorded = [event.whole() if isinstance(event, Repeated) else event for event in self.recorder._queue]
+        events = [replace(event, id=0, duration_us=0) for event in recorded]
         self.recorder._queue.clear()
         return DECISION_ID.sub(b"dec_", written), events
 

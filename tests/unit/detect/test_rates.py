@@ -1,11 +1,14 @@
 """Rate windows of one worker and of several, in memory and on Redis."""
 
+import gc
+import random
+
 import pytest
 
 from agentgate.core.clock import MINUTE_MS, FixedClock
 from agentgate.core.database import StoreUnavailable
 from agentgate.detect.facts import Rates
-from agentgate.detect.rates import RateWindows, network_of
+from agentgate.detect.rates import Counted, RateWindows, network_of
 from agentgate.store.fast_stores.memory import MemoryFastStore
 from agentgate.store.fast_stores.redis import RedisFastStore
 
@@ -62,6 +65,40 @@ def test_a_clock_that_was_set_back_goes_on_counting():
     counted(windows, 5)
 
     assert counted(windows, 1, now_ms=START_MS - MINUTE_MS).visitor == 6
+
+
+def test_who_was_met_before_is_counted_as_everybody():
+    chance, now_ms = random.Random(3), START_MS
+    one, other = RateWindows(most_keys=20), RateWindows(most_keys=20)
+    met = {}
+    for _ in range(3_000):
+        site, visitor, address = chance.choice((1, 2)), chance.randrange(5), chance.choice((HERE, "192.0.2.9", "::1"))
+        now_ms += chance.choice((0, 10, 2_000, 70_000) if chance.random() < 0.1 else (0, 10))
+        again = met.setdefault((site, visitor, address), Counted(site, visitor, address))
+
+        if chance.random() < 0.2:
+            # Not everybody was met.
+            assert one.count(site, visitor, address, now_ms) == other.count(site, visitor, address, now_ms)
+        else:
+            assert Rates(*one.count_again(again, now_ms)) == other.count(site, visitor, address, now_ms)
+        assert len(one) == len(other)
+
+
+def test_who_was_met_and_never_comes_again_keeps_no_minute_in_memory():
+    windows, met = RateWindows(), Counted(1, VISITOR, HERE)
+    windows.count_again(met, START_MS)
+    for number in range(100):
+        windows.count(1, number, "198.51.100.7", START_MS)
+    windows.count(1, 1, "198.51.100.7", START_MS + 3 * MINUTE_MS)
+    gc.collect()
+
+    held, seen = [met], set()
+    while held:
+        each = held.pop()
+        if id(each) not in seen and not isinstance(each, type):
+            seen.add(id(each))
+            held += gc.get_referents(each)
+    assert len(seen) < 20
 
 
 def test_memory_is_bounded():

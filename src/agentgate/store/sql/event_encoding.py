@@ -15,7 +15,7 @@ from agentgate.core.clock import HOUR_MS
 from agentgate.core.database import Row, Sums
 from agentgate.core.decision_ids import first_id, id_time_ms
 from agentgate.core.enums import DecisionKind
-from agentgate.events.records import SHAPE, Event
+from agentgate.events.records import SHAPE, Pattern, Recorded, Repeated
 from agentgate.store.sql.event_codes import (
     KIND_CODES,
     MODE_CODES,
@@ -69,7 +69,7 @@ STEP = 32
 _VALUE_MASK = (1 << DIMENSION_SHIFT) - 1
 _CHALLENGE = DecisionKind.CHALLENGE
 
-_OWN_FIRST, _OWN_LAST = slice(0, SHAPE.start), slice(SHAPE.stop, None)
+_OWN_LAST = slice(SHAPE.stop, None)
 
 _as_tuple = msgspec.structs.astuple
 _to_json = msgspec.json.Encoder(order="sorted").encode
@@ -118,6 +118,8 @@ class _Numbers(dict[str, int]):
 
 # Where the duration of an event goes, and its ID: by its labels.
 _Counted = tuple[list[int], dict[Listed, list[int]]]
+# Of a pattern: where durations and IDs go, and all columns but the first.
+_Repeat = tuple[list[int], list[int], Row]
 
 
 class EventEncoder:
@@ -145,10 +147,11 @@ class EventEncoder:
         # those around a full hour have the same.
         self._hour = self._least = self._end = 0
         self._counted: dict[Shape, _Counted] = {}
+        self._repeated: dict[Pattern, _Repeat] = {}
         # Likewise the versions of models, with their number.
         self._versions: tuple[Mapping[str, str], Mapping[str, str], int | None] = ({}, {}, None)
 
-    def encode(self, events: Sequence[Event]) -> EncodedEvents:
+    def encode(self, events: Sequence[Recorded]) -> EncodedEvents:
         """Return the rows of a batch."""
         steps = self.steps(events)
         while True:
@@ -158,7 +161,7 @@ class EventEncoder:
                 encoded: EncodedEvents = finished.value
                 return encoded
 
-    def steps(self, events: Sequence[Event]) -> Generator[None, None, EncodedEvents]:
+    def steps(self, events: Sequence[Recorded]) -> Generator[None, None, EncodedEvents]:
         """Encode a batch, a little with each step."""
         for start in range(0, len(events), STEP):
             self._add(events[start : start + STEP])
@@ -175,38 +178,56 @@ class EventEncoder:
             yield
         return EncodedEvents(self._rows, hours, dimensions)
 
-    def _add(self, events: Sequence[Event]) -> None:
+    def _add(self, events: Sequence[Recorded]) -> None:
         rows, known = self._rows, self._known()
         shapes_known, labels_known = known.shapes, known.labels
         for event in events:
-            values = _as_tuple(event)
-            identifier, visitor, duration_us = values[_OWN_FIRST]
-            labels, scores, active, shadow_scores, shadow, request_id, trace_id, solve_ms, _ = values[_OWN_LAST]
+            identifier, visitor, duration_us = event.id, event.visitor, event.duration_us
             if not self._least <= identifier < self._end:
                 self._turn_to(identifier)
-            key = values[SHAPE]
+            if type(event) is Repeated:
+                durations, identifiers, rest = self._repeated.get(event.pattern) or self._repeat(event.pattern)
+                durations.append(duration_us)
+                identifiers.append(identifier)
+                rows.append((identifier, None if visitor is None else signed(visitor), duration_us, *rest))
+                continue
+            values = _as_tuple(event)
+            key, last = values[SHAPE], values[_OWN_LAST]
             shape = shapes_known.get(key) or self._shape(key)
             durations, labelled = self._counted.get(shape) or self._count(shape)
-            listed = labels_known.get(labels) or self._list(labels)
+            listed = labels_known.get(last[0]) or self._list(last[0])
             durations.append(duration_us)
             if listed in labelled:
                 labelled[listed].append(identifier)
             else:
                 labelled[listed] = [identifier]
-            last = self._versions
-            own = (
-                identifier,
-                None if visitor is None else signed(visitor),
-                duration_us,
-                solve_ms,
-                _json(scores) if scores else None,
-                _json(shadow_scores) if shadow_scores else None,
-                None if request_id is None else _text(request_id),
-                None if trace_id is None else _text(trace_id),
-                listed.written,
-                last[2] if last[0] is active and last[1] is shadow else self._versions_number(active, shadow),
-            )
-            rows.append(own + shape.columns)
+            own = (identifier, None if visitor is None else signed(visitor), duration_us)
+            rows.append(own + self._rest(last, listed) + shape.columns)
+
+    def _rest(self, last: tuple[Any, ...], listed: Listed) -> Row:
+        """Return the columns of an event's last fields."""
+        _, scores, active, shadow_scores, shadow, request_id, trace_id, solve_ms, _ = last
+        versions = self._versions
+        return (
+            solve_ms,
+            _json(scores) if scores else None,
+            _json(shadow_scores) if shadow_scores else None,
+            None if request_id is None else _text(request_id),
+            None if trace_id is None else _text(trace_id),
+            listed.written,
+            versions[2] if versions[0] is active and versions[1] is shadow else self._versions_number(active, shadow),
+        )
+
+    def _repeat(self, pattern: Pattern) -> _Repeat:
+        """Return what all events of a pattern in the present hour have in common."""
+        values = _as_tuple(pattern.event)
+        key, last = values[SHAPE], values[_OWN_LAST]
+        shape = self._known().shapes.get(key) or self._shape(key)
+        listed = self._known().labels.get(last[0]) or self._list(last[0])
+        durations, labelled = self._counted.get(shape) or self._count(shape)
+        identifiers = labelled.setdefault(listed, [])
+        made = self._repeated[pattern] = durations, identifiers, self._rest(last, listed) + shape.columns
+        return made
 
     def _known(self) -> Remembered:
         # A word without a number is not `other` for ever.
@@ -217,6 +238,7 @@ class EventEncoder:
         self._hour = id_time_ms(identifier) // HOUR_MS
         self._least, self._end = first_id(self._hour * HOUR_MS), first_id((self._hour + 1) * HOUR_MS)
         self._counted = {}
+        self._repeated = {}
 
     def _count(self, shape: Shape) -> _Counted:
         """Return what counts the events of a shape in the present hour."""

@@ -16,7 +16,7 @@ import structlog
 from agentgate.core.clock import MINUTE_MS
 from agentgate.core.database import Database, Row, StoreUnavailable, Sums, Transaction
 from agentgate.core.decision_ids import id_day
-from agentgate.events.records import Count, Event
+from agentgate.events.records import Count, Event, Recorded
 from agentgate.store.segments.postings import post_late
 from agentgate.store.segments.segments import VALUE_TABLE, Segments
 from agentgate.store.sql import event_rollups
@@ -61,7 +61,7 @@ class SqlEvents:
         self._batches_apart = 0
         self._events_apart = 0
 
-    async def write(self, events: Sequence[Event], *, again: bool = False) -> None:
+    async def write(self, events: Sequence[Recorded], *, again: bool = False) -> None:
         """Keep events of one UTC day with all their counters, in one commit: all of them or none."""
         day = id_day(events[0].id)
         if id_day(events[-1].id) != day:
@@ -120,7 +120,7 @@ class SqlEvents:
         """Remove everything that was recorded about a site."""
         await event_rollups.forget_site(self._stats, self._segments, site)
 
-    async def _encode(self, events: Sequence[Event]) -> EncodedEvents:
+    async def _encode(self, events: Sequence[Recorded]) -> EncodedEvents:
         encoder = EventEncoder(self._words, self._remembered)
         encoded = await self._in_slices(encoder, events)
         if not encoder.missing:
@@ -129,7 +129,7 @@ class SqlEvents:
         await self._words.add(encoder.missing)
         return await self._in_slices(EventEncoder(self._words, self._remembered), events)
 
-    async def _in_slices(self, encoder: EventEncoder, events: Sequence[Event]) -> EncodedEvents:
+    async def _in_slices(self, encoder: EventEncoder, events: Sequence[Recorded]) -> EncodedEvents:
         """Encode in the event loop, a little at a time: a thread would have to fight a busy loop for the interpreter,
         and hold it up for longer whenever it wins.
         """
@@ -166,7 +166,7 @@ class SqlEvents:
             # The events are kept, and the counts are right as they lie.
             structlog.get_logger().warning("counts of events not packed")
 
-    async def _keep_features(self, events: Sequence[Event]) -> None:
+    async def _keep_features(self, events: Sequence[Recorded]) -> None:
         rows = [
             (event.site, event.id, msgspec.json.encode(dict(event.features)).decode())
             for event in events
