@@ -79,7 +79,11 @@ class GatewayCheck:
 
     def recognise(self, head: KnownHead, values: Sequence[bytes]) -> HotReply | None:
         """Answer for a familiar visitor; None, with nothing done, where the request must be looked at whole."""
-        return self._familiar.answer(head, values)
+        try:
+            return self._familiar.answer(head, values)
+        except Exception:  # noqa: BLE001 - logged with what it was; the usual way knows what to answer when it fails too
+            structlog.get_logger().exception("a familiar visitor could not be answered")
+            return None
 
     def __call__(self, request: HotRequest) -> HotReply | Awaitable[HotReply]:
         """Answer at once, or return what must be awaited."""

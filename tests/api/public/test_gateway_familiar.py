@@ -270,6 +270,26 @@ def test_a_familiar_visitor_is_limited_as_everybody(service: RunningService, gat
     assert limited == [False] * GATEWAY_REQUESTS_PER_MINUTE + [True] * 2
 
 
+def test_whatever_goes_wrong_with_a_familiar_visitor_it_is_answered_the_usual_way(
+    service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side = Side(service.application, models_of())
+
+    def ask(path: str) -> bytes:
+        return service.run(side.ask(plain_request(gate, "a=b", path), may_recognise=True))[0] or b""
+
+    expected = [ask("/") for _ in range(4)][-1]
+    assert side.recognised == 1
+
+    def break_down(*_: object) -> None:
+        raise RuntimeError("this must not be answered with an error")
+
+    monkeypatch.setattr(side.gate._familiar._familiars, "new_page", break_down)
+    assert ask("/another") == expected
+    assert side.recognised == 1
+    assert "a familiar visitor could not be answered" in service.log.getvalue()
+
+
 @pytest.mark.parametrize("purpose", ["visitor", "clearance"])
 def test_a_familiar_visitor_is_a_stranger_again_when_a_key_was_rotated(
     service: RunningService, gate: Gate, purpose: str
