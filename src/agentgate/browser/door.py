@@ -124,8 +124,10 @@ class Door:
         )
         return Visit(site=site, test=False, action=action, origin=origin, visitor=visitor)
 
-    def see(self, call: Call, site_key: str) -> Call:
+    async def see(self, call: Call, site_key: str) -> Call:
         """Return the call as the visitor made it, where the site's own adapter passed it on."""
+        # Its secret may have been made a moment ago, and so may the site.
+        await self._sites.settle_if_possible()
         return as_seen_by_adapter(call, self._sites, site_key)
 
     async def admit_program(self, call: Call) -> None:

@@ -48,7 +48,7 @@ class ChallengeIssuer:
 
     async def issue(self, call: Call, body: ChallengeInput) -> Challenge:
         """Return a new challenge for a page that may run the check."""
-        call = self._door.see(call, body.site_key)
+        call = await self._door.see(call, body.site_key)
         visit = await self._door.admit(call, body.site_key, body.action, CHALLENGES)
         rates = self._decider.count(visit.site, visit.visitor, call.request.address, call.now)
         facts = facts_of(call, visit, rates)
@@ -76,7 +76,7 @@ class ChallengeIssuer:
         site = self._door.find_site(challenge.binding.site) if challenge is not None else None
         if challenge is None or site is None:
             raise Refused("challenge_invalid")
-        call = self._door.see(call, site.site_key)
+        call = await self._door.see(call, site.site_key)
         if not is_from(call.request, challenge.binding.origin):
             raise self._door.denied(site, call)
         if challenge.binding.visitor != self._door.visitor_of(site, call):

@@ -40,7 +40,7 @@ class ChallengeVerifier:
 
     async def verify(self, call: Call, body: VerifyInput) -> VerifyResult:
         """Use up an attempt and return a token or a step-up; refuse what does not pass."""
-        call = self._door.see(call, body.site_key)
+        call = await self._door.see(call, body.site_key)
         visit = await self._door.admit(call, body.site_key, body.action, VERIFICATIONS)
         if not CHALLENGE_ID.match(body.challenge_id):
             raise Refused("challenge_invalid")

@@ -1,9 +1,7 @@
 """Asking: a call that an adapter passed on for a visitor: whose site, which original request, which visitor."""
 
-import structlog
 from msgspec import Struct
 
-from agentgate.core.database import StoreUnavailable
 from agentgate.core.visitor_ids import write_visitor
 from agentgate.decide.visitor import Visitors
 from agentgate.gateway.envelopes import Holder
@@ -54,11 +52,7 @@ class Asker:
 
     async def read(self, call: Call) -> Asking | tuple[str, str | None]:
         """Return the call as it is to be understood, or the reason why not and a sentence about it."""
-        if not self._sites.is_settled:
-            try:
-                await self._sites.settle()
-            except StoreUnavailable:
-                structlog.get_logger().warning("a change could not be read back; going by the last good view")
+        await self._sites.settle_if_possible()
         headers = joined_headers(call.request)
         secret = shown_secret(headers)
         caller = None if secret is None else self._sites.find_caller_showing(secret, now_ms=call.now)

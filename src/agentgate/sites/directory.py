@@ -140,6 +140,15 @@ class SiteDirectory:
         except TimeoutError as error:
             raise StoreUnavailable("the configuration could not be read anew") from error
 
+    async def settle_if_possible(self) -> None:
+        """Likewise, but go on by the last good views when they cannot be read anew."""
+        if self.is_settled:
+            return
+        try:
+            await self.settle()
+        except StoreUnavailable:
+            structlog.get_logger().warning("a change could not be read back; going by the last good views")
+
     def compiled(self, site: int) -> CompiledRules | None:
         """Return the rules of the site with this number."""
         view = self._by_number.get(site)
