@@ -65,23 +65,18 @@ class Refusal(Struct, frozen=True, gc=False):
     why: str | None = None
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
-    """What a request is for, as far as the site knows."""
-
-    # The action of the route; None where there is none.
-    action: str | None = None
-    # The name of the agent that the User-Agent claims to be; None when it claims none, or when the claim was verified
-    # in another way, such as by the address of a search engine.
-    claimed: str | None = None
-
-
-class Wants(Protocol):
-    """A `Wanted`, or what finds out what is claimed only when it is asked: who proves who he is need not claim it."""
+class Wanted(Protocol):
+    """What a request is for. What is claimed is asked only of those who prove nothing: it may have to be found out."""
 
     @property
-    def action(self) -> str | None: ...
+    def action(self) -> str | None:
+        """The action of the route; None where there is none."""
+        ...
+
     @property
-    def claimed(self) -> str | None: ...
+    def claimed(self) -> str | None:
+        """The agent that the User-Agent claims to be; None when it claims none, or the address settles the claim."""
+        ...
 
 
 class AgentRuling(Struct, frozen=True, kw_only=True):
@@ -118,7 +113,7 @@ class AgentDesk:
         self._charges = charges
 
     def look(
-        self, message: SignedMessage, site: SiteView, wanted: Wants, *, now_ms: int
+        self, message: SignedMessage, site: SiteView, wanted: Wanted, *, now_ms: int
     ) -> AgentRuling | Awaitable[AgentRuling]:
         """Return the ruling about a request: at once when there is nothing to wait for, else something to wait for.
 
@@ -153,13 +148,13 @@ class AgentDesk:
         return [(b"crawler-charged", price.text().encode())]
 
     async def _look_later(
-        self, found: Awaitable[Identity], message: SignedMessage, site: SiteView, wanted: Wants
+        self, found: Awaitable[Identity], message: SignedMessage, site: SiteView, wanted: Wanted
     ) -> AgentRuling:
         ruling = self._look_further(await _wait(found), message, site, wanted)
         return ruling if isinstance(ruling, AgentRuling) else await ruling
 
     def _look_further(
-        self, identity: Identity, message: SignedMessage, site: SiteView, wanted: Wants
+        self, identity: Identity, message: SignedMessage, site: SiteView, wanted: Wanted
     ) -> AgentRuling | Awaitable[AgentRuling]:
         if identity.verdict is not AgentVerdict.VERIFIED or identity.agent is None:
             return _rule_unproven(identity, message, site, wanted)
@@ -236,7 +231,7 @@ def facts_of(identity: Identity) -> AgentFacts | None:
     )
 
 
-def _rule_unproven(identity: Identity, message: SignedMessage, site: SiteView, wanted: Wants) -> AgentRuling:
+def _rule_unproven(identity: Identity, message: SignedMessage, site: SiteView, wanted: Wanted) -> AgentRuling:
     """Rule on a request whose sender is not known for certain."""
     if identity.verdict is AgentVerdict.INVALID:
         return _signature_invalid(identity, identity.why)

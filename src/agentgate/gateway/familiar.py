@@ -39,7 +39,6 @@ MOST_SETTLED = 8_192
 # All the values of one visitor together.
 LONGEST_VALUES = 2_048
 
-
 # The page's place, what is shown for it, the steps of rates, and the figures: all else that a decision goes by.
 Key = tuple[Any, ...]
 
@@ -176,9 +175,7 @@ class Familiars:
         return page
 
     def meet(self, head: KnownHead, values: Sequence[bytes], familiar: Familiar) -> None:
-        """Remember a visitor whose request went the usual way."""
-        if self._familiar_count >= MOST_FAMILIARS:
-            self._forget()
+        """Remember a visitor whose request went the usual way, in a scene of this moment."""
         lane = self._lanes.get(head)
         if lane is None:
             lane = self._lanes[head] = Lane(head)
@@ -186,7 +183,9 @@ class Familiars:
         lane.familiars[lane.pick(values)] = familiar
 
     def scene_of(self, head: KnownHead, site: SiteView, glimpse: Glimpse) -> Scene:
-        """Return the scene that such a request is part of."""
+        """Return the scene that such a request is part of. Where there is no more room, all scenes begin anew."""
+        if self._familiar_count >= MOST_FAMILIARS:
+            self._forget()
         read = () if glimpse.shape.pick is None else glimpse.shape.pick(glimpse.headers)
         key = (head, site.number, glimpse.method, read, view_address(glimpse.address, self._intel).labels)
         scene = self._scenes.get(key)

@@ -86,8 +86,7 @@ class FamiliarCheck:
         if page is None or shown is None or not lane.are_usual(values) or not caller.is_valid(now_ms):
             return None
         self._journal.note_call(caller, now_ms)
-        if self._lateness.is_late():
-            self.shed += 1
+        if self.is_late():
             return self._tools.answers.write(unavailable(caller.site), None, ok=scene.ok)
         started_ns = time.perf_counter_ns()
         visitor_rate, network_rate = self._count_again(familiar.counted, now_ms)

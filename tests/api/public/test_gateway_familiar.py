@@ -350,4 +350,7 @@ def test_only_so_much_is_remembered(
         "MOST_SETTLED": sum(len(scene.settled) for scene in familiars._scenes.values()),
     }
     assert 0 < counts[bound] <= 5
+    # What nobody counts any more would grow for ever.
+    scenes = {id(scene) for scene in familiars._scenes.values()}
+    assert {id(each.scene) for lane in familiars._lanes.values() for each in lane.familiars.values()} <= scenes
     assert side.recognised > 0

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from msgspec.structs import replace
 
-from agentgate.agents.desk import ACCEPT_SIGNATURE, AgentDesk, AgentRuling, Wanted
+from agentgate.agents.desk import ACCEPT_SIGNATURE, AgentDesk, AgentRuling
 from agentgate.agents.identity import SignedMessage
 from agentgate.agents.policy.quota import Quotas
 from agentgate.agents.ports import KeyFound, KeySource
@@ -44,6 +44,13 @@ ACTIONS = {
     "submit": SiteAction(browser_required=True),
     "upload": SiteAction(browser_required=True, require_content_digest=True),
 }
+
+
+class Wanted(NamedTuple):
+    """What a request is for, found out before."""
+
+    action: str | None = None
+    claimed: str | None = None
 
 
 class Desk:
