@@ -1,4 +1,4 @@
-"""How SQLite finds labels and actions of a day: walked through, posted later, posted at once, and brought over."""
+"""How SQLite finds labels, actions and visitors of a day: walked through, posted later, at once, and brought over."""
 
 import random
 import shutil
@@ -6,23 +6,31 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from agentgate.core.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.core.database import Transaction
 from agentgate.core.decision_ids import write_id
+from agentgate.core.enums import DecisionKind
 from agentgate.core.ranges import TimeRange
+from agentgate.core.visitor_ids import write_visitor
 from agentgate.events.records import Event
 from agentgate.store.databases.sqlite import SqliteDatabase
 from agentgate.store.migrate import FOLDER, apply
 from agentgate.store.open import CONFIG
-from agentgate.store.segments import packs, postings
+from agentgate.store.segments import packs
+from agentgate.store.segments.postings import Postings as PostingsOfAKind
+from agentgate.store.segments.postings import VisitorPostings, WordPostings
 from agentgate.store.segments.sqlite import EVENTS, SqliteSegments
 from agentgate.store.sql.event_encoding import SITE_HOUR, WRITTEN_COLUMNS, EventEncoder, unpacked_key
+from agentgate.store.sql.event_words import WordKind
 from agentgate.store.sql.events import PACK_AFTER
+from agentgate.store.sql.traffic_counts import SqlCounts
 from agentgate.store.sql.traffic_days import TrafficDays
 from agentgate.store.sql.traffic_decisions import SqlDecisions
+from agentgate.store.sql.traffic_visitors import SqlVisitors
 from agentgate.store.stores import SqlStore
 from agentgate.traffic.ports import DecisionFilters, SiteNumber
 from tests.made_events import DAY, NOON_MS, EventPlace, embedded_events, many_events, new_event
@@ -36,7 +44,8 @@ TOGETHER = 40
 
 @pytest.fixture
 async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EventPlace]:
-    monkeypatch.setattr(postings, "POSTED_TOGETHER", TOGETHER)
+    monkeypatch.setattr(WordPostings, "together", TOGETHER)
+    monkeypatch.setattr(VisitorPostings, "together", 2 * TOGETHER)
     async with embedded_events(tmp_path) as place:
         await apply(place.stats, CONFIG, clock=FixedClock(NOON_MS))
         yield place
@@ -47,20 +56,47 @@ async def write(place: EventPlace, events: list[Event], batch: int = 25) -> None
         await place.events.write(sorted(events[start : start + batch], key=lambda event: event.id))
 
 
-async def posted(place: EventPlace) -> list[tuple[int, int, int]]:
-    return await place.segments.session(DAY).all("SELECT site, word, id FROM event_word ORDER BY site, word, id")
+class Postings(NamedTuple):
+    """Rows of site, value and ID."""
+
+    words: list[tuple[int, int, int]]
+    visitors: list[tuple[int, int, int]]
+
+    def of(self, site: int) -> "Postings":
+        """Return those of one site."""
+        return Postings(*([row for row in rows if row[0] == site] for rows in self))
 
 
-async def words_of(place: EventPlace, events: list[Event]) -> list[tuple[int, int, int]]:
+async def posted(place: EventPlace) -> Postings:
+    """Return what is posted, and words where they are common as if they were."""
+    session = place.segments.session(DAY)
+    words = set(await session.all("SELECT site, word, id FROM event_word"))
+    common = await session.all(
+        """SELECT event.site, listed.value, event.id FROM event CROSS JOIN json_each(
+                '[' || coalesce(action || ',', '') || substr(labels, 2)) AS listed
+            WHERE EXISTS (SELECT 1 FROM common_word WHERE common_word.site = event.site AND word = listed.value
+                AND event.id >= common_word.id AND event.id < before_id)"""
+    )
+    visitors = await session.all("SELECT site, visitor, id FROM event_visitor ORDER BY site, visitor, id")
+    return Postings(sorted(words.union(common)), visitors)
+
+
+async def postings_of(place: EventPlace, events: list[Event]) -> Postings:
     """Return the postings that events should have."""
     rows = EventEncoder(place.words).encode(events).events
     named = [dict(zip(WRITTEN_COLUMNS, row, strict=True)) for row in rows]
-    return sorted(
+    words = sorted(
         (row["site"], word, row["id"])
         for row in named
         for word in [*map(int, filter(None, row["labels"][1:-1].split(","))), row["action"]]
         if word is not None
     )
+    visitors = sorted((row["site"], row["visitor"], row["id"]) for row in named if row["visitor"] is not None)
+    return Postings(words, visitors)
+
+
+async def posted_before(place: EventPlace, kind: PostingsOfAKind, site: int) -> int:
+    return await kind.posted_before(place.segments.session(DAY), site)
 
 
 async def assert_found(place: EventPlace, events: list[Event]) -> None:
@@ -71,17 +107,22 @@ async def assert_found(place: EventPlace, events: list[Event]) -> None:
     for number in (1, 2):
         of_site = [event for event in ordered if event.site == number]
         labelled = Counter(label for event in of_site for label in event.labels)
-        asked = [(label, None) for label in sorted(labelled)[:25]]
-        asked += [(None, action) for action in ("login", "checkout", "search")]
-        asked += [(labelled.most_common(1)[0][0], "login")]
-        for label, action in asked:
+        visitors = sorted({event.visitor for event in of_site if event.visitor is not None})[:10]
+        asked: list[tuple[str | None, str | None, int | None]] = [
+            (label, None, None) for label in sorted(labelled)[:25]
+        ]
+        asked += [(None, action, None) for action in ("login", "checkout", "search")]
+        asked += [(labelled.most_common(1)[0][0], "login", None)]
+        asked += [(None, None, visitor) for visitor in visitors]
+        asked += [(labelled.most_common(1)[0][0], None, visitors[0])]
+        for label, action, visitor in asked:
             found: list[str] = []
             before: int | None = None
             while True:
                 page = await decisions.list_decisions(
                     SiteNumber(f"st_{number}", number),
                     WHOLE_DAY,
-                    DecisionFilters(label=label, action=action),
+                    DecisionFilters(label=label, action=action, visitor=visitor),
                     before=before,
                     limit=30,
                 )
@@ -92,19 +133,83 @@ async def assert_found(place: EventPlace, events: list[Event]) -> None:
             expected = [
                 write_id(event.id)
                 for event in of_site
-                if (label is None or label in event.labels) and action in {None, event.action}
+                if (label is None or label in event.labels)
+                and action in {None, event.action}
+                and visitor in {None, event.visitor}
             ]
             assert found == expected
+        await assert_visitors(place, number, of_site)
+
+
+async def assert_visitors(place: EventPlace, number: int, newest_first: list[Event]) -> None:
+    """Look at the visitors of a site one by one and page by page, and count them."""
+    days = TrafficDays(place.stats, place.segments)
+    store = SqlVisitors(place.stats, days, place.words)
+    requests = Counter(event.visitor for event in newest_first if event.kind is DecisionKind.REQUEST)
+    last = dict.fromkeys(event.visitor for event in newest_first if event.visitor is not None)
+    for visitor in list(last)[:10]:
+        summary = await store.find_visitor(number, WHOLE_DAY, visitor)
+        assert summary is not None
+        assert summary.requests == requests[visitor]
+    listed: list[str] = []
+    before: int | None = None
+    while True:
+        page = await store.list_visitors(number, WHOLE_DAY, before=before, limit=7)
+        listed += [each.id for each in page.items]
+        before = page.more_before
+        if before is None:
+            break
+    assert listed == [write_visitor(visitor) for visitor in last]
+    assert await SqlCounts(place.stats, days).count_sources(number, WHOLE_DAY) == len(last)
 
 
 async def test_an_open_day_is_posted_in_part_and_walked_through_for_the_rest(place: EventPlace) -> None:
     made = many_events(400)
     await write(place, made)
 
-    mark = await place.segments.indexed_before(DAY, 1)
-    assert made[0].id < mark < made[-1].id
-    of_site = [event for event in made if event.site == 1 and event.id < mark]
-    assert [row for row in await posted(place) if row[0] == 1] == await words_of(place, of_site)
+    found = (await posted(place)).of(1)
+    for kind, rows in zip((WordPostings(), VisitorPostings()), found, strict=True):
+        mark = await posted_before(place, kind, 1)
+        assert made[0].id < mark < made[-1].id
+        of_site = [event for event in made if event.site == 1 and event.id < mark]
+        assert rows in await postings_of(place, of_site)
+    await assert_found(place, made)
+
+
+async def test_a_word_is_not_posted_where_most_events_have_it(place: EventPlace) -> None:
+    made = []
+    for number in range(12 * TOGETHER):
+        # In turns for as long as two postings: rare, then common.
+        is_common = number // (4 * TOGETHER) % 2 == 1
+        labels = ["everywhere", "now and then"] if is_common or number % 10 == 0 else ["everywhere"]
+        labels += ["rare"] if number % 50 == 0 else []
+        visitor = number * number % 7 + 1
+        made.append(
+            new_event(
+                number,
+                time_ms=NOON_MS + number,
+                site=1 + number % 2,
+                visitor=visitor,
+                labels=tuple(sorted(labels)),
+                action="login" if number % 3 else None,
+            )
+        )
+    await write(place, made)
+
+    session = place.segments.session(DAY)
+    for name, stretches in (("everywhere", 1), ("now and then", 1), ("rare", 0)):
+        word = await place.words.find(WordKind.LABEL, name)
+        rows = await session.all("SELECT id, before_id FROM common_word WHERE site = 1 AND word = $1", word)
+        assert len(rows) == stretches, name
+    [(least, end)] = await session.all(
+        "SELECT id, before_id FROM common_word WHERE site = 1 AND word = $1",
+        await place.words.find(WordKind.LABEL, "now and then"),
+    )
+    assert made[4 * TOGETHER - 2].id <= least < end <= made[8 * TOGETHER + 1].id
+    posted_there = "SELECT DISTINCT word FROM event_word WHERE site = 1 AND id >= $1 AND id < $2"
+    assert await session.all(posted_there, least, end) == [(await place.words.find(WordKind.LABEL, "rare"),)]
+    await assert_found(place, made)
+    await place.events.close_days(now_ms=CLOSED_MS)
     await assert_found(place, made)
 
 
@@ -117,7 +222,7 @@ async def test_events_out_of_order_are_found_before_and_after_the_day_is_closed(
 
     await write(place, made[250:])
 
-    assert await posted(place) == await words_of(place, made)
+    assert await posted(place) == await postings_of(place, made)
     assert await place.events.close_days(now_ms=CLOSED_MS) == [DAY]
     await assert_found(place, made)
 
@@ -129,18 +234,22 @@ async def test_a_site_that_comes_after_the_day_was_closed_is_posted_at_once(plac
     late = new_event(9, site=7, time_ms=NOON_MS + HOUR_MS)
     await write(place, [late])
 
-    assert [row for row in await posted(place) if row[0] == 7] == await words_of(place, [late])
+    assert (await posted(place)).of(7) == await postings_of(place, [late])
 
 
 async def test_a_forgotten_site_has_no_postings_and_no_mark(place: EventPlace) -> None:
-    made = many_events(300)
+    made = many_events(600)
     await write(place, made)
+    for rows in (await posted(place)).of(1):
+        assert rows
 
     await place.events.forget_site(1)
     await write(place, [new_event(number, time_ms=NOON_MS) for number in range(3)])
 
-    assert {row[0] for row in await posted(place)} <= {event.site for event in made} - {1}
-    assert await place.segments.indexed_before(DAY, 1) == 0
+    assert (await posted(place)).of(1) == ([], [])
+    for kind in (WordPostings(), VisitorPostings()):
+        assert await posted_before(place, kind, 1) == 0
+    assert await place.segments.session(DAY).all("SELECT 1 FROM common_word WHERE site = 1") == []
     assert await place.segments.session(DAY).all("SELECT count(*) FROM dimension_pack WHERE site = 1") == [(1,)]
 
 
@@ -149,7 +258,7 @@ async def test_indexing_what_is_indexed_or_gone_changes_nothing(place: EventPlac
     await write(place, made)
     for _ in range(2):
         await place.segments.index(DAY)
-        assert await posted(place) == await words_of(place, made)
+        assert await posted(place) == await postings_of(place, made)
 
     await place.segments.drop(DAY)
     await place.segments.index(DAY)
@@ -158,7 +267,7 @@ async def test_indexing_what_is_indexed_or_gone_changes_nothing(place: EventPlac
 
 
 def test_no_batch_waits_for_many_sites_at_once() -> None:
-    unposted, every_site = postings.Unposted(), dict.fromkeys(range(1, 21), postings.POSTED_TOGETHER // 20)
+    unposted, every_site = WordPostings(), dict.fromkeys(range(1, 21), WordPostings.together // 20)
     taken: Counter[int] = Counter()
     for _ in range(60):
         sites = unposted.take(DAY, every_site)
@@ -191,10 +300,10 @@ async def test_a_day_of_the_release_before_is_brought_over_and_goes_on(place: Ev
     await segments.migrate(FixedClock(NOON_MS))
     await segments.close()
 
-    assert await posted(place) == await words_of(place, made[:200])
+    assert await posted(place) == await postings_of(place, made[:200])
     await write(place, made[200:])
 
-    assert await posted(place) == await words_of(place, made)
+    assert await posted(place) == await postings_of(place, made)
     await assert_found(place, made)
     await place.events.close_days(now_ms=CLOSED_MS)
     await assert_found(place, made)

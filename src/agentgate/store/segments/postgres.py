@@ -5,14 +5,14 @@ values in it is made when the day has ended, and not while events wait to be wri
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from agentgate.core.clock import DAY_MS, Clock
 from agentgate.core.database import Session, Transaction
 from agentgate.store.databases.postgres import PostgresDatabase, PostgresTransaction
-from agentgate.store.segments.segments import PACKING, Layout, day_bounds, day_name
+from agentgate.store.segments.segments import PACKING, Gap, Layout, day_bounds, day_name
 
 T = TypeVar("T")
 
@@ -100,9 +100,9 @@ class PostgresSegments:
     async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
         """Do nothing: an open day is walked through."""
 
-    async def indexed_before(self, day: int, site: int) -> int:  # noqa: ARG002 - it is the same for all
-        """Return 0: before a day is closed, there is no index of labels and actions."""
-        return 0
+    async def gaps(self, day: int, site: int, words: Sequence[int]) -> list[Gap]:  # noqa: ARG002 - there are none
+        """Return nothing: there are no postings."""
+        return []
 
     async def index(self, day: int) -> None:
         """Make the indexes that only a closed day has. Late events are added to them as usual."""

@@ -3,7 +3,7 @@
 All SQL on a session is bounded by `id >= $a AND id < $b` (`day_bounds`), so that one text serves both databases.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -24,11 +24,20 @@ PACKING = "event-counts"
 class Layout(NamedTuple):
     """Where a day's labels lie."""
 
-    # Whether each label and action of an event has a row, sooner or later (SQLite), or these stand in the events only
-    # (PostgreSQL).
+    # Whether labels, actions and visitors of events have rows of their own, sooner or later (SQLite), or these stand in
+    # the events only (PostgreSQL).
     postings: bool
     # The tables with rows of events, by `site` and `id`.
     event_tables: tuple[str, ...]
+
+
+class Gap(NamedTuple):
+    """IDs from `least` up to, not including, `end`, among which no index finds events by a value, or by any (None)."""
+
+    column: str
+    value: int | None
+    least: int
+    end: int
 
 
 class Segments(Protocol):
@@ -63,11 +72,11 @@ class Segments(Protocol):
         ...
 
     async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
-        """Be told of a batch that was written, and make what finds labels and actions, where and when that is due."""
+        """Be told of a batch that was written, and make what finds its values, where and when that is due."""
         ...
 
-    async def indexed_before(self, day: int, site: int) -> int:
-        """Return the ID before which a site's labels and actions are found by index, on a day that is not closed."""
+    async def gaps(self, day: int, site: int, words: Sequence[int]) -> list[Gap]:
+        """Return where postings of some words and of visitors are missing; none where there are no postings at all."""
         ...
 
     async def index(self, day: int) -> None:

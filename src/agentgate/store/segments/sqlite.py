@@ -26,14 +26,17 @@ from agentgate.store.databases.sqlite_connection import Statement, connect, fetc
 from agentgate.store.databases.sqlite_readers import Fetch, SqliteReaders
 from agentgate.store.migrate import MigratedDatabase, apply, pending
 from agentgate.store.segments import packs, postings
-from agentgate.store.segments.segments import Layout, day_name
+from agentgate.store.segments.segments import Gap, Layout, day_name
 
 T = TypeVar("T")
 
 EVENTS = "events"
 # More than the days of the default retention: then each is opened once.
 OPEN_DAYS = 40
-LAYOUT = Layout(postings=True, event_tables=("event", "event_word", "posted"))
+LAYOUT = Layout(
+    postings=True,
+    event_tables=("event", "event_word", "posted", "common_word", "event_visitor", "posted_visitor"),
+)
 _FILE_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.db")
 # What a process that was killed while making a day leaves behind.
 _UNFINISHED = ".making"
@@ -50,7 +53,8 @@ class SqliteSegments:
         self._open: OrderedDict[int, _Day] = OrderedDict()
         self._making = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
-        self._unposted = postings.Unposted()
+        self._words = postings.WordPostings()
+        self._visitors = postings.VisitorPostings()
         # Days with counts that may lie apart.
         self._apart: set[int] = set()
 
@@ -61,7 +65,7 @@ class SqliteSegments:
 
     @property
     def layout(self) -> Layout:
-        """Each word of an event has a row, sooner or later."""
+        """Visitor and rare words of an event have rows, sooner or later."""
         return LAYOUT
 
     def session(self, day: int) -> Session:
@@ -102,26 +106,29 @@ class SqliteSegments:
     async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
         """Write the postings of sites that have got many events since."""
         self._apart.add(day)
-        for site in self._unposted.take(day, events_by_site):
-            await self.write(day, partial(postings.post_some, site=site))
+        for kind in (self._words, self._visitors):
+            for site in kind.take(day, events_by_site):
+                await self.write(day, partial(kind.post_some, site=site))
 
-    async def indexed_before(self, day: int, site: int) -> int:
-        """Return the ID before which the words of a site's events are posted."""
-        return await postings.posted_before(self.session(day), site)
+    async def gaps(self, day: int, site: int, words: Sequence[int]) -> list[Gap]:
+        """Return what is walked through instead: what is not posted yet, and where words are common."""
+        return await postings.gaps(self.session(day), site, words)
 
     async def index(self, day: int) -> None:
         """Write all postings that are missing, a few thousand events at a time: late events must not wait for long."""
-        for site in await postings.unposted_sites(self.session(day)):
-            while await self.write(day, partial(postings.post_some, site=site, rest=True)):
-                pass
-        if self._find(day) is not None:
-            await self.write(day, postings.finish)
-        self._unposted.forget(day)
+        for kind in (self._words, self._visitors):
+            for site in await kind.unposted_sites(self.session(day)):
+                while await self.write(day, partial(kind.post_some, site=site, rest=True)):
+                    pass
+            if self._find(day) is not None:
+                await self.write(day, kind.finish)
+            kind.forget(day)
 
     async def drop(self, day: int) -> None:
         """Remove a day's file. Whoever reads it goes on with what is open and finds nothing afterwards."""
         opened = self._open.pop(day, None)
-        self._unposted.forget(day)
+        for kind in (self._words, self._visitors):
+            kind.forget(day)
         if opened is not None:
             await opened.close()
         path = self.path(day)

@@ -8,6 +8,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 
 import msgspec
@@ -45,6 +46,7 @@ PACK_AFTER_EVENTS = 50_000
 SLICE_S, LONGEST_SLICE_S = 0.000_3, 0.01
 SHARE_OF_TURN = 0.2
 
+_ID_AND_SITE = itemgetter(ID_PLACE, SITE_PLACE)
 _FEATURES = "INSERT INTO feature_vector (site, id, features) VALUES ($1, $2, $3) ON CONFLICT (site, id) DO NOTHING"
 
 
@@ -79,8 +81,8 @@ class SqlEvents:
                 await transaction.load(VALUE_TABLE, PACK_COLUMNS, encoded.arrays())
             else:
                 await transaction.load(VALUE_TABLE, JSON_PACK_COLUMNS, encoded.objects())
-                written = map(itemgetter(ID_PLACE, SITE_PLACE), encoded.events)
-                await post_late(transaction, written, least=encoded.events[0][ID_PLACE])
+                rows = encoded.events
+                await post_late(transaction, partial(map, _ID_AND_SITE, rows), least=rows[0][ID_PLACE])
 
         await self._segments.write(day, write)
         await self._index(day, encoded.events)

@@ -14,7 +14,7 @@ from agentgate.core.ranges import TimeRange
 from agentgate.store.segments.segments import day_bounds
 from agentgate.store.sql.event_codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, unsigned
 from agentgate.store.sql.event_encoding import COUNT_COLUMNS
-from agentgate.store.sql.traffic_days import TrafficDays, counted_parts, rolled_up_days
+from agentgate.store.sql.traffic_days import VISITOR, TrafficDays, counted_parts, rolled_up_days
 from agentgate.store.sql.traffic_edges import Edge, edges
 from agentgate.store.sql.traffic_packs import joined, joined_rows, numbers, rows_of
 from agentgate.store.sql.traffic_sketch import KEPT, estimate_sources
@@ -126,12 +126,12 @@ class SqlCounts:
     async def _smallest(self, site: int, day: int, least: int, end: int) -> list[int]:
         """Return the smallest visitors of a part of a day, as many as a sketch holds. The index has them in order."""
         found: list[int] = []
+        smallest = "GROUP BY visitor ORDER BY visitor LIMIT $4"
         # Databases sort signed numbers: those with the first bit set are the larger half.
         for half in ("visitor >= 0", "visitor < 0"):
             row = await self._days.session(day).one(
                 f"""SELECT {joined("visitor")} FROM (
-                        SELECT visitor FROM event WHERE site = $1 AND {self._days.free_bounds} AND {half}
-                        GROUP BY visitor ORDER BY visitor LIMIT $4) AS smallest""",  # noqa: S608
+                        SELECT visitor FROM {self._days.met(VISITOR, half, smallest)} {smallest}) AS smallest""",  # noqa: S608
                 site,
                 least,
                 end,

@@ -1,5 +1,7 @@
 """Which UTC days a range touches, and where each is counted: in its roll-ups, or in the events themselves."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from agentgate.core.clock import DAY_MS
@@ -7,6 +9,10 @@ from agentgate.core.database import Session
 from agentgate.core.decision_ids import first_id
 from agentgate.core.ranges import TimeRange
 from agentgate.store.segments.segments import Layout, Segments, day_bounds
+
+VISITOR = "visitor"
+# The ID before which the visitors of a site's events are posted (SQLite).
+_POSTED_BEFORE = "(SELECT coalesce(max(id), 0) FROM posted_visitor WHERE site IN ($1, 0))"
 
 
 class DayPart(NamedTuple):
@@ -17,8 +23,10 @@ class DayPart(NamedTuple):
     end: int
     # All of the day lies in the range, and the day is rolled up: then its roll-ups say the same as its events.
     rolled_up: bool
-    # Labels and actions have an index here. That of a whole day is complete when the day is closed.
+    # Labels and actions have an index here, on PostgreSQL: a closed day has.
     indexed: bool
+    # Columns and values without postings here, on SQLite; None stands for every value.
+    walked: frozenset[tuple[str, int | None]] = frozenset()
 
 
 class TrafficDays:
@@ -73,13 +81,34 @@ class TrafficDays:
                 parts.append(part)
         return parts
 
-    async def split(self, part: DayPart, site: int) -> list[DayPart]:
-        """Return a part as one that has no index of a site's labels and actions yet, and one that has it."""
-        if part.indexed:
-            return [part]
-        mark = min(max(await self._segments.indexed_before(part.day, site), part.least), part.end)
-        both = (part._replace(least=mark), part._replace(end=mark, indexed=True))
-        return [each for each in both if each.least < each.end]
+    async def split(self, part: DayPart, site: int, words: Sequence[int]) -> list[DayPart]:
+        """Return a part in pieces, newest first, in each of which the same values have postings."""
+        gaps = await self._segments.gaps(part.day, site, words)
+        ends = {end for gap in gaps for end in (gap.least, gap.end) if part.least < end < part.end}
+        bounds = sorted({part.least, *ends, part.end})
+        pieces: list[DayPart] = []
+        for least, end in pairwise(bounds):
+            walked = frozenset((gap.column, gap.value) for gap in gaps if gap.least <= least and end <= gap.end)
+            pieces.append(part._replace(least=least, end=end, walked=walked))
+        return pieces[::-1] or [part]
+
+    def met(self, columns: str, condition: str, each: str = "") -> str:
+        """Return a table of the events of a site ($1) between two IDs ($2, $3) whose visitor is such.
+
+        SQLite has postings of most of them, and walks through the others; what is said in `each` goes for both.
+        """
+        such = f"site = $1 AND id < $3 AND {condition}"
+        if self.one_database:
+            return f"(SELECT {columns} FROM event WHERE {such} AND id >= $2 {each}) AS met"  # noqa: S608
+        posted = f"SELECT {{}} FROM event_visitor WHERE {such} AND id >= $2 {each}"  # noqa: S608
+        if columns == VISITOR:
+            posted = posted.format(columns)
+        else:
+            found = posted.format("id AS found")
+            posted = f"SELECT {columns} FROM ({found}) CROSS JOIN event WHERE id = found"  # noqa: S608
+        walked = f"""SELECT {columns} FROM event INDEXED BY event_by_site
+            WHERE {such} AND id >= max($2, {_POSTED_BEFORE}) {each}"""  # noqa: S608
+        return f"(SELECT {columns} FROM ({posted}) UNION ALL SELECT {columns} FROM ({walked})) AS met"  # noqa: S608
 
     async def closed(self, first: int, last: int) -> set[int]:
         """Return the days that are rolled up."""

@@ -90,12 +90,12 @@ class SqlDecisions:
         counted = await self._closed_counts(scan, parts)
         budget = _Budget()
         rows: list[Row] = []
-        left = await self._split(
-            scan, [part._replace(end=part.end if before is None else min(part.end, before)) for part in parts]
-        )
-        days_together, parts_in_all = 1, len(left)
-        while left:
-            part = left.pop(0)
+        left = [part._replace(end=part.end if before is None else min(part.end, before)) for part in parts]
+        pieces: list[DayPart] = []
+        days_together = 1
+        while left or pieces:
+            pieces = pieces or await self._split(scan, left.pop(0))
+            part = pieces.pop(0)
             lead = await self._lead(scan, part, counted)
             if lead is None:
                 continue
@@ -109,7 +109,7 @@ class SqlDecisions:
             if len(rows) >= scan.wanted:
                 break
             # Many days with little on each take long as well.
-            if stopped is None and parts_in_all - len(left) >= FEWEST_DAYS and left and budget.is_spent:
+            if stopped is None and len(parts) - len(left) >= FEWEST_DAYS and (left or pieces) and budget.is_spent:
                 stopped = part.least
             if stopped is not None:
                 return DecisionScan(await self._decisions(site, rows), stopped)
@@ -125,11 +125,13 @@ class SqlDecisions:
         )
         return (await self._decisions(site, [row]))[0] if row else None
 
-    async def _split(self, scan: _Scan, parts: list[DayPart]) -> list[DayPart]:
-        """Return parts that have an index of labels and actions or do not, if one of these is asked for."""
-        if not any(each.is_indexed_later for each in scan.filters):
-            return parts
-        return [each for part in parts for each in await self._days.split(part, scan.site.number)]
+    async def _split(self, scan: _Scan, part: DayPart) -> list[DayPart]:
+        """Return a part in pieces, in each of which what is asked for has postings or has none, if that ever has."""
+        posted = [lead for each in scan.filters if each.is_posted for lead in each.leads]
+        if not posted:
+            return [part]
+        words = [lead.code for lead in posted if lead.table == "event_word"]
+        return await self._days.split(part, scan.site.number, words)
 
     async def _scan_part(
         self, scan: _Scan, part: DayPart, lead: Filter, found: tuple[list[Row], _Budget]
@@ -240,24 +242,25 @@ class SqlDecisions:
         labels = await self._operator_labels(scan.site.id, rows)
         return [row for row in rows if row[0] not in labels]
 
-    async def _lead(self, scan: _Scan, part: DayPart, closed: dict[int, _ByValue]) -> Filter | None:
+    async def _lead(self, scan: _Scan, part: DayPart, counted: dict[int, _ByValue]) -> Filter | None:
         asked = [each.value for each in scan.filters if each.dimension is not None]
         if not asked:
-            return choose(scan.filters, {}, known=False)
+            return choose(scan.filters, {}, part, known=False)
         if part.rolled_up:
-            return self._closed_lead(scan, part, closed.get(part.day, {}))
+            return self._closed_lead(scan, part, counted.get(part.day, {}))
         [first, *others] = scan.filters
         if not others and first.dimension is Dimension.RULE:
             # Nothing to choose between, and its index tells as soon whether there is any.
             return first
-        counts = await self._open_counts(scan, part, asked)
-        return choose(scan.filters, counts, known=True, postings=self._days.layout.postings, indexed=part.indexed)
+        if part.day not in counted:
+            counted[part.day] = await self._open_counts(scan, part, asked)
+        return choose(scan.filters, counted[part.day], part, known=True)
 
     def _closed_lead(self, scan: _Scan, part: DayPart, counts: _ByValue) -> Filter | None:
         asked = {each.dimension for each in scan.filters if each.dimension is not None}
         # The rarest values of a busy day are counted together: then a missing one may be among them.
         known = not any((dimension.value, OTHER) in counts for dimension in asked)
-        return choose(scan.filters, counts, known=known, postings=self._days.layout.postings, indexed=part.indexed)
+        return choose(scan.filters, counts, part, known=known)
 
     async def _open_counts(self, scan: _Scan, part: DayPart, asked: list[tuple[int, int]]) -> _ByValue:
         session, hours = self._days.session(part.day), (part.day * 24, part.day * 24 + 24)

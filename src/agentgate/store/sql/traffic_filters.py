@@ -4,7 +4,7 @@ Of several filters the rarest on a day leads; how rare each is, the counters of 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from agentgate.core.enums import ChallengeStage, DecisionKind, Outcome
 from agentgate.events.records import Dimension
@@ -29,10 +29,11 @@ MOST_IN_INDEX = 4_000
 
 
 class Lead(NamedTuple):
-    """One way to walk the events of a site by an index: a column of `event`, or `word`, the postings of SQLite."""
+    """One way to walk the events of a site by an index: a column of `event`, or of the postings of SQLite."""
 
     column: str
     code: int
+    table: str = "event"
 
     @property
     def condition(self) -> str:
@@ -56,19 +57,36 @@ class Filter(NamedTuple):
         return self.dimension or 0, self.code
 
     @property
-    def is_indexed_later(self) -> bool:
-        """Tell whether events have an index for this only some time after they are written."""
-        return self.dimension in _INDEXED_LATER
+    def is_posted(self) -> bool:
+        """Tell whether postings lead to what it asks for (SQLite)."""
+        return any(lead.table != "event" for lead in self.leads)
 
-    def can_lead(self, count: int, *, postings: bool, indexed: bool) -> bool:
+    def can_lead(self, count: int, day: "Indexes") -> bool:
         """Tell whether an index of a day finds what the filter asks for, of which there are so many."""
-        if not self.is_indexed_later:
+        if self.is_posted:
+            walked = day.walked
+            return not any((lead.column, lead.code) in walked or (lead.column, None) in walked for lead in self.leads)
+        if self.dimension not in _INDEXED_LATER:
             return True
-        return indexed and (postings or self.dimension is not Dimension.LABEL or count <= MOST_IN_INDEX)
+        return day.indexed and (self.dimension is not Dimension.LABEL or count <= MOST_IN_INDEX)
 
 
-# What has no index when it is written.
-_INDEXED_LATER = frozenset((Dimension.ACTION, Dimension.LABEL))
+class Indexes(Protocol):
+    """What a part of a day has of indexes."""
+
+    @property
+    def indexed(self) -> bool:
+        """Whether labels and actions have theirs (PostgreSQL)."""
+        ...
+
+    @property
+    def walked(self) -> frozenset[tuple[str, int | None]]:
+        """Columns and values without postings (SQLite); None stands for every value."""
+        ...
+
+
+# What has no index when it is written: on PostgreSQL.
+_INDEXED_LATER = _POSTED = frozenset((Dimension.ACTION, Dimension.LABEL))
 
 # Without a filter to lead, the site's events in their order.
 ALL = Filter("", 0)
@@ -76,7 +94,7 @@ ALL = Filter("", 0)
 
 async def resolve(filters: DecisionFilters, words: Words, *, postings: bool) -> list[Filter] | None:
     """Return the filters that are given, for a layout of days; None when one names a word that no event has."""
-    found = [*_enumerated(filters)]
+    found = [*_enumerated(filters, postings=postings)]
     named = (
         (WordKind.RULE, "rule", Dimension.RULE, filters.rule),
         (WordKind.ACTION, "action", Dimension.ACTION, filters.action),
@@ -90,14 +108,16 @@ async def resolve(filters: DecisionFilters, words: Words, *, postings: bool) -> 
             return None
         in_label = _LABEL_IN_LIST if postings else _LABEL_IN_TEXT
         condition = in_label if dimension is Dimension.LABEL else f"{column} = {{}}"
-        lead = Lead("word" if dimension in _INDEXED_LATER and postings else column, number)
+        lead = Lead("word", number, "event_word") if dimension in _POSTED and postings else Lead(column, number)
         found.append(Filter(condition, number, (lead,), dimension))
     return found
 
 
-def _enumerated(filters: DecisionFilters) -> Iterable[Filter]:
+def _enumerated(filters: DecisionFilters, *, postings: bool) -> Iterable[Filter]:
     if filters.visitor is not None:
-        yield _led("visitor", signed(filters.visitor))
+        code = signed(filters.visitor)
+        lead = Lead("visitor", code, "event_visitor" if postings else "event")
+        yield Filter(lead.condition, code, (lead,))
     if filters.labelling:
         both = (Lead("outcome", _CHALLENGE), Lead("would", _CHALLENGE))
         # The code is asked of one column and stands in the text for the other.
@@ -122,27 +142,19 @@ def _led(column: str, code: int) -> Filter:
 
 
 def choose(
-    filters: Sequence[Filter],
-    counts: Mapping[tuple[int, int], int],
-    *,
-    known: bool,
-    postings: bool = True,
-    indexed: bool = True,
+    filters: Sequence[Filter], counts: Mapping[tuple[int, int], int], day: Indexes, *, known: bool
 ) -> Filter | None:
     """Return the filter that leads on a day, given how often each value occurred; None when there cannot be any.
 
-    `known` says that what is not among the counts did not occur. The others say what indexes the day has.
+    `known` says that what is not among the counts did not occur.
     """
     ranked = []
     for place, each in enumerate(filters):
-        if each.dimension is not None:
-            count = counts.get(each.value, 0)
-            if known and count == 0:
-                return None
-            if each.can_lead(count, postings=postings, indexed=indexed):
-                ranked.append((count, place))
-        elif each.leads:
-            ranked.append((_GUESSES[each.leads[0].column], place))
+        count = counts.get(each.value, 0)
+        if each.dimension is not None and known and count == 0:
+            return None
+        if each.leads and each.can_lead(count, day):
+            ranked.append((_GUESSES[each.leads[0].column] if each.dimension is None else count, place))
     return filters[min(ranked)[1]] if ranked else ALL
 
 

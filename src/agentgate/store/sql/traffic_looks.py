@@ -58,8 +58,7 @@ def _looked(leads: Sequence[Lead]) -> str:
         return _newest("event", "")
     found = []
     for place, lead in enumerate(leads, 5):
-        table = "event_word" if lead.column == "word" else "event"
-        found.append(_newest(table, f"AND {lead.condition.format(f'${place}')} "))
+        found.append(_newest(lead.table, f"AND {lead.condition.format(f'${place}')} "))
     if len(found) == 1:
         return found[0]
     # Every one of several may have the newest, and an event may be found by more than one.

@@ -20,7 +20,7 @@ from agentgate.core.visitor_ids import write_visitor
 from agentgate.store.sql.event_codes import signed, unsigned
 from agentgate.store.sql.event_rollups import VISITOR_SUMS
 from agentgate.store.sql.event_words import Words
-from agentgate.store.sql.traffic_days import DayPart, TrafficDays, counted_parts, rolled_up_days
+from agentgate.store.sql.traffic_days import VISITOR, DayPart, TrafficDays, counted_parts, rolled_up_days
 from agentgate.store.sql.traffic_packs import joined, joined_rows, rows_of
 from agentgate.traffic.ports import VisitorScan
 from agentgate.traffic.records import VisitorSummary
@@ -38,6 +38,9 @@ SEARCHED_S = 0.015
 _NEWEST = f"""SELECT {joined_rows(("id", "visitor"))} FROM (
     SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL
     ORDER BY id DESC LIMIT $4) AS newest"""  # noqa: S608
+
+# What VISITOR_SUMS look at, and what else is shown.
+_ADDED_UP = "id, visitor, kind, outcome, would, stage, action, agent"
 
 # Some visitors of a closed day, when each was last seen, and the last closed day on which it comes, as one list. Not
 # with EXISTS: PostgreSQL would read whole days for a page of fifty.
@@ -153,7 +156,7 @@ class SqlVisitors:
             for start in range(0, len(left), BATCH):
                 of_some, values = self._of(left[start : start + BATCH])
                 rows = await self._days.session(part.day).all(
-                    f"SELECT DISTINCT visitor FROM event WHERE site = $1 AND {self._days.free_bounds} AND {of_some}",  # noqa: S608
+                    f"SELECT DISTINCT visitor FROM {self._days.met(VISITOR, of_some, 'GROUP BY visitor')}",  # noqa: S608
                     site,
                     part.least,
                     part.end,
@@ -224,8 +227,7 @@ class SqlVisitors:
     async def _add_part(self, totals: dict[int, _Totals], site: int, part: DayPart, visitors: Sequence[int]) -> None:
         of_visitors, values = self._of(visitors)
         rows: list[Row] = await self._days.session(part.day).all(
-            f"""SELECT visitor, {VISITOR_SUMS}, action, agent FROM event
-                WHERE site = $1 AND {self._days.free_bounds} AND {of_visitors}
+            f"""SELECT visitor, {VISITOR_SUMS}, action, agent FROM {self._days.met(_ADDED_UP, of_visitors)}
                 GROUP BY visitor, action, agent""",  # noqa: S608
             site,
             part.least,
