@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from agentgate.core.at_once import at_once
 from agentgate.core.clock import FixedClock, SystemClock
 from agentgate.core.database import StoreUnavailable
+from agentgate.core.fast import LocalFastStore
 from agentgate.store.fast_stores.fallback import FallbackFastStore
 from agentgate.store.fast_stores.memory import MemoryFastStore
 from agentgate.store.fast_stores.redis import RedisFastStore
@@ -309,19 +309,13 @@ async def test_deleting_while_redis_answers_also_deletes_the_local_value(redis, 
         redis.thaw()
 
 
-async def test_a_store_that_says_it_is_local_never_waits(store):
-    async def use() -> int:
-        await store.put("key", b"value", ttl_ms=60_000)
-        await store.get("key")
-        await store.take_once("once", ttl_ms=60_000)
-        await store.delete("key")
-        return await store.add("count", 1, ttl_ms=60_000)
-
-    if store.is_local:
-        assert at_once(use()) == 1
-    else:
-        with pytest.raises(RuntimeError, match="waits"):
-            at_once(use())
+async def test_only_memory_counts_without_waiting(store):
+    if not isinstance(store, LocalFastStore):
+        assert not hasattr(store, "add_now")
+        return
+    assert await store.add("count", 2, ttl_ms=60_000) == 2
+    assert store.add_now("count", 3, ttl_ms=60_000) == 5
+    assert await store.add("count", 0, ttl_ms=60_000) == 5
 
 
 @pytest.mark.parametrize(("workers", "alone"), [(1, True), (2, False)])

@@ -15,8 +15,9 @@ from agentgate.agents.policy import prices
 from agentgate.agents.policy.quota import Quotas
 from agentgate.agents.policy.stance import AgentPolicy, Stance, stance_of
 from agentgate.agents.signing.replays import Replays
+from agentgate.agents.signing.signer import Signer
+from agentgate.agents.signing.verify import NOT_SIGNED
 from agentgate.agents.submit.ports import Charge, ChargeStore
-from agentgate.core.at_once import at_once
 from agentgate.core.decision_ids import write_id
 from agentgate.core.enums import (
     AgentPolicyAction,
@@ -53,6 +54,10 @@ class Verifier(Protocol):
         self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
     ) -> Identity | Awaitable[Identity]:
         """Return what is known at once, or something to wait for."""
+        ...
+
+    def signer_of(self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int) -> Signer | None:
+        """Return who signed a request that was just verified, to know the next ones of the same second by."""
         ...
 
 
@@ -147,6 +152,36 @@ class AgentDesk:
         await self._charges.add_charge(charge)
         return [(b"crawler-charged", price.text().encode())]
 
+    def signer_of(
+        self, message: SignedMessage, site: SiteView, ruling: AgentRuling, *, action: str | None, now_ms: int
+    ) -> Signer | None:
+        """Return who signed a request that was just ruled on, if `rule_again` can rule on its next ones of this second.
+
+        That is where nothing stands against it, nothing is to be remembered or paid, and counting does not wait.
+        """
+        identity = ruling.identity
+        if (
+            identity.verdict is not AgentVerdict.VERIFIED
+            or ruling.refusal is not None
+            or ruling.challenge is not None
+            or ruling.price is not None
+            or not self._quotas.is_local
+            or self._replays.must_remember(identity, unsafe=message.method.upper() not in SAFE)
+            # Some paths are free where others cost something.
+            or site.agent_policy.price_for(identity.agent, action) is not None
+        ):
+            return None
+        return self._verifier.signer_of(message, policy=site.agent_policy, now_ms=now_ms)
+
+    def rule_again(self, ruling: AgentRuling, site: SiteView, action: str | None, *, is_signed: bool) -> AgentRuling:
+        """Rule on a request like an earlier one: the same ruling, unless it is not signed or over the agent's quota."""
+        identity = ruling.identity
+        if not is_signed:
+            return _signature_invalid(identity, NOT_SIGNED)
+        if self._quotas.is_within_now(site, identity.agent or "", action):
+            return ruling
+        return AgentRuling(identity=identity, facts=ruling.facts, refusal=_OVER_QUOTA, headers=[_RETRY_AFTER])
+
     async def _look_later(
         self, found: Awaitable[Identity], message: SignedMessage, site: SiteView, wanted: Wanted
     ) -> AgentRuling:
@@ -183,10 +218,9 @@ class AgentDesk:
         if stance.decision is AgentPolicyAction.DENY:
             return AgentRuling(identity=identity, facts=facts_of(identity), refusal=_DENIED)
         deal = _deal(message, policy.price_for(agent, action), identity)
-        counting = self._quotas.is_within(site, agent, action)
         if self._quotas.is_local:
-            return _rule_counted(identity, stance, deal, is_within=at_once(counting))
-        return _count_first(counting, identity, stance, deal)
+            return _rule_counted(identity, stance, deal, is_within=self._quotas.is_within_now(site, agent, action))
+        return _count_first(self._quotas.is_within(site, agent, action), identity, stance, deal)
 
 
 async def _count_first(counting: Awaitable[bool], identity: Identity, stance: Stance, deal: prices.Deal) -> AgentRuling:

@@ -3,16 +3,11 @@
 What must happen once (spending a token, a nonce, a code) never goes here: it is an SQL statement in the durable store.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class FastStore(Protocol):
     """Expiring values and counters, in memory or on Redis. Keys are plain text, values are bytes."""
-
-    @property
-    def is_local(self) -> bool:
-        """Say whether it answers out of this process's memory, so that nothing here ever waits."""
-        ...
 
     @property
     def is_alone(self) -> bool:
@@ -45,4 +40,13 @@ class FastStore(Protocol):
 
     async def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+@runtime_checkable
+class LocalFastStore(FastStore, Protocol):
+    """One that answers out of this process's memory, also without a coroutine: that takes longer than counting."""
+
+    def add_now(self, key: str, amount: int, *, ttl_ms: int) -> int:
+        """Add as `add` does."""
         ...

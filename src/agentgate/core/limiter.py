@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from agentgate.core.clock import Clock
-from agentgate.core.fast import FastStore
+from agentgate.core.fast import FastStore, LocalFastStore
 from agentgate.errors import Refused
 
 
@@ -20,12 +20,13 @@ class Limiter:
 
     def __init__(self, fast: FastStore, clock: Clock) -> None:
         self._fast = fast
+        self._local = fast if isinstance(fast, LocalFastStore) else None
         self._clock = clock
 
     @property
     def is_local(self) -> bool:
         """Say whether counting never waits."""
-        return self._fast.is_local
+        return self._local is not None
 
     async def is_over(self, window: Window, subject: str) -> bool:
         """Say whether the subject has used the window up, without counting."""
@@ -35,6 +36,11 @@ class Limiter:
     async def count(self, window: Window, subject: str) -> bool:
         """Count one more and say whether that was still within the window."""
         return await self._fast.add(self._key(window, subject), 1, ttl_ms=window.window_ms) <= window.most
+
+    def count_now(self, window: Window, subject: str) -> bool:
+        """Count as `count` does, where counting never waits (`is_local`)."""
+        assert self._local is not None, "whoever counts elsewhere waits"
+        return self._local.add_now(self._key(window, subject), 1, ttl_ms=window.window_ms) <= window.most
 
     async def require(self, window: Window, subject: str, message: str | None = None) -> None:
         """Count one more; refuse it when that is too many."""

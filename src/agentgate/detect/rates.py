@@ -64,15 +64,16 @@ class RateWindows:
     def __init__(self, most_keys: int = MOST_KEYS) -> None:
         self._most_keys = most_keys // 2
         self._minute = 0
+        # Until when the present window counts.
+        self._end_ms = MINUTE_MS
         self._turns = 0
         self._present: dict[Key, _Window] = {}
         self._before: dict[Key, _Window] = {}
 
     def count(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Count a request and return the rates, this one included."""
-        minute = now_ms // MINUTE_MS
-        if minute > self._minute or len(self._present) >= self._most_keys:
-            self._turn(minute)
+        if now_ms >= self._end_ms:
+            self._turn(now_ms // MINUTE_MS)
         key = visitor_key(site, visitor)
         window = self._present.get(key) or self._open(key)
         network = window.network
@@ -87,7 +88,7 @@ class RateWindows:
 
     def count_again(self, counted: Counted, now_ms: int) -> tuple[int, int]:
         """Count a request of somebody who was met before; return the rates of visitor and network, it included."""
-        if now_ms // MINUTE_MS > self._minute or len(self._present) >= self._most_keys:
+        if now_ms >= self._end_ms:
             self._turn(now_ms // MINUTE_MS)
         if counted.turn != self._turns:
             counted.turn = self._turns
@@ -125,6 +126,9 @@ class RateWindows:
 
     def _open(self, key: Key) -> _Window:
         window = self._present[key] = _Window(self._count_before(key))
+        if len(self._present) >= self._most_keys:
+            # There is no more room in it.
+            self._end_ms = 0
         return window
 
     def _count_before(self, key: Key) -> int:
@@ -143,6 +147,7 @@ class RateWindows:
         self._turns += 1
         # A clock that was set back must not start a window for each request.
         self._minute = max(minute, self._minute)
+        self._end_ms = (self._minute + 1) * MINUTE_MS
 
     async def _share(self, fast: FastStore, minute: int, key: Key, amount: int) -> bool:
         try:

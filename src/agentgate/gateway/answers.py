@@ -9,7 +9,7 @@ from agentgate import errors
 from agentgate.core.decision_ids import write_id
 from agentgate.core.enums import Outcome
 from agentgate.rules.records import RuleResponse
-from agentgate.web.hot_path import HotReply, write_headers
+from agentgate.web.hot_path import HotReply, write_around, write_headers
 
 NO_STORE = (b"cache-control", b"no-store")
 JSON = (b"content-type", b"application/json")
@@ -70,12 +70,16 @@ class Answers:
         headers = [*parts.headers, (b"x-service-decision-id", name)]
         return HotReply(status, headers, parts.body, b"%bx-service-decision-id: %b\r\n" % (parts.written, name))
 
-    def prepare(self, ruling: Ruling, *, ok: bytes) -> tuple[int, bytes, bytes] | None:
-        """Return status, body and headers as written, without the decision's ID; None where more than that differs."""
+    def prepare(self, ruling: Ruling, *, ok: bytes) -> tuple[bytes, bytes, bytes] | None:
+        """Return the answer as written: before the date, between it and the decision's ID, and the end.
+
+        None where more than date and ID differ from answer to answer.
+        """
         if ruling.response is not None or ruling.hint is not None or ruling.headers:
             return None
         reply = self.write(ruling, None, ok=ok)
-        return reply.status, reply.body, reply.written
+        start, end = write_around(reply)
+        return start, reply.written + b"x-service-decision-id: ", b"\r\n" + end
 
     def _parts(self, ruling: Ruling) -> _Parts:
         key = (ruling.outcome, ruling.reason, ruling.would)
@@ -83,11 +87,6 @@ class Answers:
         if parts is None:
             parts = self._made[key] = _parts_of(ruling)
         return parts
-
-
-def write_again(status: int, body: bytes, written: bytes, decision_id: int) -> HotReply:
-    """Return an answer like an earlier one, to which a decision's ID is added, for the wire only."""
-    return HotReply(status, [], body, b"%bx-service-decision-id: %b\r\n" % (written, write_id(decision_id).encode()))
 
 
 def _parts_of(ruling: Ruling) -> _Parts:

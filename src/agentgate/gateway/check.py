@@ -22,6 +22,7 @@ from agentgate.detect.facts import AgentFacts, Observation
 from agentgate.events.records import CounterName
 from agentgate.gateway.agent_visits import Wish, message_of
 from agentgate.gateway.answers import Answers, Ruling
+from agentgate.gateway.familiar_agents import FamiliarAgents
 from agentgate.gateway.familiar_check import FamiliarCheck, Tools
 from agentgate.gateway.heads import Glimpse, Heads
 from agentgate.gateway.journal import Journal
@@ -34,7 +35,7 @@ from agentgate.sites.directory import SiteCaller, SiteDirectory
 from agentgate.sites.showing import shown_secret
 from agentgate.tokens.claims import Claims
 from agentgate.web.head_reader import KnownHead
-from agentgate.web.hot_path import HotReply, HotRequest
+from agentgate.web.hot_path import DatelessReply, HotReply, HotRequest
 
 # Tokens that may wait for the store at once.
 MOST_SPENDING = 512
@@ -71,15 +72,18 @@ class GatewayCheck:
         self._answers = Answers()
         tools = Tools(sites, decider, receipts, journal, clock, self._originals, self._heads, self._answers)
         self._familiar = FamiliarCheck(tools)
+        self._agents = None if desk is None else FamiliarAgents(tools, desk, self._familiar)
 
     @property
     def shed(self) -> int:
         """Requests that were not looked at because there were too many."""
         return self._familiar.shed
 
-    def recognise(self, head: KnownHead, values: Sequence[bytes]) -> HotReply | None:
+    def recognise(self, head: KnownHead, values: Sequence[bytes]) -> DatelessReply | HotReply | None:
         """Answer for a familiar visitor; None, with nothing done, where the request must be looked at whole."""
         try:
+            if self._agents is not None and head in self._agents.lanes:
+                return self._agents.answer(head, values)
             return self._familiar.answer(head, values)
         except Exception:  # noqa: BLE001 - logged with what it was; the usual way knows what to answer when it fails too
             structlog.get_logger().exception("a familiar visitor could not be answered")
@@ -136,23 +140,29 @@ class GatewayCheck:
         desk = self._desk
         if desk is not None and shape.is_signed:
             # Few requests. Signals and rules wait until it is known who signed.
-            return self._ask(desk, Approach(site, original, protection, shown, glimpse, visitor, started_ns), request)
+            approach = Approach(site, original, protection, shown, glimpse, visitor, started_ns)
+            return self._ask(desk, approach, request, caller)
         observation = self._heads.observe(glimpse)
         if desk is not None and observation.claimed_agent is not None:
             approach = Approach(site, original, protection, shown, glimpse, visitor, started_ns, observation)
-            return self._ask(desk, approach, request)
+            return self._ask(desk, approach, request, caller)
         decision = decider.decide_observed(observation, site, route=route, action=action, started_ns=started_ns)
         visit = Visit(site, original, protection, shown, glimpse, visitor, decision)
         if request.known is not None:
             self._familiar.meet(visit, caller, request)
         return self._finish(visit, request)
 
-    def _ask(self, desk: AgentDesk, approach: Approach, request: HotRequest) -> HotReply | Awaitable[HotReply]:
+    def _ask(
+        self, desk: AgentDesk, approach: Approach, request: HotRequest, caller: SiteCaller
+    ) -> HotReply | Awaitable[HotReply]:
         message = message_of(request.headers, approach.original)
         wanted = Wish(approach.protection.action, partial(self._observed, approach))
         found = desk.look(message, approach.site, wanted, now_ms=approach.glimpse.now_ms)
         if isinstance(found, AgentRuling):
-            return self._finish(self._decided(approach, found.facts), request, found)
+            visit = self._decided(approach, found.facts)
+            if self._agents is not None:
+                self._agents.meet(visit, caller, request, found)
+            return self._finish(visit, request, found)
         return self._finish_later(approach, request, found)
 
     async def _finish_later(self, approach: Approach, request: HotRequest, found: Awaitable[AgentRuling]) -> HotReply:

@@ -9,23 +9,24 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from agentgate.core.clock import Clock
+from agentgate.core.decision_ids import encode_id
 from agentgate.decide.decider import Decider
 from agentgate.detect.facts import Rates
 from agentgate.detect.rates import Counted
 from agentgate.detect.signals.user_agent import view_user_agent
 from agentgate.events.records import Pattern
-from agentgate.gateway.answers import Answers, write_again
-from agentgate.gateway.familiar import Familiar, Familiars, Key, Page, Scene, Settled, can_recur, shown_by, steps_of
+from agentgate.gateway.answers import Answers
+from agentgate.gateway.familiar import Familiar, Familiars, Page, Settled, can_recur, shown_by
 from agentgate.gateway.heads import Glimpse, Headers, Heads
 from agentgate.gateway.journal import Journal
 from agentgate.gateway.original import Original, OriginalReader
-from agentgate.gateway.receipts import MISSING, NOTHING, Receipts, Shown
+from agentgate.gateway.receipts import MISSING, NOTHING, Receipts
 from agentgate.gateway.ruling import rule, unavailable
 from agentgate.gateway.visit import Visit
 from agentgate.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.sites.directory import SiteCaller, SiteDirectory
 from agentgate.web.head_reader import KnownHead
-from agentgate.web.hot_path import HotReply, HotRequest
+from agentgate.web.hot_path import DatelessReply, HotReply, HotRequest
 from agentgate.web.lateness import Lateness
 
 # Without a look at the configuration for this long, what is known is too old to decide by.
@@ -72,49 +73,49 @@ class FamiliarCheck:
         self.shed += 1
         return True
 
-    def answer(self, head: KnownHead, values: Sequence[bytes]) -> HotReply | None:
+    def _look(self) -> bool:
+        """Forget what is over; False when nothing can be answered from memory now. Once in each turn of the loop."""
+        if not self._sites.is_settled or self.is_stale():
+            return False
+        self._familiars.forget_what_is_over()
+        self._lateness.looked()
+        return True
+
+    def answer(self, head: KnownHead, values: Sequence[bytes]) -> DatelessReply | HotReply | None:
         """Answer, or return None and have done nothing."""
-        familiars, sites = self._familiars, self._sites
-        lane = familiars.lane_of(head)
+        familiars, lateness = self._familiars, self._lateness
+        lane = familiars.lanes.get(head) if lateness.has_looked or self._look() else None
         familiar = None if lane is None else lane.familiars.get(lane.pick(values))
-        if lane is None or familiar is None or not sites.is_settled or self.is_stale():
+        if lane is None or familiar is None:
             return None
-        now_ms, url, scene = self._clock.now_ms(), values[lane.url], familiar.scene
-        page = scene.pages.get(url) or familiars.new_page(familiar, url)
-        shown = None if page is None else shown_by(familiar, page, now_ms)
-        caller = familiar.caller
-        if page is None or shown is None or not lane.are_usual(values) or not caller.is_valid(now_ms):
+        now_ms, url = self._clock.now_ms(), values[lane.url]
+        page = familiar.scene.pages.get(url) or familiars.new_page(familiar, url)
+        if page is None or not lane.are_usual(values):
             return None
-        self._journal.note_call(caller, now_ms)
-        if self.is_late():
-            return self._tools.answers.write(unavailable(caller.site), None, ok=scene.ok)
+        kind = page.kind
+        if (kind is not familiar.kind or now_ms >= familiar.until_ms) and not familiars.turn_to(familiar, kind, now_ms):
+            return None
+        self._journal.note_call(familiar.caller, now_ms)
+        if lateness.is_late():
+            self.shed += 1
+            return self._tools.answers.write(unavailable(familiar.caller.site), None, ok=familiar.scene.ok)
         started_ns = time.perf_counter_ns()
         visitor_rate, network_rate = self._count_again(familiar.counted, now_ms)
-        cookies, lengths, visitors, networks = familiars.ranks
-        key = (
-            page.place,
-            shown.states,
-            steps_of(visitor_rate, network_rate),
-            cookies[familiar.cookie_count],
-            lengths[len(page.target)],
-            visitors[visitor_rate],
-            networks[network_rate],
-        )
-        settled = scene.settled.get(key)
+        settled = familiar.outlook.get((familiars.visitor_ranks[visitor_rate], familiars.network_ranks[network_rate]))
         if settled is None or visitor_rate > GATEWAY_REQUESTS_PER_MINUTE:
             rates = Rates(visitor_rate, network_rate)
             return self._settle(
-                key, self._visit(familiar, page, shown, head.fields_with(values), rates=rates, now_ms=now_ms), scene
+                familiar, self._visit(familiar, page, head.fields_with(values), rates=rates, now_ms=now_ms)
             )
         duration_us = (time.perf_counter_ns() - started_ns) // 1000
         decision_id = self._journal.record_again(settled.pattern, familiar.visitor, duration_us, now_ms)
-        return write_again(settled.status, settled.body, settled.written, decision_id)
+        return settled.start, settled.written + encode_id(decision_id) + settled.end
 
-    def _visit(
-        self, familiar: Familiar, page: Page, shown: Shown, headers: Headers, *, rates: Rates, now_ms: int
-    ) -> Visit:
+    def _visit(self, familiar: Familiar, page: Page, headers: Headers, *, rates: Rates, now_ms: int) -> Visit:
         """Decide the usual way about a request of a familiar visitor."""
-        started_ns, site, protection = time.perf_counter_ns(), familiar.caller.site, page.protection
+        started_ns, site, protection = time.perf_counter_ns(), familiar.caller.site, page.kind.protection
+        shown = shown_by(familiar, page.kind, now_ms)
+        assert shown is not None, "what is shown was found good a moment ago"
         route, action, heads = protection.route, protection.action, self._tools.heads
         original = Original(familiar.method, page.origin, page.target, page.path, familiar.address)
         glimpse = Glimpse(
@@ -134,16 +135,17 @@ class FamiliarCheck:
         )
         return Visit(site, original, protection, shown, glimpse, familiar.visitor, decision)
 
-    def _settle(self, key: Key, visit: Visit, scene: Scene) -> HotReply:
+    def _settle(self, familiar: Familiar, visit: Visit) -> HotReply:
         """Answer, and remember what such requests are answered."""
-        answers, journal = self._tools.answers, self._journal
-        ruling = rule(visit, None)
+        answers, journal, familiars, ok = self._tools.answers, self._journal, self._familiars, familiar.scene.ok
+        ruling, rates = rule(visit, None), visit.glimpse.rates
         status = answers.status_of(ruling)
-        prepared = answers.prepare(ruling, ok=scene.ok)
-        if prepared is not None and visit.glimpse.rates.visitor <= GATEWAY_REQUESTS_PER_MINUTE:
+        prepared = answers.prepare(ruling, ok=ok)
+        if prepared is not None and rates.visitor <= GATEWAY_REQUESTS_PER_MINUTE:
             pattern = Pattern(journal.event_of(visit, ruling, status, 0))
-            self._familiars.settle(scene, key, Settled(*prepared, pattern))
-        return answers.write(ruling, journal.record(visit, ruling, status), ok=scene.ok)
+            ranks = familiars.visitor_ranks[rates.visitor], familiars.network_ranks[rates.network]
+            familiars.settle(familiar.outlook, ranks, Settled(*prepared, pattern))
+        return answers.write(ruling, journal.record(visit, ruling, status), ok=ok)
 
     def meet(self, visit: Visit, caller: SiteCaller, request: HotRequest) -> None:
         """Remember the visitor of a request that went the usual way, if another one like it can go this way."""

@@ -78,6 +78,10 @@ class OriginalReader:
         """Return origin, target and path of an original URL; None when it is none."""
         return self._urls.get(url) or self._new_url(url)
 
+    def read_address(self, address: bytes) -> str:
+        """Return an original address in its canonical form; nothing when it is none."""
+        return self._addresses.get(address) or self._new_address(address)
+
     def _new_url(self, url: bytes) -> Asked | None:
         match = _URL.match(url.decode("latin-1"))
         origin = "" if match is None else self._origins.get(match[1]) or self._new_origin(match[1])
@@ -106,7 +110,7 @@ class OriginalReader:
         asked = self.read_url(url)
         if asked is None:
             return "the original URL is not one absolute http or https URL of a well-formed host"
-        found = self._addresses.get(address) or self._new_address(address)
+        found = self.read_address(address)
         return Original(method, *asked, found) if found else "the original address is malformed"
 
     def _new_origin(self, text: str) -> str:

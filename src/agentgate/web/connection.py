@@ -8,7 +8,7 @@ from typing import Final
 from uvicorn.server import ServerState
 
 from agentgate.web.head_reader import HeadReader
-from agentgate.web.hot_path import Recogniser
+from agentgate.web.hot_path import Beginner, Recogniser
 
 # How far the request that is now arriving has come. Plain numbers: in Python 3.11 reading a member of an enumeration
 # costs as much as a small function, and this is read several times for every request.
@@ -47,11 +47,16 @@ class ConnectionLimits:
 class GateState(ServerState):
     """Counts and the current date, kept for all connections of one listener."""
 
-    def __init__(self, recognisers: Mapping[bytes, Recogniser] | None = None) -> None:
+    def __init__(
+        self,
+        recognisers: Mapping[bytes, Recogniser] | None = None,
+        beginners: Mapping[bytes, Beginner] | None = None,
+    ) -> None:
         super().__init__()
         self.date_line = b""
         self.heads = HeadReader()
         self.recognisers = recognisers or {}
+        self.beginners = beginners or {}
         self.refused: dict[str, int] = {}
         self.shed = 0
         # Hot requests that wait for their answer without a task.

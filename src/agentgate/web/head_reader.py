@@ -6,7 +6,8 @@ of white space. Lines that come again and again are judged once and remembered. 
 that change: a proxy sends the same ones in the same order, and all of them together are then looked up at once.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 from agentgate.web.request_guard import (
     MAX_HEADERS,
@@ -58,6 +59,9 @@ MOST_MARKS = 16
 
 # Visitors choose the order of their headers, and a new one makes all heads unknown, so it is not followed each time.
 NEW_ORDER_EVERY = 16
+# After so many requests in a row with one head the next one is first compared with that head, which takes half the
+# time. Making the pattern for it takes about a millisecond, so a head without one has to come oftener.
+GUESSED_FROM, PATTERN_FROM = 4, 64
 
 LINE_END, HEAD_END = b"\r\n", b"\r\n\r\n"
 # More digits than a request that fits here can say.
@@ -75,14 +79,44 @@ Rest = tuple[bytes | None, ...]
 class KnownHead:
     """A head that came before: what it says, and the names of the values that change, which were cut out of it."""
 
-    __slots__ = ("fields", "hot_path", "names", "target")
+    __slots__ = ("_longest", "_match", "_pieces", "_place", "fields", "has_body", "hot_path", "names", "target")
 
-    def __init__(self, target: Target, fields: dict[bytes, bytes], names: tuple[bytes, ...]) -> None:
+    def __init__(
+        self, target: Target, fields: dict[bytes, bytes], names: tuple[bytes, ...], pieces: tuple[bytes, ...]
+    ) -> None:
         self.target = target
         # As hot paths are written.
         self.hot_path = target[1] if target[0] == b"GET" else b"POST " + target[1]
+        self.has_body = target[0] != b"GET"
         self.fields = fields
         self.names = names
+        # What stands before, between and after the values, line ends included.
+        self._pieces = pieces
+        self._longest = max(pieces, key=len)
+        self._place = pieces.index(self._longest)
+        self._match: Callable[[bytes], re.Match[bytes] | None] | None = None
+
+    @property
+    def has_pattern(self) -> bool:
+        """Say whether `cut` was called before."""
+        return self._match is not None
+
+    def cut(self, data: bytes) -> list[bytes] | None:
+        """Return the values if the data is this head, and nothing else or a body, which then is the last of them."""
+        found = (self._match or self._make_match())(data)
+        if found is None:
+            return None
+        values: list[bytes] = list(found.groups())
+        return values if values.pop(self._place) == self._longest else None
+
+    def _make_match(self) -> Callable[[bytes], re.Match[bytes] | None]:
+        # A pattern looks at one byte after the other, so the longest piece is only skipped, and compared as a whole.
+        parts = [re.escape(piece) for piece in self._pieces]
+        parts[self._place] = b"(.{%d})" % len(self._longest)
+        # Possessive: a value ends where its line ends, and nothing shorter is tried.
+        pattern = b"([^\r]*+)".join(parts)
+        self._match = re.compile(pattern + b"(.*)" if self.has_body else pattern, re.DOTALL).fullmatch
+        return self._match
 
     def fields_with(self, values: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return all headers in the order of arrival, with these values in their places."""
@@ -109,9 +143,19 @@ class HeadReader:
         self._marks: tuple[bytes, ...] = ()
         self._other_orders = 0
         self._heads: dict[Rest, KnownHead] = {}
+        # The head that is expected next, and the one that came last, how often in a row.
+        self._guess: KnownHead | None = None
+        self._last: KnownHead | None = None
+        self._in_a_row = 0
 
     def look(self, data: bytes) -> Looked | None:
         """Say whether the head is known. The values were not looked at, and nor was the body."""
+        guess = self._guess
+        if guess is not None:
+            found = guess.cut(data)
+            if found is not None:
+                return guess, found, found.pop() if guess.has_body else b""
+            self._guess, self._in_a_row = None, 0
         if data.endswith(HEAD_END):
             # It may be the end of a body; then what stands before it is no known head.
             head, body = data[:-2], b""
@@ -121,7 +165,18 @@ class HeadReader:
                 return None
             head += LINE_END
         rest, values = self._cut(head)
-        return self._heads.get(rest), values, body
+        known = self._heads.get(rest)
+        self._expect(known)
+        return known, values, body
+
+    def _expect(self, known: KnownHead | None) -> None:
+        """Guess what comes next."""
+        if known is not self._last:
+            self._last, self._in_a_row = known, 0
+        elif known is not None:
+            self._in_a_row += 1
+            if self._in_a_row >= (GUESSED_FROM if known.has_pattern else PATTERN_FROM):
+                self._guess = known
 
     def read(self, data: bytes, looked: Looked | None = None) -> Read | None:
         """Return the request if the data is exactly one usual one; None leaves it to the parser."""
@@ -198,10 +253,21 @@ class HeadReader:
         rest, values = self._cut(head)
         if len(values) == len(marks) and len(head) - sum(map(len, values)) <= LONGEST_HEAD:
             if len(self._heads) >= MOST_HEADS:
-                self._heads.clear()
+                self._forget_heads()
             # The values are not kept, only where they stand.
             kept = {**read[1], **dict.fromkeys(marks.values(), b"")}
-            self._heads[rest] = KnownHead(read[0], kept, tuple(marks.values()))
+            self._heads[rest] = KnownHead(read[0], kept, tuple(marks.values()), self._pieces(rest))
+
+    def _pieces(self, rest: Rest) -> tuple[bytes, ...]:
+        """Return what a request consists of beside the values that were cut out of it."""
+        pieces = [before + mark for before, mark in zip(rest, self._marks, strict=False) if before is not None]
+        pieces.append((rest[-1] or b"") + LINE_END)
+        # The carriage return that ended a value was cut out with it.
+        return pieces[0], *(b"\r" + piece for piece in pieces[1:])
+
+    def _forget_heads(self) -> None:
+        self._heads.clear()
+        self._guess = self._last = None
 
     def _has_order(self, marks: list[bytes]) -> bool:
         """Say whether the marks come in the order that is cut by, which may be changed for them."""
@@ -213,7 +279,7 @@ class HeadReader:
         self._other_orders += 1
         # Other heads may have lines that this one has not.
         self._marks = (*marks, *(mark for mark in self._marks if mark not in marks))[:MOST_MARKS]
-        self._heads.clear()
+        self._forget_heads()
         return len(marks) <= MOST_MARKS
 
     def _read_target(self, line: bytes) -> Target | None:
@@ -260,7 +326,7 @@ class HeadReader:
             self._names.clear()
             self._changing.clear()
             self._value_counts.clear()
-            self._heads.clear()
+            self._forget_heads()
             self._marks = ()
         self._names[written] = name
         return name

@@ -45,6 +45,10 @@ class HotReply(Struct, frozen=True, gc=False):
     written: bytes = b""
 
 
+# An answer all of which is written but the date: what stands before the line of the date, and what after it.
+DatelessReply = tuple[bytes, bytes]
+
+
 class Pending:
     """An answer that somebody gives later, from a callback: cheaper than a task that waits for it."""
 
@@ -75,15 +79,26 @@ HotFunction = Callable[[HotRequest], HotAnswer]
 HotPaths = Mapping[bytes, HotFunction]
 # May answer a GET from its known head and the values that were cut out of it, before it is read: what is asked for
 # again and again costs less so. The values were not judged. None sends it the usual way, as if it had not been asked.
-Recogniser = Callable[[KnownHead, Sequence[bytes]], HotReply | None]
+Recogniser = Callable[[KnownHead, Sequence[bytes]], DatelessReply | HotReply | None]
+# May begin with a POST by the same, and its body: that is as long as it should be, and nothing else was judged.
+Beginner = Callable[[KnownHead, Sequence[bytes], bytes], Pending | None]
 
 
 @runtime_checkable
 class Recognising(Protocol):
     """A hot function that is asked first whether it knows the request by its head."""
 
-    def recognise(self, head: KnownHead, values: Sequence[bytes]) -> HotReply | None:
+    def recognise(self, head: KnownHead, values: Sequence[bytes]) -> DatelessReply | HotReply | None:
         """Answer, or return None and have done nothing."""
+        ...
+
+
+@runtime_checkable
+class Beginning(Protocol):
+    """A hot function for POST that is asked first whether it knows the request by its head."""
+
+    def begin(self, head: KnownHead, values: Sequence[bytes], body: bytes) -> Pending | None:
+        """Begin with it, or return None and have done nothing."""
         ...
 
 
@@ -120,10 +135,26 @@ def encode_reply(reply: HotReply, date_line: bytes, *, with_body: bool, keep_ali
     return head + reply.body if with_body and has_length else head
 
 
+def write_around(reply: HotReply) -> tuple[bytes, bytes]:
+    """Return what stands before the date and the headers of an answer, and behind, where the connection stays open.
+
+    With headers in between that differ from answer to answer this is written once for many.
+    """
+    whole = encode_reply(reply, b"", with_body=True, keep_alive=True)
+    start = len(_STATUS_LINES[reply.status])
+    return whole[:start], whole[start + len(reply.written) :]
+
+
 def recognisers_of(hot_paths: HotPaths) -> dict[bytes, Recogniser]:
     """Return the `recognise` of each hot function that has one, by path."""
     functions: dict[bytes, object] = dict(hot_paths)
     return {path: function.recognise for path, function in functions.items() if isinstance(function, Recognising)}
+
+
+def beginners_of(hot_paths: HotPaths) -> dict[bytes, Beginner]:
+    """Return the `begin` of each hot function that has one, by method and path."""
+    functions: dict[bytes, object] = dict(hot_paths)
+    return {path: function.begin for path, function in functions.items() if isinstance(function, Beginning)}
 
 
 def write_headers(headers: list[tuple[bytes, bytes]]) -> bytes:

@@ -20,10 +20,10 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from agentgate.web import hot_path, request_guard
 from agentgate.web.cold_path import RequestHead, disconnect, new_cycle
 from agentgate.web.connection import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
-from agentgate.web.head_reader import KnownHead
-from agentgate.web.hot_path import HotFunction, HotPaths, HotReply, Pending, Recogniser, encode_reply
+from agentgate.web.hot_path import HotFunction, HotPaths, HotReply, Pending, encode_reply
+from agentgate.web.known_gets import KnownGets
+from agentgate.web.known_posts import KnownPosts
 from agentgate.web.request_guard import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, Refusal, judge_head
-from agentgate.web.timed_connection import TimedConnection
 
 # The parser is fed at most this much at once: what it keeps, and how many headers there are, is looked at in between.
 PIECE_BYTES = 4 * 1024
@@ -31,7 +31,7 @@ PIECE_BYTES = 4 * 1024
 MAX_SILENT_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES + PIECE_BYTES + 1024
 
 
-class GateProtocol(TimedConnection):
+class GateProtocol(KnownGets, KnownPosts):
     """Speaks HTTP/1.1 with one client. At most one request of a connection runs; the others wait in order."""
 
     def __init__(
@@ -237,10 +237,12 @@ class GateProtocol(TimedConnection):
         if looked is None:
             return False
         known, values, body = looked
-        if known is not None and not body:
-            recognise = state.recognisers.get(known.hot_path)
-            if recognise is not None and self._answer_recognised(recognise, known, values):
-                return True
+        if known is not None and (
+            self._begin(known, values, body)
+            if body
+            else not self._is_draining and self._answer_recognised(known, values)
+        ):
+            return True
         read = state.heads.read(data, looked)
         if read is None:
             return False
@@ -253,19 +255,6 @@ class GateProtocol(TimedConnection):
             method, path, query, fields, self.client, body, known, values, version="1.1", keep_alive=True
         )
         self._answer_hot(function, head)
-        self._set_deadline()
-        return True
-
-    def _answer_recognised(self, recognise: Recogniser, known: KnownHead, values: list[bytes]) -> bool:
-        try:
-            reply = recognise(known, values)
-        except Exception:
-            self.logger.exception("a hot function failed")
-            reply = hot_path.FAILED
-        if reply is None:
-            return False
-        self._is_first = False
-        self._write(reply, with_body=True, keep_alive=True)
         self._set_deadline()
         return True
 

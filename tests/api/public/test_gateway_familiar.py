@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from agentgate.agents.desk import AgentDesk
 from agentgate.app import Application
 from agentgate.core.background import Background
 from agentgate.core.decision_ids import DecisionIds
@@ -80,7 +81,7 @@ class Sent(NamedTuple):
 class Side:
     """A gate with counters and a queue of events of its own, over the sites, keys and models of the service."""
 
-    def __init__(self, application: Application, models: ModelDirectory) -> None:
+    def __init__(self, application: Application, models: ModelDirectory, desk: AgentDesk | None = None) -> None:
         deciding, stores = application.deciding, application.stores
         self.recorder = Recorder(stores.events)
         background = Background()
@@ -100,7 +101,7 @@ class Side:
             ),
             journal=Journal(self.recorder, DecisionIds(application.clock, 1), CredentialUses(stores.store, background)),
             clock=application.clock,
-            desk=application.protecting.agent_desk,
+            desk=desk or application.protecting.agent_desk,
         )
         self.reader = HeadReader()
         self.recognised = 0
@@ -119,8 +120,11 @@ class Side:
             seen = (known, values) if may_recognise else (None, ())
             answer: Any = self.gate(HotRequest(*read[:4], None, b"", *seen))
             reply = await answer if isawaitable(answer) else answer
-        assert isinstance(reply, HotReply)
-        written = encode_reply(reply, b"date: now\r\n", with_body=True, keep_alive=True)
+        if isinstance(reply, tuple):
+            written = b"date: now\r\n".join(reply)
+        else:
+            assert isinstance(reply, HotReply)
+            written = encode_reply(reply, b"date: now\r\n", with_body=True, keep_alive=True)
         recorded = [event.whole() if isinstance(event, Repeated) else event for event in self.recorder._queue]
         events = [replace(event, id=0, duration_us=0) for event in recorded]
         self.recorder._queue.clear()
@@ -327,7 +331,7 @@ def test_a_familiar_visitor_is_a_stranger_again_when_a_key_was_rotated(
     assert (b"x-service-decision: allow" in answer) is (purpose == "clearance")
 
 
-@pytest.mark.parametrize("bound", ["MOST_FAMILIARS", "MOST_PAGES", "MOST_SETTLED"])
+@pytest.mark.parametrize("bound", ["MOST_FAMILIARS", "MOST_PAGES", "MOST_OUTLOOKS", "MOST_SETTLED"])
 def test_only_so_much_is_remembered(
     service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
@@ -345,12 +349,13 @@ def test_only_so_much_is_remembered(
     service.run(ask_often())
 
     counts = {
-        "MOST_FAMILIARS": sum(len(lane.familiars) for lane in familiars._lanes.values()),
+        "MOST_FAMILIARS": sum(len(lane.familiars) for lane in familiars.lanes.values()),
         "MOST_PAGES": sum(map(len, familiars._pages.values())),
-        "MOST_SETTLED": sum(len(scene.settled) for scene in familiars._scenes.values()),
+        "MOST_OUTLOOKS": sum(len(scene.outlooks) for scene in familiars._scenes.values()),
+        "MOST_SETTLED": sum(len(each) for scene in familiars._scenes.values() for each in scene.outlooks.values()),
     }
     assert 0 < counts[bound] <= 5
     # What nobody counts any more would grow for ever.
     scenes = {id(scene) for scene in familiars._scenes.values()}
-    assert {id(each.scene) for lane in familiars._lanes.values() for each in lane.familiars.values()} <= scenes
+    assert {id(each.scene) for lane in familiars.lanes.values() for each in lane.familiars.values()} <= scenes
     assert side.recognised > 0

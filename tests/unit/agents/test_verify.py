@@ -331,3 +331,47 @@ def test_what_is_too_large_is_refused_before_it_is_read() -> None:
     assert "at most 30" in (identify({**headers, "signature-input": many}).why or "")
     labels = ", ".join(headers["signature-input"].replace("sig1", f"s{number}") for number in range(6))
     assert "at most 5" in (identify({**headers, "signature-input": labels}).why or "")
+
+
+def test_the_next_request_of_a_signer_is_known_by_its_own_signature() -> None:
+    verifier = AgentVerifier(known())
+    first, second = (
+        agent.headers("GET", url, created=NOW, nonce=False) for url in (URL, "https://shop.example/other?x")
+    )
+    signer = verifier.signer_of(message_of("GET", URL, first), policy=DEFAULT_POLICY, now_ms=NOW * 1000)
+    assert signer is not None
+    one, other = (signer.read(headers["signature"].encode()) or b"" for headers in (first, second))
+
+    for _ in range(2):
+        assert signer.has_signed("/list?page=2", one)
+        assert signer.has_signed("/other?x", other)
+        assert not signer.has_signed("/other?x", one)
+        assert not signer.has_signed("/list?page=2", other)
+        assert not signer.has_signed("/other?y", other)
+    assert signer.read(b"sig2=:AAAA:") is None
+
+
+@pytest.mark.parametrize("how", [{"nonce": True}, {"nonce": False, "cover": ("@authority", "x-original-url")}])
+def test_what_is_new_in_each_request_makes_no_signer(how: dict[str, Any]) -> None:
+    message = message_of("GET", URL, signed(headers={"x-original-url": URL}, **how))
+
+    assert AgentVerifier(known()).signer_of(message, policy=DEFAULT_POLICY, now_ms=NOW * 1000) is None
+
+
+def test_a_key_that_would_have_to_be_fetched_makes_no_signer() -> None:
+    late = KnownKeys({DIRECTORY: agent.jwks["keys"]}, late=True)
+    message = message_of("GET", URL, signed(nonce=False))
+
+    assert AgentVerifier(late).signer_of(message, policy=DEFAULT_POLICY, now_ms=NOW * 1000) is None
+
+
+def test_a_key_must_be_good_for_the_whole_second() -> None:
+    message = message_of("GET", URL, signed(nonce=False))
+    [jwk] = agent.jwks["keys"]
+
+    def signer(ends_s: float, now_ms: int) -> object:
+        policy = policy_with({"keys": [{**jwk, "exp": ends_s}]})
+        return AgentVerifier(known()).signer_of(message, policy=policy, now_ms=now_ms)
+
+    assert signer(NOW + 1, NOW * 1000) is not None
+    assert signer(NOW + 0.999, NOW * 1000) is None

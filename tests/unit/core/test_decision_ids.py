@@ -9,6 +9,7 @@ from agentgate.core.decision_ids import (
     EPOCH_MS,
     LARGEST_ID,
     DecisionIds,
+    encode_id,
     first_id,
     id_day,
     id_time_ms,
@@ -60,6 +61,7 @@ def test_a_moment_before_the_first_id_has_the_least_id():
 @given(st.integers(0, LARGEST_ID))
 def test_an_id_reads_back_and_keeps_its_order(number: int):
     text = write_id(number)
+    assert encode_id(number) == text.encode()
     assert len(text) == 17
     assert read_id(text) == number
     assert number == 0 or write_id(number - 1) < text

@@ -28,6 +28,15 @@ async def test_as_many_as_the_window_allows_are_within_it(limiter: Limiter) -> N
     assert [await limiter.count(THREE, "a") for _ in range(5)] == [True, True, True, False, False]
 
 
+async def test_counting_without_waiting_counts_in_the_same_window(limiter: Limiter) -> None:
+    assert limiter.is_local
+    assert await limiter.count(THREE, "a")
+
+    assert [limiter.count_now(THREE, "a") for _ in range(4)] == [True, True, False, False]
+    assert not await limiter.count(THREE, "a")
+    assert limiter.count_now(THREE, "b")
+
+
 async def test_asking_does_not_count(limiter: Limiter) -> None:
     for _ in range(10):
         assert not await limiter.is_over(THREE, "a")
@@ -98,6 +107,7 @@ async def test_while_the_shared_store_is_away_each_worker_counts_for_all(clock: 
     fast = FallbackFastStore(away, MemoryFastStore(clock, workers=3), clock=clock)
     limiter = Limiter(fast, clock)
 
+    assert not limiter.is_local
     assert await limiter.count(THREE, "a")
 
     assert await limiter.is_over(THREE, "a")

@@ -5,7 +5,16 @@ import random
 import httptools
 import pytest
 
-from agentgate.web.head_reader import LONGEST_LINE, MOST_HEADS, MOST_LINES, MOST_MARKS, MOST_VALUES, HeadReader
+from agentgate.web.head_reader import (
+    GUESSED_FROM,
+    LONGEST_LINE,
+    MOST_HEADS,
+    MOST_LINES,
+    MOST_MARKS,
+    MOST_VALUES,
+    PATTERN_FROM,
+    HeadReader,
+)
 from agentgate.web.request_guard import judge_head
 
 CHECK = (
@@ -260,3 +269,86 @@ def test_the_lines_that_are_cut_out_are_bounded():
     assert len(reader._marks) == MOST_MARKS
     assert reader.read(many) == reader.read(many) == by_the_parser(many)
     assert len(reader._marks) <= MOST_MARKS
+
+
+def guessing(data):
+    """Return a reader that expects the head of this request to come next."""
+    reader = HeadReader()
+    for _ in range(PATTERN_FROM + 8):
+        reader.read(data)
+    assert reader._guess is not None
+    return reader
+
+
+@pytest.mark.parametrize("data", [CHECK, VERIFY])
+def test_a_mutated_request_is_read_alike_where_its_head_was_expected(data):
+    chance, guess, taken = random.Random(7), guessing(data), 0
+    for _ in range(4_000):
+        # What was learned from the attempt before may have made it unknown.
+        for _ in range(GUESSED_FROM + 3):
+            guess.read(data)
+        if guess._guess is None:
+            guess = guessing(data)
+        attempt = mutated(chance, data)
+        read = guess.read(attempt)
+        if read is not None:
+            taken += 1
+            parsed = by_the_parser(attempt)
+            assert read == parsed, attempt
+            assert list(read[3]) == list(parsed[3]), attempt
+
+    assert taken > 100
+
+
+def test_an_expected_head_gives_its_values_as_any_known_head():
+    guess = guessing(CHECK)
+    expected = guess._guess
+    other = CHECK.replace(b"a=b; c=d", b"e=f").replace(b"203.0.113.9", b"2001:db8::1")
+
+    assert guess.look(other) == (
+        expected,
+        [b"Bearer ags_x", b"https://shop.example/a?b=c", b"2001:db8::1", b"e=f"],
+        b"",
+    )
+    assert guess._guess is expected
+
+
+def test_a_body_is_not_part_of_an_expected_head():
+    guess, longer = guessing(VERIFY), VERIFY.replace(b'{"token":"x"}', b'{"token":"x"}\r\n\r\n').replace(b"13", b"17")
+    expected = guess._guess
+
+    assert guess.look(VERIFY) == (expected, [b"13"], b'{"token":"x"}')
+    assert guess.look(longer) == (expected, [b"17"], b'{"token":"x"}\r\n\r\n')
+    assert guess.read(longer) == by_the_parser(longer)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        CHECK + b"x",
+        CHECK[:-1],
+        CHECK.replace(b"Linux", b"Macos"),
+        CHECK.replace(b"GET", b"PUT"),
+        CHECK.replace(b"Cookie: a=b", b"Cookie: a\r\nCookie: b"),
+        CHECK.replace(b"\r\nCookie: a=b; c=d", b""),
+    ],
+)
+def test_whatever_differs_beside_the_values_is_no_expected_head(other):
+    guess = guessing(CHECK)
+    expected = guess._guess
+
+    looked = guess.look(other)
+
+    assert looked is None or looked[0] is not expected or looked[2]
+    # Nor is the next one taken for it.
+    assert guess._guess is None
+
+
+def test_heads_that_come_by_turns_are_not_expected():
+    reader, other = HeadReader(), CHECK.replace(b"*/*", b"text/html")
+    for _ in range(2 * PATTERN_FROM):
+        reader.read(CHECK)
+        reader.read(other)
+
+    assert len(reader._heads) == 2
+    assert reader._guess is None

@@ -53,13 +53,20 @@ def usual_signature(headers: Mapping[bytes, bytes]) -> UsualSignature | None:
         return None
     text, start, before, nonce, after = parts
     form = _form(start, before, after, agent)
-    if form is None or not value.startswith(form.start) or not value.endswith(b":", len(form.start)):
-        return None
-    try:
-        signature = a2b_base64(value[len(form.start) : -1], strict_mode=True)
-    except NotBase64:
+    signature = None if form is None else signature_in(value, form.start)
+    if form is None or signature is None:
         return None
     return UsualSignature(form, nonce, text[len(form.label) + 1 :], signature)
+
+
+def signature_in(value: bytes, start: bytes) -> bytes | None:
+    """Return the one signature of a header that begins so and is written as usual; None for any other."""
+    if not value.startswith(start) or not value.endswith(b":", len(start)):
+        return None
+    try:
+        return a2b_base64(value[len(start) : -1], strict_mode=True)
+    except NotBase64:
+        return None
 
 
 @functools.lru_cache(maxsize=FORMS_REMEMBERED)

@@ -4,6 +4,7 @@ Whether the request was seen before, what its body is and what the site thinks o
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
+from inspect import iscoroutine
 from typing import Any
 
 from msgspec import Struct, UnsetType, structs
@@ -14,8 +15,10 @@ from agentgate.agents.signing.fields import Coverage, Unreadable
 from agentgate.agents.signing.jwk import TEST_KEYS, is_current, is_thumbprint, read_key, thumbprint
 from agentgate.agents.signing.signature_agent import AgentAddress, agent_address
 from agentgate.agents.signing.signatures import ALGORITHM, OTHER_ALGORITHMS, Signature, tagged_signatures
-from agentgate.agents.signing.signed_text import text_over
+from agentgate.agents.signing.signed_text import RepeatedText, can_repeat, text_over
+from agentgate.agents.signing.signer import CHANGING, Signer
 from agentgate.agents.signing.usual import ORIGIN_PARTS, Form, UsualSignature, usual_signature
+from agentgate.core.clock import SECOND_MS
 from agentgate.core.ed25519 import PublicKey
 from agentgate.core.enums import AgentVerdict
 from agentgate.limits import SIGNATURE_SKEW_S
@@ -23,6 +26,7 @@ from agentgate.sites.agent_policy import AgentPolicy, InlineKeys
 
 # Key sets written in policies, each read once: they stay the same objects as long as a site's settings do.
 MOST_INLINE_KEY_SETS = 1_000
+NOT_SIGNED = "the signature is not one of this request by this key"
 
 
 class _Claim(Struct, frozen=True):
@@ -32,7 +36,7 @@ class _Claim(Struct, frozen=True):
     identity: Identity
     agent: str
     keyid: str
-    key_url: str
+    address: AgentAddress
     text: bytes
     signature: bytes
 
@@ -67,6 +71,24 @@ class AgentVerifier:
         if claim is not None:
             return self._settle(claim, policy=policy, now_ms=now_ms)
         return self._verify_any(message, policy=policy, now_ms=now_ms, longest_s=longest_s)
+
+    def signer_of(self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int) -> Signer | None:
+        """Return who has signed a request that was just verified, to know the next ones of the same second by.
+
+        None where a signature says more than such requests have in common (a nonce), or the key may not last so long.
+        """
+        usual = usual_signature(message.headers)
+        if usual is None or usual.nonce is not None or not can_repeat(usual.form.coverage, CHANGING):
+            return None
+        # Signatures begin and end with a second. Of keys it is asked: one that is good now and then is good in between.
+        last_ms = now_ms // SECOND_MS * SECOND_MS + SECOND_MS - 1
+        found = self._find_key(usual.form.address, usual.form.keyid, policy=policy, now_ms=last_ms)
+        if iscoroutine(found):
+            # Nobody waits for it: the next request of a later second will.
+            found.close()
+        if not isinstance(found, KeyFound) or found.key is None:
+            return None
+        return Signer(found.key, usual.form.start, RepeatedText(message, usual.form.coverage, usual.text))
 
     def _verify_any(
         self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
@@ -130,12 +152,17 @@ class AgentVerifier:
     def _settle(self, claim: _Claim | Identity, *, policy: AgentPolicy, now_ms: int) -> Identity | Awaitable[Identity]:
         if isinstance(claim, Identity):
             return claim
-        entry = policy.entry_for(claim.agent)
+        found = self._find_key(claim.address, claim.keyid, policy=policy, now_ms=now_ms)
+        return _judged(claim, found) if isinstance(found, KeyFound) else _wait(claim, found)
+
+    def _find_key(
+        self, address: AgentAddress, keyid: str, *, policy: AgentPolicy, now_ms: int
+    ) -> KeyFound | Awaitable[KeyFound]:
+        entry = policy.entry_for(address.agent)
         if entry is not None and not isinstance(entry.jwks, UnsetType):
             # The site has said which keys are the agent's. No key set elsewhere adds to them.
-            return _judged(claim, self._inline_key(entry.jwks, claim.keyid, now_ms=now_ms))
-        found = self._keys.find(claim.key_url, claim.keyid, now_ms=now_ms)
-        return _judged(claim, found) if isinstance(found, KeyFound) else _wait(claim, found)
+            return self._inline_key(entry.jwks, keyid, now_ms=now_ms)
+        return self._keys.find(address.key_url, keyid, now_ms=now_ms)
 
     def _inline_key(self, keys: InlineKeys, keyid: str, *, now_ms: int) -> KeyFound:
         known = self._inline.get(id(keys))
@@ -165,7 +192,7 @@ def _claim_of(form: Form, nonce: object, text: bytes, signature: bytes) -> _Clai
         bool(nonce),
         (form.expires_s + SIGNATURE_SKEW_S) * 1000,
     )
-    return _Claim(identity, address.agent, keyid, address.key_url, text, signature)
+    return _Claim(identity, address.agent, keyid, address, text, signature)
 
 
 def _covered(coverage: Coverage) -> Coverage:
@@ -211,8 +238,7 @@ def _judged(claim: _Claim, found: KeyFound) -> Identity:
         why = found.why or "the key is not known"
         return _refused(AgentVerdict.UNVERIFIED, why, agent=claim.agent, keyid=claim.keyid)
     if not found.key.has_signed(claim.text, claim.signature):
-        why = "the signature is not one of this request by this key"
-        return _refused(AgentVerdict.INVALID, why, agent=claim.agent, keyid=claim.keyid)
+        return _refused(AgentVerdict.INVALID, NOT_SIGNED, agent=claim.agent, keyid=claim.keyid)
     return structs.replace(claim.identity, purposes=found.purposes) if found.purposes else claim.identity
 
 

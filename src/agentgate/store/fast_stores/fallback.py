@@ -20,7 +20,7 @@ class FallbackFastStore:
     """Asks the primary store; while that fails, asks the local one. A primary that is away raises nothing here."""
 
     # Answers come from elsewhere, and others count there too.
-    is_local = is_alone = False
+    is_alone = False
 
     def __init__(self, primary: FastStore, local: FastStore, clock: Clock) -> None:
         self._primary = primary

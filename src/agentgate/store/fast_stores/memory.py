@@ -11,8 +11,6 @@ SLACK = 1_024
 class MemoryFastStore:
     """Expiring values and counters in a dictionary, with a heap that knows what expires next."""
 
-    is_local = True
-
     def __init__(self, clock: Clock, max_keys: int = 200_000, *, workers: int = 1) -> None:
         self._clock = clock
         # Processes that do not share counts must share the limit: each counts for all of them.
@@ -44,12 +42,16 @@ class MemoryFastStore:
 
     async def add(self, key: str, amount: int, *, ttl_ms: int) -> int:
         """Add to a counter and return the new count, times the workers. The first addition starts the time to live."""
-        value = self._live(key)
-        if value is None:
+        return self.add_now(key, amount, ttl_ms=ttl_ms)
+
+    def add_now(self, key: str, amount: int, *, ttl_ms: int) -> int:
+        """Add as `add` does."""
+        entry = self._entries.get(key)
+        if entry is None or entry[0] <= self._clock.now_ms():
             self._set(key, amount, ttl_ms=ttl_ms)
             return amount * self._workers
-        count = int(value) + amount
-        self._entries[key] = (self._entries[key][0], count)
+        count = int(entry[1]) + amount
+        self._entries[key] = (entry[0], count)
         return count * self._workers
 
     async def delete(self, key: str) -> None:

@@ -28,7 +28,7 @@ class RedisFastStore:
     """Expiring values and counters on Redis or a server that speaks its protocol."""
 
     # Answers come from elsewhere, and others count there too.
-    is_local = is_alone = False
+    is_alone = False
 
     def __init__(
         self, url: str, *, timeout_s: float = 0.1, max_connections: int = 32, prefix: str = "agentgate:"
