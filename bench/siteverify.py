@@ -1,8 +1,9 @@
 """Redemptions a second: siteverify of a real process over HTTP, beside the raw store's group-committed insert.
 
-The reference is the store in process, as siteverify uses it: as many callers as connections, commits shared and as
-durable. The service is one worker; wrk, its client, takes some processor time from it, so
-that of each is given as well. `python -m bench.siteverify [--store sqlite|postgres] [--tokens N]` prints it alone.
+The reference is the database alone, in process: as many callers as connections, the same rows, and as durable; all who
+wait go with one statement and one commit, one after the other. The service is one worker; wrk, its client, takes some
+processor time from it, so that of each is given as well.
+`python -m bench.siteverify [--store sqlite|postgres] [--tokens N]` prints it alone.
 """
 
 import argparse
@@ -21,9 +22,10 @@ import uvloop
 
 from agentgate.config import read_settings
 from agentgate.core.clock import DAY_MS, SystemClock
+from agentgate.core.database import Row, Value
 from agentgate.core.ids import new_receipt_id
-from agentgate.store.open import open_stores
-from agentgate.tokens.ports import Redemption
+from agentgate.store.open import HOT, open_stores
+from agentgate.store.sql.redemptions import ROWS
 from bench.processor import processor_s
 from tests.processes import environment
 from tests.servers import postgres_server
@@ -77,19 +79,36 @@ def _service(*, postgres: bool, tokens: int) -> Iterator[tuple[int, str, dict[st
 
 
 async def _spend_raw(settings: dict[str, str], count: int) -> float:
-    """Spend so many receipts, always 64 at once; return how many a second."""
+    """Insert so many rows, always 64 at once; return how many a second."""
     stores = await open_stores(read_settings(settings), SystemClock())
     receipts = iter([new_receipt_id() for _ in range(count)])
     kept_until_ms = SystemClock().now_ms() + DAY_MS
+    loop, database = asyncio.get_running_loop(), stores.databases[HOT]
+    waiting: dict[Row, tuple[tuple[Value, ...], asyncio.Future[None]]] = {}
+    something = asyncio.Event()
+
+    async def commit() -> None:
+        nonlocal waiting
+        while True:
+            await something.wait()
+            something.clear()
+            group, waiting = waiting, {}
+            for key in await database.insert_new(ROWS, [group[key][0] for key in sorted(group)]):
+                group[key][1].set_result(None)
 
     async def spend() -> None:
         for receipt in receipts:
-            redemption = Redemption(f"r-{receipt}", ANSWER)
-            assert await stores.redemptions.spend("st_bench", receipt, redemption, kept_until_ms=kept_until_ms)
+            done = loop.create_future()
+            row = ("st_bench", receipt, f"r-{receipt}", ANSWER, kept_until_ms)
+            waiting[row[:2]] = row, done
+            something.set()
+            await done
 
+    committing = asyncio.create_task(commit())
     began_s = time.monotonic()
     await asyncio.gather(*(spend() for _ in range(IN_FLIGHT)))
     seconds = time.monotonic() - began_s
+    committing.cancel()
     await stores.close()
     return count / seconds
 

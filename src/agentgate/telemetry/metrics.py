@@ -60,6 +60,10 @@ class Metrics:
         """Count a request that was answered on the hot path, where none is in flight for long."""
         self._answered.count((surface, route, status), duration_s)
 
+    def counting(self, surface: str, route: str, *, status: int) -> Callable[[float], None]:
+        """Return what counts such answers, each with its duration in seconds: for a route that is asked very often."""
+        return self._answered.series((surface, route, status)).count
+
     def watch_refusals(self, listener: str, read: Callable[[], Mapping[str, int]]) -> None:
         """Show what a listener refuses before routing, by reason. It counts by itself and is asked when read."""
         self._refusals.sources[listener] = read
@@ -95,6 +99,11 @@ class _Series:
         self.buckets = [0] * (len(DURATION_BUCKETS_S) + 1)
         self.sum_s = 0.0
 
+    def count(self, duration_s: float) -> None:
+        """Count an answer."""
+        self.buckets[bisect_left(DURATION_BUCKETS_S, duration_s)] += 1
+        self.sum_s += duration_s
+
 
 class _Answered(Collector):
     """Counts answers in plain numbers. The library's own counters take a lock for each, and all of this is one loop."""
@@ -105,11 +114,14 @@ class _Answered(Collector):
 
     def count(self, key: tuple[str, str, int], duration_s: float) -> None:
         """Count an answer."""
+        self.series(key).count(duration_s)
+
+    def series(self, key: tuple[str, str, int]) -> _Series:
+        """Return where such answers are counted. It is shown from the first of them on."""
         series = self._series.get(key)
         if series is None:
             series = self._series[key] = _Series()
-        series.buckets[bisect_left(DURATION_BUCKETS_S, duration_s)] += 1
-        series.sum_s += duration_s
+        return series
 
     def collect(self) -> Iterable[Metric]:
         requests = CounterMetricFamily(
@@ -122,6 +134,8 @@ class _Answered(Collector):
         )
         together: dict[tuple[str, str], _Series] = {}
         for (surface, route, status), series in sorted(self._series.items()):
+            if not any(series.buckets):
+                continue
             requests.add_metric([surface, route, str(status)], sum(series.buckets))
             both = together.setdefault((surface, route), _Series())
             both.buckets = [one + other for one, other in zip(both.buckets, series.buckets, strict=True)]

@@ -4,16 +4,19 @@ Both ways answer the same bytes. A success leaves its counters and no line in th
 """
 
 import asyncio
+import functools
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec import UNSET
 
 from agentgate import errors
 from agentgate.core.clock import Clock
 from agentgate.core.database import StoreUnavailable
 from agentgate.core.ids import draw_request_ids
 from agentgate.errors import Refused
+from agentgate.sites.directory import SiteCaller
 from agentgate.telemetry.metrics import Metrics
 from agentgate.telemetry.requests import Finished, RequestObserver
 from agentgate.tokens.ports import SpendOutcome
@@ -21,14 +24,23 @@ from agentgate.tokens.records import SiteverifyInput
 from agentgate.tokens.redeem import STORE_S, Redeemer, Spend
 from agentgate.tokens.siteverify import read_demand, shown_secret, verify
 from agentgate.web.decode import BodyDecoder
+from agentgate.web.head_reader import KnownHead
 from agentgate.web.hot_path import FAILED, HotReply, HotRequest, Pending, write_headers
 from agentgate.web.replies import JSON_HEADER, SECURITY_HEADERS, Answer, refusal
 
 SURFACE, ROUTE = "siteverify", "/v1/siteverify"
 MALFORMED = "invalid_request"
 FAILURE_FIELDS = {"success": False}
-SUCCESS_HEADERS = [JSON_HEADER, *SECURITY_HEADERS]
-_SUCCESS_WRITTEN = write_headers(SUCCESS_HEADERS)
+_SUCCESS_WRITTEN = write_headers([JSON_HEADER, *SECURITY_HEADERS])
+BEARER = b"Bearer "
+BEARER_BYTES = len(BEARER)
+# Where the secret stands among the values that change in a call, by their names.
+_SECRET_PLACES: dict[tuple[bytes, ...], int] = {
+    (b"authorization", b"content-length"): 0,
+    (b"content-length", b"authorization"): 1,
+}
+# How many calls come before those that are answered are let go of.
+WATCHED_MORE = 256
 
 ColdWay = Callable[[HotRequest], Awaitable[HotReply]]
 
@@ -39,17 +51,21 @@ class WaitingCall(Pending):
     __slots__ = ("is_answered", "looks_again", "now_ms", "spend", "started")
 
     def __init__(self, spend: Spend, started: float, now_ms: int) -> None:
-        super().__init__()
+        # Not by the parent's, which would take as long as all of this.
+        self._reply = self._write = None
         self.spend = spend
         self.started = started
         self.now_ms = now_ms
         self.is_answered = False
         self.looks_again = False
 
-    def answer(self, reply: HotReply) -> None:
+    def resolve(self, reply: HotReply) -> None:
         """Give the answer, unless there is one."""
-        self.is_answered = True
-        self.resolve(reply)
+        if not self.is_answered:
+            self.is_answered = True
+            self._reply = reply
+            if self._write is not None:
+                self._write(reply)
 
 
 class HotSiteverify:
@@ -68,14 +84,42 @@ class HotSiteverify:
         self._cold_way = cold_way
         self._clock = clock
         # Kept, because the loop alone does not keep a task alive.
-        self._second_looks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         # In the order in which they came, with one timer for all: a timer for each would cost more than all of this.
         self._waiting: deque[WaitingCall] = deque()
+        self._most_watched = WATCHED_MORE
         self._timer: asyncio.TimerHandle | None = None
-        self._metrics = metrics
+        self._count_success = metrics.counting(SURFACE, ROUTE, status=200)
         self._observer = observer
         self._request_ids = draw_request_ids()
         self._decoder = BodyDecoder(SiteverifyInput, malformed=MALFORMED, texts_only=True)
+
+    def begin(self, head: KnownHead, values: Sequence[bytes], body: bytes) -> Pending | None:
+        """Begin with a call that shows a good secret in the usual place. None leaves every other one to `__call__`."""
+        place = _secret_place(head)
+        if place is None:
+            return None
+        shown = values[place]
+        if not shown.startswith(BEARER):
+            return None
+        started = time.perf_counter()
+        now_ms = self._clock.now_ms()
+        caller = self._redeemer.recognise(shown[BEARER_BYTES:], now_ms=now_ms)
+        if caller is None:
+            return None
+        try:
+            given = self._decoder.decode(body)
+            if given.secret is not UNSET:
+                return None
+            call = self._spend(caller, given, started=started, now_ms=now_ms)
+        except (Refused, StoreUnavailable, UnicodeEncodeError):
+            call = None
+        if call is not None:
+            return call
+        # Said there, with everything that belongs to it.
+        pending = Pending()
+        self._resolve_later(pending, self._verify(body, shown), started)
+        return pending
 
     def __call__(self, request: HotRequest) -> Pending | Awaitable[HotReply]:
         """Answer one call. A token that is in order is spent without a task; every other call takes its time."""
@@ -83,29 +127,37 @@ class HotSiteverify:
             return self._cold_way(request)
         started = time.perf_counter()
         now_ms = self._clock.now_ms()
+        shown = request.headers.get(b"authorization")
         try:
             body = self._decoder.decode(request.body)
-            secret = shown_secret(request.headers.get(b"authorization"), body.secret)
-            caller = self._redeemer.recognise(secret, now_ms=now_ms)
-            spend = None if caller is None else self._redeemer.prepare(caller, read_demand(body), now_ms=now_ms)
-            if spend is None:
-                return self._answer(request, started)
-            call = WaitingCall(spend, started, now_ms)
-            self._redeemer.spend_then(spend, partial(self._spent, call))
+            caller = self._redeemer.recognise(shown_secret(shown, body.secret), now_ms=now_ms)
+            call = None if caller is None else self._spend(caller, body, started=started, now_ms=now_ms)
         except (Refused, StoreUnavailable, UnicodeEncodeError):
-            # Said there, with everything that belongs to it.
-            return self._answer(request, started)
-        self._watch(call)
+            call = None
+        return call or self._reply(self._verify(request.body, shown), started)
+
+    def _spend(self, caller: SiteCaller, body: SiteverifyInput, *, started: float, now_ms: int) -> WaitingCall | None:
+        """Spend a token that is in order; None, and nothing is done, when there is anything to say about it."""
+        spend = self._redeemer.prepare(caller, read_demand(body), now_ms=now_ms)
+        if spend is None:
+            return None
+        call = WaitingCall(spend, started, now_ms)
+        self._redeemer.spend_then(spend, functools.partial(self._spent, call))
+        # Watched, so that it is answered in time, whatever the store does.
+        waiting = self._waiting
+        waiting.append(call)
+        if len(waiting) >= self._most_watched:
+            self._watch_fewer()
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(STORE_S, self._answer_late_ones)
         return call
 
-    def _watch(self, call: WaitingCall) -> None:
-        """See to it that a call is answered in time, whatever the store does."""
+    def _watch_fewer(self) -> None:
+        """Let go of calls that are answered; once for many calls, because looking after each costs more."""
         waiting = self._waiting
         while waiting and waiting[0].is_answered:
             waiting.popleft()
-        waiting.append(call)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(STORE_S, self._answer_late_ones)
+        self._most_watched = len(waiting) + WATCHED_MORE
 
     def _answer_late_ones(self) -> None:
         waiting, due = self._waiting, time.perf_counter() - STORE_S
@@ -116,7 +168,8 @@ class HotSiteverify:
                 continue
             if not call.looks_again:
                 self._redeemer.count_unavailable(call.spend.site, now_ms=call.now_ms)
-            call.answer(self._unavailable(call.started, StoreUnavailable("the store did not say in time")))
+            call.resolve(self._unavailable(call.started, StoreUnavailable("the store did not say in time")))
+        self._most_watched = len(waiting) + WATCHED_MORE
         if waiting:
             self._timer = asyncio.get_running_loop().call_later(waiting[0].started - due, self._answer_late_ones)
 
@@ -128,26 +181,27 @@ class HotSiteverify:
                 self._redeemer.count_spent_late(site, now_ms=call.now_ms)
         elif outcome is True:
             self._redeemer.count_spent(site, now_ms=call.now_ms)
-            call.answer(self._success(call.spend.answer, call.started))
+            call.resolve(self._success(call.spend.answer, call.started))
         elif outcome is False:
             # Somebody was quicker; what that was answered is in the store.
             call.looks_again = True
-            second_look = asyncio.create_task(self._answer_later(call))
-            self._second_looks.add(second_look)
-            second_look.add_done_callback(self._second_looks.discard)
+            answering = self._redeemer.answer_spent(call.spend, now_ms=call.now_ms)
+            self._resolve_later(call, answering, call.started)
         else:
             self._redeemer.count_unavailable(site, now_ms=call.now_ms)
-            call.answer(self._unavailable(call.started, outcome))
+            call.resolve(self._unavailable(call.started, outcome))
 
-    async def _answer_later(self, call: WaitingCall) -> None:
+    def _resolve_later(self, pending: Pending, answering: Awaitable[bytes], started: float) -> None:
+        task = asyncio.create_task(self._resolve(pending, answering, started))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _resolve(self, pending: Pending, answering: Awaitable[bytes], started: float) -> None:
         reply = FAILED
         try:
-            reply = await self._reply(self._redeemer.answer_spent(call.spend, now_ms=call.now_ms), call.started)
+            reply = await self._reply(answering, started)
         finally:
-            call.answer(reply)
-
-    async def _answer(self, request: HotRequest, started: float) -> HotReply:
-        return await self._reply(self._verify(request), started)
+            pending.resolve(reply)
 
     async def _reply(self, answering: Awaitable[bytes], started: float) -> HotReply:
         try:
@@ -159,18 +213,20 @@ class HotSiteverify:
         return self._success(answer, started)
 
     def _success(self, answer: bytes, started: float) -> HotReply:
-        self._metrics.request_answered(SURFACE, ROUTE, status=200, duration_s=time.perf_counter() - started)
+        self._count_success(time.perf_counter() - started)
         name = next(self._request_ids).encode("ascii")
         written = b"%bx-request-id: %b\r\n" % (_SUCCESS_WRITTEN, name)
-        return HotReply(200, [*SUCCESS_HEADERS, (b"x-request-id", name)], answer, written)
+        return HotReply(200, [], answer, written)
 
     def _unavailable(self, started: float, failure: StoreUnavailable) -> HotReply:
         refused = Refused("unavailable", headers={"retry-after": "5"})
         return self._refused(refused, next(self._request_ids), started, failure)
 
-    async def _verify(self, request: HotRequest) -> bytes:
-        body = self._decoder.decode(request.body)
-        return await verify(self._redeemer, body, authorization=_authorization(request), now_ms=self._clock.now_ms())
+    async def _verify(self, body: bytes, shown: bytes | None) -> bytes:
+        authorization = None if shown is None else shown.decode("latin-1")
+        return await verify(
+            self._redeemer, self._decoder.decode(body), authorization=authorization, now_ms=self._clock.now_ms()
+        )
 
     def _refused(self, refused: Refused, request_id: str, started: float, failure: Exception | None = None) -> HotReply:
         answer: Answer = refusal(refused, errors.SITEVERIFY, FAILURE_FIELDS)
@@ -191,6 +247,10 @@ class HotSiteverify:
         return HotReply(answer.status, headers, answer.body)
 
 
-def _authorization(request: HotRequest) -> str | None:
-    given = request.headers.get(b"authorization")
-    return None if given is None else given.decode("latin-1")
+@functools.lru_cache(maxsize=64)
+def _secret_place(head: KnownHead) -> int | None:
+    """Return where among the values that change the secret stands; None when this is for the usual way.
+
+    There is one value beside it, the length, which was looked at. A secret that is found is written as it should be.
+    """
+    return None if head.target[2] or b"traceparent" in head.fields else _SECRET_PLACES.get(head.names)

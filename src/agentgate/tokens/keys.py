@@ -13,10 +13,10 @@ from agentgate.core.ed25519 import PrivateKey
 from agentgate.core.keyring import KEY_BYTES, Keyring
 from agentgate.tokens.claims import SignedClaims
 
-# A receipt lives two minutes and is mostly redeemed within seconds: enough for some hundreds a second. Each takes less
-# than a kilobyte.
+# A receipt lives two minutes and is mostly redeemed within seconds: enough for some hundreds a second. Each takes about
+# one and a half kilobytes with its text, by which it is known: a digest would be shorter, and takes longer to make than
+# all the rest of looking it up.
 MOST_REMEMBERED = 20_000
-NAME_BYTES = 16
 
 
 class PublishedKey(Struct, frozen=True, kw_only=True):
@@ -41,7 +41,8 @@ class SigningKey(Struct, frozen=True):
 class _Ring(Struct, frozen=True):
     """The keys that one list of the keyring's makes: the signing one first."""
 
-    materials: tuple[bytes, ...]
+    # The keyring's, when they were made.
+    generation: int
     real: tuple[SigningKey, ...]
     test: tuple[SigningKey, ...]
     # By ID, and whether it is a test key.
@@ -53,7 +54,7 @@ class SigningKeys:
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
-        self._ring = _ring(keyring.materials("receipt"))
+        self._ring = _ring(keyring)
         # What this worker has signed of late and what that says, so that it need not sign it again to recognise it. Two
         # generations: when the younger is full, the older goes.
         self._signed: dict[bytes, SignedClaims] = {}
@@ -63,16 +64,15 @@ class SigningKeys:
         """Note a receipt that was just signed."""
         if len(self._signed) >= MOST_REMEMBERED:
             self._signed, self._signed_before = {}, self._signed
-        self._signed[_name_of(receipt)] = signed
+        self._signed[receipt] = signed
 
     def recall(self, receipt: bytes) -> SignedClaims | None:
         """Return what a receipt says if this worker signed exactly this text, with a key still in force.
 
         None says nothing.
         """
-        name = _name_of(receipt)
-        signed = self._signed.get(name) or self._signed_before.get(name)
-        return None if signed is None or self.find(signed.key_id) is None else signed
+        signed = self._signed.get(receipt) or self._signed_before.get(receipt)
+        return signed if signed is not None and signed.key_id in self._rings().by_id else None
 
     def current(self, *, test: bool) -> SigningKey:
         """Return the key that signs now."""
@@ -88,21 +88,17 @@ class SigningKeys:
         return [key.published for key in self._rings().real]
 
     def _rings(self) -> _Ring:
-        materials = self._keyring.materials("receipt")
-        if materials != self._ring.materials:
-            self._ring = _ring(materials)
+        if self._ring.generation != self._keyring.generation:
+            self._ring = _ring(self._keyring)
         return self._ring
 
 
-def _name_of(receipt: bytes) -> bytes:
-    return hashlib.blake2b(receipt, digest_size=NAME_BYTES).digest()
-
-
-def _ring(materials: tuple[bytes, ...]) -> _Ring:
+def _ring(keyring: Keyring) -> _Ring:
+    materials = keyring.materials("receipt")
     real = tuple(_signing_key(material, b"receipt") for material in materials)
     test = tuple(_signing_key(material, b"test receipt") for material in materials)
     by_id = {key.key_id: (key, False) for key in real} | {key.key_id: (key, True) for key in test}
-    return _Ring(materials, real, test, by_id)
+    return _Ring(keyring.generation, real, test, by_id)
 
 
 def _signing_key(material: bytes, purpose: bytes) -> SigningKey:

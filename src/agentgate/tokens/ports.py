@@ -11,7 +11,7 @@ from agentgate.core.database import StoreUnavailable
 SpendOutcome = bool | StoreUnavailable
 
 
-class Redemption(Struct, frozen=True):
+class Redemption(Struct, frozen=True, gc=False):
     """A receipt that was spent: by which call, and what that was answered, byte for byte.
 
     Without a request ID the call can never be repeated, so there is no answer to keep.

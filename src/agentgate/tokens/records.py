@@ -16,7 +16,7 @@ DIGEST_CHARACTERS = 300
 RequestId = Annotated[str, Meta(pattern=REQUEST_ID_PATTERN)]
 
 
-class SiteverifyInput(Input, frozen=True, kw_only=True):
+class SiteverifyInput(Input, frozen=True, kw_only=True, gc=False):
     """A token to redeem, and what it must have been issued for."""
 
     token: str
@@ -28,7 +28,7 @@ class SiteverifyInput(Input, frozen=True, kw_only=True):
     content_digest: Annotated[str, Meta(max_length=DIGEST_CHARACTERS)] | UnsetType = UNSET
 
 
-class SiteverifySuccess(Record, frozen=True, kw_only=True):
+class SiteverifySuccess(Record, frozen=True, kw_only=True, gc=False):
     """The token was valid and is spent now."""
 
     success: bool

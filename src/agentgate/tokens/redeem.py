@@ -12,8 +12,6 @@ from msgspec import UNSET, Struct
 
 from agentgate.core.clock import HOUR_MS
 from agentgate.core.database import StoreUnavailable
-from agentgate.core.enums import ReceiptKind
-from agentgate.core.moment import Moment
 from agentgate.core.records import to_json
 from agentgate.core.secrets import digest
 from agentgate.errors import Refused
@@ -22,7 +20,8 @@ from agentgate.events.records import CounterName
 from agentgate.limits import REDEMPTION_KEPT_HOURS
 from agentgate.sites.directory import SiteCaller, SiteDirectory, SiteView
 from agentgate.tokens import testing_secrets
-from agentgate.tokens.claims import Claims, SignedClaims
+from agentgate.tokens.answer import success, write_success
+from agentgate.tokens.claims import Claims
 from agentgate.tokens.format import NotAReceipt, read_receipt
 from agentgate.tokens.keys import SigningKeys
 from agentgate.tokens.ports import Redemption, RedemptionStore, SpendOutcome
@@ -40,7 +39,7 @@ _TEST_PREFIX = testing_secrets.PREFIX.encode("ascii")
 _SPENT = (CounterName.SERVER_CHECK, CounterName.TOKENS_REDEEMED, CounterName.SITEVERIFY_SUCCESS)
 
 
-class Demand(Struct, frozen=True, kw_only=True):
+class Demand(Struct, frozen=True, kw_only=True, gc=False):
     """A token to redeem, and what it must have been issued for."""
 
     token: str
@@ -52,7 +51,7 @@ class Demand(Struct, frozen=True, kw_only=True):
     content_digest: str | None = None
 
 
-class Spend(Struct, frozen=True):
+class Spend(Struct, frozen=True, gc=False):
     """A token that is in order, and all that is needed to spend it."""
 
     site: SiteView
@@ -231,8 +230,9 @@ async def _in_time(asking: Awaitable[T]) -> T:
 
 
 def _spend_of(site: SiteView, claims: Claims, demand: Demand, *, now_ms: int) -> Spend:
-    answer = to_json(success(claims, demand.request_id))
-    redemption = Redemption(demand.request_id, answer) if demand.request_id is not None else Redemption()
+    request_id = demand.request_id
+    answer = write_success(claims, request_id)
+    redemption = Redemption() if request_id is None else Redemption(request_id, answer)
     return Spend(site, claims, redemption, answer, max(now_ms, claims.exp * 1000) + KEPT_MS)
 
 
@@ -242,17 +242,17 @@ def read_token(token: str, keys: SigningKeys, *, test: bool, now_ms: int) -> Cla
         signed = read_receipt(token, keys)
     except NotAReceipt as problem:
         raise Refused("invalid_token", f"The token cannot be accepted: {problem}.") from None
-    _check_ring(signed, test=test)
+    if signed.test is not test:
+        raise _wrong_ring(test=test)
     if signed.claims.iat > now_ms // 1000 + SKEW_S:
         raise Refused("invalid_token", "The token was issued in the future; a clock is wrong.")
     return signed.claims
 
 
-def _check_ring(signed: SignedClaims, *, test: bool) -> None:
-    if signed.test and not test:
-        raise Refused("invalid_token", "This is a test token; only a test secret accepts it.")
-    if test and not signed.test:
-        raise Refused("invalid_token", "This is a real token; a test secret accepts test tokens only.")
+def _wrong_ring(*, test: bool) -> Refused:
+    if test:
+        return Refused("invalid_token", "This is a real token; a test secret accepts test tokens only.")
+    return Refused("invalid_token", "This is a test token; only a test secret accepts it.")
 
 
 def check_fits(claims: Claims, demand: Demand, site: SiteView | None, *, now_ms: int) -> None:
@@ -263,7 +263,8 @@ def check_fits(claims: Claims, demand: Demand, site: SiteView | None, *, now_ms:
         raise Refused("action_mismatch")
     if demand.origin is not None and demand.origin != claims.origin:
         raise Refused("origin_mismatch")
-    _check_digest(claims, demand, site)
+    if demand.content_digest is not None or claims.content_digest is not UNSET:
+        _check_digest(claims, demand, site)
 
 
 def _check_digest(claims: Claims, demand: Demand, site: SiteView | None) -> None:
@@ -271,31 +272,9 @@ def _check_digest(claims: Claims, demand: Demand, site: SiteView | None) -> None
         if demand.content_digest != claims.content_digest:
             raise Refused("invalid_token", "The token was issued for other content than contentDigest.")
         return
-    if claims.content_digest is UNSET or site is None:
-        return
-    action = site.actions.get(claims.action)
+    action = None if site is None else site.actions.get(claims.action)
     if action is not None and action.require_content_digest is True:
         raise Refused("invalid_request", "contentDigest is needed: this action binds a token to its content.")
-
-
-def success(claims: Claims, request_id: str | None) -> SiteverifySuccess:
-    """Return what a redeemed token is answered with."""
-    is_browser = claims.kind is ReceiptKind.BROWSER
-    return SiteverifySuccess(
-        success=True,
-        site_key=claims.aud,
-        action=claims.action,
-        kind=claims.kind,
-        issued_at=Moment(claims.iat * 1000),
-        expires_at=Moment(claims.exp * 1000),
-        decision_id=claims.decision_id,
-        origin=claims.origin,
-        visitor_id=claims.sub if is_browser else UNSET,
-        agent=UNSET if is_browser else claims.sub,
-        request_id=UNSET if request_id is None else request_id,
-        c_data=claims.c_data,
-        test=claims.test,
-    )
 
 
 def _repeated(earlier: Redemption, request_id: str | None) -> bytes:

@@ -9,7 +9,7 @@ from agentgate.store.sql.first_rows import FirstRows
 from agentgate.store.sql.spend_marks import MarkedRows, SpendMarks
 from agentgate.tokens.ports import Redemption, SpendOutcome
 
-_ROWS = NewRows(
+ROWS = NewRows(
     "redemption",
     key=("site_id", "receipt_id"),
     types=(
@@ -29,7 +29,7 @@ class SqlRedemptions:
         self._database = database
         self._marks = marks
         self._marked = None if marks is None else MarkedRows(database, marks, clock or SystemClock())
-        self._rows = FirstRows(self._marked or database, _ROWS)
+        self._rows = FirstRows(self._marked or database, ROWS)
 
     async def check_marks(self, now_ms: int) -> None:
         """Look whether the last spends are there. If not, nothing issued until now can be spent: it may have been."""
@@ -70,9 +70,10 @@ class SqlRedemptions:
         done: Callable[[SpendOutcome], None],
     ) -> None:
         """Spend a receipt likewise, and tell the caller how it went as soon as that is known."""
-        if self._is_doubtful(kept_until_ms):
+        marks = self._marks
+        if marks is not None and marks.is_doubtful(kept_until_ms):
             redemption, done = Redemption(), partial(_tell_spent, done)
-        self._rows.put_then(_row(site_id, receipt_id, redemption, kept_until_ms), done)
+        self._rows.put_then((site_id, receipt_id, redemption.request_id, redemption.answer, kept_until_ms), done)
 
     def _is_doubtful(self, kept_until_ms: int) -> bool:
         return self._marks is not None and self._marks.is_doubtful(kept_until_ms)
