@@ -22,7 +22,7 @@ from bench import agent_signatures
 from bench.gateway_service import SIGNED
 from bench.nginx import free_port, nginx_program, running_nginx, wait_for
 from bench.paced import Paced, paced, share_of
-from bench.processor import processor_s
+from bench.processor import processor_s, processor_ticks, stolen_share
 from tests.processes import environment
 
 ROOT = Path(__file__).parents[1]
@@ -170,8 +170,7 @@ def _beside_nginx(running: Service, seconds: int, tally: Tally) -> dict[str, flo
         servers = {"check": (running.process_id, running.port), "nginx": (nginx_id, port)}
         figures = _processor(servers, running.folder / "requests.lua", seconds=seconds, tally=tally)
         rate = int(figures["checks_per_s"] / 2)
-        for name, (_, listens) in servers.items():
-            figures |= _latency(name, listens, running, rate=rate, seconds=seconds, tally=tally)
+        figures |= _latency(servers, running, rate=rate, seconds=seconds, tally=tally)
     return figures
 
 
@@ -193,18 +192,30 @@ def _processor(servers: dict[str, tuple[int, int]], script: Path, *, seconds: in
     return {"check_us": check_us, "nginx_us": nginx_us, "ratio_to_nginx": check_us / nginx_us, "checks_per_s": best}
 
 
-def _latency(name: str, port: int, running: Service, *, rate: int, seconds: int, tally: Tally) -> dict[str, float]:
-    """Ask at a constant rate; the time of an answer counts from when its question was due."""
-    done = paced(port, running.folder / "requests", rate=rate, seconds=seconds, connections=CONNECTIONS)
-    if name != "check":
-        # What a server that does next to nothing takes: the client and the machine.
-        return {f"half_load_{name}_p99_ms": share_of(done.due_ms, 0.99)}
-    tally.add(done)
+def _latency(
+    servers: dict[str, tuple[int, int]], running: Service, *, rate: int, seconds: int, tally: Tally
+) -> dict[str, float]:
+    """Ask at a constant rate, in turns; the time of an answer counts from when its question was due.
+
+    Each has its best round: a processor that others use too is away for longer than an answer takes. How much of it
+    others had is said beside it, and what a server that does next to nothing takes.
+    """
+    rounds: dict[str, list[Paced]] = {name: [] for name in servers}
+    before = processor_ticks()
+    for name, (_, listens) in list(servers.items()) * ROUNDS:
+        done = paced(listens, running.folder / "requests", rate=rate, seconds=seconds, connections=CONNECTIONS)
+        rounds[name].append(done)
+        if name == "check":
+            tally.add(done)
+    best = {name: min(several, key=lambda done: share_of(done.due_ms, 0.99)) for name, several in rounds.items()}
+    check = best["check"]
     return {
-        "half_load_per_s": done.asked_per_s,
-        "half_load_p50_ms": share_of(done.due_ms, 0.5),
-        "half_load_p99_ms": share_of(done.due_ms, 0.99),
-        "client_late_p99_ms": share_of(done.late_ms, 0.99),
+        "half_load_per_s": check.asked_per_s,
+        "half_load_p50_ms": share_of(check.due_ms, 0.5),
+        "half_load_p99_ms": share_of(check.due_ms, 0.99),
+        "client_late_p99_ms": share_of(check.late_ms, 0.99),
+        "half_load_nginx_p99_ms": share_of(best["nginx"].due_ms, 0.99),
+        "half_load_stolen": stolen_share(before),
     }
 
 

@@ -48,3 +48,15 @@ def processor_s(process_id: int) -> float:
     """Return the processor time a process has used, in user and in kernel mode."""
     fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def processor_ticks() -> tuple[int, int]:
+    """Return how many ticks others on the same host have taken from this machine's processors, and all ticks."""
+    ticks = [int(field) for field in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
+    return ticks[7], sum(ticks)
+
+
+def stolen_share(before: tuple[int, int]) -> float:
+    """Return what share others have had since."""
+    stolen, ticks = processor_ticks()
+    return (stolen - before[0]) / max(ticks - before[1], 1)
