@@ -187,6 +187,16 @@ async def test_a_late_answer_is_never_given_to_the_next_caller(redis, redis_url)
     await store.close()
 
 
+async def test_a_connection_that_does_not_close_in_time_keeps_nobody_from_closing(redis_url):
+    store = RedisFastStore(redis_url, timeout_s=PATIENT_S)
+    await store.put("key", b"value", ttl_ms=60_000)
+    [connection] = store._redis.connection_pool._available_connections
+    # As on a machine that is busy for longer than that.
+    connection.socket_connect_timeout = 0
+
+    await store.close()
+
+
 async def test_counters_go_on_after_redis_was_restarted_and_forgot_its_scripts(redis, redis_url):
     store = RedisFastStore(redis_url, timeout_s=PATIENT_S)
     await store.add("key", 1, ttl_ms=60_000)

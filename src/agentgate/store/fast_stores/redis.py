@@ -4,6 +4,7 @@ A call that fails raises StoreUnavailable; fallback.py decides what then.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable
 from typing import Any, cast
 
@@ -79,8 +80,9 @@ class RedisFastStore:
             return False
 
     async def close(self) -> None:
-        """Close the connections."""
-        await self._redis.aclose()
+        """Close the connections. Whoever closes has others to let go of too, so this never fails."""
+        with contextlib.suppress(RedisError, OSError, TimeoutError):
+            await self._redis.aclose()
 
     def _name(self, key: str) -> bytes:
         # A key may hold what a client sent; a lone surrogate in it must not become an error of ours.
