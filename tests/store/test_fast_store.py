@@ -196,6 +196,8 @@ async def test_a_connection_that_does_not_close_in_time_keeps_nobody_from_closin
 
     await store.close()
 
+    assert not connection.is_connected
+
 
 async def test_counters_go_on_after_redis_was_restarted_and_forgot_its_scripts(redis, redis_url):
     store = RedisFastStore(redis_url, timeout_s=PATIENT_S)

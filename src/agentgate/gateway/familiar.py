@@ -13,16 +13,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentgate.core.keyring import Keyring
-from agentgate.decide.decider import Decider
 from agentgate.detect.rates import Counted
 from agentgate.detect.signals.address import view_address
 from agentgate.events.records import Pattern
+from agentgate.gateway.footing import Footing
 from agentgate.gateway.heads import NETWORK_STEPS, VISITOR_STEPS, Glimpse, Shape
 from agentgate.gateway.original import Asked, OriginalReader
 from agentgate.gateway.protection import Protection, Protections
 from agentgate.gateway.receipts import MISSING, NOTHING, TOKEN_HEADER, Cleared, Shown, fit
-from agentgate.sites.directory import SiteCaller, SiteDirectory, SiteView
+from agentgate.sites.directory import SiteCaller, SiteView
 from agentgate.web.head_reader import KnownHead
 from agentgate.web.request_guard import is_usual_value
 
@@ -160,23 +159,16 @@ class _Ranks(dict[int, int]):
 class Familiars:
     """Who was met of late, and what was settled about their requests."""
 
-    def __init__(self, sites: SiteDirectory, decider: Decider, *, keyring: Keyring, originals: OriginalReader) -> None:
-        self._sites = sites
-        self._intels = decider.intel
-        self._model_directory = decider.models
-        self._keyring = keyring
+    def __init__(self, footing: Footing, originals: OriginalReader) -> None:
+        self._footing = footing
         self._originals = originals
         self._protections = Protections()
         self._forget()
 
     def _forget(self) -> None:
-        self._edition = self._sites.edition
-        self._intel = self._intels.current
-        self._models = self._model_directory.view
-        self._generation = self._keyring.generation
-        self._keys = self._current_keys()
+        self._footing.renew()
         # What can be told apart of each figure.
-        ranks_of = self._models.reading.ranks_of
+        ranks_of = self._footing.models.reading.ranks_of
         self._cookie_ranks, self._length_ranks = ranks_of("cookie_count"), ranks_of("target_length")
         self.visitor_ranks = _Ranks(VISITOR_STEPS, ranks_of("rate_visitor"))
         self.network_ranks = _Ranks(NETWORK_STEPS, ranks_of("rate_network"))
@@ -187,23 +179,10 @@ class Familiars:
         self._pages: dict[tuple[int, str], dict[bytes, Page]] = {}
         self._familiar_count = self._page_count = self._outlook_count = self._settled_count = 0
 
-    def _current_keys(self) -> tuple[bytes, ...]:
-        return tuple(self._keyring.current(name) for name in ("visitor", "clearance"))
-
     def forget_what_is_over(self) -> None:
         """Forget everything if something has changed that it was made of."""
-        if (
-            self._sites.edition != self._edition
-            or self._intels.current is not self._intel
-            or self._model_directory.view is not self._models
-            or (self._generation != self._keyring.generation and self._have_keys_changed())
-        ):
+        if self._footing.has_changed():
             self._forget()
-
-    def _have_keys_changed(self) -> bool:
-        """Compare by value: keys are read anew every few seconds."""
-        self._generation = self._keyring.generation
-        return self._current_keys() != self._keys
 
     def new_page(self, familiar: Familiar, url: bytes) -> Page | None:
         """Return what is asked for, and remember it; None when the URL is none."""
@@ -246,7 +225,7 @@ class Familiars:
         if self._familiar_count >= MOST_FAMILIARS:
             self._forget()
         read = () if glimpse.shape.pick is None else glimpse.shape.pick(glimpse.headers)
-        key = (head, site.number, glimpse.method, read, view_address(glimpse.address, self._intel).labels)
+        key = (head, site.number, glimpse.method, read, view_address(glimpse.address, self._footing.intel).labels)
         scene = self._scenes.get(key)
         if scene is None:
             pages = self._pages.setdefault((site.number, glimpse.method), {})

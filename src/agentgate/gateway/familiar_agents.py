@@ -26,6 +26,7 @@ from agentgate.events.records import Pattern
 from agentgate.gateway.agent_visits import message_of
 from agentgate.gateway.familiar import Settled
 from agentgate.gateway.familiar_check import FamiliarCheck, Tools
+from agentgate.gateway.footing import Footing
 from agentgate.gateway.heads import NETWORK_STEPS, VISITOR_STEPS, Glimpse
 from agentgate.gateway.original import Original
 from agentgate.gateway.protection import Protection, Protections
@@ -133,17 +134,16 @@ class FamiliarAgents:
         self._clock = tools.clock
         self._journal = tools.journal
         self._protections = Protections()
+        # Its own: each forgets when it is asked next.
+        self._footing = Footing(tools.sites, tools.decider, tools.receipts.keyring)
         self._second = 0
         self.lanes: dict[KnownHead, Lane] = {}
         self._forget()
 
     def _forget(self) -> None:
-        tools = self._tools
-        self._known_by = self._present()
-        self._generation = tools.receipts.keyring.generation
-        self._visitor_key = tools.receipts.keyring.current("visitor")
+        self._footing.renew()
         # What the models can tell apart of each figure.
-        ranks_of = tools.decider.models.view.reading.ranks_of
+        ranks_of = self._footing.models.reading.ranks_of
         self._lengths = ranks_of("target_length")
         self._visitors, self._networks = ranks_of("rate_visitor"), ranks_of("rate_network")
         self.lanes.clear()
@@ -153,28 +153,13 @@ class FamiliarAgents:
         # By all that signals read of an agent's requests.
         self._settled: dict[tuple[Any, ...], dict[Key, Settled]] = {}
 
-    def _present(self) -> tuple[Any, ...]:
-        return self._tools.sites.edition, self._tools.decider.intel.current, self._tools.decider.models.view
-
     def _refresh(self, now_ms: int) -> None:
         """Forget what is over."""
-        edition, intel, models = self._known_by
-        tools = self._tools
-        if (
-            tools.sites.edition != edition
-            or tools.decider.intel.current is not intel
-            or tools.decider.models.view is not models
-            or (self._generation != tools.receipts.keyring.generation and self._has_key_changed())
-        ):
+        if self._footing.has_changed():
             self._forget()
         if now_ms // SECOND_MS != self._second or self._agent_count >= MOST_AGENTS:
             self._second, self._agent_count = now_ms // SECOND_MS, 0
             self.lanes.clear()
-
-    def _has_key_changed(self) -> bool:
-        """Compare by value: keys are read anew every few seconds."""
-        self._generation = self._tools.receipts.keyring.generation
-        return self._tools.receipts.keyring.current("visitor") != self._visitor_key
 
     def answer(self, head: KnownHead, values: Sequence[bytes]) -> DatelessReply | HotReply | None:
         """Answer, or return None and have done nothing."""

@@ -17,6 +17,7 @@ from agentgate.detect.signals.user_agent import view_user_agent
 from agentgate.events.records import Pattern
 from agentgate.gateway.answers import Answers
 from agentgate.gateway.familiar import Familiar, Familiars, Page, Settled, can_recur, shown_by
+from agentgate.gateway.footing import Footing
 from agentgate.gateway.heads import Glimpse, Headers, Heads
 from agentgate.gateway.journal import Journal
 from agentgate.gateway.original import Original, OriginalReader
@@ -56,9 +57,8 @@ class FamiliarCheck:
         self._clock = tools.clock
         self._count_again = tools.decider.count_again
         self._lateness = Lateness()
-        self._familiars = Familiars(
-            tools.sites, tools.decider, keyring=tools.receipts.keyring, originals=tools.originals
-        )
+        footing = Footing(tools.sites, tools.decider, tools.receipts.keyring)
+        self._familiars = Familiars(footing, tools.originals)
         # Requests that were not looked at because there were too many.
         self.shed = 0
 

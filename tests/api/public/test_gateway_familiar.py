@@ -3,6 +3,7 @@
 import random
 import re
 from inspect import isawaitable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,6 +18,8 @@ from agentgate.core.keyring import load_keys, rotate_key
 from agentgate.core.visitor_ids import write_visitor
 from agentgate.decide.decider import Decider
 from agentgate.decide.visitor import Visitors
+from agentgate.detect.imports import import_folder
+from agentgate.detect.intel_file import FILE_NAME, write_set
 from agentgate.detect.rates import RateWindows
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import Event, Repeated
@@ -329,6 +332,35 @@ def test_a_familiar_visitor_is_a_stranger_again_when_a_key_was_rotated(
     assert answer == service.run(Side(application, models_of()).ask(data, may_recognise=False))[0]
     # Of a clearance the old key is good for a while; a visitor is somebody else at once.
     assert (b"x-service-decision: allow" in answer) is (purpose == "clearance")
+
+
+def block_addresses(application: Application, folder: Path) -> None:
+    """Let the threat data say from now on that the addresses here are blocked."""
+    (folder / "block.txt").write_text("203.0.113.0/24\n")
+    intel = application.deciding.intel
+    assert intel._folder is not None
+    intel._folder.mkdir(exist_ok=True)
+    write_set(intel._folder / FILE_NAME, import_folder(folder, now_ms=1)[0])
+    assert intel.refresh()
+
+
+def test_a_familiar_visitor_is_a_stranger_again_when_the_threat_data_change(
+    service: RunningService, gate: Gate, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    side = Side(service.application, models_of())
+
+    def labels() -> tuple[str, ...]:
+        side.gate._familiar._lateness._end()
+        return service.run(side.ask(plain_request(gate, "a=b", "/"), may_recognise=True))[1][0].labels
+
+    assert all("list.block" not in labels() for _ in range(4))
+    seen = side.recognised
+    assert seen > 0
+
+    block_addresses(service.application, tmp_path_factory.mktemp("lists"))
+
+    assert "list.block" in labels()
+    assert side.recognised == seen
 
 
 @pytest.mark.parametrize("bound", ["MOST_FAMILIARS", "MOST_PAGES", "MOST_OUTLOOKS", "MOST_SETTLED"])

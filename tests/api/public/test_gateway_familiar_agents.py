@@ -21,7 +21,7 @@ from agentgate.scoring.models import ModelDirectory
 from agentgate.store.fast_stores.memory import MemoryFastStore
 from tests.agent_client import SigningAgent
 from tests.api.public.test_gateway import ORIGIN, Gate
-from tests.api.public.test_gateway_familiar import ADDRESSES, AGENTS, Side, change_something, models_of
+from tests.api.public.test_gateway_familiar import ADDRESSES, AGENTS, Side, block_addresses, change_something, models_of
 from tests.running import RunningService
 
 NAMED, PRICED, DENIED = (
@@ -190,9 +190,9 @@ def test_a_familiar_agent_is_answered_as_a_stranger(service: RunningService, gat
     assert len(answers) > 8
 
 
-def met(service: RunningService, gate: Gate, sent: Signed) -> Side:
+def met(service: RunningService, gate: Gate, sent: Signed, models: ModelDirectory | None = None) -> Side:
     """Return a side to which an agent is familiar."""
-    side = side_of(service.application, ModelDirectory())
+    side = side_of(service.application, models or ModelDirectory())
     # Lines with so many values are among those that change.
     for number in range(80):
         ask(service, gate, side, sent._replace(url=f"{ORIGIN}/find?{number}"))
@@ -316,3 +316,30 @@ def test_an_agents_visitor_has_another_name_when_the_key_was_rotated(service: Ru
     assert side.recognised > seen
     assert len(after) == 1
     assert before not in after
+
+
+def test_what_is_known_of_an_agents_address_changes_with_the_threat_data(
+    service: RunningService, gate: Gate, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    set_policy(gate)
+    # These models see no difference between rates, so that most requests are settled.
+    side = met(service, gate, Signed(), models_of())
+    before = [ask(service, gate, side, Signed())[1][0].labels for _ in range(10)]
+
+    block_addresses(service.application, tmp_path_factory.mktemp("lists"))
+    after = [ask(service, gate, side, Signed())[1][0].labels for _ in range(10)]
+
+    assert not any("list.block" in labels for labels in before)
+    assert all("list.block" in labels for labels in after)
+
+
+def test_a_familiar_agent_is_scored_by_the_models_of_the_moment(service: RunningService, gate: Gate) -> None:
+    set_policy(gate)
+    models, others = models_of(), ModelDirectory()
+    side = met(service, gate, Signed(), models)
+    before = {ask(service, gate, side, Signed())[1][0].scores["bot"] for _ in range(10)}
+
+    models._view = others.view
+    after = {ask(service, gate, side, Signed())[1][0].scores["bot"] for _ in range(10)}
+
+    assert before.isdisjoint(after)
