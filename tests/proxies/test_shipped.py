@@ -84,35 +84,36 @@ def test_a_secret_that_is_none_is_refused_and_not_repeated(secret: str) -> None:
     assert not secret or secret not in str(refused.value)
 
 
-def test_traefik_clears_asks_and_forgets_in_this_order() -> None:
+def test_traefik_clears_then_asks_itself_with_the_secret_that_the_site_never_gets() -> None:
     http = yaml.safe_load(render("traefik", EXAMPLE))["http"]
-    router = http["routers"]["protected-site_shop"]
+    protected = http["routers"]["protected-site_shop"]
 
-    steps = [name.rpartition("-")[2] for name in router["middlewares"]]
-    assert steps == ["clear", "secret", "check", "forget"]
-    assert set(router["middlewares"]) <= set(http["middlewares"])
+    steps = [name.rpartition("-")[2] for name in protected["middlewares"]]
+    assert steps == ["clear", "check", "hide"]
+    for name, router in http["routers"].items():
+        assert set(router["middlewares"]) <= set(http["middlewares"])
+        assert router["service"] in http["services"]
+        asks = router.get("entryPoints") == ["agentgate"]
+        assert ("agentgate-site_shop-credential" in router["middlewares"]) == (asks or name.endswith("-own"))
     check = http["middlewares"]["agentgate-site_shop-check"]["forwardAuth"]
-    assert check["address"] == "http://127.0.0.1:8080/v1/gateway/check"
+    assert check["address"] == "http://127.0.0.1:9191/site_shop/v1/gateway/check"
     assert check["trustForwardHeader"] is False
-    assert set(http["services"]) == {router["service"], http["routers"]["agentgate-site_shop-own"]["service"]}
 
 
-def test_envoy_fails_closed_and_names_clusters_that_exist() -> None:
+def test_envoy_fails_closed_and_lets_nobody_through_whom_nobody_let_through() -> None:
     resources = yaml.safe_load(render("envoy", EXAMPLE))["static_resources"]
-    manager, question = (
-        listener["filter_chains"][0]["filters"][0]["typed_config"] for listener in resources["listeners"]
-    )
-    clusters = {cluster["name"] for cluster in resources["clusters"]}
+    manager = resources["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
 
     names = [step["name"].rpartition(".")[2] for step in manager["http_filters"]]
-    assert names == ["header_mutation", "ext_authz", "router"]
-    authorization = manager["http_filters"][1]["typed_config"]
+    assert names == ["header_mutation", "order", "ext_authz", "page", "router"]
+    authorization = manager["http_filters"][2]["typed_config"]
     assert authorization["failure_mode_allow"] is False
     assert authorization["status_on_error"] == {"code": "ServiceUnavailable"}
-    assert authorization["http_service"]["server_uri"]["cluster"] in clusters
-    for made in (manager, question):
-        for host in made["route_config"]["virtual_hosts"]:
-            assert {route["route"]["cluster"] for route in host["routes"] if "route" in route} <= clusters
+    (host,) = manager["route_config"]["virtual_hosts"]
+    assert [route["match"]["headers"] for route in host["routes"] if "upstream_site_shop" in str(route)] == [
+        [{"name": "x-agentgate-to", "string_match": {"exact": "site"}}]
+    ]
+    assert host["routes"][-1] == {"match": {"prefix": "/"}, "direct_response": {"status": 503}}
 
 
 def test_the_texts_are_in_the_wheel() -> None:

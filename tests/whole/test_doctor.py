@@ -20,7 +20,7 @@ from agentgate.doctor.findings import Finding, State
 from agentgate.doctor.route_checks import spellings
 from tests.browser_client import create_site, get_token
 from tests.cli.commands import agentgate
-from tests.proxies.running import running_proxy
+from tests.proxies.running import STARTERS, running_proxy
 from tests.running import ADMIN_KEY, RunningService, running_service
 from tests.site_server.gate import free_port
 from tests.site_server.gateway_apps import asgi_site, gated_site, serving_asgi
@@ -69,9 +69,11 @@ def shop(service: RunningService) -> Shop:
     return Shop(service)
 
 
-def seen(url: str, **given: Any) -> dict[str, Finding]:
-    """Return what the doctor finds, by check."""
-    findings = examine(Installation(site=Site(url), clock=SystemClock(), **given))
+def seen(url: str, *, host: str | None = None, **given: Any) -> dict[str, Finding]:
+    """Return what the doctor finds, by check; `host` is the site's name where the address has another."""
+    site = Site(url)
+    site.authority = host or site.authority
+    findings = examine(Installation(site=site, clock=SystemClock(), **given))
     return {finding.check: finding for finding in findings}
 
 
@@ -98,7 +100,9 @@ def test_the_address_alone_is_enough(shop: Shop) -> None:
     assert {"missing-token", "listeners"} <= in_state(findings, State.SKIP)
 
 
-def test_a_proxy_with_the_adapter_has_no_defect(shop: Shop) -> None:
+@pytest.mark.parametrize("proxy", STARTERS)
+def test_a_proxy_with_the_adapter_has_no_defect(shop: Shop, proxy: str) -> None:
+    tokens = {"token": shop.token(), "other_token": shop.token("search")}
     with serving_asgi(asgi_site) as upstream:
         installation = AdapterInstallation(
             site=shop.site_key,
@@ -107,8 +111,8 @@ def test_a_proxy_with_the_adapter_has_no_defect(shop: Shop) -> None:
             upstream=upstream,
             secret=shop.options["secret"],
         )
-        with running_proxy("nginx", installation) as port:
-            findings = seen(f"http://127.0.0.1:{port}", **ROUTE, token=shop.token(), other_token=shop.token("search"))
+        with running_proxy(proxy, installation) as port:
+            findings = seen(f"http://127.0.0.1:{port}", host="shop.example", **ROUTE, **tokens)
 
     assert in_state(findings, State.FAIL) == set(), findings
     assert in_state(findings, State.WARN) == set(), findings
