@@ -69,13 +69,14 @@ def limited(site: Installed) -> str:
 
 @pytest.fixture(scope="session")
 def ruled(site: Installed) -> None:
-    """Rules of the site's own: one with an answer, one that drops."""
+    """Rules of the site's own: one with an answer, one that drops, one about the order of headers."""
     scanner = {"all_labels": ["ua.scanner"]}
     response = {"status": 451, "message": "Not here.", "retry_after": 77}
     rules = [
         {"name": "drop", "match": scanner, "action": "drop", "routes": ["/dropped"]},
         {"name": "told", "match": scanner, "action": "block", "routes": ["/told"], "response": response},
         {"name": "scanner", "match": scanner, "action": "block"},
+        {"name": "order", "match": {"all_labels": ["http.order_mismatch"]}, "action": "block", "routes": ["/ordered"]},
     ]
     body = {"ruleSet": {"version": "1", "rules": rules, "default_action": "allow"}}
     reply = site.service.operator.put(f"/v1/admin/sites/{site.site_key}/rules", json=body)

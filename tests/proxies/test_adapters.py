@@ -13,6 +13,21 @@ TOKEN = "X-AgentGate-Token"
 PASSES_STATUSES_ON = {"traefik"}
 # They cannot close a connection without an answer.
 ANSWERS_WHOM_IT_DROPS = {"apache", "traefik", "envoy"}
+# Whatever order the headers came in.
+SORTS_HEADERS = {"caddy", "traefik", "apache"}
+FIREFOX = [
+    ("Host", "shop.example"),
+    ("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0"),
+    ("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
+    ("Accept-Language", "en-US,en;q=0.5"),
+    ("Accept-Encoding", "gzip, deflate, br, zstd"),
+    ("Upgrade-Insecure-Requests", "1"),
+    ("Sec-Fetch-Dest", "document"),
+    ("Sec-Fetch-Mode", "navigate"),
+    ("Sec-Fetch-Site", "none"),
+    ("Sec-Fetch-User", "?1"),
+    ("Priority", "u=0, i"),
+]
 ALLOWED = b"HTTP/1.1 204 No Content\r\nX-Service-Decision: allow\r\nX-Service-Reason: allowed\r\n"
 
 
@@ -40,6 +55,13 @@ def test_the_check_gets_the_headers_in_their_order_or_sorted(installed: Installe
     usual = [name.lower() for name, _ in BROWSER[1:]]
     names = [name.lower() for name, _ in installed.tap.checks()[-1].headers if name.lower() in usual]
     assert names in (usual, sorted(usual), ["user-agent", *sorted(usual[1:])])
+
+
+def test_firefox_is_not_taken_for_something_else_by_the_order_of_its_headers(installed: Installed, ruled: None) -> None:
+    # One that neither its own order nor a sorting proxy explains is.
+    assert installed.visit("GET", "/ordered", usual=FIREFOX).status == 200
+    if installed.proxy not in SORTS_HEADERS:
+        assert installed.visit("GET", "/ordered", usual=[*FIREFOX[:2], *reversed(FIREFOX[2:])]).status == 403
 
 
 def test_a_protected_route_without_a_token_is_refused_in_json(installed: Installed) -> None:

@@ -1,5 +1,6 @@
 """The files in deploy/ and the command that prints them: one text, and nothing put into it unchecked."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -7,11 +8,13 @@ import pytest
 import yaml
 
 from agentgate.adapters.render import EXAMPLE, FILES, AdapterRefused, Installation, render
+from agentgate.agents import desk
 from tests.cli.commands import agentgate
 from tests.tidy.sources import ROOT
 
 SECRET = "ags_" + "s" * 43
 SHIPPED = [(proxy, file) for proxy, files in FILES.items() for file in files]
+ANSWER_TIMEOUT = r"(?:proxy_read_timeout |response_header_timeout |responseHeaderTimeout: |timeout server )(\d+)s"
 VALUES = ("--service", "http://10.0.0.5:9000", "--origin", "https://a.example:8443", "--upstream", "http://10.0.0.6")
 
 
@@ -41,6 +44,16 @@ def test_every_value_is_put_in(tmp_path: Path, proxy: str, file: str) -> None:
     if (proxy, file) != ("haproxy", "agentgate.lua") and (proxy, file) != ("apache", "agentgate.conf"):
         assert SECRET in result.stdout
         assert "9000" in result.stdout
+
+
+def test_a_check_that_waits_for_an_agents_keys_answers_before_an_adapter_gives_up() -> None:
+    waits_s = {
+        int(seconds) for proxy, file in SHIPPED for seconds in re.findall(ANSWER_TIMEOUT, render(proxy, EXAMPLE, file))
+    }
+
+    # Those of the page and of the way to the site are longer.
+    assert min(waits_s) == 1
+    assert min(waits_s) - desk.KEYS_WAIT_S >= 0.25
 
 
 def test_a_proxy_with_two_files_says_so(tmp_path: Path) -> None:

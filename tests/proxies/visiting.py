@@ -160,6 +160,7 @@ def install(service: RunningService, site: EchoSite, tap: Tap) -> Installed:
             {"method": "GET", "path": "/members", "action": "login"},
             {"method": "GET", "path": "/dropped", "action": "ruled"},
             {"method": "GET", "path": "/told", "action": "ruled"},
+            {"method": "GET", "path": "/ordered", "action": "ruled"},
         ],
     )
     made = service.operator.post(f"/v1/admin/sites/{site_key}/credentials", json={"name": "proxy"})
