@@ -30,6 +30,7 @@ SITE = {
     "actions": {"login": {"browserRequired": True}},
 }
 TOKEN_S = 3600
+IN_FLIGHT = 64
 
 
 async def main(tokens: int, rounds: int) -> None:
@@ -49,7 +50,7 @@ async def main(tokens: int, rounds: int) -> None:
             )
             for each in range(tokens)
         )
-        (Path(settings.data_dir) / f"requests-{number}.lua").write_text(script_once(requests))
+        (Path(settings.data_dir) / f"requests-{number}.lua").write_text(script_once(requests, connections=IN_FLIGHT))
     # As a worker does.
     tune_worker()
     print(application.public_address[1], flush=True)

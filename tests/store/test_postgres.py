@@ -5,7 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 
-from agentgate.core.database import StoreUnavailable
+from agentgate.core.database import NewRows, StoreUnavailable
 from agentgate.store.databases.postgres import PostgresDatabase, changed_rows, lock_number
 
 pytestmark = pytest.mark.anyio
@@ -153,3 +153,54 @@ def test_the_parts_of_a_lock_do_not_run_into_each_other():
 )
 def test_the_row_count_is_read_from_the_status(status, rows):
     assert changed_rows(status) == rows
+
+
+async def test_whoever_comes_next_has_the_connection_that_was_given_back(database):
+    asked = [await database.one("SELECT pg_backend_pid()") for _ in range(5)]
+
+    assert len(set(asked)) == 1
+
+
+async def test_nobody_in_line_waits_for_a_connection_that_is_kept_at_hand(postgres_url):
+    database = PostgresDatabase(postgres_url, max_connections=1)
+    try:
+        asking = [database.one("SELECT pg_sleep(0.01)") for _ in range(20)]
+        async with asyncio.timeout(0.9):
+            assert len(await asyncio.gather(*asking)) == 20
+    finally:
+        await database.close()
+
+
+async def test_closing_lets_go_of_the_connection_at_hand_and_does_not_wait_for_it(postgres_url):
+    database = PostgresDatabase(postgres_url)
+    [process_id] = await database.one("SELECT pg_backend_pid()")
+
+    async with asyncio.timeout(5):
+        await database.close()
+
+    other = await asyncpg.connect(postgres_url)
+    try:
+        count = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1"
+        async with asyncio.timeout(5):
+            while await other.fetchval(count, process_id):  # noqa: ASYNC110 - the server tells nobody
+                await asyncio.sleep(0.01)
+    finally:
+        await other.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await database.one("SELECT 1")
+
+
+async def test_rows_of_which_some_are_there_say_which_are_new(database):
+    table = NewRows(
+        "given", key=("a", "b"), types=(("a", "text"), ("b", "bytea"), ("c", "text"), ("d", "bytea"), ("e", "bigint"))
+    )
+    await database.run("CREATE TABLE given (a TEXT, b BYTEA, c TEXT, d BYTEA, e BIGINT, PRIMARY KEY (a, b))")
+    odd = 'q"\\\x1f\n\u2028é'
+    rows = [(odd, bytes(range(256)), None, None, -(2**63)), ("b", b"", odd, b"\0\xff", 2**63 - 1)]
+
+    assert await database.insert_new(table, []) == []
+    assert await database.insert_new(table, rows[:1]) == [rows[0][:2]]
+    assert await database.insert_new(table, rows) == [rows[1][:2]]
+    assert await database.insert_new(table, rows) == []
+    assert await database.transaction(lambda transaction: transaction.insert_new(table, rows)) == []
+    assert sorted(await database.all("SELECT a, b, c, d, e FROM given")) == sorted(rows)

@@ -69,13 +69,25 @@ def insert_all_statement(new: NewRows, rows: int) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def insert_new_arrays_statement(new: NewRows) -> str:
-    """Return an INSERT of many rows, an array for each column, that gives back the keys that were new (PostgreSQL)."""
-    arrays = ", ".join(f"${number}::{name}[]" for number, (_, name) in enumerate(new.types, 1))
-    columns = ", ".join(new.columns)
-    insert = f"INSERT INTO {new.table} ({columns}) SELECT {columns} FROM unnest({arrays}) AS given ({columns})"  # noqa: S608
-    key = ", ".join(new.key)
-    return f"{insert} ON CONFLICT ({key}) DO NOTHING RETURNING {key}"
+def insert_new_statement(new: NewRows) -> str:
+    """Return an INSERT of many rows, all in one JSON text, that tells how many were new (PostgreSQL).
+
+    When those are fewer than $2, an array for each column of the key says which.
+    """
+    columns, key = ", ".join(new.columns), ", ".join(new.key)
+    given = ", ".join(_from_json(place, name) for place, (_, name) in enumerate(new.types))
+    insert = f"INSERT INTO {new.table} ({columns}) SELECT {given} FROM jsonb_array_elements($1::text::jsonb) AS given"  # noqa: S608 - names from our own code
+    which = ", ".join(f"CASE WHEN count(*) < $2 THEN array_agg({name}) END" for name in new.key)
+    return (
+        f"WITH inserted AS ({insert} ON CONFLICT ({key}) DO NOTHING RETURNING {key}) "  # noqa: S608
+        f"SELECT count(*), {which} FROM inserted"
+    )
+
+
+def _from_json(place: int, name: str) -> str:
+    value = f"given->>{place}"
+    # Bytes stand in JSON as base64.
+    return f"decode({value}, 'base64')" if name == "bytea" else f"({value})::{name}"
 
 
 def _places(first: int, width: int) -> str:
