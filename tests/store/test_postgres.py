@@ -190,6 +190,36 @@ async def test_closing_lets_go_of_the_connection_at_hand_and_does_not_wait_for_i
         await database.one("SELECT 1")
 
 
+async def test_a_connection_at_hand_that_the_server_ended_is_not_handed_out(database, postgres_url):
+    [process_id] = await database.one("SELECT pg_backend_pid()")
+    other = await asyncpg.connect(postgres_url)
+    try:
+        assert await other.fetchval("SELECT pg_terminate_backend($1, 5000)", process_id)
+    finally:
+        await other.close()
+    # The end of the line has arrived, and nobody has used the connection since.
+    await asyncio.sleep(0.05)
+
+    assert await database.one("SELECT pg_backend_pid()") != (process_id,)
+
+
+async def test_two_connections_given_back_at_once_are_both_let_go_of(database):
+    await asyncio.gather(*(database.one("SELECT pg_sleep(0.05)") for _ in range(3)))
+
+    async with asyncio.timeout(5):
+        await database.close()
+
+
+async def test_attempts_that_fail_keep_no_place(tmp_path):
+    database = PostgresDatabase(f"postgresql://nobody@/nothing?host={tmp_path}", max_connections=2)
+    for _ in range(5):
+        with pytest.raises(StoreUnavailable, match="gave no connection"):
+            await database.one("SELECT 1")
+
+    async with asyncio.timeout(5):
+        await database.close()
+
+
 async def test_rows_of_which_some_are_there_say_which_are_new(database):
     table = NewRows(
         "given", key=("a", "b"), types=(("a", "text"), ("b", "bytea"), ("c", "text"), ("d", "bytea"), ("e", "bigint"))
@@ -199,6 +229,8 @@ async def test_rows_of_which_some_are_there_say_which_are_new(database):
     rows = [(odd, bytes(range(256)), None, None, -(2**63)), ("b", b"", odd, b"\0\xff", 2**63 - 1)]
 
     assert await database.insert_new(table, []) == []
+    with pytest.raises(ValueError, match="NUL"):
+        await database.insert_new(table, [("a\0", b"", None, None, 1)])
     assert await database.insert_new(table, rows[:1]) == [rows[0][:2]]
     assert await database.insert_new(table, rows) == [rows[1][:2]]
     assert await database.insert_new(table, rows) == []

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from agentgate.core.clock import FixedClock
+from agentgate.core.database import StoreUnavailable
 from agentgate.store.databases.sqlite import SqliteDatabase
 from agentgate.store.migrate import apply
 from agentgate.store.open import HOT
@@ -141,3 +142,19 @@ async def test_a_receipt_that_was_forgotten_in_its_time_is_not_missed(image: Pat
 
     async with opened(image, now_ms=later_ms) as redemptions:
         assert await spend(redemptions, "rcp_new", issued_ms=later_ms)
+
+
+async def test_after_a_failure_of_any_kind_it_is_looked_whether_the_last_spend_is_there(tmp_path: Path) -> None:
+    async with opened(tmp_path) as redemptions:
+        assert await spend(redemptions, "rcp_first")
+        database = redemptions._database
+        table = await database.one("SELECT sql FROM sqlite_schema WHERE name = 'redemption'")
+        assert table is not None
+        # An error that no store which is merely away would give.
+        await database.run("DROP TABLE redemption")
+        with pytest.raises(StoreUnavailable, match="no such table"):
+            await spend(redemptions, "rcp_second")
+
+        # As another server has it, which never heard of the first.
+        await database.run(str(table[0]))
+        assert not await spend(redemptions, "rcp_first")

@@ -1,8 +1,8 @@
 """Lateness: whether more has arrived at once than can be answered in time.
 
 All data that has arrived by one turn of the loop is handled in that turn, one request after the other. The processor
-time of the turn so far is how long the request in hand has waited behind the others: no queue to keep. It is not the
-time on the wall, because a pause that is over is no reason to refuse anybody.
+time of the turn so far is how long the request in hand has waited behind the others. After a turn that was long on the
+wall, that time counts: one pause that is over is no reason to refuse anybody, too few processors are.
 """
 
 import asyncio
@@ -31,6 +31,8 @@ class Lateness:
         self._next = 1
         self._is_late = False
         self._is_followed = False
+        # Whether the turn before took longer than that by the clock.
+        self._was_long = False
         # Whether `looked` was called in this turn.
         self.has_looked = False
 
@@ -60,6 +62,8 @@ class Lateness:
         return self._is_late
 
     def _ask(self) -> bool:
+        if self._was_long and time.perf_counter() - self._began_s > self._late_s:
+            return True
         if self._used_from_s is not None:
             return time.thread_time() - self._used_from_s > self._late_s
         if time.perf_counter() - self._began_s > self._late_s * UNASKED:
@@ -73,6 +77,7 @@ class Lateness:
             asyncio.get_running_loop().call_soon(self._end)
 
     def _end(self) -> None:
+        self._was_long = self._count >= ASKED_FROM and time.perf_counter() - self._began_s > self._late_s
         self._count, self._next = 0, 1
         self._used_from_s = None
         self._is_late = self._is_followed = self.has_looked = False

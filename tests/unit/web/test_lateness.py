@@ -1,4 +1,4 @@
-"""Lateness counts the processor time of one turn of the loop, and nothing else."""
+"""Lateness counts the processor time of one turn of the loop; the time on the wall when the turn before was long."""
 
 import asyncio
 import time
@@ -6,6 +6,7 @@ import time
 from agentgate.web.lateness import ASKED_EVERY, ASKED_FROM, Lateness
 
 LATE_S = 0.004
+MANY = 2 * ASKED_EVERY
 
 
 def work(seconds: float) -> None:
@@ -43,6 +44,20 @@ def test_nobody_is_late_because_of_a_pause():
         return found
 
     assert not any(asyncio.run(turn()))
+
+
+def test_pauses_in_one_turn_after_the_other_make_late():
+    async def turns() -> list[bool]:
+        lateness, found = Lateness(LATE_S), []
+        for requests in (MANY, MANY, MANY, 1, MANY, MANY):
+            ask_often(lateness, requests, 0)
+            time.sleep(2 * LATE_S)  # noqa: ASYNC251 - the loop itself is kept from running
+            found.append(any(ask_often(lateness, requests, 0)))
+            await asyncio.sleep(0)
+        return found
+
+    # Not in the first one, nor after one with so few requests that there was no waiting.
+    assert asyncio.run(turns()) == [False, True, True, False, False, True]
 
 
 def test_the_next_turn_begins_anew():

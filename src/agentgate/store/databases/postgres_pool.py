@@ -80,7 +80,7 @@ class PostgresPool:
     async def _find(self) -> Any:
         connection, self._at_hand = self._at_hand, None
         if connection is not None:
-            if not connection.is_closed():
+            if not _is_closed(connection):
                 return connection
             await self._return(connection)
         await self._take_place()
@@ -165,6 +165,14 @@ class Loan:
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         await self._pool.give_back(self._connection, is_well=kind is None)
+
+
+def _is_closed(connection: Any) -> bool:
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:
+        # The server ended it, and the pool has taken it back by itself.
+        return True
 
 
 async def _use_plain_numbers(connection: Any) -> None:

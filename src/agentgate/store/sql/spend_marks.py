@@ -15,7 +15,7 @@ import structlog
 from msgspec import Struct
 
 from agentgate.core.clock import Clock
-from agentgate.core.database import Database, NewRows, Row, StoreUnavailable, Value
+from agentgate.core.database import Database, NewRows, Row, Value
 
 # Always written whole, over the one before.
 MARK_BYTES = 512
@@ -103,8 +103,9 @@ class MarkedRows:
         try:
             keys = await self._database.insert_new(new, rows)
             if self._was_away:
-                await self._look_back()
-        except StoreUnavailable:
+                await self._look_back(keys)
+        except BaseException:
+            # Whatever it was, it may be another server that answers next.
             self._was_away = True
             raise
         if keys and self._marks.has_doubts:
@@ -123,12 +124,15 @@ class MarkedRows:
         found = "SELECT 1 FROM redemption WHERE site_id = $1 AND receipt_id = $2"
         return await self._database.one(found, site_id, receipt_id) is not None
 
-    async def _look_back(self) -> None:
+    async def _look_back(self, new: list[Row]) -> None:
         """Look whether the last spend is there: it may be another server that answers now."""
         now_ms = self._clock.now_ms()
         # One that may be forgotten by now says nothing.
-        if self._last is not None and now_ms < self._last[1] and not await self.is_there(*self._last[0]):
-            self._marks.lose(now_ms)
+        if self._last is not None and now_ms < self._last[1]:
+            last = self._last[0]
+            # One that was spent before and is new now was lost.
+            if last in new or not await self.is_there(*last):
+                self._marks.lose(now_ms)
         self._was_away = False
 
 

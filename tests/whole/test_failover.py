@@ -17,7 +17,7 @@ from tests.running import RunningService, running_service
 from tests.servers import PostgresServer, _folder, _postgres_programs, _unprivileged, postgres_server
 from tests.whole.test_gateway_faults import environ
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.timeout(120)
 
 ALLOWED, USED = (204, "allow", "allowed"), (401, "challenge", "token_used")
 REFUSED = (503, "block", "service_unavailable")
