@@ -16,6 +16,8 @@ ASKED_FROM = 8
 # Asking for the processor time costs a call of the system. In a turn that has taken less than this part of the time on
 # the wall it is not asked for; of one that has, this part is taken for used up.
 UNASKED = 0.25
+# How much of that time is allowed on the wall: where processors are few, turns are longer than what is done in them.
+ON_THE_WALL = 0.5
 
 
 class Lateness:
@@ -62,13 +64,16 @@ class Lateness:
         return self._is_late
 
     def _ask(self) -> bool:
-        if self._was_long and time.perf_counter() - self._began_s > self._late_s:
+        if self._was_long and self._is_long():
             return True
         if self._used_from_s is not None:
             return time.thread_time() - self._used_from_s > self._late_s
         if time.perf_counter() - self._began_s > self._late_s * UNASKED:
             self._used_from_s = time.thread_time() - self._late_s * UNASKED
         return False
+
+    def _is_long(self) -> bool:
+        return time.perf_counter() - self._began_s > self._late_s * ON_THE_WALL
 
     def _follow(self) -> None:
         if not self._is_followed:
@@ -77,7 +82,7 @@ class Lateness:
             asyncio.get_running_loop().call_soon(self._end)
 
     def _end(self) -> None:
-        self._was_long = self._count >= ASKED_FROM and time.perf_counter() - self._began_s > self._late_s
+        self._was_long = self._count >= ASKED_FROM and self._is_long()
         self._count, self._next = 0, 1
         self._used_from_s = None
         self._is_late = self._is_followed = self.has_looked = False
