@@ -6,9 +6,16 @@ import asyncpg
 import pytest
 
 from agentgate.core.database import NewRows, StoreUnavailable
+from agentgate.core.moment import Moment
 from agentgate.store.databases.postgres import PostgresDatabase, changed_rows, lock_number
 
 pytestmark = pytest.mark.anyio
+
+
+class Text(str):
+    """A text of a class of its own."""
+
+    __slots__ = ()
 
 
 @pytest.fixture
@@ -227,6 +234,7 @@ async def test_rows_of_which_some_are_there_say_which_are_new(database):
     await database.run("CREATE TABLE given (a TEXT, b BYTEA, c TEXT, d BYTEA, e BIGINT, PRIMARY KEY (a, b))")
     odd = 'q"\\\x1f\n\u2028é'
     rows = [(odd, bytes(range(256)), None, None, -(2**63)), ("b", b"", odd, b"\0\xff", 2**63 - 1)]
+    moment = ("c", b"c", Text(""), b"", Moment(1_800_000_000_000))
 
     assert await database.insert_new(table, []) == []
     with pytest.raises(ValueError, match="NUL"):
@@ -235,4 +243,5 @@ async def test_rows_of_which_some_are_there_say_which_are_new(database):
     assert await database.insert_new(table, rows) == [rows[1][:2]]
     assert await database.insert_new(table, rows) == []
     assert await database.transaction(lambda transaction: transaction.insert_new(table, rows)) == []
-    assert sorted(await database.all("SELECT a, b, c, d, e FROM given")) == sorted(rows)
+    assert await database.insert_new(table, [*rows, moment]) == [moment[:2]]
+    assert sorted(await database.all("SELECT a, b, c, d, e FROM given")) == sorted([*rows, moment])

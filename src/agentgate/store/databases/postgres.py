@@ -40,7 +40,20 @@ UNAVAILABLE = (
 )
 
 
-_encode_json = msgspec.json.Encoder().encode
+def _plain(value: object) -> object:
+    """Return a value of a class of its own, such as a moment, as a plain one."""
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bytes):
+        return bytes(value)
+    if isinstance(value, float):
+        return float(value)
+    raise TypeError(f"a value of type {type(value).__name__} cannot be stored")
+
+
+_encode_json = msgspec.json.Encoder(enc_hook=_plain).encode
 
 
 class TryAgain(StoreUnavailable):
