@@ -1,7 +1,8 @@
 """The service that `bench.gateway` measures: one worker, one site with 30 rules, a model of 200 trees, many visitors.
 
 `python -m bench.gateway_service VISITORS` writes requests of visitors with a clearance into its data folder, for wrk
-and our own client, and some that an agent signed; prints its port, and ends when its input does.
+and our own client, and some that an agent signed; prints its port, and ends when its input does. Then it writes how
+many events found no room.
 """
 
 import asyncio
@@ -88,6 +89,7 @@ async def main(visitors: int) -> None:
     print(application.public_address[1], flush=True)
     await asyncio.to_thread(sys.stdin.read)
     await application.close()
+    (folder / "events-failed").write_text(str(application.recorder.failed))
 
 
 async def _open_site(application: Application) -> str:

@@ -16,7 +16,7 @@ SECONDS = int(os.environ.get("OVERLOAD_SECONDS", "300"))
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(SECONDS + 300)]
 
 WORKERS = 2
-CONNECTIONS = 400
+AT_PEAK, CONNECTIONS = 64, 400
 PEAK_S = min(10.0, SECONDS / 5)
 LEAST_ASKED, LEAST_GOODPUT, MOST_MS = 0.8, 0.8, 50.0
 MOST_MB, MOST_GROWTH_MB = 300, 60
@@ -27,14 +27,16 @@ def test_at_twice_what_can_be_answered_most_of_it_is_and_soon(
 ) -> None:
     with serving(tmp_path, AGENTGATE_WORKERS=str(WORKERS), AGENTGATE_DRAIN_SECONDS="0") as process:
         secrets = open_sites(process)
-        before = ask(process, secrets, rate=0, seconds=PEAK_S, connections=8)
+        # Whoever comes for the first time takes longer.
+        first = ask(process, secrets, rate=0, seconds=PEAK_S, connections=AT_PEAK)
+        before = ask(process, secrets, rate=0, seconds=PEAK_S, connections=AT_PEAK)
         rate = round(2 * before.good_per_s)
         start = ask(process, secrets, rate=rate, seconds=SECONDS / 5, connections=CONNECTIONS)
         start_mb = resident_mb(process)
         over = ask(process, secrets, rate=rate, seconds=SECONDS, connections=CONNECTIONS)
         over_mb = resident_mb(process)
         ledger = settled_ledger(process, WORKERS, within_s=60)
-        after = ask(process, secrets, rate=0, seconds=PEAK_S, connections=8)
+        after = ask(process, secrets, rate=0, seconds=PEAK_S, connections=AT_PEAK)
         last = settled_ledger(process, WORKERS, within_s=60)
         assert process.stop() == 0
 
@@ -45,9 +47,9 @@ def test_at_twice_what_can_be_answered_most_of_it_is_and_soon(
             f"\n{SECONDS} s at {over.asked_per_s:.0f}/s: {over.good_per_s:.0f} decided/s of {peak_per_s:.0f} at peak, "
             f"p99 {p99_ms:.1f} ms, {dict(ledger)}, {start_mb:.0f} then {over_mb:.0f} MB\n"
         )
-    for outcome in (before, start, over, after):
+    for outcome in (first, before, start, over, after):
         check_answers(outcome)
-    assert last["sent"] == sum(outcome.decided for outcome in (before, start, over, after))
+    assert last["sent"] == sum(outcome.decided for outcome in (first, before, start, over, after))
     assert last["sent"] == last["stored"] + last["failures"]
     assert stored_events(tmp_path) == last["stored"]
     assert over_mb < MOST_MB

@@ -8,7 +8,8 @@ wall, that time counts: one pause that is over is no reason to refuse anybody, t
 import asyncio
 import time
 
-# Whoever waits longer than this in one turn may have waited as long for the turn before.
+# What arrived first is handled first, so that nobody waits much longer than one turn takes. A shorter time would refuse
+# more and decide less: to refuse a request takes more than half as long as to decide about it.
 LATE_S = 0.02
 # Clocks are looked at once in so many requests, and not at all in a turn with few of them.
 ASKED_EVERY = 16
@@ -16,8 +17,6 @@ ASKED_FROM = 8
 # Asking for the processor time costs a call of the system. In a turn that has taken less than this part of the time on
 # the wall it is not asked for; of one that has, this part is taken for used up.
 UNASKED = 0.25
-# How much of that time is allowed on the wall: where processors are few, turns are longer than what is done in them.
-ON_THE_WALL = 0.5
 
 
 class Lateness:
@@ -73,7 +72,7 @@ class Lateness:
         return False
 
     def _is_long(self) -> bool:
-        return time.perf_counter() - self._began_s > self._late_s * ON_THE_WALL
+        return time.perf_counter() - self._began_s > self._late_s
 
     def _follow(self) -> None:
         if not self._is_followed:

@@ -96,6 +96,10 @@ class World:
         if self.is_over:
             writer.transport.abort()
         writer.close()
+        # Until the other side has said goodbye as well: a connection that outlives the test fails the next one.
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            await writer.wait_closed()
+        writer.transport.abort()
 
 
 @contextlib.asynccontextmanager
