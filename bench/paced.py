@@ -108,8 +108,11 @@ class _Client:
                 sent += 1
             waits = not self._free or sent >= count
             wait_s = last_s - now_s if waits else max(0.0, began_s + sent * interval_s - time.perf_counter())
-            for number, _ in self._poll.poll(wait_s):
-                self._receive(number)
+            arrived = self._poll.poll(wait_s)
+            # All of these are here by now, however long it takes to read them.
+            now_s = time.perf_counter()
+            for number, _ in arrived:
+                self._receive(number, now_s)
         self.done.unanswered = len(self._asked_s)
         self.done.seconds = max(float(seconds), min(time.perf_counter(), began_s + seconds + PATIENCE_S) - began_s)
 
@@ -120,9 +123,8 @@ class _Client:
         self._sockets[number].sendall(next(self._requests))
         self.done.late_ms.append(_ms(max(0.0, now_s - possible_s)))
 
-    def _receive(self, number: int) -> None:
+    def _receive(self, number: int, now_s: float) -> None:
         answer = self._sockets[number].recv(65536)
-        now_s = time.perf_counter()
         sent_s, waited_s = self._asked_s.pop(number)
         if answer.startswith(b"HTTP/1.1 204"):
             self.done.sent_ms.append(_ms(now_s - sent_s))

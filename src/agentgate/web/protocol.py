@@ -320,6 +320,8 @@ class GateProtocol(KnownGets, KnownPosts):
         if not keep_alive:
             self._is_last = True
             transport.close()
+        elif state.total_requests >= state.rest_from:
+            self._rest()
 
     # The cold way.
 

@@ -70,6 +70,18 @@ class TimedConnection(HttpToolsProtocol):
         self._stall_deadline = inf
         self._advance()
 
+    def _rest(self) -> None:
+        """Read nothing until the turn of the loop ends, if it has been a long one."""
+        if self._state.is_turn_long() and not self.flow.read_paused:
+            self.flow.pause_reading()
+            self._state.resting.append(self)
+
+    def wake(self) -> None:
+        """Read again."""
+        # Whatever runs or waits meanwhile begins to read again by itself when it is done.
+        if not (self._is_busy or self._waiting or self.transport.is_closing()):
+            self.flow.resume_reading()
+
     def check_deadlines(self, now: float) -> None:
         """End the connection if its client had its time. Called about once a second: a request sets no timer."""
         is_closing = self.transport.is_closing()
