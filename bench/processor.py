@@ -50,6 +50,18 @@ def processor_s(process_id: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def keep_on(process_id: int, processors: set[int]) -> None:
+    """Let all threads of a process run on these processors only; those it starts later as well."""
+    for thread in Path(f"/proc/{process_id}/task").iterdir():
+        os.sched_setaffinity(int(thread.name), processors)
+
+
+def one_and_others() -> tuple[set[int], set[int]]:
+    """Return a processor for what is measured, and those for the rest, which are all when there is but one."""
+    first, *others = sorted(os.sched_getaffinity(0))
+    return {first}, set(others) or {first}
+
+
 def processor_ticks() -> tuple[int, int]:
     """Return how many ticks others on the same host have taken from this machine's processors, and all ticks."""
     ticks = [int(field) for field in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]

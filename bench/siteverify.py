@@ -1,14 +1,15 @@
 """Redemptions a second: siteverify of a real process over HTTP, beside the raw store's group-committed insert.
 
 The raw store is the service's own without the service, with as many callers as connections; the driver alone is given
-as well (`raw_store.py`). All take turns, and a ratio is the median of the rounds. The service is one worker, and its
-client takes some processor time from it.
+as well (`raw_store.py`). All take turns on one processor, and a ratio is the median of the rounds. The service is one
+worker. Its client and the server have the other processors: where they share one, chance decides who waits for whom.
 `python -m bench.siteverify [--store sqlite|postgres] [--tokens N]` prints it alone.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -24,7 +25,7 @@ import uvloop
 from agentgate.config import read_settings
 from agentgate.core.clock import SystemClock
 from agentgate.store.open import open_stores
-from bench.processor import processor_s, processor_ticks, stolen_share
+from bench.processor import keep_on, one_and_others, processor_s, processor_ticks, stolen_share
 from bench.raw_store import Driver, PostgresDriver, SqliteDriver, spend_in_driver, spend_in_store
 from bench.siteverify_service import IN_FLIGHT
 from tests.processes import environment
@@ -41,17 +42,27 @@ def measure(*, postgres: bool, tokens: int = TOKENS) -> dict[str, float | str]:
     """Return the median of some rounds of each, and of their ratio; without wrk, why not."""
     if shutil.which("wrk") is None:
         return {"skipped": "wrk is not installed"}
-    with _service(postgres=postgres, tokens=tokens) as (process_id, port, settings):
-        return uvloop.run(_take_turns(process_id, port, settings, tokens))
+    mine, others = one_and_others()
+    # What is started here stays on these: the server, and wrk.
+    keep_on(os.getpid(), others)
+    try:
+        with _service(postgres=postgres, tokens=tokens) as (process_id, port, settings):
+            keep_on(process_id, mine)
+            return uvloop.run(_take_turns(process_id, port, settings, tokens))
+    finally:
+        keep_on(os.getpid(), mine | others)
 
 
 async def _take_turns(process_id: int, port: str, settings: dict[str, str], tokens: int) -> dict[str, float | str]:
     raw, driven, served, used_s = [], [], [], []
     ticks = processor_ticks()
     stores, driver = await open_stores(read_settings(settings), SystemClock()), await _open_driver(settings)
+    mine, others = os.sched_getaffinity(process_id), os.sched_getaffinity(0)
     for number in range(ROUNDS):
+        keep_on(os.getpid(), mine)
         raw.append(await spend_in_store(stores.redemptions, tokens, in_flight=IN_FLIGHT))
         driven.append(await spend_in_driver(driver, tokens, in_flight=IN_FLIGHT))
+        keep_on(os.getpid(), others)
         before_s, before = processor_s(process_id), await driver.count_redeemed()
         served.append(await asyncio.to_thread(_redeem, port, settings, number, tokens))
         used_s.append(processor_s(process_id) - before_s)

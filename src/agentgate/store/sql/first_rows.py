@@ -46,6 +46,8 @@ class FirstRows:
         self._key_width = len(table.key)
         self._waiting: list[Waiting] = []
         self._is_putting = False
+        # How many of those who come next are sent together.
+        self._most = LARGEST_GROUP
         # Kept, because the loop alone does not keep a task alive.
         self._groups: set[asyncio.Task[None]] = set()
 
@@ -63,7 +65,7 @@ class FirstRows:
         check_values(row)
         self._waiting.append((row[: self._key_width], row, done))
         if not self._is_putting:
-            self._start_group(LARGEST_GROUP)
+            self._start_group(self._most)
 
     def _start_group(self, most: int) -> None:
         self._is_putting = True
@@ -83,7 +85,7 @@ class FirstRows:
             # Nobody knows whether it was committed, so nobody is told that a row is new or not.
             for _, _, done in group:
                 _tell(done, _unknown(failure))
-            self._go_on()
+            self._go_on(LARGEST_GROUP)
             if not isinstance(failure, Exception):
                 raise
             return
@@ -96,12 +98,13 @@ class FirstRows:
             await _tell_all([(waiting[2], waiting[0] in new and firsts[waiting[0]] is waiting) for waiting in group])
         finally:
             if not is_next_sent:
-                self._go_on()
+                # Should all of them come again together, half goes ahead, and the two halves take turns from then on.
+                self._go_on(LARGEST_GROUP if len(group) < 2 * SMALLEST_HALF else _fair_half(0, len(group)))
 
-    def _go_on(self) -> None:
-        self._is_putting = False
+    def _go_on(self, most: int) -> None:
+        self._is_putting, self._most = False, most
         if self._waiting:
-            self._start_group(LARGEST_GROUP)
+            self._start_group(most)
 
 
 def _fair_half(waiting: int, told: int) -> int:
