@@ -195,6 +195,16 @@ class RedisServer:
 
 
 @contextlib.contextmanager
+def started(server: PostgresServer | RedisServer) -> Iterator[None]:
+    """Let a server run for as long as the block does."""
+    try:
+        server.start()
+        yield
+    finally:
+        server.stop()
+
+
+@contextlib.contextmanager
 def postgres_server(**settings: str) -> Iterator[PostgresServer]:
     """Start a PostgreSQL server for as long as the block runs; skip the test when there is no PostgreSQL.
 
@@ -206,11 +216,8 @@ def postgres_server(**settings: str) -> Iterator[PostgresServer]:
     with _folder("agentgate-postgres-") as folder:
         server = PostgresServer(programs, folder, **settings)
         server.initialise()
-        try:
-            server.start()
+        with started(server):
             yield server
-        finally:
-            server.stop()
 
 
 @contextlib.contextmanager
@@ -221,11 +228,8 @@ def redis_server() -> Iterator[RedisServer]:
         absent("Redis: there is no redis-server on the PATH")
     with _folder("agentgate-redis-") as folder:
         server = RedisServer(program, folder)
-        try:
-            server.start()
+        with started(server):
             yield server
-        finally:
-            server.stop()
 
 
 @contextlib.contextmanager

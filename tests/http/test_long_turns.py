@@ -11,6 +11,7 @@ import pytest
 from agentgate.web.connection import AT_ONCE
 from agentgate.web.head_reader import KnownHead
 from agentgate.web.hot_path import HotReply, HotRequest
+from agentgate.web.timed_connection import TimedConnection
 from tests.http.corpus import request
 from tests.http.test_known_gets import Recognising
 from tests.http.wire import EchoApp, connected, listening, run, until
@@ -117,17 +118,17 @@ def test_nothing_is_read_while_it_rests_and_a_closed_one_is_left_alone():
     run(work())
 
 
-def test_turns_with_few_answers_are_not_long():
+def test_turns_with_few_answers_are_not_long(monkeypatch):
+    woken = []
+    monkeypatch.setattr(TimedConnection, "wake", woken.append)
+
     async def work():
         async with listening(EchoApp(), hot_paths=HOT_PATHS) as listener, connected(listener) as client:
-            (connection,) = listener._state.connections
-            rested = []
-            connection._state.resting = rested
             for _ in range(3 * AT_ONCE):
                 await client.send(request(b"/hot"))
                 await client.response()
             assert listener.answered == 3 * AT_ONCE
-            assert rested == []
+            assert (woken, listener._state.resting) == ([], [])
 
     run(work())
 

@@ -14,7 +14,7 @@ from agentgate.core.clock import SystemClock
 from tests.api.public.test_gateway import Gate, said
 from tests.minting import mint
 from tests.running import RunningService, running_service
-from tests.servers import PostgresServer, _folder, _postgres_programs, _unprivileged, postgres_server
+from tests.servers import PostgresServer, _folder, _postgres_programs, _unprivileged, postgres_server, started
 from tests.whole.test_gateway_faults import environ
 
 pytestmark = pytest.mark.timeout(120)
@@ -48,11 +48,8 @@ def standby_of(primary: PostgresServer) -> Iterator[Standby]:
     with _folder("agentgate-standby-") as folder:
         server = Standby(programs, folder)
         server.initialise_from(primary)
-        try:
-            server.start()
+        with started(server):
             yield server
-        finally:
-            server.stop()
 
 
 @contextlib.contextmanager
