@@ -35,12 +35,19 @@ class Paced(msgspec.Struct):
     refused: int = 0
     # Sent, but not answered when this client lost its patience.
     unanswered: int = 0
+    # How long all questions together were on their way.
+    open_s: float = 0.0
     seconds: float = 0.0
 
     @property
     def accepted(self) -> int:
         """Questions that were answered yes."""
         return len(self.sent_ms)
+
+    @property
+    def in_flight(self) -> float:
+        """Questions that were on their way at a time."""
+        return self.open_s / self.seconds
 
     @property
     def asked_per_s(self) -> float:
@@ -72,6 +79,7 @@ def paced(port: int, file: Path, *, rate: int, seconds: int, connections: int = 
         late_ms=[ms for each in done for ms in each.late_ms],
         refused=sum(each.refused for each in done),
         unanswered=sum(each.unanswered for each in done),
+        open_s=sum(each.open_s for each in done),
         seconds=max(each.seconds for each in done),
     )
 
@@ -126,6 +134,7 @@ class _Client:
     def _receive(self, number: int, now_s: float) -> None:
         answer = self._sockets[number].recv(65536)
         sent_s, waited_s = self._asked_s.pop(number)
+        self.done.open_s += now_s - sent_s
         if answer.startswith(b"HTTP/1.1 204"):
             self.done.sent_ms.append(_ms(now_s - sent_s))
             self.done.due_ms.append(_ms(now_s - sent_s + waited_s))

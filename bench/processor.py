@@ -1,6 +1,8 @@
 """Processor time per request of `/healthz`, beside nginx answering `return 204` in turns on the same machine."""
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from bench.nginx import free_port, nginx_program, running_nginx
@@ -54,6 +56,19 @@ def keep_on(process_id: int, processors: set[int]) -> None:
     """Let all threads of a process run on these processors only; those it starts later as well."""
     for thread in Path(f"/proc/{process_id}/task").iterdir():
         os.sched_setaffinity(int(thread.name), processors)
+
+
+@contextmanager
+def kept_on(processes: Sequence[tuple[int, set[int]]]) -> Iterator[None]:
+    """Let each process run on its processors for a while, and on all of them again afterwards."""
+    everything = os.sched_getaffinity(0)
+    for process_id, processors in processes:
+        keep_on(process_id, processors)
+    try:
+        yield
+    finally:
+        for process_id, _ in processes:
+            keep_on(process_id, everything)
 
 
 def one_and_others() -> tuple[set[int], set[int]]:

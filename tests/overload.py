@@ -43,6 +43,8 @@ class Outcome(msgspec.Struct):
     answers: dict[str, int]
     decided: int
     decided_ms: list[float]
+    # How many questions were on their way at a time.
+    in_flight: float
     seconds: float
 
     @property
@@ -164,6 +166,7 @@ class _Client:
         self._answers: Counter[str] = Counter()
         self._decided_ms: list[float] = []
         self._sent = self._decided = 0
+        self._open_s = 0.0
 
     def run(self, rate: int, seconds: float) -> Outcome:
         """Ask for so long."""
@@ -183,7 +186,7 @@ class _Client:
             for number, _ in arrived:
                 self._receive(number, now_s)
         assert not self._open, f"{len(self._open)} questions were not answered"
-        return Outcome(dict(self._answers), self._decided, self._decided_ms, seconds)
+        return Outcome(dict(self._answers), self._decided, self._decided_ms, self._open_s / seconds, seconds)
 
     def _send(self, now_s: float) -> None:
         number, count = self._free.popleft(), self._sent
@@ -197,6 +200,7 @@ class _Client:
     def _receive(self, number: int, now_s: float) -> None:
         answer = self._sockets[number].recv(65536)
         sent_s, what = self._open.pop(number)
+        self._open_s += now_s - sent_s
         self._answers[f"{what} {answer[9:12].decode()}"] += 1
         if b"x-service-decision-id" in answer:
             self._decided += 1

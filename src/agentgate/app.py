@@ -235,6 +235,7 @@ class Application:
         listener = Listener(app, options, clock=self.clock, hot_paths=hot_paths)
         shed = self.protecting.count_shed if name == "public" else (lambda: 0)
         self.metrics.watch_refusals(name, lambda: {**listener.refused, "no_room": listener.shed + shed()})
+        self.metrics.watch_put_off(name, lambda: listener.put_off)
         return listener
 
     def _dependencies(self, surfaces: tuple[Surface, ...]) -> dict[Any, Any]:

@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(SECONDS + 300)]
 
 # Who asks needs a processor too; without one, what it measures is how long it waited for it itself.
 WORKERS = max(1, min(4, (os.cpu_count() or 1) - 1))
-AT_PEAK, CONNECTIONS = 64, 400
+AT_PEAK, CONNECTIONS = 64, 1_600
 PEAK_S = min(10.0, SECONDS / 5)
-LEAST_ASKED, LEAST_GOODPUT, MOST_MS = 0.8, 0.8, 50.0
+LEAST_FULL, LEAST_GOODPUT, MOST_MS = 0.8, 0.8, 50.0
 MOST_MB, MOST_GROWTH_MB = 300, 60
 
 
@@ -41,12 +41,14 @@ def test_at_twice_what_can_be_answered_most_of_it_is_and_soon(
         last = settled_ledger(process, WORKERS, within_s=60)
         assert process.stop() == 0
 
-    # The machine's speed changes; what it could do at the slower end is what can be asked of it.
-    peak_per_s, p99_ms = min(before.good_per_s, after.good_per_s), over.p_ms(0.99)
+    # A check costs more as the events of the day become more.
+    peak_per_s, p99_ms = (before.good_per_s + after.good_per_s) / 2, over.p_ms(0.99)
     with capsys.disabled():
         sys.stdout.write(
-            f"\n{SECONDS} s at {over.asked_per_s:.0f}/s: {over.good_per_s:.0f} decided/s of {peak_per_s:.0f} at peak, "
-            f"p99 {p99_ms:.1f} ms, {dict(ledger)}, {start_mb:.0f} then {over_mb:.0f} MB\n"
+            f"\n{SECONDS} s of {rate} due/s over {CONNECTIONS} connections, {over.in_flight:.0f} of them full: "
+            f"{over.asked_per_s:.0f} answered/s, {over.good_per_s:.0f} decided/s of {before.good_per_s:.0f} at peak "
+            f"before and {after.good_per_s:.0f} after, p99 {p99_ms:.1f} ms, {dict(ledger)}, "
+            f"{start_mb:.0f} then {over_mb:.0f} MB\n"
         )
     for outcome in (first, before, start, over, after):
         check_answers(outcome)
@@ -57,6 +59,5 @@ def test_at_twice_what_can_be_answered_most_of_it_is_and_soon(
     assert over_mb - start_mb < MOST_GROWTH_MB
     assert over.good_per_s >= LEAST_GOODPUT * peak_per_s
     assert p99_ms < MOST_MS
-    if over.asked_per_s < LEAST_ASKED * rate:
-        # Who asks has the same processors. All of the above held for as much as it could.
-        pytest.skip(f"asked {over.asked_per_s / rate * 2:.2f} times what can be answered: no time here to ask twice")
+    # Twice as much was due. What was not asked waited for a connection, not for the time to ask it.
+    assert over.in_flight >= LEAST_FULL * CONNECTIONS

@@ -36,6 +36,7 @@ from agentgate.sites.showing import shown_secret
 from agentgate.tokens.claims import Claims
 from agentgate.web.head_reader import KnownHead
 from agentgate.web.hot_path import DatelessReply, HotReply, HotRequest
+from agentgate.web.turn import Turn
 
 # Tokens that may wait for the store at once.
 MOST_SPENDING = 512
@@ -73,6 +74,11 @@ class GatewayCheck:
         tools = Tools(sites, decider, receipts, journal, clock, self._originals, self._heads, self._answers)
         self._familiar = FamiliarCheck(tools)
         self._agents = None if desk is None else FamiliarAgents(tools, desk, self._familiar)
+
+    @property
+    def turn(self) -> Turn:
+        """The turns of the loop. What waited too long for one is refused."""
+        return self._familiar.turn
 
     @property
     def shed(self) -> int:

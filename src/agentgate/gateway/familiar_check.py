@@ -28,7 +28,7 @@ from agentgate.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.sites.directory import SiteCaller, SiteDirectory
 from agentgate.web.head_reader import KnownHead
 from agentgate.web.hot_path import DatelessReply, HotReply, HotRequest
-from agentgate.web.lateness import Lateness
+from agentgate.web.turn import Turn
 
 # Without a look at the configuration for this long, what is known is too old to decide by.
 STALE_S = 15 * 60.0
@@ -56,7 +56,7 @@ class FamiliarCheck:
         self._journal = tools.journal
         self._clock = tools.clock
         self._count_again = tools.decider.count_again
-        self._lateness = Lateness()
+        self.turn = Turn()
         footing = Footing(tools.sites, tools.decider, tools.receipts.keyring)
         self._familiars = Familiars(footing, tools.originals)
         # Requests that were not looked at because there were too many.
@@ -67,8 +67,8 @@ class FamiliarCheck:
         return time.monotonic() - self._sites.looked_s > STALE_S
 
     def is_late(self) -> bool:
-        """Say whether there is no time for the request in hand, and count it if so. It is asked once for each."""
-        if not self._lateness.is_late():
+        """Say whether the request in hand has waited for too long, and count it if so. It is asked once for each."""
+        if not self.turn.is_refusing:
             return False
         self.shed += 1
         return True
@@ -78,13 +78,13 @@ class FamiliarCheck:
         if not self._sites.is_settled or self.is_stale():
             return False
         self._familiars.forget_what_is_over()
-        self._lateness.looked()
+        self.turn.looked()
         return True
 
     def answer(self, head: KnownHead, values: Sequence[bytes]) -> DatelessReply | HotReply | None:
         """Answer, or return None and have done nothing."""
-        familiars, lateness = self._familiars, self._lateness
-        lane = familiars.lanes.get(head) if lateness.has_looked or self._look() else None
+        familiars, turn = self._familiars, self.turn
+        lane = familiars.lanes.get(head) if turn.has_looked or self._look() else None
         familiar = None if lane is None else lane.familiars.get(lane.pick(values))
         if lane is None or familiar is None:
             return None
@@ -96,7 +96,7 @@ class FamiliarCheck:
         if (kind is not familiar.kind or now_ms >= familiar.until_ms) and not familiars.turn_to(familiar, kind, now_ms):
             return None
         self._journal.note_call(familiar.caller, now_ms)
-        if lateness.is_late():
+        if turn.is_refusing:
             self.shed += 1
             return self._tools.answers.write(unavailable(familiar.caller.site), None, ok=familiar.scene.ok)
         started_ns = time.perf_counter_ns()

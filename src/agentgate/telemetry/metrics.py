@@ -27,6 +27,9 @@ class Metrics:
         self._answered = _Answered()
         self._registry.register(self._answered)
         self._in_flight = Gauge("agentgate_http_in_flight", "Requests being answered", registry=self._registry)
+        self._put_off = Gauge(
+            "agentgate_http_put_off", "Requests there is no time for", ["listener"], registry=self._registry
+        )
         self._refusals = _Refusals()
         self._registry.register(self._refusals)
         self._event_write_failures = Counter(
@@ -67,6 +70,10 @@ class Metrics:
     def watch_refusals(self, listener: str, read: Callable[[], Mapping[str, int]]) -> None:
         """Show what a listener refuses before routing, by reason. It counts by itself and is asked when read."""
         self._refusals.sources[listener] = read
+
+    def watch_put_off(self, listener: str, read: Callable[[], int]) -> None:
+        """Show how many requests of a listener wait until there is time for them."""
+        self._put_off.labels(listener).set_function(read)
 
     def event_write_failed(self, count: int = 1) -> None:
         """Count decision events that were dropped or not committed."""

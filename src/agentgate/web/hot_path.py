@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from agentgate.web.head_reader import KnownHead
+from agentgate.web.turn import Turn
 
 # A request with a longer body goes the cold way, and so does one that does not say how long its body is.
 HOT_BODY_BYTES = 4 * 1024
@@ -102,6 +103,16 @@ class Beginning(Protocol):
         ...
 
 
+@runtime_checkable
+class Refusing(Protocol):
+    """A hot function for GET that refuses the request in hand when this turn says so (`is_refusing`)."""
+
+    @property
+    def turn(self) -> Turn:
+        """The turns of the loop, for the whole listener."""
+        ...
+
+
 _STATUS_LINES = {
     status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode("ascii")) for status in http.HTTPStatus
 }
@@ -155,6 +166,13 @@ def beginners_of(hot_paths: HotPaths) -> dict[bytes, Beginner]:
     """Return the `begin` of each hot function that has one, by method and path."""
     functions: dict[bytes, object] = dict(hot_paths)
     return {path: function.begin for path, function in functions.items() if isinstance(function, Beginning)}
+
+
+def turn_of(hot_paths: HotPaths) -> tuple[Turn, tuple[bytes, ...]]:
+    """Return whose turns a listener follows, and how requests begin that may be refused when there is no time."""
+    functions: dict[bytes, object] = dict(hot_paths)
+    refusing = {path: function.turn for path, function in functions.items() if isinstance(function, Refusing)}
+    return next(iter(refusing.values()), Turn()), tuple(b"GET " + path for path in refusing)
 
 
 def write_headers(headers: list[tuple[bytes, bytes]]) -> bytes:

@@ -35,8 +35,6 @@ class KnownGets(TimedConnection):
             # As `_write` would, but for what cannot be: data does not come over a connection that is closing.
             state.total_requests += 1
             self.transport.write(state.date_line.join(reply))
-            if state.total_requests >= state.rest_from:
-                self._rest()
         else:
             self._write(reply, with_body=True, keep_alive=True)
         # As `_set_deadline` would: nothing runs or waits, and no part of another request has come.

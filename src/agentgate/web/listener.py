@@ -17,7 +17,7 @@ import uvicorn
 
 from agentgate.core.clock import Clock
 from agentgate.web.connection import ConnectionLimits, GateState
-from agentgate.web.hot_path import HotPaths, beginners_of, recognisers_of
+from agentgate.web.hot_path import HotPaths
 from agentgate.web.protocol import GateProtocol
 
 _NO_HOT_PATHS: HotPaths = MappingProxyType({})
@@ -50,7 +50,7 @@ class Listener:
         self._options = options
         self._clock = clock
         self._hot_paths = hot_paths
-        self._state = GateState(recognisers_of(hot_paths), beginners_of(hot_paths))
+        self._state = GateState(hot_paths)
         self._config = _config(app, options)
         self._servers: list[asyncio.Server] = []
         self._ticking: asyncio.Task[None] | None = None
@@ -72,6 +72,11 @@ class Listener:
     def in_flight(self) -> int:
         """How many requests run in a task of their own, or wait for an answer without one."""
         return len(self._state.tasks) + self._state.pending
+
+    @property
+    def put_off(self) -> int:
+        """How many requests wait until there is time for them."""
+        return self._state.turn.waiting
 
     @property
     def answered(self) -> int:

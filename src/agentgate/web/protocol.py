@@ -23,6 +23,7 @@ from agentgate.web.connection import BETWEEN, BODY, HEAD, ConnectionLimits, Gate
 from agentgate.web.hot_path import HotFunction, HotPaths, HotReply, Pending, encode_reply
 from agentgate.web.known_gets import KnownGets
 from agentgate.web.known_posts import KnownPosts
+from agentgate.web.putting_off import PuttingOff
 from agentgate.web.request_guard import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, Refusal, judge_head
 
 # The parser is fed at most this much at once: what it keeps, and how many headers there are, is looked at in between.
@@ -31,7 +32,7 @@ PIECE_BYTES = 4 * 1024
 MAX_SILENT_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES + PIECE_BYTES + 1024
 
 
-class GateProtocol(KnownGets, KnownPosts):
+class GateProtocol(PuttingOff, KnownGets, KnownPosts):
     """Speaks HTTP/1.1 with one client. At most one request of a connection runs; the others wait in order."""
 
     def __init__(
@@ -67,7 +68,7 @@ class GateProtocol(KnownGets, KnownPosts):
         if self._running is not None:
             disconnect(self._running)
 
-    def data_received(self, data: bytes) -> None:
+    def _take(self, data: bytes) -> None:
         if self._is_clean and not self._is_busy and len(data) <= PIECE_BYTES and self._answer_usual(data):
             return
         view = memoryview(data)
@@ -79,7 +80,7 @@ class GateProtocol(KnownGets, KnownPosts):
     def shutdown(self) -> None:
         """Finish what has begun to arrive or to run, then close; close at once when there is nothing."""
         self._is_draining = True
-        if self._waiting:
+        if self._waiting or self._put_off_data:
             return
         if self._running is not None:
             self._running.keep_alive = False
@@ -320,8 +321,6 @@ class GateProtocol(KnownGets, KnownPosts):
         if not keep_alive:
             self._is_last = True
             transport.close()
-        elif state.total_requests >= state.rest_from:
-            self._rest()
 
     # The cold way.
 

@@ -43,6 +43,8 @@ class TimedConnection(HttpToolsProtocol):
         self._is_draining = False
         self._is_busy = False
         self._waiting: deque[Callable[[], None]] = deque()
+        # What arrived and was not looked at yet.
+        self._put_off_data = b""
 
     @abstractmethod
     def _advance(self) -> None:
@@ -70,18 +72,6 @@ class TimedConnection(HttpToolsProtocol):
         self._stall_deadline = inf
         self._advance()
 
-    def _rest(self) -> None:
-        """Read nothing until the turn of the loop ends, if it has been a long one."""
-        if self._state.is_turn_long() and not self.flow.read_paused:
-            self.flow.pause_reading()
-            self._state.resting.append(self)
-
-    def wake(self) -> None:
-        """Read again."""
-        # Whatever runs or waits meanwhile begins to read again by itself when it is done.
-        if not (self._is_busy or self._waiting or self.transport.is_closing()):
-            self.flow.resume_reading()
-
     def check_deadlines(self, now: float) -> None:
         """End the connection if its client had its time. Called about once a second: a request sets no timer."""
         is_closing = self.transport.is_closing()
@@ -92,7 +82,7 @@ class TimedConnection(HttpToolsProtocol):
             self.transport.abort()
         elif is_closing or now < self._deadline:
             return
-        elif self.flow.read_paused:
+        elif self._put_off_data or self.flow.read_paused:
             # We stopped reading, so the client is not the one who is late.
             self._deadline = now + self._limits.header_deadline_s
         elif self._phase == BETWEEN:

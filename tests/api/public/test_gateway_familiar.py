@@ -229,9 +229,10 @@ def test_a_familiar_visitor_is_answered_as_a_stranger(service: RunningService, g
             assert found == expected, sent.data
             answers.add(found[0])
             clock.advance(ms=proxy.chance.choice((1, 5, 300)))
-            # What is late is another matter.
+            is_late = proxy.chance.random() < 0.03
             for side in (known, strange):
-                side.gate._familiar._lateness._end()
+                side.gate.turn._end()
+                side.gate.turn.is_refusing = is_late
 
     for _ in range(ROUNDS):
         # They expire after an hour, in half of the rounds.
@@ -268,7 +269,7 @@ def test_a_familiar_visitor_is_limited_as_everybody(service: RunningService, gat
     async def ask_often() -> None:
         for _ in range(GATEWAY_REQUESTS_PER_MINUTE + 2):
             answers.append((await side.ask(plain_request(gate, "a=b", "/"), may_recognise=True))[0])
-            side.gate._familiar._lateness._end()
+            side.gate.turn._end()
 
     service.run(ask_often())
 
@@ -350,7 +351,7 @@ def test_a_familiar_visitor_is_a_stranger_again_when_the_threat_data_change(
     side = Side(service.application, models_of())
 
     def labels() -> tuple[str, ...]:
-        side.gate._familiar._lateness._end()
+        side.gate.turn._end()
         return service.run(side.ask(plain_request(gate, "a=b", "/"), may_recognise=True))[1][0].labels
 
     assert all("list.block" not in labels() for _ in range(4))
@@ -376,7 +377,7 @@ def test_only_so_much_is_remembered(
     async def ask_often() -> None:
         for _ in range(300):
             await side.ask(proxy.request().data, may_recognise=True)
-            side.gate._familiar._lateness._end()
+            side.gate.turn._end()
 
     service.run(ask_often())
 

@@ -169,9 +169,10 @@ def test_a_familiar_agent_is_answered_as_a_stranger(service: RunningService, gat
             assert found == expected, sent
             answers.add(found[0])
             clock.advance(ms=chance.choice((0, 0, 0, 1, 5, 30)))
-            # What is late is another matter.
+            is_late = chance.random() < 0.03
             for side in (known, strange):
-                side.gate._familiar._lateness._end()
+                side.gate.turn._end()
+                side.gate.turn.is_refusing = is_late
 
     for _ in range(ROUNDS):
         change_something(service, gate, chance)
@@ -203,7 +204,7 @@ def met(service: RunningService, gate: Gate, sent: Signed, models: ModelDirector
 
 
 def ask(service: RunningService, gate: Gate, side: Side, sent: Signed) -> tuple[bytes | None, list[Event]]:
-    side.gate._familiar._lateness._end()
+    side.gate.turn._end()
     return service.run(side.ask(sent.data(gate), may_recognise=True))
 
 

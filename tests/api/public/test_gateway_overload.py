@@ -1,4 +1,4 @@
-"""More than can be answered in time: what is not looked at is refused at once; enforce mode never lets it through."""
+"""More than can be answered in time: what waited too long is refused unseen; enforce mode never lets it through."""
 
 import socket
 import threading
@@ -72,10 +72,12 @@ def _said(answer: bytes) -> tuple[int, str]:
         ("monitor", (204, "monitor"), (204, "service_unavailable")),
     ],
 )
-def test_whoever_would_wait_too_long_is_told_so_at_once(
+def test_whoever_has_waited_too_long_is_told_so_unseen(
     service: RunningService, mode: str, decided: tuple[int, str], shed: tuple[int, str]
 ) -> None:
     gate = Gate(service, mode=mode)
+    # As if everybody who finds no time at once had waited for as long as anybody may.
+    service.application.protecting.gate.turn._held_s = 0.0
 
     answers = ask_all_at_once(gate)
 
@@ -83,6 +85,16 @@ def test_whoever_would_wait_too_long_is_told_so_at_once(
     assert service.application.protecting.gate.shed == answers[shed]
     # And when the flood is over, so is the shedding.
     assert said(gate.check("POST", "/login"))[0] == decided[0]
+
+
+@pytest.mark.parametrize(("mode", "decided"), [("enforce", (401, "receipt_required")), ("monitor", (204, "monitor"))])
+def test_a_moment_of_too_many_is_answered_whole(service: RunningService, mode: str, decided: tuple[int, str]) -> None:
+    gate, turn = Gate(service, mode=mode), service.application.protecting.gate.turn
+    # However slow the machine of this test is.
+    turn._held_s = 60.0
+
+    assert ask_all_at_once(gate) == {decided: AT_ONCE}
+    assert (service.application.protecting.gate.shed, turn.waiting) == (0, 0)
 
 
 def test_tokens_that_wait_for_a_slow_store_are_bounded(service: RunningService) -> None:

@@ -67,6 +67,14 @@ def test_what_a_listener_refused_is_shown_by_reason(metrics):
     assert value_of(metrics, "agentgate_requests_refused_total", listener="public", reason="bad_host") == 1
 
 
+def test_what_a_listener_has_put_off_is_shown(metrics):
+    waiting = [1, 2, 3]
+    metrics.watch_put_off("public", lambda: len(waiting))
+    waiting.pop()
+
+    assert value_of(metrics, "agentgate_http_put_off", listener="public") == 2
+
+
 def test_event_write_failures_start_at_zero_and_add_up(metrics):
     assert value_of(metrics, "agentgate_event_write_failures_total") == 0
 

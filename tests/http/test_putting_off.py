@@ -1,0 +1,316 @@
+"""More than a turn of the loop has time for: it is put off as it came, and answered later, or refused."""
+
+import asyncio
+import resource
+import socket
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+import structlog
+
+from agentgate.web.head_reader import KnownHead
+from agentgate.web.hot_path import HotReply, HotRequest
+from agentgate.web.putting_off import MOST_BYTES
+from agentgate.web.turn import LONG_S, Turn
+from tests.http.corpus import request
+from tests.http.test_known_gets import Recognising
+from tests.http.wire import EchoApp, connected, listening, run, until
+
+OK, NO = HotReply(200, [], b"hot"), HotReply(503, [], b"no")
+WRITTEN = Recognising().reply
+# From 1,024 connections on, the loop looks for more data again and again before anything else has its turn.
+MANY = 1_200
+TIMES = 20
+
+
+class Turns(Turn):
+    """Turns that have no time when a test says so."""
+
+    has_time = True
+
+    def is_over(self) -> bool:
+        return not self.has_time or super().is_over()
+
+    def _go_on_with_newest(self) -> None:
+        if self.has_time:
+            super()._go_on_with_newest()
+
+
+class Refusing:
+    """A hot function that says no to what waited for too long."""
+
+    def __init__(self, held_s: float) -> None:
+        self.turn = Turns(LONG_S, held_s)
+
+    def __call__(self, _: HotRequest) -> HotReply:
+        return NO if self.turn.is_refusing else OK
+
+
+def hot_paths(held_s: float = 10.0) -> dict[bytes, object]:
+    return {b"/hot": lambda _: OK, b"/known": Recognising(), b"/check": Refusing(held_s)}
+
+
+def keep_busy(listener) -> Turns:
+    """Let no turn of the loop have time, as while much more arrives than can be answered."""
+    turn: Turns = listener._state.turn
+    turn.has_time = False
+    return turn
+
+
+async def put_off(listener, client, data: bytes) -> None:
+    """Send what there is no time for at first."""
+    turn = keep_busy(listener)
+    await client.send(data)
+    await asyncio.sleep(0.01)
+    turn.has_time = True
+
+
+@pytest.mark.parametrize("path", [b"/hot", b"/known", b"/echo", b"/check", b"/check?ok=200", b"/checked"])
+def test_what_is_put_off_is_answered_in_a_turn_with_time(path):
+    async def work():
+        async with listening(EchoApp(), hot_paths=hot_paths()) as listener, connected(listener) as client:
+            await client.send(request(path))
+            expected = await client.response()
+            for _ in range(20):
+                await put_off(listener, client, request(path))
+                assert (await client.response()).body == expected.body
+            assert listener.put_off == 0
+
+    run(work())
+
+
+@pytest.mark.parametrize("length", [0, 10, 3_000])
+def test_a_body_is_put_off_with_its_head(length):
+    async def work():
+        app, body = EchoApp(), b"x" * length
+        whole = b"POST /echo HTTP/1.1\r\nHost: gate.example\r\nContent-Length: %d\r\n\r\n%b" % (length, body)
+        async with listening(app, hot_paths=hot_paths()) as listener, connected(listener) as client:
+            await put_off(listener, client, whole)
+
+            assert (await client.response()).body == b"/echo|" + body
+
+    run(work())
+
+
+@pytest.mark.parametrize("path", [b"/hot", b"/check"])
+@pytest.mark.parametrize("cut", [1, 4, 20, -3, -1])
+def test_what_follows_stays_behind_what_was_put_off(path, cut):
+    async def work():
+        async with listening(EchoApp(), hot_paths=hot_paths()) as listener, connected(listener) as client:
+            turn = keep_busy(listener)
+            data = b"".join(map(request, (path, b"/echo", b"/hot", b"/none", b"/known", path)))
+            await client.send(data[:cut])
+            await asyncio.sleep(0.02)
+            await client.send(data[cut:])
+            await asyncio.sleep(0.02)
+            turn.has_time = True
+
+            assert [(await client.response()).status for _ in range(6)] == [200, 200, 200, 404, 200, 200]
+
+    run(work())
+
+
+def test_nothing_more_is_read_behind_it():
+    async def work():
+        async with listening(EchoApp(), hot_paths=hot_paths()) as listener, connected(listener) as client:
+            turn = keep_busy(listener)
+            await client.send(request(b"/check"))
+            await asyncio.sleep(0.02)
+            (connection,) = listener._state.connections
+            assert not connection.flow.read_paused
+            await client.send(request(b"/check"))
+            await until(lambda: connection.flow.read_paused)
+            turn.has_time = True
+            assert [(await client.response()).status for _ in range(2)] == [200, 200]
+            assert not connection.flow.read_paused
+
+    run(work())
+
+
+def test_what_is_too_long_for_a_head_is_not_kept():
+    async def work():
+        async with listening(EchoApp(), hot_paths=hot_paths()) as listener, connected(listener) as client:
+            keep_busy(listener)
+            long_line = b"X-Long: %b" % (b"x" * (MOST_BYTES + 1))
+            await client.send(request(b"/check", long_line))
+
+            assert (await client.response()).status == 431
+            assert listener.put_off <= 1
+
+    run(work())
+
+
+@pytest.mark.parametrize("path", [b"/hot", b"/known", b"/echo", b"/none"])
+def test_what_cannot_be_refused_waits_for_the_end_of_the_turn_only(path):
+    async def work():
+        async with listening(EchoApp(), hot_paths=hot_paths()) as listener, connected(listener) as client:
+            keep_busy(listener)
+            await client.send(request(path))
+
+            assert (await client.response()).status in (200, 404)
+
+    run(work())
+
+
+def test_what_waited_for_too_long_is_refused():
+    async def work():
+        async with listening(EchoApp(), hot_paths=hot_paths(0.1)) as listener, connected(listener) as client:
+            turn, began_s = keep_busy(listener), time.monotonic()
+            await client.send(request(b"/check"))
+            response = await client.response()
+
+            assert (response.status, response.body) == (503, b"no")
+            assert 0.1 <= time.monotonic() - began_s < 1.0
+            turn.has_time = True
+            await client.send(request(b"/check"))
+            assert (await client.response()).status == 200
+
+    run(work())
+
+
+def test_nobody_whose_request_is_put_off_is_late_himself():
+    async def work():
+        limits = {"header_deadline_s": 0.1, "keep_alive_s": 0.1}
+        async with listening(EchoApp(), hot_paths=hot_paths(0.5), **limits) as listener, connected(listener) as client:
+            keep_busy(listener)
+            await client.send(request(b"/check"))
+
+            assert (await client.response()).status == 503
+
+    run(work())
+
+
+def test_what_is_put_off_is_answered_before_the_service_stops():
+    async def work():
+        async with listening(EchoApp(), hot_paths=hot_paths(0.2)) as listener, connected(listener) as client:
+            keep_busy(listener)
+            await client.send(request(b"/check"))
+            await until(lambda: listener.put_off)
+            assert await listener.drain(2.0) == 0
+            response = await client.response()
+
+            assert response.status == 503
+            assert response.headers[b"connection"] == b"close"
+            assert await client.rest() == b""
+
+    run(work())
+
+
+def test_whoever_leaves_is_not_answered():
+    async def work():
+        asked = []
+
+        class Asked(Refusing):
+            def __call__(self, hot_request: HotRequest) -> HotReply:
+                asked.append(hot_request)
+                return OK
+
+        async with listening(EchoApp(), hot_paths={b"/check": Asked(0.1)}) as listener:
+            turn = keep_busy(listener)
+            async with connected(listener) as client:
+                await client.send(request(b"/check"))
+                await until(lambda: turn.waiting)
+            await until(lambda: not listener.connections)
+            await until(lambda: not turn.waiting)
+            assert asked == []
+
+    run(work())
+
+
+def test_a_connection_that_was_ended_does_not_go_on():
+    async def work():
+        async with listening(EchoApp(), hot_paths=hot_paths(0.1)) as listener, connected(listener) as client:
+            turn = keep_busy(listener)
+            for _ in range(2):
+                await client.send(request(b"/check"))
+                await asyncio.sleep(0.02)
+            (connection,) = listener._state.connections
+            connection.transport.abort()
+            with structlog.testing.capture_logs() as logged:
+                await until(lambda: not turn.waiting)
+            assert logged == []
+
+    run(work())
+
+
+class AskedAgain:
+    """Connections to a listener, each of which asks again while it is answered, so that more data is there at once."""
+
+    def __init__(self, listener, path: bytes) -> None:
+        self.left: Counter[int] = Counter()
+        self.sockets: dict[int, socket.socket] = {}
+        self.path = path
+        for _ in range(MANY):
+            each = socket.create_connection(listener.address)
+            self.sockets[each.getsockname()[1]] = each
+
+    def ask(self, port: int) -> None:
+        self.sockets[port].sendall(request(self.path, b"X-Port: %d" % port))
+
+    def ask_again(self, port: int) -> None:
+        self.left[port] += 1
+        if self.left[port] < TIMES:
+            self.ask(port)
+
+
+class Hot:
+    """A hot function that lets its client ask again, and may know it by its head."""
+
+    asked: AskedAgain
+
+    def __init__(self, *, recognises: bool) -> None:
+        self.recognises = recognises
+        self.recognised = 0
+
+    def __call__(self, hot_request: HotRequest) -> HotReply:
+        self.asked.ask_again(int(hot_request.headers[b"x-port"]))
+        return OK
+
+    def recognise(self, _: KnownHead, values: Sequence[bytes]) -> tuple[bytes, bytes] | None:
+        if not self.recognises or not values:
+            return None
+        self.recognised += 1
+        self.asked.ask_again(int(values[0]))
+        return WRITTEN
+
+
+class HotRefusing(Hot, Refusing):
+    """The same, which may say no."""
+
+    def __init__(self, *, recognises: bool) -> None:
+        Hot.__init__(self, recognises=recognises)
+        Refusing.__init__(self, 10.0)
+
+
+@pytest.mark.parametrize("kind", [Hot, HotRefusing])
+@pytest.mark.parametrize("recognises", [False, True])
+def test_many_who_ask_again_at_once_do_not_keep_the_loop_from_the_rest(kind, recognises):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most_files = 3 * MANY
+    if hard != resource.RLIM_INFINITY and hard < most_files:
+        pytest.skip(f"only {hard} files may be open")
+
+    async def work():
+        hot, most = kind(recognises=recognises), 0
+        async with listening(EchoApp(), hot_paths={b"/hot": hot}) as listener:
+            hot.asked = AskedAgain(listener, b"/hot")
+            await until(lambda: listener.connections == MANY)
+            for port in hot.asked.sockets:
+                hot.asked.ask(port)
+            while listener.answered < TIMES * MANY:
+                before = listener.answered
+                await asyncio.sleep(0)
+                most = max(most, listener.answered - before)
+            for each in hot.asked.sockets.values():
+                each.close()
+        assert (hot.recognised > 0) == recognises
+        # As many as there is time for, and each of the others once.
+        assert most < TIMES * MANY / 4
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most_files), hard))
+    try:
+        run(work())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
