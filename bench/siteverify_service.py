@@ -1,7 +1,7 @@
 """The service that `bench.siteverify` measures: one worker, with tokens that it has issued.
 
-`python -m bench.siteverify_service TOKENS ROUNDS` writes a script of wrk for each round into its data folder, prints
-its port, and ends when its input does.
+`python -m bench.siteverify_service TOKENS ROUNDS CONNECTIONS` writes a script of wrk for each round into its data
+folder, prints its port, and ends when its input does.
 """
 
 import asyncio
@@ -30,10 +30,9 @@ SITE = {
     "actions": {"login": {"browserRequired": True}},
 }
 TOKEN_S = 3600
-IN_FLIGHT = 64
 
 
-async def main(tokens: int, rounds: int) -> None:
+async def main(tokens: int, rounds: int, connections: int) -> None:
     """Start, issue, say where, and serve until nobody listens any more."""
     logs.configure("json", "warning")
     settings = read_settings(os.environ)
@@ -50,7 +49,7 @@ async def main(tokens: int, rounds: int) -> None:
             )
             for each in range(tokens)
         )
-        (Path(settings.data_dir) / f"requests-{number}.lua").write_text(script_once(requests, connections=IN_FLIGHT))
+        (Path(settings.data_dir) / f"requests-{number}.lua").write_text(script_once(requests, connections=connections))
     # As a worker does.
     tune_worker()
     print(application.public_address[1], flush=True)
@@ -78,4 +77,4 @@ async def _open_site(application: Application) -> str:
 
 
 if __name__ == "__main__":
-    uvloop.run(main(int(sys.argv[1]), int(sys.argv[2])))
+    uvloop.run(main(*map(int, sys.argv[1:])))

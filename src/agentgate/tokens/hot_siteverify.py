@@ -19,19 +19,24 @@ from agentgate.errors import Refused
 from agentgate.sites.directory import SiteCaller
 from agentgate.telemetry.metrics import Metrics
 from agentgate.telemetry.requests import Finished, RequestObserver
+from agentgate.tokens.known_bodies import KnownBodies
 from agentgate.tokens.ports import SpendOutcome
 from agentgate.tokens.records import SiteverifyInput
 from agentgate.tokens.redeem import STORE_S, Redeemer, Spend
 from agentgate.tokens.siteverify import read_demand, shown_secret, verify
 from agentgate.web.decode import BodyDecoder
 from agentgate.web.head_reader import KnownHead
-from agentgate.web.hot_path import FAILED, HotReply, HotRequest, Pending, write_headers
+from agentgate.web.hot_path import FAILED, DatelessReply, HotReply, HotRequest, Pending, Reply, write_headers
 from agentgate.web.replies import JSON_HEADER, SECURITY_HEADERS, Answer, refusal
 
 SURFACE, ROUTE = "siteverify", "/v1/siteverify"
 MALFORMED = "invalid_request"
 FAILURE_FIELDS = {"success": False}
-_SUCCESS_WRITTEN = write_headers([JSON_HEADER, *SECURITY_HEADERS])
+_SUCCESS_START = b"HTTP/1.1 200 OK\r\n"
+_SUCCESS_REST = (
+    write_headers([JSON_HEADER, *SECURITY_HEADERS]).replace(b"%", b"%%")
+    + b"x-request-id: %b\r\ncontent-length: %d\r\n\r\n%b"
+)
 BEARER = b"Bearer "
 BEARER_BYTES = len(BEARER)
 # Where the secret stands among the values that change in a call, by their names.
@@ -59,7 +64,7 @@ class WaitingCall(Pending):
         self.is_answered = False
         self.looks_again = False
 
-    def resolve(self, reply: HotReply) -> None:
+    def resolve(self, reply: Reply) -> None:
         """Give the answer, unless there is one."""
         if not self.is_answered:
             self.is_answered = True
@@ -93,6 +98,7 @@ class HotSiteverify:
         self._observer = observer
         self._request_ids = draw_request_ids()
         self._decoder = BodyDecoder(SiteverifyInput, malformed=MALFORMED, texts_only=True)
+        self._bodies = KnownBodies(self._decoder.decode)
 
     def begin(self, head: KnownHead, values: Sequence[bytes], body: bytes) -> Pending | None:
         """Begin with a call that shows a good secret in the usual place. None leaves every other one to `__call__`."""
@@ -108,10 +114,15 @@ class HotSiteverify:
         if caller is None:
             return None
         try:
-            given = self._decoder.decode(body)
-            if given.secret is not UNSET:
-                return None
-            call = self._spend(caller, given, started=started, now_ms=now_ms)
+            spend = self._recall(caller, body, now_ms=now_ms)
+            if spend is None:
+                given = self._decoder.decode(body)
+                if given.secret is not UNSET:
+                    return None
+                spend = self._redeemer.prepare(caller, read_demand(given), now_ms=now_ms)
+                if spend is not None:
+                    self._bodies.learn(caller.credential_id, body, given)
+            call = None if spend is None else self._spend(spend, started=started, now_ms=now_ms)
         except (Refused, StoreUnavailable, UnicodeEncodeError):
             call = None
         if call is not None:
@@ -121,7 +132,7 @@ class HotSiteverify:
         self._resolve_later(pending, self._verify(body, shown), started)
         return pending
 
-    def __call__(self, request: HotRequest) -> Pending | Awaitable[HotReply]:
+    def __call__(self, request: HotRequest) -> Pending | Awaitable[Reply]:
         """Answer one call. A token that is in order is spent without a task; every other call takes its time."""
         if request.query or not request.body or b"traceparent" in request.headers:
             return self._cold_way(request)
@@ -131,16 +142,23 @@ class HotSiteverify:
         try:
             body = self._decoder.decode(request.body)
             caller = self._redeemer.recognise(shown_secret(shown, body.secret), now_ms=now_ms)
-            call = None if caller is None else self._spend(caller, body, started=started, now_ms=now_ms)
+            spend = None if caller is None else self._redeemer.prepare(caller, read_demand(body), now_ms=now_ms)
+            call = None if spend is None else self._spend(spend, started=started, now_ms=now_ms)
         except (Refused, StoreUnavailable, UnicodeEncodeError):
             call = None
         return call or self._reply(self._verify(request.body, shown), started)
 
-    def _spend(self, caller: SiteCaller, body: SiteverifyInput, *, started: float, now_ms: int) -> WaitingCall | None:
-        """Spend a token that is in order; None, and nothing is done, when there is anything to say about it."""
-        spend = self._redeemer.prepare(caller, read_demand(body), now_ms=now_ms)
-        if spend is None:
+    def _recall(self, caller: SiteCaller, body: bytes, *, now_ms: int) -> Spend | None:
+        """Return what is to be spent if the body looks like one before; None says nothing."""
+        known = self._bodies.find(caller.credential_id)
+        found = None if known is None else known.cut(body)
+        if known is None or found is None:
             return None
+        token, request_id = found
+        return self._redeemer.prepare_recalled(caller, token, known.demand, request_id=request_id, now_ms=now_ms)
+
+    def _spend(self, spend: Spend, *, started: float, now_ms: int) -> WaitingCall:
+        """Spend a token that is in order."""
         call = WaitingCall(spend, started, now_ms)
         self._redeemer.spend_then(spend, functools.partial(self._spent, call))
         # Watched, so that it is answered in time, whatever the store does.
@@ -197,13 +215,13 @@ class HotSiteverify:
         task.add_done_callback(self._tasks.discard)
 
     async def _resolve(self, pending: Pending, answering: Awaitable[bytes], started: float) -> None:
-        reply = FAILED
+        reply: Reply = FAILED
         try:
             reply = await self._reply(answering, started)
         finally:
             pending.resolve(reply)
 
-    async def _reply(self, answering: Awaitable[bytes], started: float) -> HotReply:
+    async def _reply(self, answering: Awaitable[bytes], started: float) -> Reply:
         try:
             answer = await answering
         except Refused as refused:
@@ -212,11 +230,10 @@ class HotSiteverify:
             return self._unavailable(started, failure)
         return self._success(answer, started)
 
-    def _success(self, answer: bytes, started: float) -> HotReply:
+    def _success(self, answer: bytes, started: float) -> DatelessReply:
         self._count_success(time.perf_counter() - started)
         name = next(self._request_ids).encode("ascii")
-        written = b"%bx-request-id: %b\r\n" % (_SUCCESS_WRITTEN, name)
-        return HotReply(200, [], answer, written)
+        return _SUCCESS_START, _SUCCESS_REST % (name, len(answer), answer)
 
     def _unavailable(self, started: float, failure: StoreUnavailable) -> HotReply:
         refused = Refused("unavailable", headers={"retry-after": "5"})

@@ -21,7 +21,7 @@ from agentgate.limits import REDEMPTION_KEPT_HOURS
 from agentgate.sites.directory import SiteCaller, SiteDirectory, SiteView
 from agentgate.tokens import testing_secrets
 from agentgate.tokens.answer import success, write_success
-from agentgate.tokens.claims import Claims
+from agentgate.tokens.claims import Claims, SignedClaims
 from agentgate.tokens.format import NotAReceipt, read_receipt
 from agentgate.tokens.keys import SigningKeys
 from agentgate.tokens.ports import Redemption, RedemptionStore, SpendOutcome
@@ -35,7 +35,6 @@ SKEW_S = 5
 KEPT_MS = REDEMPTION_KEPT_HOURS * HOUR_MS
 # A caller waits no longer for the store. What it does after that shows when the same call is repeated.
 STORE_S = 1.0
-_TEST_PREFIX = testing_secrets.PREFIX.encode("ascii")
 _SPENT = (CounterName.SERVER_CHECK, CounterName.TOKENS_REDEEMED, CounterName.SITEVERIFY_SUCCESS)
 
 
@@ -105,25 +104,41 @@ class Redeemer:
 
     def recognise(self, shown: bytes, *, now_ms: int) -> SiteCaller | None:
         """Return whose secret this is, as it stands in a header; None when `authenticate` must look."""
-        if not self._sites.is_settled or shown.startswith(_TEST_PREFIX):
-            return None
-        return self._sites.find_caller_showing(shown, now_ms=now_ms)
+        return self._sites.find_caller_showing(shown, now_ms=now_ms) if self._sites.is_settled else None
 
     def prepare(self, caller: SiteCaller, demand: Demand, *, now_ms: int) -> Spend | None:
         """Return what is to be spent when nothing speaks against it; None when `redeem` must look.
 
         Nothing is counted yet.
         """
-        site = caller.site
         try:
             claims = read_token(demand.token, self._keys, test=False, now_ms=now_ms)
-            check_fits(claims, demand, site, now_ms=now_ms)
+            return self._prepare(caller, claims, demand, request_id=demand.request_id, now_ms=now_ms)
         except Refused:
             return None
+
+    def prepare_recalled(
+        self, caller: SiteCaller, token: bytes, demand: Demand, *, request_id: str, now_ms: int
+    ) -> Spend | None:
+        """Return the same for a token that is remembered, with another request ID than that of the demand."""
+        signed = self._keys.recall(token)
+        if signed is None:
+            return None
+        try:
+            claims = judge_signed(signed, test=False, now_ms=now_ms)
+            return self._prepare(caller, claims, demand, request_id=request_id, now_ms=now_ms)
+        except Refused:
+            return None
+
+    def _prepare(
+        self, caller: SiteCaller, claims: Claims, demand: Demand, *, request_id: str | None, now_ms: int
+    ) -> Spend | None:
+        site = caller.site
         if claims.aud != site.site_key:
             return None
+        check_fits(claims, demand, site, now_ms=now_ms)
         self._uses.note(caller.credential_id, now_ms)
-        return _spend_of(site, claims, demand, now_ms=now_ms)
+        return _spend_of(site, claims, request_id, now_ms=now_ms)
 
     def spend_then(self, spend: Spend, done: Callable[[SpendOutcome], None]) -> None:
         """Spend it, and tell how it went; StoreUnavailable when too many wait."""
@@ -197,7 +212,7 @@ class Redeemer:
         return await self._spend(site, claims, demand, now_ms=now_ms)
 
     async def _spend(self, site: SiteView, claims: Claims, demand: Demand, *, now_ms: int) -> bytes:
-        mine = _spend_of(site, claims, demand, now_ms=now_ms)
+        mine = _spend_of(site, claims, demand.request_id, now_ms=now_ms)
         if await self._redemptions.spend(site.id, claims.jti, mine.redemption, kept_until_ms=mine.kept_until_ms):
             self._recorder.count(site.number, CounterName.TOKENS_REDEEMED, now_ms=now_ms)
             return mine.answer
@@ -229,8 +244,7 @@ async def _in_time(asking: Awaitable[T]) -> T:
         raise StoreUnavailable("the store did not answer in time") from late
 
 
-def _spend_of(site: SiteView, claims: Claims, demand: Demand, *, now_ms: int) -> Spend:
-    request_id = demand.request_id
+def _spend_of(site: SiteView, claims: Claims, request_id: str | None, *, now_ms: int) -> Spend:
     answer = write_success(claims, request_id)
     redemption = Redemption() if request_id is None else Redemption(request_id, answer)
     return Spend(site, claims, redemption, answer, max(now_ms, claims.exp * 1000) + KEPT_MS)
@@ -242,6 +256,11 @@ def read_token(token: str, keys: SigningKeys, *, test: bool, now_ms: int) -> Cla
         signed = read_receipt(token, keys)
     except NotAReceipt as problem:
         raise Refused("invalid_token", f"The token cannot be accepted: {problem}.") from None
+    return judge_signed(signed, test=test, now_ms=now_ms)
+
+
+def judge_signed(signed: SignedClaims, *, test: bool, now_ms: int) -> Claims:
+    """Return the claims, unless it is a test token where none is wanted or the other way round, or too new."""
     if signed.test is not test:
         raise _wrong_ring(test=test)
     if signed.claims.iat > now_ms // 1000 + SKEW_S:

@@ -48,6 +48,7 @@ class HotReply(Struct, frozen=True, gc=False):
 
 # An answer all of which is written but the date: what stands before the line of the date, and what after it.
 DatelessReply = tuple[bytes, bytes]
+Reply = HotReply | DatelessReply
 
 
 class Pending:
@@ -56,17 +57,17 @@ class Pending:
     __slots__ = ("_reply", "_write")
 
     def __init__(self) -> None:
-        self._reply: HotReply | None = None
-        self._write: Callable[[HotReply], None] | None = None
+        self._reply: Reply | None = None
+        self._write: Callable[[Reply], None] | None = None
 
-    def resolve(self, reply: HotReply) -> None:
+    def resolve(self, reply: Reply) -> None:
         """Give the answer. The first one counts."""
         if self._reply is None:
             self._reply = reply
             if self._write is not None:
                 self._write(reply)
 
-    def then(self, write: Callable[[HotReply], None]) -> None:
+    def then(self, write: Callable[[Reply], None]) -> None:
         """Say what is done with the answer, at once if it is there already."""
         self._write = write
         if self._reply is not None:
@@ -74,13 +75,13 @@ class Pending:
 
 
 # None sends the request the cold way; an awaitable is awaited in a task, and the connection keeps its order meanwhile.
-HotAnswer = HotReply | Pending | Awaitable[HotReply] | None
+HotAnswer = HotReply | Pending | Awaitable[Reply] | None
 HotFunction = Callable[[HotRequest], HotAnswer]
 # `/path` for GET and HEAD, `POST /path` for another method.
 HotPaths = Mapping[bytes, HotFunction]
 # May answer a GET from its known head and the values that were cut out of it, before it is read: what is asked for
 # again and again costs less so. The values were not judged. None sends it the usual way, as if it had not been asked.
-Recogniser = Callable[[KnownHead, Sequence[bytes]], DatelessReply | HotReply | None]
+Recogniser = Callable[[KnownHead, Sequence[bytes]], Reply | None]
 # May begin with a POST by the same, and its body: that is as long as it should be, and nothing else was judged.
 Beginner = Callable[[KnownHead, Sequence[bytes], bytes], Pending | None]
 
@@ -89,7 +90,7 @@ Beginner = Callable[[KnownHead, Sequence[bytes], bytes], Pending | None]
 class Recognising(Protocol):
     """A hot function that is asked first whether it knows the request by its head."""
 
-    def recognise(self, head: KnownHead, values: Sequence[bytes]) -> DatelessReply | HotReply | None:
+    def recognise(self, head: KnownHead, values: Sequence[bytes]) -> Reply | None:
         """Answer, or return None and have done nothing."""
         ...
 
@@ -116,13 +117,16 @@ class Refusing(Protocol):
 _STATUS_LINES = {
     status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode("ascii")) for status in http.HTTPStatus
 }
+_CLOSE = b"connection: close\r\n"
 
 
-def encode_reply(reply: HotReply, date_line: bytes, *, with_body: bool, keep_alive: bool) -> bytes:
+def encode_reply(reply: Reply, date_line: bytes, *, with_body: bool, keep_alive: bool) -> bytes:
     """Return the bytes of a whole response; ValueError when a header would begin a line of its own."""
+    if isinstance(reply, tuple):
+        return (date_line if keep_alive else date_line + _CLOSE).join(reply)
     status = reply.status
     if reply.written:
-        end = b"\r\n" if keep_alive else b"connection: close\r\n\r\n"
+        end = b"\r\n" if keep_alive else _CLOSE + b"\r\n"
         if status == 204:
             return b"".join((_STATUS_LINES[204], date_line, reply.written, end))
         length = b"content-length: %d\r\n" % len(reply.body)
@@ -136,7 +140,7 @@ def encode_reply(reply: HotReply, date_line: bytes, *, with_body: bool, keep_ali
     if has_length:
         parts.append(b"content-length: %d\r\n" % len(reply.body))
     if not keep_alive:
-        parts.append(b"connection: close\r\n")
+        parts.append(_CLOSE)
     parts.append(b"\r\n")
     head = b"".join(parts)
     # Counting the bytes of line ends costs less than looking at each value, and finds the same response splitting.

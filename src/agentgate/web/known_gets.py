@@ -7,7 +7,7 @@ from abc import abstractmethod
 
 from agentgate.web.connection import BETWEEN
 from agentgate.web.head_reader import KnownHead
-from agentgate.web.hot_path import FAILED, HotReply
+from agentgate.web.hot_path import FAILED, Reply
 from agentgate.web.timed_connection import TimedConnection
 
 
@@ -15,7 +15,7 @@ class KnownGets(TimedConnection):
     """A connection that asks whether somebody recognises such a request."""
 
     @abstractmethod
-    def _write(self, reply: HotReply, *, with_body: bool, keep_alive: bool) -> None:
+    def _write(self, reply: Reply, *, with_body: bool, keep_alive: bool) -> None:
         """Write a whole answer."""
 
     def _answer_recognised(self, known: KnownHead, values: list[bytes]) -> bool:

@@ -9,7 +9,7 @@ from math import inf
 
 from agentgate.web.connection import BETWEEN
 from agentgate.web.head_reader import KnownHead
-from agentgate.web.hot_path import FAILED, HotReply, Pending
+from agentgate.web.hot_path import FAILED, Pending, Reply
 from agentgate.web.timed_connection import TimedConnection
 
 
@@ -17,7 +17,7 @@ class KnownPosts(TimedConnection):
     """A connection that begins with such a request and writes the answer when it is there."""
 
     @abstractmethod
-    def _write(self, reply: HotReply, *, with_body: bool, keep_alive: bool) -> None:
+    def _write(self, reply: Reply, *, with_body: bool, keep_alive: bool) -> None:
         """Write a whole answer."""
 
     def _begin(self, known: KnownHead, values: list[bytes], body: bytes) -> bool:
@@ -47,7 +47,7 @@ class KnownPosts(TimedConnection):
         pending.then(self._answer_begun)
         return True
 
-    def _answer_begun(self, reply: HotReply) -> None:
+    def _answer_begun(self, reply: Reply) -> None:
         self._state.pending -= 1
         self._is_busy = False
         self._write(reply, with_body=True, keep_alive=True)

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from agentgate.web import hot_path, request_guard
 from agentgate.web.cold_path import RequestHead, disconnect, new_cycle
 from agentgate.web.connection import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
-from agentgate.web.hot_path import HotFunction, HotPaths, HotReply, Pending, encode_reply
+from agentgate.web.hot_path import HotFunction, HotPaths, HotReply, Pending, Reply, encode_reply
 from agentgate.web.known_gets import KnownGets
 from agentgate.web.known_posts import KnownPosts
 from agentgate.web.putting_off import PuttingOff
@@ -286,13 +286,13 @@ class GateProtocol(PuttingOff, KnownGets, KnownPosts):
             task.add_done_callback(self.tasks.discard)
             self.tasks.add(task)
 
-    def _answer_pending(self, head: RequestHead, reply: HotReply) -> None:
+    def _answer_pending(self, head: RequestHead, reply: Reply) -> None:
         self._state.pending -= 1
         self._is_busy = False
         self._answer(reply, head)
         self._advance()
 
-    async def _answer_later(self, pending: Awaitable[HotReply], head: RequestHead) -> None:
+    async def _answer_later(self, pending: Awaitable[Reply], head: RequestHead) -> None:
         try:
             reply = await pending
         except Exception:
@@ -302,10 +302,10 @@ class GateProtocol(PuttingOff, KnownGets, KnownPosts):
         self._answer(reply, head)
         self._advance()
 
-    def _answer(self, reply: HotReply, head: RequestHead) -> None:
+    def _answer(self, reply: Reply, head: RequestHead) -> None:
         self._write(reply, with_body=head.method != b"HEAD", keep_alive=head.keep_alive)
 
-    def _write(self, reply: HotReply, *, with_body: bool, keep_alive: bool) -> None:
+    def _write(self, reply: Reply, *, with_body: bool, keep_alive: bool) -> None:
         state, transport = self._state, self.transport
         state.total_requests += 1
         if transport.is_closing():

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from agentgate.tokens.redeem import Redeemer
 from tests.api.public.shop import SITES, SITEVERIFY, open_shop
 from tests.minting import ORIGIN
 
@@ -94,6 +95,46 @@ def test_a_known_head_is_answered_like_any_other(shop, secret_first):
         for body in bodies:
             for secret in (shop.secret, "nobody's", "", shop.secret + " x", "agt_test_x"):
                 assert calling.call(body, secret) == calling.call_in_chunks(body, secret), (body, secret)
+
+
+def test_a_known_body_is_answered_like_any_other(shop, monkeypatch):
+    """The server's bodies so far had these members in this order, so that such are not decoded any more."""
+    recalled, recall = [], Redeemer.prepare_recalled
+
+    def note(*given, **named):
+        recalled.append(recall(*given, **named))
+        return recalled[-1]
+
+    monkeypatch.setattr(Redeemer, "prepare_recalled", note)
+
+    def body(token, request_id, end=""):
+        return f'{{"token": "{token}", "expectedAction": "login", "requestId": "{request_id}"{end}}}'.encode()
+
+    token, used = shop.token(), shop.token()
+    others = (
+        *(shop.token(action="upload"), shop.token(lifetime_s=-1), shop.token(age_s=-60), shop.token(test=True)),
+        *(token[:-1], token + "A", "", 'x", "y": "z'),
+    )
+    bodies = [
+        *(
+            body(token, request_id)
+            for request_id in ("", "not one", "a" * 129, "\u00e9", r"\u0041", 'r", "requestId": "s')
+        ),
+        *(body(token, "r", end) for end in (' , "requestId": "s"', ', "secret": "x"', ', "extra": 1', "}")),
+        *(body(other, "r") for other in others),
+        *(body(used, "r-1"), body(used, "r-1"), body(used, "r-2")),
+        body(token, "r")[:-1],
+        body(token, "r") + b" ",
+        body(token, "r"),
+        body(token, "r"),
+    ]
+    with server(shop) as calling:
+        before = len(recalled)
+        assert before > LEARNING // 2
+        for each in bodies:
+            assert calling.call(each, shop.secret) == calling.call_in_chunks(each, shop.secret), each
+    # The two tokens, one of them three times and the other one twice; and the one that is for something else.
+    assert [spend is not None for spend in recalled[before:]].count(True) == 5
 
 
 def test_a_token_is_redeemed_once_by_whatever_way(shop):

@@ -11,6 +11,7 @@ from agentgate.web.head_reader import (
     MOST_HEADS,
     MOST_LINES,
     MOST_MARKS,
+    MOST_SAME,
     MOST_VALUES,
     PATTERN_FROM,
     HeadReader,
@@ -320,6 +321,42 @@ def test_a_body_is_not_part_of_an_expected_head():
     assert guess.look(VERIFY) == (expected, [b"13"], b'{"token":"x"}')
     assert guess.look(longer) == (expected, [b"17"], b'{"token":"x"}\r\n\r\n')
     assert guess.read(longer) == by_the_parser(longer)
+
+
+def test_a_head_that_comes_byte_for_byte_is_whole_all_the_same():
+    empty = VERIFY.replace(b"13", b"0").removesuffix(b'{"token":"x"}')
+    guess = guessing(empty)
+
+    assert guess.look(empty) == (guess._guess, [b"0"], b"")
+    # The rest of the last line, or another line, may still come.
+    assert guess.look(empty.removesuffix(b"\r\n\r\n")) is None
+    assert guess.look(empty.removesuffix(b"\r\n")) is None
+
+
+def test_heads_with_their_secrets_are_remembered_until_another_one_comes():
+    called = VERIFY.replace(b"Content-Length", b"Authorization: Bearer ags_0\r\nContent-Length")
+    guess, most = guessing(called), 0
+    for number in range(3 * MOST_SAME):
+        data = called.replace(b"ags_0", b"ags_%d" % number)
+        assert guess.look(data) == guess.look(data) == (guess._guess, [b"Bearer ags_%d" % number, b"13"], VERIFY[-13:])
+        most = max(most, len(guess._same))
+    assert most == MOST_SAME
+    assert "ags_" in repr(vars(guess))
+
+    guess.look(CHECK)
+
+    assert "ags_" not in repr(vars(guess))
+
+
+def test_a_head_is_cut_anew_when_other_lines_change():
+    called = VERIFY.replace(b"Content-Length", b"X-Tag: 1\r\nContent-Length")
+    reader = guessing(called)
+    assert reader.look(called)[1] == [b"13"]
+    for number in range(MOST_VALUES + 2 * PATTERN_FROM):
+        reader.read(called.replace(b"X-Tag: 1", b"X-Tag: %d" % number))
+
+    known, values, _ = reader.look(called)
+    assert dict(zip(known.names, values, strict=True)) == {b"x-tag": b"1", b"content-length": b"13"}
 
 
 @pytest.mark.parametrize(
