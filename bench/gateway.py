@@ -113,11 +113,11 @@ class Tally:
 
 def measure(*, seconds: int = SECONDS) -> dict[str, float | str]:
     """Return every figure; without nginx or wrk, why not."""
+    if nginx_program() is None or shutil.which("wrk") is None:
+        return {"skipped": "nginx or wrk is not installed"}
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # For the service, and for those who ask.
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, MOST_FILES)), hard))
-    if nginx_program() is None or shutil.which("wrk") is None:
-        return {"skipped": "nginx or wrk is not installed"}
     tally = Tally()
     with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as name:
         with service(Path(name)) as running:

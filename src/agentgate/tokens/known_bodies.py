@@ -73,6 +73,7 @@ class KnownBodies:
         if given.request_id is UNSET or given.remote_address is not UNSET or given.content_digest is not UNSET:
             return None
         if not given.token:
+            # It stands everywhere.
             return None
         before, _, rest = body.partition(given.token.encode())
         between, found, after = rest.partition(given.request_id.encode("ascii"))

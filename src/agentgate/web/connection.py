@@ -56,7 +56,7 @@ class GateState(ServerState):
         self.shed = 0
         # Hot requests that wait for their answer without a task.
         self.pending = 0
-        # And how requests begin that may be refused when it has no time for them.
+        # The turns of the loop, and how requests begin that may be refused when one has no time for them.
         self.turn, self.refusable = turn_of(hot_paths)
 
     def set_date(self, date: bytes) -> None:
