@@ -10,8 +10,8 @@ import pytest
 from agentgate.config import read_settings
 from agentgate.core.enums import DecisionLabelValue, LabelSource
 from agentgate.core.records import convert
+from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.scoring.model_file import read_model
-from agentgate.scoring.records import LabelEvidence, StoredLabel
 from agentgate.scoring.training_labels import read_labels
 from tests.cli.commands import agentgate, environment
 from tests.running import ADMIN_KEY, NOON_MS, running_service

@@ -38,7 +38,7 @@ RECORDS = {
     "VisitorDetail": "agentgate.traffic.records:VisitorDetail",
     "Decision": "agentgate.traffic.records:Decision",
     "DecisionPage": "agentgate.traffic.records:DecisionPage",
-    "DecisionDetail": "agentgate.traffic.records:DecisionDetail",
+    "DecisionDetail": "agentgate.rules.decision_records:DecisionDetail",
 }
 
 # The list may only shrink.

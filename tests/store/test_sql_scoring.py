@@ -11,9 +11,10 @@ from agentgate.core.clock import DAY_MS, FixedClock
 from agentgate.core.decision_ids import LARGEST_ID, first_id
 from agentgate.core.enums import DecisionKind, DecisionLabelValue, LabelSource, Mode, ModelKind, ModelRole, Outcome
 from agentgate.core.moment import Moment
+from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.events.records import Event
 from agentgate.scoring.capture import expire_features
-from agentgate.scoring.records import CapturingSite, LabelEvidence, StoredCapture, StoredLabel, StoredModel
+from agentgate.scoring.records import CapturingSite, StoredCapture, StoredModel
 from agentgate.store.migrate import apply
 from agentgate.store.open import Stores, open_stores
 from tests.store.sql_objects import NOW_MS, add_two_tenants

@@ -13,8 +13,8 @@ from agentgate.core.decision_ids import first_id, write_id
 from agentgate.core.enums import DecisionKind, DecisionLabelValue, LabelledFilter, LabelSource, Mode, Outcome
 from agentgate.core.moment import Moment
 from agentgate.core.ranges import TimeRange
+from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.events.records import Event
-from agentgate.scoring.records import LabelEvidence, StoredLabel
 from agentgate.store.sql import traffic_decisions
 from agentgate.traffic.ports import DecisionFilters, SiteNumber
 from agentgate.traffic.records import Decision

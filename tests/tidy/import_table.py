@@ -12,7 +12,7 @@ CONCEPTS: dict[str, set[str]] = {
     "feedback": set(),
     "readiness": set(),
     "credentials": {"audit"},
-    "rules": {"audit", "detect"},
+    "rules": {"audit", "detect", "traffic"},
     "scoring": {"detect", "events", "audit", "rules"},
     "identity": {"audit", "outbox"},
     "accounts": {"identity", "audit", "outbox"},
@@ -23,7 +23,7 @@ CONCEPTS: dict[str, set[str]] = {
     "browser": {"decide", "detect", "tokens", "sites", "events"},
     "agents": {"audit", "browser", "decide", "detect", "events", "sites", "tokens"},
     "gateway": {"decide", "detect", "rules", "tokens", "agents", "credentials", "sites", "events"},
-    "traffic": {"events", "sites", "scoring", "rules"},
+    "traffic": {"events"},
     "webhooks": {"audit", "events", "traffic", "sites", "scoring"},
 }
 BELOW_CONCEPTS = {"core", "telemetry", "web"}

@@ -24,6 +24,7 @@ from agentgate.detect.networks import (
     TOR,
     VPN,
     Range,
+    country_code,
     make_flags,
     make_values,
     network_range,
@@ -31,7 +32,6 @@ from agentgate.detect.networks import (
     read_network,
 )
 from agentgate.detect.search_operators import read_operators
-from agentgate.detect.signals.address import country_code
 from agentgate.detect.tokens import Token
 
 FLAG_OF_KIND = {"allow": ALLOW, "block": BLOCK, "tor": TOR, "vpn": VPN, "datacenter": DATACENTER}

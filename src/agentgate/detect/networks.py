@@ -167,3 +167,11 @@ def _segments(changes: Iterable[tuple[int, int]], width: str) -> Segments:
             starts.append(number)
             values.append(value)
     return Segments(starts=starts, values=values)
+
+
+def country_code(text: str) -> int:
+    """Return a country's two letters as the number that tables hold; ValueError when they are not two letters."""
+    lowered = text.lower()
+    if len(lowered) != 2 or not lowered.isascii() or not lowered.isalpha():
+        raise ValueError(f"{text!r} is not a country code")
+    return ord(lowered[0]) << 8 | ord(lowered[1])

@@ -10,7 +10,7 @@ from agentgate.sites.directory import SiteDirectory, SiteView
 from agentgate.sites.showing import shown_secret
 from agentgate.tokens.uses import CredentialUses
 from agentgate.web.call import Call
-from agentgate.web.request import Request
+from agentgate.web.request import Request, joined_headers
 
 DOCUMENTS = frozenset({"document", "iframe", "frame", "embed", "object"})
 
@@ -80,11 +80,3 @@ def framed_of(request: Request) -> str:
     if request.header("sec-fetch-dest") not in DOCUMENTS - {"document"}:
         return ""
     return "cross" if request.header("sec-fetch-site") == "cross-site" else "same"
-
-
-def joined_headers(request: Request) -> dict[bytes, bytes]:
-    """Return the headers by name, those that came more than once joined as HTTP joins them."""
-    joined: dict[bytes, bytes] = {}
-    for name, value in request.headers:
-        joined[name] = joined[name] + b", " + value if name in joined else value
-    return joined

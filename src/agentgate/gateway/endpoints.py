@@ -3,11 +3,11 @@
 import msgspec
 from msgspec import Struct
 
-from agentgate.gateway.asking import joined_headers
 from agentgate.gateway.check import GatewayCheck
 from agentgate.web.call import Call
 from agentgate.web.hot_path import HotReply, HotRequest
 from agentgate.web.replies import Reply
+from agentgate.web.request import joined_headers
 
 
 class Denial(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from agentgate.audit.ports import AuditStores
 from agentgate.core.configuration import ConfigurationStores
 from agentgate.rules.records import StoredRules
 from agentgate.rules.replay_records import ReplayedEvent, Sample, SampleRequest
+from agentgate.traffic.ports import TrafficStores
 
 
 class RuleStore(Protocol):
@@ -46,3 +47,21 @@ class Explainer(Protocol):
     def observe(self, site_id: str, request: SampleRequest) -> Sample:
         """Return what the service sees in the request."""
         ...
+
+
+class RevisionStore(Protocol):
+    """Earlier rules of sites."""
+
+    async def find_revision(self, site_id: str, effective_version: str) -> StoredRules | None:
+        """Return the newest revision that was in force under a version, or None."""
+        ...
+
+
+class DecisionStores(TrafficStores, Protocol):
+    """The ports that reading a decision with its rule uses."""
+
+    @property
+    def rules(self) -> RuleStore: ...
+
+    @property
+    def rule_revisions(self) -> RevisionStore: ...

@@ -12,16 +12,15 @@ from agentgate.core.enums import DecisionLabelValue, ModelKind, ModelRole, Outco
 from agentgate.core.moment import Moment
 from agentgate.detect.numbers import NUMBERS
 from agentgate.errors import Refused
+from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.scoring.bands import band_labels
 from agentgate.scoring.features import SCORE_LABELS
 from agentgate.scoring.model_file import read_model
 from agentgate.scoring.ports import RulesInForce, ScoreSamples, ScoringStores
 from agentgate.scoring.records import (
     CompareReport,
-    LabelEvidence,
     LabelRates,
     ScoreSample,
-    StoredLabel,
     StoredModel,
     WouldChange,
 )

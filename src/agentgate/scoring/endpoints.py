@@ -9,6 +9,7 @@ from agentgate.core.enums import ModelKind, ModelRole
 from agentgate.core.keyring import Keyring
 from agentgate.core.records import Query, SiteKey, json_decoder
 from agentgate.errors import Refused
+from agentgate.events.label_records import DecisionLabel
 from agentgate.events.ports import EventStore
 from agentgate.limits import LABELS_LIMIT
 from agentgate.scoring import capture, compare, labels, roles
@@ -17,7 +18,6 @@ from agentgate.scoring.ports import Evidence, RulesInForce, ScoreSamples, Scorin
 from agentgate.scoring.records import (
     ClearedModel,
     CompareReport,
-    DecisionLabel,
     FeatureCapture,
     FeatureCaptureInput,
     LabelInput,

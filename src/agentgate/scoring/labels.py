@@ -12,9 +12,10 @@ from agentgate.core.pages import Cursors
 from agentgate.core.records import optional
 from agentgate.core.visitor_ids import write_visitor
 from agentgate.errors import Refused
+from agentgate.events.label_records import DecisionLabel, LabelEvidence, StoredLabel
 from agentgate.events.records import Event
 from agentgate.scoring.ports import Evidence, ScoringStores
-from agentgate.scoring.records import DecisionLabel, LabelEvidence, LabelPage, LabelRequest, StoredLabel
+from agentgate.scoring.records import LabelPage, LabelRequest
 from agentgate.web.call import SiteCall
 
 

@@ -4,18 +4,16 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from agentgate.core.decision_ids import write_id
 from agentgate.core.enums import (
-    DecisionKind,
     DecisionLabelValue,
     LabelSource,
     ModelKind,
     ModelRole,
     ModelType,
-    Outcome,
 )
 from agentgate.core.moment import Moment
-from agentgate.core.records import Input, Record, VisitorId, optional
+from agentgate.core.records import Input, Record
+from agentgate.events.label_records import DecisionLabel
 from agentgate.limits import FEATURE_CAPTURE_LEAST_DAYS, LABEL_NOTE_CHARACTERS, REQUEST_ID_CHARACTERS
 
 # Ten years: longer than anybody keeps training data, and short enough for every column.
@@ -42,72 +40,11 @@ class LabelRequest(Input, frozen=True, kw_only=True):
     note: Note | UnsetType = UNSET
 
 
-class LabelEvidence(Record, frozen=True, kw_only=True):
-    """What was known about the decision when it was first labelled."""
-
-    time: Moment
-    kind: DecisionKind
-    route: str
-    method: str
-    outcome: Outcome
-    reasons: list[str]
-    labels: list[str]
-    scores: dict[str, float]
-    model_versions: dict[str, str]
-    action: str | UnsetType = UNSET
-    would_decision: Outcome | UnsetType = UNSET
-    rule_set_version: str | UnsetType = UNSET
-    visitor_id: VisitorId | UnsetType = UNSET
-    features: dict[str, float] | UnsetType = UNSET
-
-
-class DecisionLabel(Record, frozen=True, kw_only=True):
-    """What somebody said about a decision, with the evidence of that time."""
-
-    decision_id: str
-    site_id: str
-    label: DecisionLabelValue
-    source: LabelSource
-    actor: str
-    created_at: Moment
-    updated_at: Moment
-    evidence: LabelEvidence
-    note: str | UnsetType = UNSET
-
-
 class LabelPage(Record, frozen=True, kw_only=True):
     """Labels of a site, oldest update first; `nextCursor` leads to the rest."""
 
     items: list[DecisionLabel]
     next_cursor: str | UnsetType = UNSET
-
-
-class StoredLabel(Struct, frozen=True, kw_only=True):
-    """A label as stored."""
-
-    site_id: str
-    decision: int
-    label: DecisionLabelValue
-    source: LabelSource
-    note: str | None
-    actor: str
-    created_ms: int
-    updated_ms: int
-    evidence: LabelEvidence
-
-    def wire(self) -> DecisionLabel:
-        """Return the label as it goes over the wire."""
-        return DecisionLabel(
-            decision_id=write_id(self.decision),
-            site_id=self.site_id,
-            label=self.label,
-            source=self.source,
-            note=optional(self.note),
-            actor=self.actor,
-            created_at=Moment(self.created_ms),
-            updated_at=Moment(self.updated_ms),
-            evidence=self.evidence,
-        )
 
 
 class FeatureCapture(Record, frozen=True, kw_only=True):

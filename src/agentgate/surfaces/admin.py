@@ -13,6 +13,7 @@ from agentgate.feedback import endpoints as feedback
 from agentgate.identity import endpoints as identity
 from agentgate.identity.guards import not_cross_origin, operator
 from agentgate.outbox import endpoints as outbox
+from agentgate.rules import decision_endpoints as decisions
 from agentgate.rules import endpoints as rules
 from agentgate.scoring import endpoints as scoring
 from agentgate.sites import endpoints as sites
@@ -116,7 +117,13 @@ ADMIN = Surface(
             get("/visitors/{visitorId}", traffic.read_visitor_detail, scope=site_in_query, refuses=("not_found",)),
             get("/decisions", traffic.list_decisions, scope=site_in_query),
             get("/decisions/export", export.export_decisions, scope=site_in_query, media_type="application/x-ndjson"),
-            get("/decisions/{decisionId}", traffic.read_decision, scope=site_in_query, refuses=("not_found",)),
+            get(
+                "/decisions/{decisionId}",
+                decisions.read_decision,
+                scope=site_in_query,
+                refuses=("not_found",),
+                tag="traffic",
+            ),
             # Labels, feature capture, models
             put(
                 "/decisions/{decisionId}/label",

@@ -10,6 +10,7 @@ from agentgate.audit import endpoints as audit
 from agentgate.core.enums import ConsolePermission
 from agentgate.credentials import endpoints as credentials
 from agentgate.detect import endpoints as detect
+from agentgate.rules import decision_endpoints as decisions
 from agentgate.rules import endpoints as rules
 from agentgate.sites import endpoints as sites
 from agentgate.sites.guards import site_in_path, site_in_query
@@ -279,10 +280,11 @@ CONSOLE = Surface(
             ),
             get(
                 "/decisions/{decisionId}",
-                traffic.read_decision,
+                decisions.read_decision,
                 guard=ANALYTICS_READ,
                 scope=site_in_query,
                 refuses=("not_found",),
+                tag="traffic",
             ),
             # API tokens
             get("/tokens", api_tokens.list_tokens, guard=TOKENS_WRITE),

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from agentgate.core.actor import Actor
 from agentgate.core.database import Store
-from agentgate.core.decision_ids import read_id
 from agentgate.core.enums import ActorKind
 from agentgate.core.keyring import Keyring
 from agentgate.core.moment import Moment
@@ -16,15 +15,12 @@ from agentgate.core.ranges import TimeRange
 from agentgate.core.visitor_ids import read_visitor
 from agentgate.errors import Refused
 from agentgate.limits import VISITOR_DETAIL_DECISIONS
-from agentgate.sites.records import Site
 from agentgate.traffic.analytics import read_site_analytics
-from agentgate.traffic.detail import read_detail
 from agentgate.traffic.metrics import read_site_metrics
-from agentgate.traffic.ports import DecisionFilters, SiteNumber, TrafficStore, TrafficStores
+from agentgate.traffic.ports import DecisionFilters, MeasuredSite, SiteNumber, TrafficStore, TrafficStores
 from agentgate.traffic.queries import (
     DecisionQuery,
     RangeQuery,
-    SiteQuery,
     SiteRangeQuery,
     VisitorQuery,
     analytics_range,
@@ -35,7 +31,6 @@ from agentgate.traffic.queries import (
     visitor_range,
 )
 from agentgate.traffic.records import (
-    DecisionDetail,
     DecisionPage,
     Metrics,
     SiteAnalytics,
@@ -105,23 +100,6 @@ async def list_decisions(
     return DecisionPage(items=found.items, next_cursor=page.next_cursor(found.more_before), **_ends(page.span))
 
 
-async def read_decision(
-    call: SiteCall,
-    query: SiteQuery,  # noqa: ARG001 - names the site, which the scope has found
-    store: Store[TrafficStores],
-    traffic: TrafficStore,
-    terms: TrafficTerms,
-) -> DecisionDetail:
-    """Read one decision with its labels by source and the rule that matched."""
-    decision_id = read_id(call.params["decisionId"])
-    site = SiteNumber(call.site_id, await store.read.sites.find_number(call.site_id))
-    decision = None if decision_id is None else await traffic.decisions.find_decision(site, decision_id)
-    if decision is None:
-        raise Refused("not_found", "No decision of this site has this ID, or it is past its retention.")
-    template = terms.trace_url_template if _is_operator(call.actor) else ""
-    return await read_detail(store.read, call.site_id, decision, trace_template=template)
-
-
 async def read_analytics(
     call: SiteCall, query: RangeQuery, store: Store[TrafficStores], traffic: TrafficStore, terms: TrafficTerms
 ) -> SiteAnalytics:
@@ -143,7 +121,7 @@ def _ends(span: TimeRange) -> dict[str, Moment]:
     return {"from_": Moment(span.from_ms), "to": Moment(span.to_ms)}
 
 
-async def _find_site(call: SiteCall, store: Store[TrafficStores]) -> Site:
+async def _find_site(call: SiteCall, store: Store[TrafficStores]) -> MeasuredSite:
     site = await store.read.sites.find_site(call.site_key, account_id=call.actor.account_id)
     if site is None:
         # Moved or purged between the scope and here.

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, UnsetType
 
 from agentgate.core.records import to_builtins, to_json
-from agentgate.scoring.records import DecisionLabel
+from agentgate.events.label_records import DecisionLabel
 from agentgate.traffic.records import Decision
 
 NDJSON = "application/x-ndjson"

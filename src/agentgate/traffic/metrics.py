@@ -10,8 +10,7 @@ from agentgate.core.enums import MetricsBucket, MetricsSource
 from agentgate.core.moment import Moment
 from agentgate.core.ranges import TimeRange
 from agentgate.limits import LATENCY_SAMPLES
-from agentgate.sites.records import Site
-from agentgate.traffic.ports import Counts, CountStore
+from agentgate.traffic.ports import Counts, CountStore, MeasuredSite
 from agentgate.traffic.records import ChallengeCounts, DailyPoint, ErrorCounts, Latency, Metrics, Retention, SeriesPoint
 from agentgate.traffic.series import (
     add_up,
@@ -38,7 +37,7 @@ class _Counted(NamedTuple):
 
 
 async def read_site_metrics(
-    store: CountStore, site: Site, number: int, span: TimeRange, *, terms: TrafficTerms, now_ms: int
+    store: CountStore, site: MeasuredSite, number: int, span: TimeRange, *, terms: TrafficTerms, now_ms: int
 ) -> Metrics:
     """Return the metrics of a range. What the console must not show is taken out by who answers it."""
     first_day, last_day = span.from_ms // DAY_MS, (span.to_ms - 1) // DAY_MS

@@ -8,11 +8,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from agentgate.core.enums import DecisionKind, LabelledFilter, Outcome, SolveType
+from agentgate.core.enums import DecisionKind, LabelledFilter, Mode, Outcome, SolveType
 from agentgate.core.ranges import TimeRange
-from agentgate.rules.ports import RuleStore
-from agentgate.rules.records import StoredRules
-from agentgate.sites.ports import SiteStore
 from agentgate.traffic.records import Decision, VisitorSummary
 
 
@@ -176,11 +173,25 @@ class TrafficStore(Protocol):
     def decisions(self) -> DecisionStore: ...
 
 
-class RevisionStore(Protocol):
-    """Earlier rules of sites."""
+class MeasuredSite(Protocol):
+    """A site, as far as metrics show it."""
 
-    async def find_revision(self, site_id: str, effective_version: str) -> StoredRules | None:
-        """Return the newest revision that was in force under a version, or None."""
+    @property
+    def site_key(self) -> str: ...
+
+    @property
+    def mode(self) -> Mode: ...
+
+
+class SiteFinder(Protocol):
+    """Sites, as far as reading their events needs them."""
+
+    async def find_site(self, site_key: str, *, account_id: str | None) -> MeasuredSite | None:
+        """Return a site; None when there is none, or when it is not of the given account."""
+        ...
+
+    async def find_number(self, site_id: str) -> int:
+        """Return the number under which events know an existing site."""
         ...
 
 
@@ -188,10 +199,4 @@ class TrafficStores(Protocol):
     """The ports of the configuration that the read models use."""
 
     @property
-    def sites(self) -> SiteStore: ...
-
-    @property
-    def rules(self) -> RuleStore: ...
-
-    @property
-    def rule_revisions(self) -> RevisionStore: ...
+    def sites(self) -> SiteFinder: ...

@@ -5,8 +5,7 @@ from msgspec import UNSET, UnsetType, field
 from agentgate.core.enums import DecisionKind, MetricsBucket, MetricsSource, Mode, Outcome
 from agentgate.core.moment import Moment
 from agentgate.core.records import Record, SiteKey, VisitorId
-from agentgate.rules.records import Rule
-from agentgate.scoring.records import DecisionLabel
+from agentgate.events.label_records import DecisionLabel
 
 
 class OutcomeCounts(Record, frozen=True, kw_only=True):
@@ -157,17 +156,6 @@ class DecisionPage(Record, frozen=True, kw_only=True):
     from_: Moment = field(name="from")
     to: Moment
     next_cursor: str | UnsetType = UNSET
-
-
-class DecisionDetail(Record, frozen=True, kw_only=True):
-    """A decision with what explains it. `ruleCurrent`: the site still has the rule set that decided."""
-
-    decision: Decision
-    labels_by_source: dict[str, list[str]]
-    rule_current: bool
-    monitored: bool
-    rule: Rule | UnsetType = UNSET
-    trace_url: str | UnsetType = UNSET
 
 
 class SolveTypes(Record, frozen=True, kw_only=True):

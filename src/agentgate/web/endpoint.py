@@ -35,6 +35,8 @@ class Endpoint:
     media_type: str = JSON
     # The query is for whoever reads the answer, such as a script that looks at its own address.
     any_query: bool = False
+    # The group in the OpenAPI document, where it is not the handler's package.
+    tag: str | None = None
     # What a success means, in a few words.
     success: str = "Done"
     # Bodies that are answers and not refusals, by status.

@@ -108,7 +108,7 @@ def _operation(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas)
     operation: dict[str, Any] = {
         "operationId": _operation_id(row, surface),
         "summary": row.summary,
-        "tags": [row.handler.__module__.split(".")[1]],
+        "tags": [row.tag or row.handler.__module__.split(".")[1]],
         "parameters": [*_path_parameters(row.path), *_query_parameters(shape)],
         "responses": _responses(row, shape, surface, schemas),
     }

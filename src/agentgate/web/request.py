@@ -67,3 +67,11 @@ class Request:
                 raise Refused("invalid_filter", f"{name} is given more than once; give it once.")
             parameters[name] = value
         return parameters
+
+
+def joined_headers(request: Request) -> dict[bytes, bytes]:
+    """Return the headers by name, those that came more than once joined as HTTP joins them."""
+    joined: dict[bytes, bytes] = {}
+    for name, value in request.headers:
+        joined[name] = joined[name] + b", " + value if name in joined else value
+    return joined

@@ -51,14 +51,6 @@ def find_address(text: str, intel: Intel) -> AddressView:
     return AddressView(tuple(labels), flags & SEARCH_BITS)
 
 
-def country_code(text: str) -> int:
-    """Return a country's two letters as the number that tables hold; ValueError when they are not two letters."""
-    lowered = text.lower()
-    if len(lowered) != 2 or not lowered.isascii() or not lowered.isalpha():
-        raise ValueError(f"{text!r} is not a country code")
-    return ord(lowered[0]) << 8 | ord(lowered[1])
-
-
 def country_text(code: int) -> str:
     """Return the two letters of a country's number."""
     return chr(code >> 8 & 0x7F) + chr(code & 0x7F)

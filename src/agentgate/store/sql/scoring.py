@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from agentgate.core.database import Row, Transaction
 from agentgate.core.enums import DecisionLabelValue, LabelSource, ModelKind, ModelRole
 from agentgate.core.records import json_decoder, to_json
-from agentgate.scoring.records import CapturingSite, LabelEvidence, StoredCapture, StoredLabel, StoredModel
+from agentgate.events.label_records import LabelEvidence, StoredLabel
+from agentgate.scoring.records import CapturingSite, StoredCapture, StoredModel
 
 _evidence_decoder = json_decoder(LabelEvidence)
 

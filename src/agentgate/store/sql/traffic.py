@@ -1,7 +1,7 @@
 """The read models of events over one set of stores."""
 
 from agentgate.core.database import Session
-from agentgate.scoring.ports import LabelStore
+from agentgate.events.label_ports import LabelStore
 from agentgate.store.segments.segments import Segments
 from agentgate.store.sql.event_words import Words
 from agentgate.store.sql.traffic_counts import SqlCounts

@@ -15,9 +15,9 @@ from agentgate.core.moment import Moment
 from agentgate.core.ranges import TimeRange
 from agentgate.core.records import optional
 from agentgate.core.visitor_ids import write_visitor
+from agentgate.events.label_ports import LabelStore
+from agentgate.events.label_records import StoredLabel
 from agentgate.events.records import Dimension, Event
-from agentgate.scoring.ports import LabelStore
-from agentgate.scoring.records import StoredLabel
 from agentgate.store.sql.event_encoding import EVENT_COLUMNS
 from agentgate.store.sql.event_words import OTHER, Words
 from agentgate.store.sql.events import read_events

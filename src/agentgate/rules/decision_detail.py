@@ -4,14 +4,15 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from agentgate.core.enums import Mode
+from agentgate.rules.decision_records import DecisionDetail
 from agentgate.rules.effective import effective_of
+from agentgate.rules.ports import DecisionStores
 from agentgate.rules.records import Rule, RuleSet
-from agentgate.traffic.ports import TrafficStores
-from agentgate.traffic.records import Decision, DecisionDetail
+from agentgate.traffic.records import Decision
 
 
 async def read_detail(
-    stores: TrafficStores, site_id: str, decision: Decision, *, trace_template: str
+    stores: DecisionStores, site_id: str, decision: Decision, *, trace_template: str
 ) -> DecisionDetail:
     """Put a decision's detail together; without a template there is no link to its trace."""
     current = effective_of(await stores.rules.find_rules(site_id))
@@ -33,7 +34,7 @@ def labels_by_source(labels: list[str]) -> dict[str, list[str]]:
     return found
 
 
-async def _find_rule(stores: TrafficStores, site_id: str, decision: Decision, current: RuleSet) -> Rule | UnsetType:
+async def _find_rule(stores: DecisionStores, site_id: str, decision: Decision, current: RuleSet) -> Rule | UnsetType:
     """Return the rule as it was when it decided; absent when that set is no longer known."""
     if isinstance(decision.matched_rule, UnsetType) or isinstance(decision.rule_set_version, UnsetType):
         return UNSET
@@ -46,7 +47,7 @@ async def _find_rule(stores: TrafficStores, site_id: str, decision: Decision, cu
     return UNSET if item is None else msgspec.convert(item, Rule)
 
 
-async def _find_set(stores: TrafficStores, site_id: str, version: str) -> RuleSet | None:
+async def _find_set(stores: DecisionStores, site_id: str, version: str) -> RuleSet | None:
     # A site without rules of its own, now or before, was decided by the server's set.
     candidates = [None, await stores.rule_revisions.find_revision(site_id, version)]
     # What follows the server's set changes with the release, so the stored version alone proves nothing.
