@@ -8,14 +8,21 @@ from collections.abc import Callable
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from agentgate.agents.identity import Identity, SignedMessage
-from agentgate.agents.ports import KeyFound
-from agentgate.agents.signing.jwk import read_key
-from agentgate.agents.signing.sign import AgentForm, SigningKey, Terms, content_digest, make_nonce, sign_request
-from agentgate.agents.signing.signatures import tagged_signatures
-from agentgate.agents.signing.verify import AgentVerifier
-from agentgate.core.enums import AgentVerdict
-from agentgate.sites.agent_policy import DEFAULT_POLICY
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.agents.identity import Identity, SignedMessage
+from agentgate.protection.agents.ports import KeyFound
+from agentgate.protection.agents.signing.jwk import read_key
+from agentgate.protection.agents.signing.sign import (
+    AgentForm,
+    SigningKey,
+    Terms,
+    content_digest,
+    make_nonce,
+    sign_request,
+)
+from agentgate.protection.agents.signing.signatures import tagged_signatures
+from agentgate.protection.agents.signing.verify import AgentVerifier
+from agentgate.protection.sites.agent_policy import DEFAULT_POLICY
 
 REQUESTS = 500
 ROUNDS = 7

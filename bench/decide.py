@@ -9,18 +9,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from agentgate.core.enums import Mode, ModelKind, WidgetMode
-from agentgate.decide.engine import decide
-from agentgate.demo_traffic import CLIENTS
-from agentgate.detect.facts import Rates, RequestFacts
-from agentgate.detect.intel import Intel, load_intel
-from agentgate.detect.labels import EXACT_NAMES
-from agentgate.rules.compile import compile_rules
-from agentgate.rules.effective import effective_set
-from agentgate.rules.records import RuleSet
-from agentgate.scoring.score import ModelView
-from agentgate.sites.directory import SiteView
-from agentgate.sites.routes import RouteTable
+from agentgate.lib.enums import Mode, ModelKind, WidgetMode
+from agentgate.protection.decision.engine import decide
+from agentgate.protection.rules.compile import compile_rules
+from agentgate.protection.rules.effective import effective_set
+from agentgate.protection.rules.records import RuleSet
+from agentgate.protection.scoring.score import ModelView
+from agentgate.protection.signals.facts import Rates, RequestFacts
+from agentgate.protection.signals.labels import EXACT_NAMES
+from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.sites.routes import RouteTable
+from agentgate.protection.threat_data.intel import Intel, load_intel
+from agentgate.server.demo.traffic import CLIENTS
 from bench.model_trees import bench_model
 
 RULES = 30

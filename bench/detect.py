@@ -10,9 +10,9 @@ from pathlib import Path
 # Run as a file, this folder is on the path and its parent is not.
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from agentgate.detect.facts import RequestFacts
-from agentgate.detect.intel import Intel, load_intel
-from agentgate.detect.observe import observe
+from agentgate.protection.signals.facts import RequestFacts
+from agentgate.protection.signals.observe import observe
+from agentgate.protection.threat_data.intel import Intel, load_intel
 
 ROUNDS, REQUESTS = 9, 2_000
 CHROME = (

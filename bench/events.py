@@ -17,10 +17,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from agentgate.core.clock import DAY_MS, HOUR_MS
-from agentgate.core.database import Row
-from agentgate.core.worker_tuning import tune_worker
-from agentgate.store.sql.event_encoding import WRITTEN_COLUMNS, EventEncoder
+from agentgate.events.storage.encoding import WRITTEN_COLUMNS, EventEncoder
+from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.database import Row
+from agentgate.server.worker_tuning import tune_worker
 from bench.events_postgres import durable_server, processor_s
 from tests.made_events import DAY, EventPlace, embedded_events, many_events, postgres_events
 

@@ -12,18 +12,18 @@ import tempfile
 import time
 from pathlib import Path
 
-from agentgate.core.clock import SystemClock
-from agentgate.core.decision_ids import DecisionIds, id_day
-from agentgate.core.enums import ModelKind
-from agentgate.core.worker_tuning import tune_worker
-from agentgate.decide.engine import Decision, decide
-from agentgate.decide.recording import Answered, make_event
-from agentgate.detect.facts import RequestFacts
-from agentgate.detect.intel import load_intel
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import Event
-from agentgate.scoring.score import ModelView
-from agentgate.store.sql.event_encoding import WRITTEN_COLUMNS, EventEncoder
+from agentgate.events.storage.encoding import WRITTEN_COLUMNS, EventEncoder
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.decision_ids import DecisionIds, id_day
+from agentgate.lib.enums import ModelKind
+from agentgate.protection.decision.engine import Decision, decide
+from agentgate.protection.decision.event import Answered, make_event
+from agentgate.protection.scoring.score import ModelView
+from agentgate.protection.signals.facts import RequestFacts
+from agentgate.protection.threat_data.intel import load_intel
+from agentgate.server.worker_tuning import tune_worker
 from bench.decide import bench_site, requests
 from bench.model_trees import bench_model
 from tests.made_events import EventPlace, embedded_events

@@ -13,15 +13,15 @@ from pathlib import Path
 import httpx
 import uvloop
 
-from agentgate.app import Application
-from agentgate.config import Settings, read_settings
-from agentgate.core.clock import SystemClock
-from agentgate.core.enums import ClearanceLevel
-from agentgate.core.records import to_builtins, to_json
-from agentgate.core.visitor_ids import write_visitor
-from agentgate.core.worker_tuning import tune_worker
-from agentgate.telemetry import logs
-from agentgate.tokens.clearance import Clearances
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.enums import ClearanceLevel
+from agentgate.lib.records import to_builtins, to_json
+from agentgate.lib.settings.schema import Settings, read_settings
+from agentgate.lib.telemetry import logs
+from agentgate.lib.visitor_ids import write_visitor
+from agentgate.protection.tokens.clearance import Clearances
+from agentgate.server.application import Application
+from agentgate.server.worker_tuning import tune_worker
 from bench.decide import bench_rules
 from bench.model_trees import bench_model
 from bench.prepared import script_in_turns, write_requests

@@ -7,12 +7,12 @@ import argparse
 import random
 from pathlib import Path
 
-from agentgate.core.enums import ModelKind, ModelType
-from agentgate.core.records import to_json
-from agentgate.detect.labels import LABELS
-from agentgate.detect.numbers import NUMBERS
-from agentgate.scoring.features import is_feature
-from agentgate.scoring.model_file import NONE, ModelFile, Tree, check_model
+from agentgate.lib.enums import ModelKind, ModelType
+from agentgate.lib.records import to_json
+from agentgate.protection.scoring.features import is_feature
+from agentgate.protection.scoring.model_file import NONE, ModelFile, Tree, check_model
+from agentgate.protection.signals.labels import LABELS
+from agentgate.protection.signals.numbers import NUMBERS
 
 TREES = 200
 DEPTH = 4

@@ -16,16 +16,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentgate.core.clock import DAY_MS, FixedClock
-from agentgate.core.ranges import TimeRange
-from agentgate.rules.backtest import Backtests
-from agentgate.rules.compile import compile_rules
-from agentgate.rules.effective import effective_set, read_set
-from agentgate.store.databases.sqlite import SqliteDatabase
-from agentgate.store.migrate import apply
-from agentgate.store.open import CONFIG
-from agentgate.store.sql.replay import SqlReplay
-from agentgate.store.stores import SqlStore
+from agentgate.lib.clock import DAY_MS, FixedClock
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.protection.rules.backtest import Backtests
+from agentgate.protection.rules.compile import compile_rules
+from agentgate.protection.rules.effective import effective_set, read_set
+from agentgate.protection.rules.repositories.replay import SqlReplay
+from agentgate.server.stores.open import CONFIG
+from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.storage.migrate import apply
+from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.made_events import DAY, NOON_MS, embedded_events, many_events
 from tests.rule_reference import LABELS, decide, new_match, new_request
 from tests.store.sql_objects import add_two_tenants

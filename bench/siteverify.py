@@ -23,9 +23,9 @@ from typing import NamedTuple
 import asyncpg
 import uvloop
 
-from agentgate.config import read_settings
-from agentgate.core.clock import SystemClock
-from agentgate.store.open import open_stores
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.settings.schema import read_settings
+from agentgate.server.stores.open import open_stores
 from bench.processor import keep_on, one_and_others, processor_s, processor_ticks, stolen_share
 from bench.raw_store import Driver, PostgresDriver, SqliteDriver, spend_in_driver, spend_in_store
 from tests.processes import environment

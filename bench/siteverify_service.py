@@ -13,11 +13,11 @@ from pathlib import Path
 import httpx
 import uvloop
 
-from agentgate.app import Application
-from agentgate.config import read_settings
-from agentgate.core.clock import SystemClock
-from agentgate.core.worker_tuning import tune_worker
-from agentgate.telemetry import logs
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.settings.schema import read_settings
+from agentgate.lib.telemetry import logs
+from agentgate.server.application import Application
+from agentgate.server.worker_tuning import tune_worker
 from bench.prepared import script_once
 from tests.minting import mint
 

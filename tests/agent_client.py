@@ -4,7 +4,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from agentgate.agents.signing.sign import COVERED, SigningKey, Terms, content_digest, make_nonce, sign_request
+from agentgate.protection.agents.signing.sign import (
+    COVERED,
+    SigningKey,
+    Terms,
+    content_digest,
+    make_nonce,
+    sign_request,
+)
 
 SEED = bytes(range(32))
 WINDOW_S = 300

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from agentgate.browser.instrument import right_answer
+from agentgate.protection.browser_check.instrument.program import right_answer
 from tests.running import RunningService
 
 ORIGIN = "https://shop.example"

@@ -9,16 +9,16 @@ from functools import cache
 from argon2 import PasswordHasher
 from msgspec import structs
 
-from agentgate.accounts.ports import AccountStores
-from agentgate.accounts.records import Limits, StoredAccount
-from agentgate.core.actor import SYSTEM
-from agentgate.core.enums import AccountRole, AccountStatus, UserStatus
-from agentgate.core.ids import new_account_id, new_request_id, new_user_id
-from agentgate.core.moment import Moment
-from agentgate.identity.sessions import ACCOUNT_COOKIE, UserSessions
-from agentgate.identity.user_records import SessionStage, StoredUser
-from agentgate.web.call import Call
-from agentgate.web.request import Request
+from agentgate.http.call import Call
+from agentgate.http.request import Request
+from agentgate.lib.actor import SYSTEM
+from agentgate.lib.enums import AccountRole, AccountStatus, UserStatus
+from agentgate.lib.ids import new_account_id, new_request_id, new_user_id
+from agentgate.lib.moment import Moment
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.records import Limits, StoredAccount
+from agentgate.people.identity.sessions import ACCOUNT_COOKIE, UserSessions
+from agentgate.people.identity.user_records import SessionStage, StoredUser
 from tests.client import ApiClient
 from tests.running import ADMIN_KEY, RunningService
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import httpx
 
-from agentgate import errors
-from agentgate.core.records import json_decoder
-from agentgate.surfaces import ADMIN_LISTENER, PUBLIC_LISTENER
-from agentgate.web.endpoint import is_record, shape_of
-from agentgate.web.openapi import refusals
-from agentgate.web.routes import Routes
+from agentgate.http.endpoint import is_record, shape_of
+from agentgate.http.openapi.document import refusals
+from agentgate.http.routing import Routes
+from agentgate.lib import errors
+from agentgate.lib.records import json_decoder
+from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
 
 # Answers that any route may give and that no table needs to name.
 _EVERYWHERE = {404, 405, 500}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.config import Settings, read_settings
+from agentgate.lib.settings.schema import Settings, read_settings
 from tests.migrated import MigratedSchemas
 from tests.running import ADMIN_KEY, RunningService, running_service
 from tests.servers import PostgresServer, RedisServer, empty_database, postgres_server, redis_server

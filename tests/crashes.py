@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from agentgate.core.moment import Moment
+from agentgate.lib.moment import Moment
 from tests.processes import AdminConnection, ServeProcess, serving
 
 CLIENTS = 4

@@ -4,8 +4,8 @@ from typing import Any
 
 import httpx
 
-from agentgate.surfaces import ADMIN_LISTENER, PUBLIC_LISTENER
-from agentgate.web.endpoint import Endpoint, shape_of
+from agentgate.http.endpoint import Endpoint, shape_of
+from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
 from tests.client import ApiClient
 from tests.running import RunningService
 from tests.scene import Headers, Scene, Things, bodies

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from agentgate.core.ids import new_handoff_id
+from agentgate.lib.ids import new_handoff_id
 from tests.handing_off import HandoffScene
 
 CONNECTIONS = 16

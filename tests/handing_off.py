@@ -5,10 +5,10 @@ from typing import Any
 
 import httpx
 
-from agentgate.agents.handoff.records import Handoff, HandoffRequest
-from agentgate.agents.identity import Identity
-from agentgate.core.enums import AgentVerdict
-from agentgate.sites.directory import SiteView
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.agents.handoff.records import Handoff, HandoffRequest
+from agentgate.protection.agents.identity import Identity
+from agentgate.protection.sites.directory import SiteView
 from tests.agent_client import SigningAgent
 from tests.browser_client import new_address
 from tests.minting import DECISION, mint

@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.clock import DAY_MS, Clock, FixedClock
-from agentgate.core.decision_ids import first_id
-from agentgate.core.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
 from agentgate.events.records import Event
-from agentgate.store.databases.postgres import PostgresDatabase
-from agentgate.store.databases.sqlite import SqliteDatabase
-from agentgate.store.migrate import MigratedDatabase, apply
-from agentgate.store.open import READING_THREADS, STATS
-from agentgate.store.segments.postgres import PostgresSegments
-from agentgate.store.segments.segments import Segments, day_bounds
-from agentgate.store.segments.sqlite import EVENTS, SqliteSegments
-from agentgate.store.sql.event_encoding import EVENT_COLUMNS
-from agentgate.store.sql.event_words import Words
-from agentgate.store.sql.events import SqlEvents, read_events
+from agentgate.events.storage.days.days import Segments, day_bounds
+from agentgate.events.storage.days.postgres import PostgresSegments
+from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
+from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.encoding import EVENT_COLUMNS
+from agentgate.events.storage.events import SqlEvents, read_events
+from agentgate.lib.clock import DAY_MS, Clock, FixedClock
+from agentgate.lib.decision_ids import first_id
+from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
+from agentgate.server.stores.open import READING_THREADS, STATS
+from agentgate.storage.migrate import MigratedDatabase, apply
+from agentgate.storage.postgres.database import PostgresDatabase
+from agentgate.storage.sqlite.database import SqliteDatabase
 
 NOON_MS = 1_794_744_000_000  # 2026-11-15T12:00:00Z
 DAY = NOON_MS // DAY_MS

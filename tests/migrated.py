@@ -10,11 +10,11 @@ from typing import Any
 
 import asyncpg
 
-from agentgate.core.clock import FixedClock
-from agentgate.store.databases.postgres import PostgresDatabase
-from agentgate.store.migrate import apply
-from agentgate.store.open import SETS
-from agentgate.store.segments.sqlite import EVENTS
+from agentgate.events.storage.days.sqlite import EVENTS
+from agentgate.lib.clock import FixedClock
+from agentgate.server.stores.open import SETS
+from agentgate.storage.migrate import apply
+from agentgate.storage.postgres.database import PostgresDatabase
 from tests.servers import PostgresServer, run_elsewhere
 
 # What a test may have changed about the tables themselves: which there are, their columns, constraints and triggers.

@@ -4,14 +4,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from agentgate.config import Settings, read_settings
-from agentgate.core.clock import SystemClock
-from agentgate.core.enums import ReceiptKind
-from agentgate.core.keyring import Keyring, Sealer, load_keys
-from agentgate.first_start import root_secret
-from agentgate.store.open import open_stores
-from agentgate.tokens.issue import Grant, ReceiptIssuer
-from agentgate.tokens.keys import SigningKeys
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.enums import ReceiptKind
+from agentgate.lib.keyring import Keyring, Sealer, load_keys
+from agentgate.lib.settings.schema import Settings, read_settings
+from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
+from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.server.secret_files import root_secret
+from agentgate.server.stores.open import open_stores
 from tests.processes import environment
 
 ISSUER = "https://gate.example"

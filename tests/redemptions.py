@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentgate.core.clock import SystemClock
-from agentgate.tokens.keys import SigningKeys
+from agentgate.lib.clock import SystemClock
+from agentgate.protection.tokens.keys import SigningKeys
 from tests.api.public.test_gateway import VISITOR
 from tests.minting import ORIGIN, keys_of_process, mint
 from tests.processes import AdminConnection, ServeProcess, serving

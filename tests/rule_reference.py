@@ -1,6 +1,6 @@
 """Rules as the specification words them, evaluated one by one and slowly; and random sets to hold against the service.
 
-Nothing of `agentgate.rules` is used here but the managed groups' files.
+Nothing of `agentgate.protection.rules` is used here but the managed groups' files.
 """
 
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-MANAGED = Path(__file__).parents[1] / "src" / "agentgate" / "rules" / "managed"
+MANAGED = Path(__file__).parents[1] / "src" / "agentgate" / "protection" / "rules" / "managed"
 GROUPS = {
     (group["name"], group["version"]): group["rules"]
     for group in (json.loads(path.read_text(encoding="utf-8")) for path in sorted(MANAGED.glob("*.json")))

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import uvloop
 
-from agentgate.app import Application
-from agentgate.config import Settings
-from agentgate.core.clock import Clock, FixedClock
-from agentgate.core.database import StoreUnavailable
-from agentgate.telemetry import logs
+from agentgate.lib.clock import Clock, FixedClock
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.settings.schema import Settings
+from agentgate.lib.telemetry import logs
+from agentgate.server.application import Application
 from tests.client import ApiClient
 
 T = TypeVar("T")

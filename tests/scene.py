@@ -6,11 +6,11 @@ Callers are the headers they send, so that no answer can change who the next req
 from dataclasses import dataclass
 from typing import Any
 
-from agentgate.agents.handoff.records import HandoffRequest
-from agentgate.agents.identity import Identity
-from agentgate.core.enums import AccountRole, AgentVerdict, ApiTokenScope
-from agentgate.identity.sessions import ACCOUNT_COOKIE
-from agentgate.identity.user_records import LinkKind, StoredUser
+from agentgate.lib.enums import AccountRole, AgentVerdict, ApiTokenScope
+from agentgate.people.identity.sessions import ACCOUNT_COOKIE
+from agentgate.people.identity.user_records import LinkKind, StoredUser
+from agentgate.protection.agents.handoff.records import HandoffRequest
+from agentgate.protection.agents.identity import Identity
 from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
 from tests.api.console.steps import run_sql
 from tests.api.traffic_steps import number_of, record

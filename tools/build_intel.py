@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 - a script beside the package and not a part of one
-"""Writes the bundled list of user-agent tokens, `src/agentgate/detect/data/user_agents.json`, from published lists.
+"""Writes the bundled list of user-agent tokens, `protection/threat_data/data/user_agents.json`, from published lists.
 
 Run by hand when a list has a new release, with the files of the releases:
     python tools/build_intel.py --crawlers crawler-user-agents.json --agents ai_agents.json --note "names and versions"
@@ -13,10 +13,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from agentgate.detect.crawlers import read_agents, read_crawlers  # noqa: E402 - after the path is set
-from agentgate.detect.tokens import Token  # noqa: E402
+from agentgate.protection.threat_data.crawlers import read_agents, read_crawlers  # noqa: E402 - after the path is set
+from agentgate.protection.threat_data.user_agent_tokens import Token  # noqa: E402
 
-TARGET = ROOT / "src/agentgate/detect/data/user_agents.json"
+TARGET = ROOT / "src/agentgate/protection/threat_data/data/user_agents.json"
 
 
 def merged(agents: tuple[Token, ...], crawlers: tuple[Token, ...]) -> list[Token]:

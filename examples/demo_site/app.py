@@ -19,8 +19,8 @@ from urllib.parse import parse_qsl
 import uvicorn
 from pages import Place, Seen, render, static_file
 
-from agentgate.client import AgentGateError, AsyncClient, Route, Unavailable, VerificationFailed, Verified
-from agentgate.client.asgi import AgentGateMiddleware
+from agentgate_client import AgentGateError, AsyncClient, Route, Unavailable, VerificationFailed, Verified
+from agentgate_client.asgi import AgentGateMiddleware
 
 FORM_BYTES = 64 * 1024
 REMEMBERED = 12

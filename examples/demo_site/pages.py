@@ -14,7 +14,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, Self
 
-from agentgate.client import AgentGateError, VerificationFailed, Verified
+from agentgate_client import AgentGateError, VerificationFailed, Verified
 
 HERE = Path(__file__).parent
 TITLES = {"home": "Welcome", "signup": "Sign up", "login": "Log in", "comment": "Comment", "api": "Stock"}

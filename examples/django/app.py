@@ -13,7 +13,7 @@ settings.configure(
     ROOT_URLCONF=__name__,
     SECRET_KEY=os.urandom(32).hex(),
     ALLOWED_HOSTS=["127.0.0.1", "localhost"],
-    MIDDLEWARE=["agentgate.client.django.AgentGateMiddleware"],
+    MIDDLEWARE=["agentgate_client.django.AgentGateMiddleware"],
     AGENTGATE={
         "BASE_URL": os.environ["GATE_URL"],
         "SECRET": os.environ["GATE_SECRET"],

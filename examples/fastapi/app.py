@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import Depends, FastAPI
 
-from agentgate.client import AsyncClient, Verified
-from agentgate.client.starlette import install, require_token
+from agentgate_client import AsyncClient, Verified
+from agentgate_client.starlette import install, require_token
 
 app = FastAPI()
 install(app, AsyncClient(os.environ["GATE_URL"], os.environ["GATE_SECRET"]))

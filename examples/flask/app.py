@@ -5,8 +5,8 @@ import os
 
 from flask import Flask, g
 
-from agentgate.client import Client
-from agentgate.client.flask import agentgate_required, install
+from agentgate_client import Client
+from agentgate_client.flask import agentgate_required, install
 
 app = Flask(__name__)
 install(app, Client(os.environ["GATE_URL"], os.environ["GATE_SECRET"]))

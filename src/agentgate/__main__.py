@@ -1,6 +1,6 @@
 """`python -m agentgate`: the same as the `agentgate` command."""
 
-from agentgate.cli import main
+from agentgate.server.cli import main
 
 # Worker processes import this module again under another name, and must not start the command a second time.
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from agentgate.agents.signing.digest import matches
-from agentgate.agents.signing.sign import SigningKey
-from agentgate.agents.signing.verify import AgentVerifier
-from agentgate.core.enums import AgentVerdict
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.agents.signing.digest import matches
+from agentgate.protection.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.agents_clients.clients import (
     COVERING_BODY,
     SEED,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.agents.signing.sign import SigningKey
-from agentgate.config import read_settings
-from agentgate.core.clock import SystemClock
-from agentgate.gateway.check import GatewayCheck
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.settings.schema import read_settings
+from agentgate.protection.agents.signing.sign import SigningKey
+from agentgate.protection.gateway.check import GatewayCheck
 from tests.agent_steps import AgentShop
 from tests.agents_clients.clients import (
     COVERING_BODY,

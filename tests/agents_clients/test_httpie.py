@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.agents.signing.sign import SigningKey
-from agentgate.agents.signing.verify import AgentVerifier
-from agentgate.core.enums import AgentVerdict
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.agents_clients.clients import SEED, private_jwk
 from tests.unit.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from agentgate.surfaces.admin import ADMIN
+from agentgate.routes.admin import ADMIN
 from tests.client import ApiClient
 from tests.running import ADMIN_KEY, RunningService
 

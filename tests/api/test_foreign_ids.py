@@ -8,7 +8,7 @@ from dataclasses import asdict
 import httpx
 import pytest
 
-from agentgate.web.endpoint import Endpoint
+from agentgate.http.endpoint import Endpoint
 from tests.every_route import ADMIN_ROUTES, PUBLIC_ROUTES, ask, parameters, placeholders, unknown_value
 from tests.running import RunningService
 from tests.scene import Scene, set_scene

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.config import Settings
-from agentgate.core.clock import MINUTE_MS
-from agentgate.core.moment import Moment
-from agentgate.core.secrets import digest
-from agentgate.outbox.deliver import MOST_ATTEMPTS, Delivery, pause_ms
-from agentgate.outbox.messages import Message, Messenger, added_message, invite_message
-from agentgate.outbox.smtp import read_mail_url
-from agentgate.store.open import open_stores
-from agentgate.web.call import Call
-from agentgate.web.request import Request
+from agentgate.http.call import Call
+from agentgate.http.request import Request
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.moment import Moment
+from agentgate.lib.secrets import digest
+from agentgate.lib.settings.schema import Settings
+from agentgate.people.outbox.deliver import MOST_ATTEMPTS, Delivery, pause_ms
+from agentgate.people.outbox.messages import Message, Messenger, added_message, invite_message
+from agentgate.people.outbox.smtp import read_mail_url
+from agentgate.server.stores.open import open_stores
 from tests.mail_server import MailServer, mail_server, wait_for
 from tests.running import NOON_MS, RunningService, running_service
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.enums import AccountRole
-from agentgate.identity.user_records import LinkKind
+from agentgate.lib.enums import AccountRole
+from agentgate.people.identity.user_records import LinkKind
 from tests.api.account.steps import NEW_PASSWORD, begin_with_mfa, make_link, next_code, turn_mfa_on
 from tests.api.console.steps import PARALLEL
 from tests.cast import EMAILS, Cast, add_user, cast, sign_in, signed_in_client

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentgate.surfaces.admin import ADMIN
+from agentgate.routes.admin import ADMIN
 from tests.client import ApiClient
 from tests.running import ADMIN_KEY, RunningService
 from tests.servers import PostgresServer, RedisServer

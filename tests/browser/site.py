@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from agentgate.config import read_settings
-from agentgate.core.clock import SystemClock
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.settings.schema import read_settings
 from tests.browser.origin import PROXIED, PageServer, page_server
 from tests.running import ADMIN_KEY, RunningService, running_service
 

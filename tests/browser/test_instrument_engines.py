@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.browser.instrument import Answer, check_answer, make_program, right_answer
+from agentgate.protection.browser_check.instrument.program import Answer, check_answer, make_program, right_answer
 from tests.browser.chromium import firefox_path, node_path
 from tests.browser.origin import page_server
 

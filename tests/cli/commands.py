@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from agentgate.cli import run
+from agentgate.server.cli import run
 
 
 class Result(NamedTuple):

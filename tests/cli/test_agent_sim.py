@@ -7,9 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from agentgate.config import read_settings
-from agentgate.core.clock import SystemClock
-from agentgate.gateway import check
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.settings.schema import read_settings
+from agentgate.protection.gateway import check
 from tests.browser_client import create_site
 from tests.cli.commands import agentgate
 from tests.running import ADMIN_KEY, running_service

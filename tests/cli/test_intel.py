@@ -2,7 +2,7 @@
 
 import json
 
-from agentgate.detect.intel_file import FILE_NAME
+from agentgate.protection.threat_data.intel_file import FILE_NAME
 from tests.cli.commands import agentgate
 
 

@@ -5,7 +5,7 @@ import json
 import apsw
 import pytest
 
-from agentgate.surfaces import SURFACES
+from agentgate.routes import SURFACES
 from tests.cli.commands import agentgate
 
 

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from agentgate.config import read_settings
-from agentgate.core.enums import DecisionLabelValue, LabelSource
-from agentgate.core.records import convert
 from agentgate.events.label_records import LabelEvidence, StoredLabel
-from agentgate.scoring.model_file import read_model
-from agentgate.scoring.training_labels import read_labels
+from agentgate.lib.enums import DecisionLabelValue, LabelSource
+from agentgate.lib.records import convert
+from agentgate.lib.settings.schema import read_settings
+from agentgate.protection.scoring.model_file import read_model
+from agentgate_tools.training.labels import read_labels
 from tests.cli.commands import agentgate, environment
 from tests.running import ADMIN_KEY, NOON_MS, running_service
 from tests.unit.scoring.made_labels import lines, made_labels
@@ -105,7 +105,7 @@ def test_without_the_library_the_command_says_how_to_get_it(tmp_path):
     name = write_labels(tmp_path, made_labels(120))
     program = (
         "import sys; sys.modules['sklearn'] = None\n"
-        f"from agentgate.cli import run; sys.exit(run(['train', {name!r}, '--kind', 'bot']))"
+        f"from agentgate.server.cli import run; sys.exit(run(['train', {name!r}, '--kind', 'bot']))"
     )
 
     result = subprocess.run(
@@ -119,7 +119,8 @@ def test_without_the_library_the_command_says_how_to_get_it(tmp_path):
 
 
 def test_the_service_and_the_other_commands_do_without_the_library(tmp_path):
-    program = "import sys, agentgate.app, agentgate.cli; sys.exit('sklearn' in sys.modules or 'numpy' in sys.modules)"
+    imports = "import sys, agentgate.server.application, agentgate.server.cli"
+    program = f"{imports}; sys.exit('sklearn' in sys.modules or 'numpy' in sys.modules)"
 
     result = subprocess.run(
         [sys.executable, "-c", program], env=environment(tmp_path), capture_output=True, timeout=60, check=False

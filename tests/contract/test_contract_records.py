@@ -10,7 +10,7 @@ import pytest
 TEXT = (Path(__file__).parents[2] / "docs" / "contract.md").read_text(encoding="utf-8")
 
 PLACES = {
-    "agentgate.accounts.records": (
+    "agentgate.people.accounts.records": (
         "Limits",
         "Usage",
         "Member",
@@ -20,9 +20,9 @@ PLACES = {
         "MemberInviteResult",
         "RoleInput",
     ),
-    "agentgate.audit.records": ("AuditEvent", "AuditPage"),
-    "agentgate.accounts.access_request_records": ("AccessRequest",),
-    "agentgate.customers.records": (
+    "agentgate.people.audit.records": ("AuditEvent", "AuditPage"),
+    "agentgate.people.accounts.access_request_records": ("AccessRequest",),
+    "agentgate.protection.customers.records": (
         "Account",
         "AccountList",
         "CustomerSummary",
@@ -32,8 +32,8 @@ PLACES = {
         "InviteInput",
         "InviteResult",
     ),
-    "agentgate.outbox.records": ("OutboxMessage",),
-    "agentgate.feedback.records": ("DocsFeedbackReport",),
+    "agentgate.people.outbox.records": ("OutboxMessage",),
+    "agentgate.people.feedback.records": ("DocsFeedbackReport",),
 }
 MODULES = {name: module for module, names in PLACES.items() for name in names}
 

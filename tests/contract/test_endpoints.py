@@ -14,7 +14,7 @@ def in_spec():
 
 
 def surfaces():
-    from agentgate.surfaces import SURFACES
+    from agentgate.routes import SURFACES
 
     return SURFACES
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import pytest
 
-from agentgate.core import enums
+from agentgate.lib import enums
 from tests.contract.additions import ADDED_ENUMERATIONS
 from tests.contract.spec import code_words, enumerations, health_checks, spec_text
 

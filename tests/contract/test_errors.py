@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agentgate import errors
-from agentgate.errors import CRAWLER_ERROR_STATUSES, TABLES, CrawlerError, Refused
+from agentgate.lib import errors
+from agentgate.lib.errors import CRAWLER_ERROR_STATUSES, TABLES, CrawlerError, Refused
 from tests.contract.additions import ADDED_CODES
 from tests.contract.spec import crawler_errors, error_table, spec_text, status_table
 
@@ -133,7 +133,7 @@ def test_every_code_refused_with_stands_in_a_table(path):
 
 
 def test_every_code_a_route_says_it_refuses_with_stands_in_its_surfaces_table():
-    from agentgate.surfaces import SURFACES
+    from agentgate.routes import SURFACES
 
     unknown = [
         (row.method, row.path, code)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from agentgate import limits
+from agentgate.lib import limits
 from tests.contract.additions import ADDED_LIMITS
 from tests.contract.spec import limits as limit_rows
 from tests.contract.spec import spec_text

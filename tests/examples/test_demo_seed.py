@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.demo import CREDENTIAL_NAME, DEMO_SITE_KEY, seed, seed_credential
+from agentgate.server.demo.installation import CREDENTIAL_NAME, DEMO_SITE_KEY, seed, seed_credential
 
 SITE = f"/v1/admin/sites/{DEMO_SITE_KEY}"
 SHOP = ("http://127.0.0.1:18090", "http://localhost:18090")

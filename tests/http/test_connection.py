@@ -4,7 +4,7 @@ import asyncio
 import re
 import socket
 
-from agentgate.web.listener import ListenerOptions
+from agentgate.http.connection.listener import ListenerOptions
 from tests.http.corpus import post, request
 from tests.http.wire import Client, EchoApp, answer, connected, listening, run, until
 

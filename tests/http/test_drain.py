@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from agentgate.web.hot_path import HotReply
+from agentgate.http.connection.fast_functions import HotReply
 from tests.http.corpus import post, request
 from tests.http.wire import EchoApp, connected, listening, run, until
 

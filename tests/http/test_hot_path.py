@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agentgate.web.hot_path import HotReply, HotRequest
+from agentgate.http.connection.fast_functions import HotReply, HotRequest
 from tests.http.corpus import post, request
 from tests.http.wire import EchoApp, connected, listening, run, until
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agentgate.web.hot_path import HOT_BODY_BYTES, HotReply
+from agentgate.http.connection.fast_functions import HOT_BODY_BYTES, HotReply
 from tests.http.wire import EchoApp, connected, listening, run
 
 HEAD = b"POST /echo HTTP/1.1\r\nHost: gate.example\r\n"

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from agentgate.web.hot_path import HotReply, HotRequest, write_around
+from agentgate.http.connection.fast_functions import HotReply, HotRequest, write_around
 from tests.http.corpus import request
 from tests.http.wire import EchoApp, connected, listening, run, until
 

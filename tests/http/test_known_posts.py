@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from agentgate.web.head_reader import PATTERN_FROM
-from agentgate.web.hot_path import HotReply, Pending
+from agentgate.http.connection.fast_functions import HotReply, Pending
+from agentgate.http.connection.head_reader import PATTERN_FROM
 from tests.http.wire import EchoApp, connected, listening, run
 
 HEAD = b"POST /echo HTTP/1.1\r\nHost: gate.example\r\nAuthorization: %b\r\nContent-Length: %b\r\n\r\n"

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-from agentgate.web.hot_path import HotReply, Pending
+from agentgate.http.connection.fast_functions import HotReply, Pending
 from tests.http.wire import GET, Client, EchoApp, connected, listening, run
 
 

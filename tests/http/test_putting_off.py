@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import pytest
 import structlog
 
-from agentgate.web.head_reader import KnownHead
-from agentgate.web.hot_path import HotReply, HotRequest
-from agentgate.web.putting_off import MOST_BYTES
-from agentgate.web.turn import LONG_S, Turn
+from agentgate.http.connection.deferral import MOST_BYTES
+from agentgate.http.connection.fast_functions import HotReply, HotRequest
+from agentgate.http.connection.head_reader import KnownHead
+from agentgate.http.connection.loop_budget import LONG_S, Turn
 from tests.http.corpus import request
 from tests.http.test_known_gets import Recognising
 from tests.http.wire import EchoApp, connected, listening, run, until

@@ -8,10 +8,10 @@ from typing import Any
 
 import uvloop
 
-from agentgate.core.clock import SystemClock
-from agentgate.web.connection import ConnectionLimits
-from agentgate.web.hot_path import HotPaths
-from agentgate.web.listener import Listener, ListenerOptions
+from agentgate.http.connection.fast_functions import HotPaths
+from agentgate.http.connection.listener import Listener, ListenerOptions
+from agentgate.http.connection.state import ConnectionLimits
+from agentgate.lib.clock import SystemClock
 
 PATIENCE_S = 5.0
 GET = b"GET %b HTTP/1.1\r\nHost: gate.example\r\n\r\n"

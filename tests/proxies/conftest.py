@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agentgate.config import read_settings
-from agentgate.limits import GATEWAY_REQUESTS_PER_MINUTE
+from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
+from agentgate.lib.settings.schema import read_settings
 from tests.proxies.backend import EchoSite, Tap
 from tests.proxies.running import STARTERS, running_proxy
 from tests.proxies.visiting import ORIGIN, Installed, install, new_address

@@ -19,7 +19,7 @@ import msgspec
 import pytest
 import yaml
 
-from agentgate.adapters.render import FILES, Installation, render
+from agentgate_tools.adapters.render import FILES, Installation, render
 
 START_S = 15.0
 STOP_S = 5.0

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentgate.adapters.render import Installation
-from agentgate.gateway import protection
+from agentgate.protection.gateway import route_protection
+from agentgate_tools.adapters.render import Installation
 from tests.browser_client import create_site
 from tests.proxies.flood import Backend, Flood, Ran, send_all
 from tests.proxies.mutations import ROUTES, make_request
@@ -115,7 +115,7 @@ def test_no_protected_route_runs_unchecked_in_a_hundred_thousand(proxy: tuple[st
 def test_matching_the_path_only_as_it_came_would_be_found(
     gateway: RunningService, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protection, "readings_of", lambda path: ([path], True))
+    monkeypatch.setattr(route_protection, "readings_of", lambda path: ([path], True))
 
     # A site of its own: what was found out about a path is remembered.
     with running_proxy("nginx", install(gateway, backend)) as port:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from agentgate.adapters.render import EXAMPLE, FILES, AdapterRefused, Installation, render
-from agentgate.agents import desk
+from agentgate.protection.agents import policy_checker
+from agentgate_tools.adapters.render import EXAMPLE, FILES, AdapterRefused, Installation, render
 from tests.cli.commands import agentgate
-from tests.tidy.sources import ROOT
+from tests.tidy.sources import ROOT, listed_paths
 
 SECRET = "ags_" + "s" * 43
 SHIPPED = [(proxy, file) for proxy, files in FILES.items() for file in files]
@@ -53,7 +53,7 @@ def test_a_check_that_waits_for_an_agents_keys_answers_before_an_adapter_gives_u
 
     # Those of the page and of the way to the site are longer.
     assert min(waits_s) == 1
-    assert min(waits_s) - desk.KEYS_WAIT_S >= 0.25
+    assert min(waits_s) - policy_checker.KEYS_WAIT_S >= 0.25
 
 
 def test_a_proxy_with_two_files_says_so(tmp_path: Path) -> None:
@@ -129,7 +129,15 @@ def test_envoy_fails_closed_and_lets_nobody_through_whom_nobody_let_through() ->
     assert host["routes"][-1] == {"match": {"prefix": "/"}, "direct_response": {"status": 503}}
 
 
-def test_the_texts_are_in_the_wheel() -> None:
-    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["agentgate"]
+def test_every_file_that_is_no_module_is_in_the_wheel() -> None:
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    shipped = {
+        file
+        for name, patterns in packages.items()
+        for pattern in patterns
+        for file in (ROOT / "src" / name).glob(pattern)
+    }
+    files = {ROOT / path for path in listed_paths() if path.startswith("src/") and not path.endswith(".py")}
 
-    assert "**/*.txt" in patterns
+    assert ROOT / "src" / "agentgate_tools" / "adapters" / "nginx.conf.txt" in files
+    assert files - shipped == set()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentgate.adapters.render import Installation
+from agentgate_tools.adapters.render import Installation
 from tests.browser_client import CHROME, create_site
 from tests.proxies.backend import Asked, EchoSite, Tap
 from tests.running import RunningService

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from agentgate.identity.guards import ADMIN_COOKIE
-from agentgate.identity.sessions import ACCOUNT_COOKIE
+from agentgate.people.identity.guards import ADMIN_COOKIE
+from agentgate.people.identity.sessions import ACCOUNT_COOKIE
 from tests.api.account.steps import trail
 from tests.cast import Cast
 from tests.running import ADMIN_KEY, RunningService

@@ -1,6 +1,6 @@
 """Whoever guesses at handoffs learns nothing: not from the answer, and not from how near the guess was."""
 
-from agentgate.config import Settings
+from agentgate.lib.settings.schema import Settings
 from tests.guessing import guess, guesses
 from tests.handing_off import HandoffScene
 from tests.running import RunningService, running_service

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import pytest
 
-from agentgate.core.enums import AccountRole
-from agentgate.identity.sessions import ACCOUNT_COOKIE
-from agentgate.jobs import clear_messages
+from agentgate.lib.enums import AccountRole
+from agentgate.people.identity.sessions import ACCOUNT_COOKIE
+from agentgate.server.scheduler.jobs import clear_messages
 from tests.api.account.steps import NEW_PASSWORD, begin_with_mfa, link_in, messages, next_code, turn_mfa_on
 from tests.cast import EMAILS, PASSWORD, Cast, add_user
 from tests.running import RunningService

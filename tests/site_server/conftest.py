@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentgate.config import read_settings
+from agentgate.lib.settings.schema import read_settings
 from tests.running import ADMIN_KEY, running_service
 from tests.site_server.gate import Gate
 

@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from agentgate.client import AsyncClient, Client
-from agentgate.core.enums import ReceiptKind
-from agentgate.tokens.issue import Grant, ReceiptIssuer
+from agentgate.lib.enums import ReceiptKind
+from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
+from agentgate_client import AsyncClient, Client
 from tests.running import RunningService
 
 SITE_KEY = "site_shop0001"

@@ -13,7 +13,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 import httpx
 import uvicorn
 
-from agentgate.client import gateway_asgi, gateway_wsgi
+from agentgate_client import gateway_asgi, gateway_wsgi
 
 
 async def asgi_site(scope: Any, receive: Any, send: Any) -> None:

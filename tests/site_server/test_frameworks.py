@@ -25,11 +25,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route as StarletteRoute
 
-from agentgate.client import Route, Verified, wsgi
-from agentgate.client import django as agentgate_django
-from agentgate.client.flask import agentgate_required, install
-from agentgate.client.starlette import AgentGateMiddleware, require_token
-from agentgate.client.starlette import install as install_starlette
+from agentgate_client import Route, Verified, wsgi
+from agentgate_client import django as agentgate_django
+from agentgate_client.flask import agentgate_required, install
+from agentgate_client.starlette import AgentGateMiddleware, require_token
+from agentgate_client.starlette import install as install_starlette
 from tests.site_server.gate import SITE_KEY, free_port
 
 PROTECT = [Route("POST", "/signup", action="signup")]

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from agentgate.client.gateway_asgi import GatewayMiddleware
+from agentgate_client.gateway_asgi import GatewayMiddleware
 from tests.browser_client import create_site, get_token
 from tests.site_server.gate import Gate, answering, free_port, odd_server, silent
 from tests.site_server.gateway_apps import asgi_site, ask_once, gated_site

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentgate.client import Route
-from agentgate.client.guarding import find_field, is_form
+from agentgate_client import Route
+from agentgate_client.guarding import find_field, is_form
 
 MULTIPART = "multipart/form-data; boundary=xyz"
 

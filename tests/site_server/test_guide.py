@@ -41,7 +41,7 @@ def test_the_python_of_the_guide_imports_what_there_is(code):
 
 
 def test_every_code_of_siteverify_is_in_the_guide():
-    from agentgate.errors import SITEVERIFY
+    from agentgate.lib.errors import SITEVERIFY
 
     rows = re.findall(r"^\| (`[a-z_`, ]+`) \| (\d{3}) \|", GUIDE, re.MULTILINE)
     told = {name: int(status) for names, status in rows for name in re.findall(r"`([a-z_]+)`", names)}

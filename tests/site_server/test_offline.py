@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agentgate.client import OfflineVerifier, Unavailable, VerificationFailed
-from agentgate.client.key_set import LEAST_BETWEEN_S, STALE_S, FetchedKeys
+from agentgate_client import OfflineVerifier, Unavailable, VerificationFailed
+from agentgate_client.key_set import LEAST_BETWEEN_S, STALE_S, FetchedKeys
 from tests.site_server.gate import answering, free_port, odd_server
 from tests.site_server.signer import NOW_S, ORIGIN, SITE_KEY, Signer, encode
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from agentgate.client import Client, OfflineVerifier, Reconciler, Unavailable, VerificationFailed
+from agentgate_client import Client, OfflineVerifier, Reconciler, Unavailable, VerificationFailed
 from tests.site_server.gate import free_port
 from tests.site_server.signer import NOW_S, SITE_KEY, Signer
 

@@ -1,4 +1,4 @@
-"""`agentgate.client.Client` against the real service, and against servers that misbehave."""
+"""`agentgate_client.Client` against the real service, and against servers that misbehave."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agentgate.client import AsyncClient, Client, Unavailable, VerificationFailed
+from agentgate_client import AsyncClient, Client, Unavailable, VerificationFailed
 from tests.site_server.gate import (
     ORIGIN,
     SITE_KEY,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.core.decision_ids import id_day
+from agentgate.lib.decision_ids import id_day
 from tests.whole.test_event_crashes import LOST_MS, check_counters, read_put, writer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.soak]

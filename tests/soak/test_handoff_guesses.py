@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.config import Settings
+from agentgate.lib.settings.schema import Settings
 from tests.running import running_service
 from tests.security.test_handoff_guesses import check_guesses
 

@@ -2,15 +2,7 @@
 
 from typing import Any
 
-from agentgate.accounts.records import ApiToken, Limits, StoredAccount
-from agentgate.core.enums import AccountRole, AccountStatus, ApiTokenScope, Mode, OutboxStatus, UserStatus, WidgetMode
-from agentgate.core.moment import Moment
-from agentgate.credentials.records import Credential
-from agentgate.identity.user_records import LinkKind, StoredLink, StoredUser
-from agentgate.outbox.records import StoredMessage
-from agentgate.sites.records import Site
-from agentgate.store.stores import SqlStore, SqlStores
-from agentgate.webhooks.records import (
+from agentgate.events.webhooks.records import (
     EVERYTHING,
     Delivery,
     DeliveryKind,
@@ -19,6 +11,14 @@ from agentgate.webhooks.records import (
     WebhookEvent,
     WebhookFormat,
 )
+from agentgate.lib.enums import AccountRole, AccountStatus, ApiTokenScope, Mode, OutboxStatus, UserStatus, WidgetMode
+from agentgate.lib.moment import Moment
+from agentgate.people.accounts.records import ApiToken, Limits, StoredAccount
+from agentgate.people.identity.user_records import LinkKind, StoredLink, StoredUser
+from agentgate.people.outbox.records import StoredMessage
+from agentgate.protection.credentials.records import Credential
+from agentgate.protection.sites.records import Site
+from agentgate.server.stores.unit_of_work import SqlStore, SqlStores
 from tests.running import NOON_MS
 
 NOW_MS = NOON_MS

@@ -9,12 +9,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from agentgate.core.clock import FixedClock
-from agentgate.store.databases.postgres import PostgresDatabase
-from agentgate.store.databases.sqlite import SqliteDatabase
-from agentgate.store.migrate import apply
-from agentgate.store.open import CONFIG
-from agentgate.store.stores import SqlStore
+from agentgate.lib.clock import FixedClock
+from agentgate.server.stores.open import CONFIG
+from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.storage.migrate import apply
+from agentgate.storage.postgres.database import PostgresDatabase
+from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.servers import PostgresServer
 
 AnyDatabase = SqliteDatabase | PostgresDatabase

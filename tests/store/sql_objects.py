@@ -5,16 +5,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from agentgate.accounts.records import Limits, StoredAccount
-from agentgate.core.clock import FixedClock
-from agentgate.core.enums import AccountStatus, Mode, WidgetMode
-from agentgate.core.moment import Moment
-from agentgate.credentials.records import Credential
-from agentgate.sites.records import Site, SiteAction, SiteRoute
-from agentgate.store.migrate import MigratedDatabase, apply
-from agentgate.store.open import SETS
-from agentgate.store.sql.sites import SqlActivity
-from agentgate.store.stores import SqlStore
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.enums import AccountStatus, Mode, WidgetMode
+from agentgate.lib.moment import Moment
+from agentgate.people.accounts.records import Limits, StoredAccount
+from agentgate.protection.credentials.records import Credential
+from agentgate.protection.sites.records import Site, SiteAction, SiteRoute
+from agentgate.protection.sites.repositories.sites import SqlActivity
+from agentgate.server.stores.open import SETS
+from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.storage.migrate import MigratedDatabase, apply
 
 NOW_MS = 1_794_744_000_000  # 2026-11-15T12:00:00Z
 

@@ -3,7 +3,7 @@
 import contextlib
 from pathlib import Path
 
-from agentgate.store.databases.sqlite import SqliteDatabase
+from agentgate.storage.sqlite.database import SqliteDatabase
 
 INSERT = "INSERT INTO item (id, data) VALUES ($1, $2)"
 COUNT = "SELECT count(*) FROM item"

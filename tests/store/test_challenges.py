@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from agentgate.browser.issue import LIFETIME_MS
-from agentgate.browser.ports import Binding, StoredChallenge
-from agentgate.core.clock import MINUTE_MS, FixedClock
-from agentgate.core.enums import WidgetMode
-from agentgate.core.ids import new_challenge_id
-from agentgate.jobs import CHALLENGE_KEPT_MS, forget_challenges
-from agentgate.limits import CHALLENGES_PER_MINUTE_PER_SITE
-from agentgate.store.databases.sqlite import SqliteDatabase
-from agentgate.store.migrate import apply
-from agentgate.store.open import HOT
-from agentgate.store.sql.challenges import SqlChallenges
+from agentgate.lib.clock import MINUTE_MS, FixedClock
+from agentgate.lib.enums import WidgetMode
+from agentgate.lib.ids import new_challenge_id
+from agentgate.lib.limits import CHALLENGES_PER_MINUTE_PER_SITE
+from agentgate.protection.browser_check.issue import LIFETIME_MS
+from agentgate.protection.browser_check.ports import Binding, StoredChallenge
+from agentgate.protection.browser_check.repository import SqlChallenges
+from agentgate.server.scheduler.jobs import CHALLENGE_KEPT_MS, forget_challenges
+from agentgate.server.stores.open import HOT
+from agentgate.storage.migrate import apply
+from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.store.conftest import Backend
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agentgate.core.database import Conflict, NewRows, StoreUnavailable
+from agentgate.lib.database import Conflict, NewRows, StoreUnavailable
 
 pytestmark = pytest.mark.anyio
 

@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from agentgate.config import Settings
-from agentgate.core.clock import DAY_MS, MINUTE_MS, FixedClock
-from agentgate.core.enums import Outcome
-from agentgate.core.moment import Moment
-from agentgate.sites.ports import SiteActivity
-from agentgate.store.migrate import apply
-from agentgate.store.open import Stores, open_stores
+from agentgate.lib.clock import DAY_MS, MINUTE_MS, FixedClock
+from agentgate.lib.enums import Outcome
+from agentgate.lib.moment import Moment
+from agentgate.lib.settings.schema import Settings
+from agentgate.protection.sites.ports import SiteActivity
+from agentgate.server.stores.open import Stores, open_stores
+from agentgate.storage.migrate import apply
 from tests.made_events import DAY, NOON_MS, new_event
 from tests.store.sql_objects import add_two_tenants
 

@@ -12,11 +12,11 @@ from typing import Any
 import apsw
 import pytest
 
-from agentgate.core.clock import HOUR_MS
-from agentgate.core.enums import ChallengeStage, DecisionKind
 from agentgate.events.records import SHAPE, Event, Pattern, Repeated
-from agentgate.store.sql.event_encoding import EVENT_COLUMNS, WRITTEN_COLUMNS, EventEncoder
-from agentgate.store.sql.event_shapes import MOST_REMEMBERED, Remembered
+from agentgate.events.storage.encoding import EVENT_COLUMNS, WRITTEN_COLUMNS, EventEncoder
+from agentgate.events.storage.shapes import MOST_REMEMBERED, Remembered
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.enums import ChallengeStage, DecisionKind
 from tests.made_events import NOON_MS, EventPlace, embedded_events, many_events, new_event
 
 pytestmark = pytest.mark.anyio

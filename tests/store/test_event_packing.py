@@ -10,25 +10,25 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.core.database import Row, Transaction
-from agentgate.core.decision_ids import first_id, id_time_ms, write_id
-from agentgate.core.ranges import TimeRange
+from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.records import Dimension, Event
-from agentgate.store.databases.postgres import PostgresDatabase
-from agentgate.store.migrate import FOLDER, apply
-from agentgate.store.open import CONFIG, STATS
-from agentgate.store.segments.postgres import PostgresSegments
-from agentgate.store.segments.segments import day_bounds
-from agentgate.store.segments.sqlite import EVENTS
-from agentgate.store.sql import traffic_filters
-from agentgate.store.sql.event_encoding import SITE_HOUR, WRITTEN_COLUMNS, EventEncoder, unpacked_key
-from agentgate.store.sql.event_words import WordKind, Words
-from agentgate.store.sql.events import PACK_AFTER, SqlEvents
-from agentgate.store.sql.traffic_days import DayPart, TrafficDays
-from agentgate.store.sql.traffic_decisions import WINDOW_ROWS, SqlDecisions, day_windows
-from agentgate.store.stores import SqlStore
-from agentgate.traffic.ports import DecisionFilters, SiteNumber
+from agentgate.events.storage.days.days import day_bounds
+from agentgate.events.storage.days.postgres import PostgresSegments
+from agentgate.events.storage.days.sqlite import EVENTS
+from agentgate.events.storage.dictionary import WordKind, Words
+from agentgate.events.storage.encoding import SITE_HOUR, WRITTEN_COLUMNS, EventEncoder, unpacked_key
+from agentgate.events.storage.events import PACK_AFTER, SqlEvents
+from agentgate.events.storage.queries import filters
+from agentgate.events.storage.queries.days import DayPart, TrafficDays
+from agentgate.events.storage.queries.decisions import WINDOW_ROWS, SqlDecisions, day_windows
+from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
+from agentgate.lib.database import Row, Transaction
+from agentgate.lib.decision_ids import first_id, id_time_ms, write_id
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.server.stores.open import CONFIG, STATS
+from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.storage.migrate import FOLDER, apply
+from agentgate.storage.postgres.database import PostgresDatabase
 from tests.made_events import DAY, NOON_MS, EventPlace, many_events, new_event, postgres_events
 
 pytestmark = pytest.mark.anyio
@@ -106,7 +106,7 @@ async def test_a_forgotten_site_has_no_counts_left(place: EventPlace) -> None:
 async def test_a_label_is_found_with_and_without_its_index(
     place: EventPlace, monkeypatch: pytest.MonkeyPatch, is_closed: bool, most_in_index: int
 ) -> None:
-    monkeypatch.setattr(traffic_filters, "MOST_IN_INDEX", most_in_index)
+    monkeypatch.setattr(filters, "MOST_IN_INDEX", most_in_index)
     made = many_events(400)
     await place.events.write(made)
     if is_closed:

@@ -10,29 +10,29 @@ from typing import NamedTuple
 
 import pytest
 
-from agentgate.core.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.core.database import Transaction
-from agentgate.core.decision_ids import write_id
-from agentgate.core.enums import DecisionKind
-from agentgate.core.ranges import TimeRange
-from agentgate.core.visitor_ids import write_visitor
+from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.records import Event
-from agentgate.store.databases.sqlite import SqliteDatabase
-from agentgate.store.migrate import FOLDER, apply
-from agentgate.store.open import CONFIG
-from agentgate.store.segments import packs
-from agentgate.store.segments.postings import Postings as PostingsOfAKind
-from agentgate.store.segments.postings import VisitorPostings, WordPostings
-from agentgate.store.segments.sqlite import EVENTS, SqliteSegments
-from agentgate.store.sql.event_encoding import SITE_HOUR, WRITTEN_COLUMNS, EventEncoder, unpacked_key
-from agentgate.store.sql.event_words import WordKind
-from agentgate.store.sql.events import PACK_AFTER
-from agentgate.store.sql.traffic_counts import SqlCounts
-from agentgate.store.sql.traffic_days import TrafficDays
-from agentgate.store.sql.traffic_decisions import SqlDecisions
-from agentgate.store.sql.traffic_visitors import SqlVisitors
-from agentgate.store.stores import SqlStore
-from agentgate.traffic.ports import DecisionFilters, SiteNumber
+from agentgate.events.storage.days import packs
+from agentgate.events.storage.days.postings import Postings as PostingsOfAKind
+from agentgate.events.storage.days.postings import VisitorPostings, WordPostings
+from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
+from agentgate.events.storage.dictionary import WordKind
+from agentgate.events.storage.encoding import SITE_HOUR, WRITTEN_COLUMNS, EventEncoder, unpacked_key
+from agentgate.events.storage.events import PACK_AFTER
+from agentgate.events.storage.queries.counts import SqlCounts
+from agentgate.events.storage.queries.days import TrafficDays
+from agentgate.events.storage.queries.decisions import SqlDecisions
+from agentgate.events.storage.queries.visitors import SqlVisitors
+from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
+from agentgate.lib.database import Transaction
+from agentgate.lib.decision_ids import write_id
+from agentgate.lib.enums import DecisionKind
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.lib.visitor_ids import write_visitor
+from agentgate.server.stores.open import CONFIG
+from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.storage.migrate import FOLDER, apply
+from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.made_events import DAY, NOON_MS, EventPlace, embedded_events, many_events, new_event
 
 pytestmark = pytest.mark.anyio

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from agentgate.core.decision_ids import id_time_ms
-from agentgate.core.enums import ChallengeStage, DecisionKind, Outcome
 from agentgate.events.records import Dimension, Event
-from agentgate.store.sql.event_codes import SOLVE_TYPES, signed
-from agentgate.store.sql.event_rollups import NAMES_KEPT, SKETCH_SIZE, VALUES_KEPT, sketch
+from agentgate.events.storage.codes import SOLVE_TYPES, signed
+from agentgate.events.storage.rollups import NAMES_KEPT, SKETCH_SIZE, VALUES_KEPT, sketch
+from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from agentgate.lib.decision_ids import id_time_ms
+from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 from tests.made_events import DAY, EventPlace, events_on, many_events, new_event
 
 pytestmark = pytest.mark.anyio

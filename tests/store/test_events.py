@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentgate.core.clock import DAY_MS, HOUR_MS
-from agentgate.core.decision_ids import first_id, id_time_ms
-from agentgate.core.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
 from agentgate.events.records import Count, CounterName, Dimension, Event
-from agentgate.store.sql.event_codes import SOLVE_TYPES
-from agentgate.store.sql.event_words import WordKind, Words
-from agentgate.store.sql.events import SqlEvents
+from agentgate.events.storage.codes import SOLVE_TYPES
+from agentgate.events.storage.dictionary import WordKind, Words
+from agentgate.events.storage.events import SqlEvents
+from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.decision_ids import first_id, id_time_ms
+from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
 from tests.made_events import DAY, NOON_MS, EventPlace, embedded_events, events_on, many_events, new_event
 
 pytestmark = pytest.mark.anyio

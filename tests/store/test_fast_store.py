@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from agentgate.core.clock import FixedClock, SystemClock
-from agentgate.core.database import StoreUnavailable
-from agentgate.core.fast import LocalFastStore
-from agentgate.store.fast_stores.fallback import FallbackFastStore
-from agentgate.store.fast_stores.memory import MemoryFastStore
-from agentgate.store.fast_stores.redis import RedisFastStore
+from agentgate.lib.clock import FixedClock, SystemClock
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.shared_cache import LocalFastStore
+from agentgate.storage.shared_cache.fallback import FallbackFastStore
+from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.shared_cache.redis import RedisFastStore
 
 pytestmark = pytest.mark.anyio
 

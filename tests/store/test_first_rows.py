@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from agentgate.core.database import NewRows, Row, Value
-from agentgate.store.databases.sqlite import SqliteDatabase
-from agentgate.store.sql.first_rows import SMALLEST_HALF, FirstRows
+from agentgate.lib.database import NewRows, Row, Value
+from agentgate.storage.repositories.first_rows import SMALLEST_HALF, FirstRows
+from agentgate.storage.sqlite.database import SqliteDatabase
 
 pytestmark = pytest.mark.anyio
 

@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from agentgate.agents.handoff.handoffs import LIFETIME_MS
-from agentgate.agents.handoff.ports import StoredGrant, StoredHandoff
-from agentgate.core.clock import DAY_MS, MINUTE_MS, FixedClock
-from agentgate.core.enums import HandoffStatus
-from agentgate.core.ids import new_agent_grant_id, new_handoff_id, new_receipt_id
-from agentgate.jobs import GRANT_KEPT_MS, HANDOFF_KEPT_MS, forget_handoffs
-from agentgate.store.migrate import apply
-from agentgate.store.open import HOT
-from agentgate.store.sql.handoffs import SqlAgentGrants, SqlHandoffs
+from agentgate.lib.clock import DAY_MS, MINUTE_MS, FixedClock
+from agentgate.lib.enums import HandoffStatus
+from agentgate.lib.ids import new_agent_grant_id, new_handoff_id, new_receipt_id
+from agentgate.protection.agents.handoff.handoffs import LIFETIME_MS
+from agentgate.protection.agents.handoff.ports import StoredGrant, StoredHandoff
+from agentgate.protection.agents.handoff.repository import SqlAgentGrants, SqlHandoffs
+from agentgate.server.scheduler.jobs import GRANT_KEPT_MS, HANDOFF_KEPT_MS, forget_handoffs
+from agentgate.server.stores.open import HOT
+from agentgate.storage.migrate import apply
 from tests.store.conftest import AnyDatabase, Backend
 
 pytestmark = pytest.mark.anyio

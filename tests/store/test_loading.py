@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.database import Conflict, NewRows, Sums
+from agentgate.lib.database import Conflict, NewRows, Sums
 
 pytestmark = pytest.mark.anyio
 

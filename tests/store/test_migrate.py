@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from agentgate.core.clock import FixedClock
-from agentgate.store.migrate import MigrationRefused, apply, pending, read_migrations
+from agentgate.lib.clock import FixedClock
+from agentgate.storage.migrate import MigrationRefused, apply, pending, read_migrations
 
 pytestmark = pytest.mark.anyio
 

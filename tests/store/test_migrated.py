@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import asyncpg
 import pytest
 
-from agentgate.store.open import CONFIG
-from agentgate.store.segments.sqlite import EVENTS
+from agentgate.events.storage.days.sqlite import EVENTS
+from agentgate.server.stores.open import CONFIG
 from tests.migrated import MigratedSchemas
 from tests.servers import PostgresServer, run_elsewhere
 

@@ -5,9 +5,9 @@ import asyncio
 import asyncpg
 import pytest
 
-from agentgate.core.database import NewRows, StoreUnavailable
-from agentgate.core.moment import Moment
-from agentgate.store.databases.postgres import PostgresDatabase, changed_rows, lock_number
+from agentgate.lib.database import NewRows, StoreUnavailable
+from agentgate.lib.moment import Moment
+from agentgate.storage.postgres.database import PostgresDatabase, changed_rows, lock_number
 
 pytestmark = pytest.mark.anyio
 

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from agentgate.core.clock import DAY_MS
-from agentgate.core.database import StoreUnavailable
-from agentgate.store.sql.redemptions import SqlRedemptions
-from agentgate.tokens.ports import Redemption
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.database import StoreUnavailable
+from agentgate.protection.tokens.ports import Redemption
+from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
 from tests.store.sql_objects import NOW_MS, migrated
 
 pytestmark = pytest.mark.anyio

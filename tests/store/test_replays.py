@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from agentgate.agents.identity import UNSIGNED, Identity
-from agentgate.agents.signing.replays import SKEW_MS, Replays
-from agentgate.core.clock import FixedClock
-from agentgate.core.database import StoreUnavailable
-from agentgate.core.enums import AgentVerdict
-from agentgate.jobs import forget_replays
-from agentgate.store.sql.replays import SqlReplays
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.agents.identity import UNSIGNED, Identity
+from agentgate.protection.agents.signing.replays import SKEW_MS, Replays
+from agentgate.protection.agents.signing.repository import SqlReplays
+from agentgate.server.scheduler.jobs import forget_replays
 from tests.store.sql_objects import NOW_MS, migrated
 
 pytestmark = pytest.mark.anyio

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.core.clock import FixedClock
-from agentgate.core.database import StoreUnavailable
-from agentgate.store.databases.sqlite import SqliteDatabase
-from agentgate.store.migrate import apply
-from agentgate.store.open import HOT
-from agentgate.store.sql.redemptions import SqlRedemptions
-from agentgate.store.sql.spend_marks import SpendMarks
-from agentgate.tokens.ports import Redemption, SpendOutcome
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.database import StoreUnavailable
+from agentgate.protection.tokens.ports import Redemption, SpendOutcome
+from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
+from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
+from agentgate.server.stores.open import HOT
+from agentgate.storage.migrate import apply
+from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.store.sql_objects import NOW_MS
 
 pytestmark = pytest.mark.anyio

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.accounts.access_request_records import StoredAccessRequest
-from agentgate.core.enums import AccessRequestStatus
-from agentgate.store.stores import SqlStore
+from agentgate.lib.enums import AccessRequestStatus
+from agentgate.people.accounts.access_request_records import StoredAccessRequest
+from agentgate.server.stores.unit_of_work import SqlStore
 from tests.store.account_rows import NOW_MS
 
 pytestmark = pytest.mark.anyio

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.audit.records import AuditEntry
-from agentgate.core.clock import DAY_MS
-from agentgate.core.enums import AccountRole, AccountStatus, ActorKind
-from agentgate.core.moment import Moment
-from agentgate.identity.user_records import SessionStage, UserSession
-from agentgate.store.stores import SqlStore, SqlStores
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind
+from agentgate.lib.moment import Moment
+from agentgate.people.audit.records import AuditEntry
+from agentgate.people.identity.user_records import SessionStage, UserSession
+from agentgate.server.stores.unit_of_work import SqlStore, SqlStores
 from tests.store.account_rows import (
     NOW_MS,
     account,

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from agentgate.accounts.records import Limits, Usage
-from agentgate.core.clock import DAY_MS
-from agentgate.core.enums import AccountStatus, Mode
-from agentgate.core.moment import Moment
-from agentgate.store.stores import SqlStore
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.enums import AccountStatus, Mode
+from agentgate.lib.moment import Moment
+from agentgate.people.accounts.records import Limits, Usage
+from agentgate.server.stores.unit_of_work import SqlStore
 from tests.store.account_rows import NOW_MS, account, add_accounts, add_member, credential, site, token, user
 
 pytestmark = pytest.mark.anyio

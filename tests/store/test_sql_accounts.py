@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from agentgate.accounts.records import Limits
-from agentgate.core.database import Conflict
-from agentgate.core.enums import AccountStatus
-from agentgate.core.moment import Moment
-from agentgate.store.stores import SqlStores
+from agentgate.lib.database import Conflict
+from agentgate.lib.enums import AccountStatus
+from agentgate.lib.moment import Moment
+from agentgate.people.accounts.records import Limits
+from agentgate.server.stores.unit_of_work import SqlStores
 from tests.store.sql_objects import Opened, migrated, new_account
 
 pytestmark = pytest.mark.anyio

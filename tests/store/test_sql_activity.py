@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.clock import DAY_MS, HOUR_MS
-from agentgate.core.moment import Moment
-from agentgate.sites.ports import SiteActivity
+from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.moment import Moment
+from agentgate.protection.sites.ports import SiteActivity
 from tests.store.sql_objects import NOW_MS, Opened, add_two_tenants, migrated, new_site
 
 pytestmark = pytest.mark.anyio

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from msgspec import UNSET
 
-from agentgate.core.database import Conflict
-from agentgate.core.moment import Moment
-from agentgate.store.stores import SqlStore
+from agentgate.lib.database import Conflict
+from agentgate.lib.moment import Moment
+from agentgate.server.stores.unit_of_work import SqlStore
 from tests.store.account_rows import NOW_MS, account, add_accounts, token
 
 pytestmark = pytest.mark.anyio

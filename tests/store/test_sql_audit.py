@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from agentgate.audit.records import AuditEntry
-from agentgate.core.enums import ActorKind
-from agentgate.core.moment import Moment
-from agentgate.store.stores import SqlStores
+from agentgate.lib.enums import ActorKind
+from agentgate.lib.moment import Moment
+from agentgate.people.audit.records import AuditEntry
+from agentgate.server.stores.unit_of_work import SqlStores
 from tests.store.sql_objects import NOW_MS, Opened, migrated
 
 pytestmark = pytest.mark.anyio

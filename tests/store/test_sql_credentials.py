@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.accounts.records import Limits
-from agentgate.core.actor import Actor
-from agentgate.core.database import Conflict
-from agentgate.core.enums import ActorKind
-from agentgate.core.moment import Moment
-from agentgate.credentials import issue
-from agentgate.store.stores import SqlStores
-from agentgate.web.call import SiteCall
-from agentgate.web.request import Request
+from agentgate.http.call import SiteCall
+from agentgate.http.request import Request
+from agentgate.lib.actor import Actor
+from agentgate.lib.database import Conflict
+from agentgate.lib.enums import ActorKind
+from agentgate.lib.moment import Moment
+from agentgate.people.accounts.records import Limits
+from agentgate.protection.credentials import issue
+from agentgate.server.stores.unit_of_work import SqlStores
 from tests.store.sql_objects import (
     NOW_MS,
     Opened,

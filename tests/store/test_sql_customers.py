@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.enums import AccountRole, AccountStatus, MemberStatus
-from agentgate.core.moment import Moment
-from agentgate.customers.records import CustomerFilter
-from agentgate.store.sql.customers import SqlCustomers
-from agentgate.store.stores import SqlStore
+from agentgate.lib.enums import AccountRole, AccountStatus, MemberStatus
+from agentgate.lib.moment import Moment
+from agentgate.protection.customers.records import CustomerFilter
+from agentgate.protection.customers.repository import SqlCustomers
+from agentgate.server.stores.unit_of_work import SqlStore
 from tests.store.account_rows import NOW_MS, account, add_accounts, add_member, site, user
 
 pytestmark = pytest.mark.anyio

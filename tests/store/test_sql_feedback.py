@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from agentgate.feedback.records import PageCounts
-from agentgate.store.sql.feedback import MOST_PAGES
-from agentgate.store.stores import SqlStore
+from agentgate.people.feedback.records import PageCounts
+from agentgate.people.feedback.repository import MOST_PAGES
+from agentgate.server.stores.unit_of_work import SqlStore
 
 pytestmark = pytest.mark.anyio
 

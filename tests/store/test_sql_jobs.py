@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from agentgate.core.clock import DAY_MS, FixedClock
-from agentgate.core.lease import LEASE_MS, RENEW_MS, JobRun, Leadership
-from agentgate.store.stores import SqlStore
+from agentgate.lib.clock import DAY_MS, FixedClock
+from agentgate.server.scheduler.lease import LEASE_MS, RENEW_MS, JobRun, Leadership
+from agentgate.server.stores.unit_of_work import SqlStore
 from tests.store.account_rows import NOW_MS
 
 pytestmark = pytest.mark.anyio

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.core.database import Conflict
-from agentgate.core.keyring import StoredKey
-from agentgate.store.stores import SqlStores
+from agentgate.lib.database import Conflict
+from agentgate.lib.keyring import StoredKey
+from agentgate.server.stores.unit_of_work import SqlStores
 from tests.store.sql_objects import Opened, migrated
 
 pytestmark = pytest.mark.anyio

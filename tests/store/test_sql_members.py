@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from agentgate.core.enums import AccountRole, AccountStatus, MemberStatus, UserStatus
-from agentgate.core.moment import Moment
-from agentgate.store.stores import SqlStore
+from agentgate.lib.enums import AccountRole, AccountStatus, MemberStatus, UserStatus
+from agentgate.lib.moment import Moment
+from agentgate.server.stores.unit_of_work import SqlStore
 from tests.store.account_rows import NOW_MS, account, add_accounts, add_member, user
 
 pytestmark = pytest.mark.anyio

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from agentgate.core.enums import OutboxStatus
-from agentgate.store.stores import SqlStore
+from agentgate.lib.enums import OutboxStatus
+from agentgate.server.stores.unit_of_work import SqlStore
 from tests.store.account_rows import NOW_MS, link, message, user
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.core.enums import RulesSource
-from agentgate.rules.records import StoredRules
+from agentgate.lib.enums import RulesSource
+from agentgate.protection.rules.records import StoredRules
 from tests.store.sql_objects import NOW_MS, Opened, add_two_tenants, migrated
 
 pytestmark = pytest.mark.anyio

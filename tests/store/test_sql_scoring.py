@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.config import Settings
-from agentgate.core.clock import DAY_MS, FixedClock
-from agentgate.core.decision_ids import LARGEST_ID, first_id
-from agentgate.core.enums import DecisionKind, DecisionLabelValue, LabelSource, Mode, ModelKind, ModelRole, Outcome
-from agentgate.core.moment import Moment
 from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.events.records import Event
-from agentgate.scoring.capture import expire_features
-from agentgate.scoring.records import CapturingSite, StoredCapture, StoredModel
-from agentgate.store.migrate import apply
-from agentgate.store.open import Stores, open_stores
+from agentgate.lib.clock import DAY_MS, FixedClock
+from agentgate.lib.decision_ids import LARGEST_ID, first_id
+from agentgate.lib.enums import DecisionKind, DecisionLabelValue, LabelSource, Mode, ModelKind, ModelRole, Outcome
+from agentgate.lib.moment import Moment
+from agentgate.lib.settings.schema import Settings
+from agentgate.protection.scoring.feature_capture import expire_features
+from agentgate.protection.scoring.records import CapturingSite, StoredCapture, StoredModel
+from agentgate.server.stores.open import Stores, open_stores
+from agentgate.storage.migrate import apply
 from tests.store.sql_objects import NOW_MS, add_two_tenants
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.core.database import Conflict
-from agentgate.identity.records import OperatorSession
+from agentgate.lib.database import Conflict
+from agentgate.people.identity.records import OperatorSession
 from tests.store.sql_objects import NOW_MS, Opened, digest_of, migrated
 
 pytestmark = pytest.mark.anyio

@@ -8,10 +8,10 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from agentgate.core.enums import Mode, WidgetMode
-from agentgate.core.moment import Moment
-from agentgate.sites.records import CredentialCounts, SiteAction, SiteRoute
-from agentgate.store.stores import SqlStores
+from agentgate.lib.enums import Mode, WidgetMode
+from agentgate.lib.moment import Moment
+from agentgate.protection.sites.records import CredentialCounts, SiteAction, SiteRoute
+from agentgate.server.stores.unit_of_work import SqlStores
 from tests.store.sql_objects import (
     NOW_MS,
     Opened,

@@ -6,13 +6,13 @@ import secrets
 import pytest
 from msgspec.structs import replace
 
-from agentgate.core.clock import FixedClock
-from agentgate.core.database import Conflict
-from agentgate.core.enums import UserStatus
-from agentgate.core.ids import new_session_id, new_user_id
-from agentgate.identity.user_records import LinkKind, SessionStage, StoredLink, StoredUser, UserSession
-from agentgate.store.migrate import apply
-from agentgate.store.stores import SqlStore
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.database import Conflict
+from agentgate.lib.enums import UserStatus
+from agentgate.lib.ids import new_session_id, new_user_id
+from agentgate.people.identity.user_records import LinkKind, SessionStage, StoredLink, StoredUser, UserSession
+from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.storage.migrate import apply
 
 pytestmark = pytest.mark.anyio
 

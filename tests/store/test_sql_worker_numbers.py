@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from agentgate.core.clock import FixedClock
-from agentgate.core.worker_numbers import LEASE_MS, WorkerNumber
-from agentgate.store.stores import SqlStore
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.worker_numbers import LEASE_MS, WorkerNumber
+from agentgate.server.stores.unit_of_work import SqlStore
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ import threading
 import apsw
 import pytest
 
-from agentgate.core.database import Conflict, StoreUnavailable
-from agentgate.store.databases.sqlite_connection import check_library, statement
+from agentgate.lib.database import Conflict, StoreUnavailable
+from agentgate.storage.sqlite.connection import check_library, statement
 from tests.store.sqlite_files import COUNT, INSERT, opened
 
 pytestmark = pytest.mark.anyio

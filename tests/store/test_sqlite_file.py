@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import agentgate
-from agentgate.core.database import StoreUnavailable
-from agentgate.store.databases.sqlite import SqliteDatabase
+from agentgate.lib.database import StoreUnavailable
+from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.store.sqlite_files import COUNT, INSERT, opened
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +60,7 @@ async def test_a_full_disk_is_an_outage_that_ends_when_there_is_space_again(smal
 
 WRITER = """
 import asyncio, pathlib, sys
-from agentgate.store.databases.sqlite import SqliteDatabase
+from agentgate.storage.sqlite.database import SqliteDatabase
 
 async def main(path, first, count):
     database = SqliteDatabase(pathlib.Path(path))

@@ -9,8 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from agentgate.core.database import StoreUnavailable
-from agentgate.store.databases.sqlite import SqliteDatabase
+from agentgate.lib.database import StoreUnavailable
+from agentgate.storage.sqlite.database import SqliteDatabase
 
 pytestmark = pytest.mark.anyio
 

@@ -5,13 +5,13 @@ import random
 
 import pytest
 
-from agentgate.agents.submit.ports import Charge, Submission
-from agentgate.core.clock import DAY_MS
-from agentgate.core.database import StoreUnavailable
-from agentgate.core.enums import ChargeSource
-from agentgate.core.price import Price
-from agentgate.store.sql.sites import SqlActivity
-from agentgate.store.sql.submissions import SqlSubmissions
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.enums import ChargeSource
+from agentgate.lib.price import Price
+from agentgate.protection.agents.submission_ports import Charge, Submission
+from agentgate.protection.agents.submit.repository import SqlSubmissions
+from agentgate.protection.sites.repositories.sites import SqlActivity
 from tests.store.sql_objects import NOW_MS, add_two_tenants, migrated
 
 pytestmark = pytest.mark.anyio

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.config import Settings
-from agentgate.core.clock import DAY_MS
-from agentgate.core.decision_ids import first_id, write_id
-from agentgate.core.enums import DecisionKind, DecisionLabelValue, LabelledFilter, LabelSource, Mode, Outcome
-from agentgate.core.moment import Moment
-from agentgate.core.ranges import TimeRange
 from agentgate.events.label_records import LabelEvidence, StoredLabel
+from agentgate.events.queries.ports import DecisionFilters, SiteNumber
+from agentgate.events.queries.records import Decision
 from agentgate.events.records import Event
-from agentgate.store.sql import traffic_decisions
-from agentgate.traffic.ports import DecisionFilters, SiteNumber
-from agentgate.traffic.records import Decision
+from agentgate.events.storage.queries import decisions as traffic_decisions
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.decision_ids import first_id, write_id
+from agentgate.lib.enums import DecisionKind, DecisionLabelValue, LabelledFilter, LabelSource, Mode, Outcome
+from agentgate.lib.moment import Moment
+from agentgate.lib.settings.schema import Settings
+from agentgate.lib.time_ranges import TimeRange
 from tests.store.sql_objects import add_two_tenants
 from tests.store.traffic_scene import (
     DAYS,

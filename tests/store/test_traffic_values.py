@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from agentgate.config import Settings
-from agentgate.core.enums import ChallengeStage
+from agentgate.events.queries.ports import CounterRow
 from agentgate.events.records import Count, CounterName, Event
-from agentgate.traffic.ports import CounterRow
+from agentgate.lib.enums import ChallengeStage
+from agentgate.lib.settings.schema import Settings
 from tests.store.traffic_scene import SITE, Traffic, closed_days, histories, opened_traffic, property_test, spans
 
 pytestmark = pytest.mark.anyio

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.config import Settings
-from agentgate.core.decision_ids import id_time_ms
-from agentgate.core.enums import ChallengeStage, DecisionKind, Outcome
-from agentgate.core.moment import Moment
-from agentgate.core.ranges import TimeRange
+from agentgate.events.queries.records import VisitorSummary
 from agentgate.events.records import Event
-from agentgate.store.sql import traffic_visitors
-from agentgate.traffic.records import VisitorSummary
+from agentgate.events.storage.queries import visitors
+from agentgate.lib.decision_ids import id_time_ms
+from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
+from agentgate.lib.moment import Moment
+from agentgate.lib.settings.schema import Settings
+from agentgate.lib.time_ranges import TimeRange
 from tests.store.traffic_scene import SITE, Traffic, closed_days, histories, opened_traffic, property_test, spans
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at few in one go, so that a few events take many steps."""
     for name, number in (("BATCH", 3), ("WALK", 2), ("SEARCHED_S", 60)):
-        monkeypatch.setattr(traffic_visitors, name, number)
+        monkeypatch.setattr(visitors, name, number)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ async def all_pages(traffic: Traffic, span: TimeRange, limit: int) -> list[Visit
             return found
         # A page is short only when it was cut, and then the next begins elsewhere.
         assert page.more_before != before
-        assert len(page.items) == limit or traffic_visitors.SEARCHED_S == 0
+        assert len(page.items) == limit or visitors.SEARCHED_S == 0
         before = page.more_before
 
 
@@ -95,7 +95,7 @@ async def test_a_search_that_is_cut_goes_on_where_it_stopped(
     closed: int,
     ends: tuple[int, int],
 ) -> None:
-    monkeypatch.setattr(traffic_visitors, "SEARCHED_S", 0)
+    monkeypatch.setattr(visitors, "SEARCHED_S", 0)
     played = await traffic.play(history, closed)
     span = played.span(ends)
 

@@ -14,15 +14,15 @@ from hypothesis import HealthCheck
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from agentgate.config import Settings
-from agentgate.core.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.core.decision_ids import first_id, id_day, id_time_ms
-from agentgate.core.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
-from agentgate.core.ranges import TimeRange
+from agentgate.events.queries.ports import Counts
 from agentgate.events.records import Event
-from agentgate.store.migrate import apply
-from agentgate.store.open import Stores, open_stores
-from agentgate.traffic.ports import Counts
+from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
+from agentgate.lib.decision_ids import first_id, id_day, id_time_ms
+from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
+from agentgate.lib.settings.schema import Settings
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.server.stores.open import Stores, open_stores
+from agentgate.storage.migrate import apply
 
 FIRST_DAY = 20_600  # 2026-05-27
 DAYS = 4

@@ -1,93 +1,56 @@
-"""Who may import whom, bottom to top, as data. `test_imports` compares the source with it."""
+"""Which room may import which, and in what order the folders of a room stand, as data for `test_imports`."""
 
-# Importable everywhere, the lowest layer included; they import nothing of ours themselves.
-EVERYWHERE = {"errors", "limits"}
+# Room -> the rooms that it may import, the lowest first. `http` and `storage` do not know each other.
+ALLOWED: dict[str, set[str]] = {"lib": set(), "http": {"lib"}, "storage": {"lib"}, "people": {"http", "storage", "lib"}}
+ALLOWED["events"] = ALLOWED["people"] | {"people"}
+ALLOWED["protection"] = ALLOWED["events"] | {"events"}
+ALLOWED["routes"] = ALLOWED["protection"] - {"storage"} | {"protection"}
+ALLOWED["server"] = ALLOWED["protection"] | {"protection", "routes", "agentgate_tools"}
+ALLOWED["__main__"] = {"server"}
+# The package itself holds the version and nothing else.
+ALLOWED["agentgate"] = set()
+# Beside the service. What a site's own server installs knows the service by its API alone.
+ALLOWED["agentgate_client"] = set()
+ALLOWED["agentgate_tools"] = {"lib", "http", "protection"}
 
-# Concept -> the other concepts it may import. Every concept may also import what stands in BELOW_CONCEPTS.
-CONCEPTS: dict[str, set[str]] = {
-    "audit": set(),
-    "outbox": set(),
-    "events": set(),
-    "detect": set(),
-    "feedback": set(),
-    "readiness": set(),
-    "credentials": {"audit"},
-    "rules": {"audit", "detect", "traffic"},
-    "scoring": {"detect", "events", "audit", "rules"},
-    "identity": {"audit", "outbox"},
-    "accounts": {"identity", "audit", "outbox"},
-    "sites": {"accounts", "credentials", "rules", "audit"},
-    "customers": {"accounts", "identity", "sites", "audit", "outbox"},
-    "tokens": {"credentials", "sites", "events"},
-    "decide": {"detect", "rules", "scoring", "events", "sites"},
-    "browser": {"decide", "detect", "tokens", "sites", "events"},
-    "agents": {"audit", "browser", "decide", "detect", "events", "sites", "tokens"},
-    "gateway": {"decide", "detect", "rules", "tokens", "agents", "credentials", "sites", "events"},
-    "traffic": {"events"},
-    "webhooks": {"audit", "events", "traffic", "sites", "scoring"},
-}
-BELOW_CONCEPTS = {"core", "telemetry", "web"}
-
-# The settings are one concern in three root modules.
-SETTINGS = {"config", "config_values", "config_page"}
-
-# Package or root module -> what it may import beside EVERYWHERE and itself.
-ALLOWED: dict[str, set[str]] = {
-    "errors": set(),
-    "limits": set(),
-    "core": set(),
-    "telemetry": {"core"},
-    "web": {"core", "telemetry"},
-    **{name: others | BELOW_CONCEPTS for name, others in CONCEPTS.items()},
-    "store": {"core", "telemetry", *SETTINGS, *CONCEPTS},
-    "surfaces": {*BELOW_CONCEPTS, *CONCEPTS},
-    "config_values": {"core"},
-    "config_page": set(),
-    "config": {"core", "config_values", "config_page"},
-    "jobs": {"core", "telemetry", *SETTINGS, *CONCEPTS},
-    "supervisor": {"core", "telemetry", *SETTINGS},
-    "first_start": {"core", *SETTINGS},
-    "deciding": {*BELOW_CONCEPTS, *CONCEPTS, *SETTINGS},
-    "protecting": {*BELOW_CONCEPTS, *CONCEPTS, "deciding", *SETTINGS},
-    "app": {
-        *BELOW_CONCEPTS,
-        *CONCEPTS,
-        "deciding",
-        "protecting",
-        "store",
-        "surfaces",
-        "jobs",
-        "first_start",
-        *SETTINGS,
-    },
-    # It knows an installation by what can be seen from outside.
-    "doctor": {"core", "agentgate"},
-    "demo_traffic": {*BELOW_CONCEPTS, *CONCEPTS},
-    "demo": {*BELOW_CONCEPTS, "app", "demo_traffic", *SETTINGS, *CONCEPTS},
-    # Configuration of proxies, as text.
-    "adapters": {"core"},
-    "cli": {
-        *BELOW_CONCEPTS,
-        *CONCEPTS,
-        "store",
-        "surfaces",
-        "jobs",
-        "supervisor",
-        "app",
-        "demo",
-        "doctor",
-        "adapters",
-        *SETTINGS,
-    },
-    "__main__": {"cli"},
-    # What a site's own server installs: it knows the service by its API alone.
-    "client": set(),
-    # The root package holds the version and nothing else.
-    "agentgate": set(),
+# Inside a room, the folders and the modules that wire them, bottom to top: each may import those before it.
+ORDER: dict[str, tuple[str, ...]] = {
+    "people": ("audit", "outbox", "feedback", "identity", "accounts"),
+    "events": ("queries", "storage", "webhooks"),
+    "protection": (
+        "threat_data",
+        "credentials",
+        "signals",
+        "rules",
+        "sites",
+        "scoring",
+        "customers",
+        "tokens",
+        "decision",
+        "snapshot_refresher",
+        "browser_check",
+        "agents",
+        "gateway",
+        "challenge_page",
+        "wiring",
+    ),
 }
 
-# Of each concept, the two edges see these modules only: `records`, and `user_records` likewise.
-PARTS_SEEN_BY = {"store": {"records", "ports"}, "surfaces": {"endpoints", "guards"}}
+# Of the rooms with concepts, the route tables see these modules only: `endpoints`, and `export_endpoints` likewise.
+SEEN_BY_ROUTES = {"endpoints", "guards"}
+CONCEPT_ROOMS = {"people", "events", "protection"}
 
-# The hot path: pure and synchronous, so no `await` and no port in these modules.
-HOT_MODULES = ("detect/observe.py", "scoring/score.py", "rules/evaluate.py", "decide/", "sites/routes.py")
+# SQL stands with its concept. Of a concept, only these files and folders know a driver.
+KNOW_STORAGE = ("repository.py", "repositories/", "events/storage/")
+
+# The decision itself: pure and synchronous, so no `await` and no port in these modules.
+HOT_MODULES = (
+    "protection/signals/observe.py",
+    "protection/scoring/score.py",
+    "protection/rules/evaluate.py",
+    "protection/decision/",
+    "protection/sites/routes.py",
+)
+
+MOST_NAMES_AT_THE_TOP = 10
+MOST_MODULES_IN_A_FOLDER = 25

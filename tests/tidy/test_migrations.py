@@ -4,7 +4,7 @@ import hashlib
 
 from tests.tidy.sources import ROOT, listed_paths
 
-FOLDER = "src/agentgate/store/migrations/"
+FOLDER = "src/agentgate/storage/migrations/"
 LOCK = "tests/tidy/migrations.lock"
 
 

@@ -10,10 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-from agentgate.config import Settings
-from agentgate.config_values import ListenAddress
-from agentgate.supervisor import ListenRefused, Timings, supervise
-from agentgate.telemetry.logs import configure
+from agentgate.lib.settings.schema import Settings
+from agentgate.lib.settings.values import ListenAddress
+from agentgate.lib.telemetry.logs import configure
+from agentgate.server.workers import ListenRefused, Timings, supervise
 
 TIMINGS = Timings(
     silence_s=0.5, start_s=20, steady_s=1, first_delay_s=0.05, longest_delay_s=0.2, hopeless_deaths=3, close_s=0.3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.config import (
+from agentgate.lib.settings.schema import (
     Settings,
     SettingsRefused,
     describe,
@@ -15,7 +15,7 @@ from agentgate.config import (
     settings_page,
     settings_table,
 )
-from agentgate.config_values import ListenAddress
+from agentgate.lib.settings.values import ListenAddress
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 KEY = "correct-horse-battery-staple"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.config import Settings, read_settings
-from agentgate.first_start import SecretFileRefused, admin_key, root_secret
+from agentgate.lib.settings.schema import Settings, read_settings
+from agentgate.server.secret_files import SecretFileRefused, admin_key, root_secret
 
 MAKE_BOTH = """
 import sys
-from agentgate.config import read_settings
-from agentgate.first_start import admin_key, root_secret
+from agentgate.lib.settings.schema import read_settings
+from agentgate.server.secret_files import admin_key, root_secret
 settings = read_settings({"AGENTGATE_DATA_DIR": sys.argv[1]})
 sys.stdin.readline()
 print(root_secret(settings).hex(), admin_key(settings))

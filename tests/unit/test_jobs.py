@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, FixedClock
-from agentgate.core.database import StoreUnavailable
-from agentgate.core.lease import LEASE_MS, JobRun
-from agentgate.jobs import Job, JobRunner, next_run
-from agentgate.store.stores import SqlStore
+from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, FixedClock
+from agentgate.lib.database import StoreUnavailable
+from agentgate.server.scheduler.jobs import Job, JobRunner, next_run
+from agentgate.server.scheduler.lease import LEASE_MS, JobRun
+from agentgate.server.stores.unit_of_work import SqlStore
 from tests.running import NOON_MS
 from tests.unit.timed import empty_store, pass_time
 

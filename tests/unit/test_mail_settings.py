@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.config import SettingsRefused, read_settings
+from agentgate.lib.settings.schema import SettingsRefused, read_settings
 
 
 @pytest.mark.parametrize(

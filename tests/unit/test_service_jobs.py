@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate import jobs
-from agentgate.audit.records import AuditEntry
-from agentgate.core.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.core.enums import AccountStatus, ActorKind
-from agentgate.core.moment import Moment
-from agentgate.identity.records import OperatorSession
-from agentgate.identity.user_records import SessionStage, UserSession
-from agentgate.jobs import JobRunner, timed_jobs
-from agentgate.store.sql.sites import SqlActivity
-from agentgate.store.stores import SqlStore
+from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
+from agentgate.lib.enums import AccountStatus, ActorKind
+from agentgate.lib.moment import Moment
+from agentgate.people.audit.records import AuditEntry
+from agentgate.people.identity.records import OperatorSession
+from agentgate.people.identity.user_records import SessionStage, UserSession
+from agentgate.protection.sites.repositories.sites import SqlActivity
+from agentgate.server.scheduler import jobs
+from agentgate.server.scheduler.jobs import JobRunner, timed_jobs
+from agentgate.server.stores.unit_of_work import SqlStore
 from tests.running import NOON_MS
 from tests.store.account_rows import account, add_accounts, link, message, site, user
 from tests.unit.timed import empty_store, pass_time

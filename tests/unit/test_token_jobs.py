@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.core.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.jobs import JobRunner, token_jobs
-from agentgate.store.sql.redemptions import SqlRedemptions
-from agentgate.store.sql.replays import SqlReplays
-from agentgate.store.stores import SqlStore
-from agentgate.tokens.ports import Redemption
+from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
+from agentgate.protection.agents.signing.repository import SqlReplays
+from agentgate.protection.tokens.ports import Redemption
+from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
+from agentgate.server.scheduler.jobs import JobRunner, token_jobs
+from agentgate.server.stores.unit_of_work import SqlStore
 from tests.running import NOON_MS
 from tests.unit.timed import empty_store, pass_time
 

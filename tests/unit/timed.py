@@ -4,12 +4,12 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from agentgate.core.clock import FixedClock
-from agentgate.jobs import JobRunner
-from agentgate.store.databases.sqlite import SqliteDatabase
-from agentgate.store.migrate import apply
-from agentgate.store.open import SETS
-from agentgate.store.stores import SqlStore
+from agentgate.lib.clock import FixedClock
+from agentgate.server.scheduler.jobs import JobRunner
+from agentgate.server.stores.open import SETS
+from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.storage.migrate import apply
+from agentgate.storage.sqlite.database import SqliteDatabase
 
 
 @contextlib.asynccontextmanager

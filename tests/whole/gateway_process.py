@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from agentgate.core.clock import SystemClock
+from agentgate.lib.clock import SystemClock
 from tests.api.public.test_gateway import ORIGIN, VISITOR
 from tests.minting import keys_of_process, mint
 from tests.processes import AdminConnection, ServeProcess, serving

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.demo import DEMO_SITE_KEY, seed, seed_traffic
+from agentgate.server.demo.installation import DEMO_SITE_KEY, seed, seed_traffic
 from tests.running import RunningService
 
 RULES = f"/v1/admin/sites/{DEMO_SITE_KEY}/rules"

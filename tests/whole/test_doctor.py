@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from agentgate.adapters.render import Installation as AdapterInstallation
-from agentgate.client import gateway_asgi
-from agentgate.config import read_settings
-from agentgate.core.clock import SystemClock
-from agentgate.doctor.asking import Site
-from agentgate.doctor.checks import Installation
-from agentgate.doctor.examine import examine
-from agentgate.doctor.findings import Finding, State
-from agentgate.doctor.route_checks import spellings
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.settings.schema import read_settings
+from agentgate_client import gateway_asgi
+from agentgate_tools.adapters.render import Installation as AdapterInstallation
+from agentgate_tools.doctor.asking import Site
+from agentgate_tools.doctor.checks import Installation
+from agentgate_tools.doctor.examine import examine
+from agentgate_tools.doctor.findings import Finding, State
+from agentgate_tools.doctor.route_checks import spellings
 from tests.browser_client import create_site, get_token
 from tests.cli.commands import agentgate
 from tests.proxies.running import STARTERS, running_proxy

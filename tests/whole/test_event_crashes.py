@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.core.decision_ids import id_day
+from agentgate.lib.decision_ids import id_day
 from tests.made_events import embedded_events
 
 pytestmark = pytest.mark.anyio

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.app import Application
-from agentgate.config import Settings
-from agentgate.core.clock import DAY_MS, FixedClock
-from agentgate.core.enums import DecisionKind
-from agentgate.jobs import event_jobs
+from agentgate.lib.clock import DAY_MS, FixedClock
+from agentgate.lib.enums import DecisionKind
+from agentgate.lib.settings.schema import Settings
+from agentgate.server.application import Application
+from agentgate.server.scheduler.jobs import event_jobs
 from tests.cli.commands import agentgate
 from tests.made_events import DAY, NOON_MS, embedded_events, many_events, new_event
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agentgate.config import read_settings
-from agentgate.core.clock import SystemClock
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.settings.schema import read_settings
 from tests.api.public.test_gateway import Gate, said
 from tests.minting import mint
 from tests.running import RunningService, running_service

@@ -12,8 +12,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from agentgate.config import read_settings
-from agentgate.core.clock import SECOND_MS, FixedClock
+from agentgate.lib.clock import SECOND_MS, FixedClock
+from agentgate.lib.settings.schema import read_settings
 from tests.api.public.test_gateway import Gate, said
 from tests.minting import mint
 from tests.running import running_service

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import apsw
 import pytest
 
-from agentgate.config import read_settings
-from agentgate.core.decision_ids import read_id
+from agentgate.lib.decision_ids import read_id
+from agentgate.lib.settings.schema import read_settings
 from tests.api.public.test_gateway import Gate, said
 from tests.running import RunningService, running_service
 from tests.whole.gateway_process import (

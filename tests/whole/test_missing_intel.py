@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agentgate.config import read_settings
+from agentgate.lib.settings.schema import read_settings
 from tests.running import ADMIN_KEY, running_service
 
 

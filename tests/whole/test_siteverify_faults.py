@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from agentgate.config import read_settings
+from agentgate.lib.settings.schema import read_settings
 from tests.api.public.shop import SITES, SITEVERIFY, Shop, code, open_shop
 from tests.running import ADMIN_KEY, running_service
 from tests.servers import PostgresServer, postgres_server

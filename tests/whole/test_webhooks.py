@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentgate.config import Settings
-from agentgate.core.decision_ids import write_id
+from agentgate.lib.decision_ids import write_id
+from agentgate.lib.settings.schema import Settings
 from tests.api.admin.operating import refusal
 from tests.made_events import new_event
 from tests.mail_server import wait_for

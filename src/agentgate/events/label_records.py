@@ -2,10 +2,10 @@
 
 from msgspec import UNSET, Struct, UnsetType
 
-from agentgate.core.decision_ids import write_id
-from agentgate.core.enums import DecisionKind, DecisionLabelValue, LabelSource, Outcome
-from agentgate.core.moment import Moment
-from agentgate.core.records import Record, VisitorId, optional
+from agentgate.lib.decision_ids import write_id
+from agentgate.lib.enums import DecisionKind, DecisionLabelValue, LabelSource, Outcome
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Record, VisitorId, optional
 
 
 class LabelEvidence(Record, frozen=True, kw_only=True):

@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 import structlog
 
-from agentgate.core.clock import HOUR_MS
-from agentgate.core.database import StoreUnavailable
-from agentgate.core.decision_ids import id_day
 from agentgate.events.count_buffer import CountBuffer, Key
 from agentgate.events.ports import EventStore
 from agentgate.events.records import CounterName, Recorded
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.decision_ids import id_day
 
 QUEUE_LIMIT = 50_000
 BATCH = 1_000

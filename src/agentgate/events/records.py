@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentgate.core.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
+from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
 
 
 class Event(Struct, frozen=True, gc=False):

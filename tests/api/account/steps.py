@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pyotp
 
-from agentgate.accounts.ports import AccountStores
-from agentgate.identity.links import issue_link
-from agentgate.identity.user_records import LinkKind
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.identity.links import issue_link
+from agentgate.people.identity.user_records import LinkKind
 from tests.cast import EMAILS, PASSWORD, system_call
 from tests.client import ApiClient
 from tests.running import RunningService

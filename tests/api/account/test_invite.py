@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agentgate.core.clock import DAY_MS
-from agentgate.core.enums import AccountRole
-from agentgate.identity.user_records import LinkKind
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.enums import AccountRole
+from agentgate.people.identity.user_records import LinkKind
 from tests.api.account.steps import ACCOUNT, NEW_PASSWORD, log_in, make_link, refusal, trail
 from tests.cast import Cast, add_user, cast
 from tests.running import RunningService

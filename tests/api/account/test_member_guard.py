@@ -3,13 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
-from agentgate.accounts.ports import AccountStores
-from agentgate.accounts.records import ApiToken
-from agentgate.core.enums import AccountStatus, ApiTokenScope
-from agentgate.core.ids import new_api_token_id
-from agentgate.core.moment import Moment
-from agentgate.core.records import optional_moment
-from agentgate.core.secrets import API_TOKEN_PREFIX, digest, new_secret
+from agentgate.lib.enums import AccountStatus, ApiTokenScope
+from agentgate.lib.ids import new_api_token_id
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import optional_moment
+from agentgate.lib.secrets import API_TOKEN_PREFIX, digest, new_secret
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.records import ApiToken
 from tests.api.account.steps import refusal, trail
 from tests.cast import Cast, cast
 from tests.client import ApiClient

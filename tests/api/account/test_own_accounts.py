@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from msgspec.structs import replace
 
-from agentgate.accounts.ports import AccountStores
-from agentgate.core.enums import AccountRole, AccountStatus
+from agentgate.lib.enums import AccountRole, AccountStatus
+from agentgate.people.accounts.ports import AccountStores
 from tests.api.account.steps import ACCOUNT, refusal, trail
 from tests.cast import EMAILS, Cast, cast, signed_in_client
 from tests.running import RunningService

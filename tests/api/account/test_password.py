@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agentgate.core.clock import HOUR_MS
-from agentgate.core.enums import UserStatus
-from agentgate.identity.user_records import LinkKind
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.enums import UserStatus
+from agentgate.people.identity.user_records import LinkKind
 from tests.api.account.steps import (
     ACCOUNT,
     NEW_PASSWORD,

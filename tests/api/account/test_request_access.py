@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from msgspec import UNSET, UnsetType
 
-from agentgate.accounts.endpoints.access_requests import request_access
-from agentgate.accounts.sign_in_records import AccessRequestInput
-from agentgate.core.limiter import Limiter
-from agentgate.errors import Refused
-from agentgate.web.call import Call
+from agentgate.http.call import Call
+from agentgate.lib.errors import Refused
+from agentgate.lib.limiter import Limiter
+from agentgate.people.accounts.endpoints.access_requests import request_access
+from agentgate.people.accounts.sign_in_records import AccessRequestInput
 from tests.api.account.steps import ACCOUNT, refusal
 from tests.cast import EMAILS, cast, system_call
 from tests.running import RunningService

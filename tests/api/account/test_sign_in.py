@@ -3,9 +3,9 @@
 import pytest
 from argon2 import PasswordHasher
 
-from agentgate.accounts.ports import AccountStores
-from agentgate.core.clock import HOUR_MS
-from agentgate.core.enums import AccountRole, UserStatus
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.enums import AccountRole, UserStatus
+from agentgate.people.accounts.ports import AccountStores
 from tests.api.account.steps import ACCOUNT, log_in, refusal, trail
 from tests.cast import EMAILS, PASSWORD, Cast, add_account, add_user, cast, sign_in
 from tests.client import ApiClient

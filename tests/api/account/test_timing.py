@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from agentgate.core.clock import HOUR_MS
+from agentgate.lib.clock import HOUR_MS
 from tests.api.account.steps import ACCOUNT
 from tests.cast import EMAILS, cast
 from tests.running import RunningService

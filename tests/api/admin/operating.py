@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from agentgate.core.keyring import Sealer
-from agentgate.first_start import root_secret
-from agentgate.outbox.messages import Messenger
+from agentgate.lib.keyring import Sealer
+from agentgate.people.outbox.messages import Messenger
+from agentgate.server.secret_files import root_secret
 from tests.running import RunningService
 
 CUSTOMERS = "/v1/admin/customers"

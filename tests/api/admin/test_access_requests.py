@@ -3,8 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from agentgate.core.clock import DAY_MS
-from agentgate.core.moment import Moment
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.moment import Moment
 from tests.api.admin.operating import ACCESS_REQUESTS, CUSTOMERS, USERS, accept, messages, refusal, trail
 from tests.cast import add_user, cast, operator_client
 from tests.running import NOON_MS, RunningService

@@ -4,10 +4,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentgate.config import Settings
-from agentgate.core.clock import DAY_MS
-from agentgate.core.enums import AccountRole
-from agentgate.core.moment import Moment
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.enums import AccountRole
+from agentgate.lib.moment import Moment
+from agentgate.lib.settings.schema import Settings
 from tests.api.admin.operating import ACCOUNTS, CUSTOMERS, USERS, accept, messages, refusal, trail
 from tests.cast import add_account, add_user, cast
 from tests.running import NOON_MS, RunningService, running_service

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from agentgate.core.clock import HOUR_MS
-from agentgate.core.enums import ChallengeStage, Outcome
 from agentgate.events.records import CounterName
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.enums import ChallengeStage, Outcome
 from tests.api.admin.operating import refusal
 from tests.api.traffic_steps import OTHER, SITE, add_site, challenge, count, days_ago, record, roll_up
 from tests.running import NOON_MS, RunningService

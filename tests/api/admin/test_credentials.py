@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.clock import SECOND_MS
-from agentgate.core.moment import Moment
+from agentgate.lib.clock import SECOND_MS
+from agentgate.lib.moment import Moment
 from tests.client import ApiClient
 from tests.running import ADMIN_KEY, NOON_MS, RunningService
 

@@ -4,9 +4,9 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from agentgate.core.clock import DAY_MS
-from agentgate.core.enums import AccountRole
-from agentgate.core.moment import Moment
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.enums import AccountRole
+from agentgate.lib.moment import Moment
 from tests.api.admin.operating import CUSTOMERS, accept, messages, refusal, trail
 from tests.cast import add_account, add_user, cast, signed_in_client
 from tests.running import NOON_MS, RunningService

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from agentgate.core.clock import DAY_MS
-from agentgate.core.moment import Moment
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.moment import Moment
 from tests.api.admin.operating import CUSTOMERS, refusal, trail
 from tests.cast import Cast, add_account, cast
 from tests.running import NOON_MS, RunningService

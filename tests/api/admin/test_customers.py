@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.enums import AccountRole
-from agentgate.core.moment import Moment
+from agentgate.lib.enums import AccountRole
+from agentgate.lib.moment import Moment
 from tests.api.admin.operating import CUSTOMERS, refusal, trail
 from tests.cast import add_account, add_user, cast, operator_client
 from tests.running import NOON_MS, RunningService

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.clock import HOUR_MS
-from agentgate.core.enums import ChallengeStage, Outcome
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.enums import ChallengeStage, Outcome
 from tests.api.admin.operating import refusal
 from tests.api.traffic_steps import OTHER, SITE, VISITOR_ID, add_site, challenge, days_ago, record
 from tests.running import NOON_MS, RunningService

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from httpx import Response
 
-from agentgate.core.enums import Outcome
+from agentgate.lib.enums import Outcome
 from tests.api.admin.operating import refusal
 from tests.cast import Cast, cast
 from tests.client import ApiClient

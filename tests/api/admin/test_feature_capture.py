@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.decision_ids import first_id
-from agentgate.core.enums import DecisionKind, Mode, Outcome
-from agentgate.core.moment import Moment
 from agentgate.events.records import Event
+from agentgate.lib.decision_ids import first_id
+from agentgate.lib.enums import DecisionKind, Mode, Outcome
+from agentgate.lib.moment import Moment
 from tests.api.admin.operating import refusal
 from tests.running import NOON_MS, RunningService
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.clock import MINUTE_MS
-from agentgate.core.enums import ChallengeStage
 from agentgate.events.records import CounterName
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.enums import ChallengeStage
 from tests.api.admin.operating import refusal
 from tests.api.traffic_steps import SITE, add_site, challenge, count, days_ago, record
 from tests.running import NOON_MS, RunningService

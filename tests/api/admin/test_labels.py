@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.clock import DAY_MS
-from agentgate.core.decision_ids import first_id, write_id
-from agentgate.core.enums import DecisionKind, Mode, Outcome
-from agentgate.core.moment import Moment
 from agentgate.events.records import Event
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.decision_ids import first_id, write_id
+from agentgate.lib.enums import DecisionKind, Mode, Outcome
+from agentgate.lib.moment import Moment
 from tests.api.admin.operating import refusal
 from tests.cast import operator_client
 from tests.running import NOON_MS, RunningService

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from agentgate.core.clock import HOUR_MS
-from agentgate.core.enums import ChallengeStage, Outcome
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.enums import ChallengeStage, Outcome
 from tests.api.admin.operating import refusal
 from tests.api.traffic_steps import OTHER, SITE, add_site, challenge, days_ago, record, roll_up
 from tests.running import NOON_MS, RunningService

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.core.clock import HOUR_MS
+from agentgate.lib.clock import HOUR_MS
 from tests.client import ApiClient
 from tests.running import ADMIN_KEY, RunningService
 

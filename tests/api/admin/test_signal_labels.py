@@ -1,6 +1,6 @@
 """The catalogue of signal labels over HTTP."""
 
-from agentgate.detect.labels import LABELS
+from agentgate.protection.signals.labels import LABELS
 from tests.running import RunningService
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.moment import Moment
+from agentgate.lib.moment import Moment
 from tests.running import NOON_MS, RunningService
 
 SITES = "/v1/admin/sites"

@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
-from agentgate.core.clock import HOUR_MS
-from agentgate.core.enums import AccountRole
-from agentgate.core.moment import Moment
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.enums import AccountRole
+from agentgate.lib.moment import Moment
 from tests.api.admin.operating import CUSTOMERS, USERS, messages, refusal, trail
 from tests.cast import PASSWORD, Cast, add_account, add_user, cast
 from tests.running import NOON_MS, RunningService

@@ -2,7 +2,7 @@
 
 import tempfile
 
-from agentgate.config import read_settings
+from agentgate.lib.settings.schema import read_settings
 from tests.api.authorisation.table import PATH, make_table
 from tests.running import ADMIN_KEY, running_service
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentgate.accounts.ports import AccountStores
-from agentgate.accounts.records import Limits
-from agentgate.core.keyring import Sealer
-from agentgate.first_start import root_secret
-from agentgate.outbox.messages import Messenger
+from agentgate.lib.keyring import Sealer
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.records import Limits
+from agentgate.people.outbox.messages import Messenger
+from agentgate.server.secret_files import root_secret
 from tests.cast import Cast
 from tests.client import ApiClient
 from tests.running import RunningService

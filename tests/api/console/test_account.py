@@ -3,9 +3,9 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from agentgate.core.clock import DAY_MS
-from agentgate.core.enums import AccountRole
-from agentgate.core.moment import Moment
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.enums import AccountRole
+from agentgate.lib.moment import Moment
 from tests.api.console.steps import refusal, run_sql, same_person, told, trail
 from tests.cast import Cast, add_user, signed_in_client
 from tests.client import ApiClient

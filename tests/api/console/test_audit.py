@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from agentgate.accounts.ports import AccountStores
-from agentgate.audit.records import AuditEntry
-from agentgate.core.enums import ActorKind
-from agentgate.core.moment import Moment
+from agentgate.lib.enums import ActorKind
+from agentgate.lib.moment import Moment
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.audit.records import AuditEntry
 from tests.api.console.steps import CONSOLE, refusal, trail
 from tests.cast import Cast
 from tests.client import ApiClient

@@ -4,10 +4,10 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from agentgate.core.clock import DAY_MS, HOUR_MS
-from agentgate.core.enums import AccountRole
-from agentgate.core.moment import Moment
-from agentgate.core.secrets import digest
+from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.enums import AccountRole
+from agentgate.lib.moment import Moment
+from agentgate.lib.secrets import digest
 from tests.api.console.steps import CONSOLE, at_once, outbox, refusal, same_person, set_limits, told, trail
 from tests.cast import Cast, add_user
 from tests.client import ApiClient

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-from agentgate.accounts.roles import PERMISSIONS
-from agentgate.core.enums import AccountRole, ApiTokenScope
-from agentgate.surfaces.console import CONSOLE
+from agentgate.lib.enums import AccountRole, ApiTokenScope
+from agentgate.people.accounts.roles import PERMISSIONS
+from agentgate.routes.console import CONSOLE
 from tests.cast import Cast
 from tests.client import ApiClient
 from tests.running import ADMIN_KEY, RunningService

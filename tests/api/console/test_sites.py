@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agentgate.core.enums import AccountRole
+from agentgate.lib.enums import AccountRole
 from tests.api.console.steps import CONSOLE, at_once, refusal, set_limits, told, trail
 from tests.cast import Cast, add_user, signed_in_client
 from tests.client import ApiClient

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agentgate.core.moment import Moment
+from agentgate.lib.moment import Moment
 from tests.api.console.steps import CONSOLE, at_once, refusal, set_limits, told, trail
 from tests.cast import Cast
 from tests.client import ApiClient

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.config import Settings
-from agentgate.core.decision_ids import first_id
-from agentgate.core.enums import DecisionKind, Mode, Outcome
 from agentgate.events.records import Event
+from agentgate.lib.decision_ids import first_id
+from agentgate.lib.enums import DecisionKind, Mode, Outcome
+from agentgate.lib.settings.schema import Settings
 from tests.api.console.steps import CONSOLE, refusal
 from tests.api.traffic_steps import VISITOR_ID, record
 from tests.cast import Cast, cast

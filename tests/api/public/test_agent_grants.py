@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.clock import HOUR_MS
+from agentgate.lib.clock import HOUR_MS
 from tests.agent_client import SigningAgent
 from tests.handing_off import OTHER_SEED, HandoffScene
 from tests.running import RunningService

@@ -6,7 +6,7 @@ import json
 import httpx
 import pytest
 
-from agentgate.core.clock import MINUTE_MS
+from agentgate.lib.clock import MINUTE_MS
 from tests.agent_client import SigningAgent
 from tests.agent_steps import AgentShop, allowed
 from tests.browser_client import decision_of

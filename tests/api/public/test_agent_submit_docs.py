@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.agents.signing.digest import digest_of
-from agentgate.agents.submit.canonical import content_bytes
-from agentgate.config import read_settings
-from agentgate.core.clock import SystemClock
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.settings.schema import read_settings
+from agentgate.protection.agents.signing.digest import digest_of
+from agentgate.protection.agents.submit.canonical import content_bytes
 from tests.agent_client import SEED
 from tests.agent_steps import AgentShop
 from tests.running import ADMIN_KEY, RunningService, running_service

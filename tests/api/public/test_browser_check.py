@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.clock import MINUTE_MS
-from agentgate.core.moment import Moment
-from agentgate.tokens.format import read_receipt
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.moment import Moment
+from agentgate.protection.tokens.format import read_receipt
 from tests.browser_client import (
     DRIVEN,
     ORIGIN,

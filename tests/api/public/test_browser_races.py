@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from agentgate import limits
+from agentgate.lib import limits
 from tests.browser_client import BrowserClient, create_site, new_address
 from tests.running import RunningService
 from tests.servers import PostgresServer

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from agentgate.browser.step_up import WAIT_MS
-from agentgate.core.decision_ids import read_id
-from agentgate.sites.testing import ALWAYS_FAIL, ALWAYS_PASS, INTERACTIVE
-from agentgate.tokens.format import read_receipt
+from agentgate.lib.decision_ids import read_id
+from agentgate.protection.browser_check.step_up import WAIT_MS
+from agentgate.protection.sites.test_keys import ALWAYS_FAIL, ALWAYS_PASS, INTERACTIVE
+from agentgate.protection.tokens.format import read_receipt
 from tests.browser_client import DRIVEN, SIGNALS, BrowserClient, create_site, decision_of
 from tests.running import RunningService
 

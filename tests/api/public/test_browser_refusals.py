@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agentgate import errors, limits
-from agentgate.sites.testing import ALWAYS_PASS
+from agentgate.lib import errors, limits
+from agentgate.protection.sites.test_keys import ALWAYS_PASS
 from tests.browser_client import ORIGIN, SIGNALS, BrowserClient, create_site, new_address
 from tests.cast import add_account
 from tests.running import RunningService

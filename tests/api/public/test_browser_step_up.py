@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from agentgate.browser.step_up import WAIT_MS
-from agentgate.browser.work import Level, challenge_work, step_up_work
-from agentgate.core.enums import ClearanceLevel
-from agentgate.tokens.clearance import Clearances
+from agentgate.lib.enums import ClearanceLevel
+from agentgate.protection.browser_check.step_up import WAIT_MS
+from agentgate.protection.browser_check.work import Level, challenge_work, step_up_work
+from agentgate.protection.tokens.clearance import Clearances
 from tests.browser_client import DRIVEN, SIGNALS, BrowserClient, create_site, decision_of
 from tests.running import RunningService
 

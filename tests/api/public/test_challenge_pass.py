@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentgate.config import read_settings
-from agentgate.core.clock import MINUTE_MS, SECOND_MS
+from agentgate.lib.clock import MINUTE_MS, SECOND_MS
+from agentgate.lib.settings.schema import read_settings
 from tests.api.public.challenge_page import ORIGIN, Visitor, cookie_of, facts_of
 from tests.running import ADMIN_KEY, RunningService, running_service
 

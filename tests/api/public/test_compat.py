@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from agentgate.core.enums import ReceiptKind
-from agentgate.tokens.issue import Grant, ReceiptIssuer
+from agentgate.lib.enums import ReceiptKind
+from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
 from tests.browser_client import ORIGIN, create_site, get_token
 from tests.running import RunningService
 

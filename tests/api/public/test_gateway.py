@@ -3,8 +3,8 @@
 import pytest
 from msgspec import UNSET
 
-from agentgate.core.clock import MINUTE_MS
-from agentgate.core.enums import ReceiptKind
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.enums import ReceiptKind
 from tests.browser_client import create_site, decision_of, get_token
 from tests.minting import mint
 from tests.running import RunningService

@@ -9,31 +9,31 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from agentgate.agents.desk import AgentDesk
-from agentgate.app import Application
-from agentgate.core.background import Background
-from agentgate.core.decision_ids import DecisionIds
-from agentgate.core.enums import ClearanceLevel, ModelKind
-from agentgate.core.keyring import load_keys, rotate_key
-from agentgate.core.visitor_ids import write_visitor
-from agentgate.decide.decider import Decider
-from agentgate.decide.visitor import Visitors
-from agentgate.detect.imports import import_folder
-from agentgate.detect.intel_file import FILE_NAME, write_set
-from agentgate.detect.rates import RateWindows
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import Event, Repeated
-from agentgate.gateway import familiar
-from agentgate.gateway.check import GatewayCheck
-from agentgate.gateway.journal import Journal
-from agentgate.gateway.receipts import Receipts
-from agentgate.limits import GATEWAY_REQUESTS_PER_MINUTE
-from agentgate.scoring.models import ModelDirectory
-from agentgate.scoring.score import ModelView
-from agentgate.tokens.clearance import Clearances
-from agentgate.tokens.uses import CredentialUses
-from agentgate.web.head_reader import HeadReader
-from agentgate.web.hot_path import HotReply, HotRequest, encode_reply
+from agentgate.http.connection.fast_functions import HotReply, HotRequest, encode_reply
+from agentgate.http.connection.head_reader import HeadReader
+from agentgate.lib.decision_ids import DecisionIds
+from agentgate.lib.enums import ClearanceLevel, ModelKind
+from agentgate.lib.keyring import load_keys, rotate_key
+from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
+from agentgate.lib.tasks.background import Background
+from agentgate.lib.visitor_ids import write_visitor
+from agentgate.protection.agents.policy_checker import AgentDesk
+from agentgate.protection.decision.decider import Decider
+from agentgate.protection.decision.visitor import Visitors
+from agentgate.protection.gateway import cached_visitors
+from agentgate.protection.gateway.check import GatewayCheck
+from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.gateway.receipts import Receipts
+from agentgate.protection.scoring.models import ModelDirectory
+from agentgate.protection.scoring.score import ModelView
+from agentgate.protection.signals.rates import RateWindows
+from agentgate.protection.threat_data.imports import import_folder
+from agentgate.protection.threat_data.intel_file import FILE_NAME, write_set
+from agentgate.protection.tokens.clearance import Clearances
+from agentgate.protection.tokens.uses import CredentialUses
+from agentgate.server.application import Application
 from tests.api.public.test_gateway import ORIGIN, VISITOR, Gate
 from tests.running import RunningService
 from tests.unit.scoring.made_models import forest, parsed
@@ -368,7 +368,7 @@ def test_a_familiar_visitor_is_a_stranger_again_when_the_threat_data_change(
 def test_only_so_much_is_remembered(
     service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
-    monkeypatch.setattr(familiar, bound, 5)
+    monkeypatch.setattr(cached_visitors, bound, 5)
     side = Side(service.application, models_of())
     proxy = Proxy(gate, side, 4)
     proxy.clear(service.clock.now_ms())

@@ -6,19 +6,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from agentgate.agents.desk import AgentDesk
-from agentgate.agents.policy.quota import Quotas
-from agentgate.agents.ports import ReplayStore
-from agentgate.agents.signing.replays import Replays
-from agentgate.agents.signing.sign import COVERED, AgentForm
-from agentgate.agents.signing.verify import AgentVerifier
-from agentgate.app import Application
-from agentgate.core.keyring import load_keys, rotate_key
-from agentgate.core.limiter import Limiter
 from agentgate.events.records import Event
-from agentgate.gateway import familiar_agents
-from agentgate.scoring.models import ModelDirectory
-from agentgate.store.fast_stores.memory import MemoryFastStore
+from agentgate.lib.keyring import load_keys, rotate_key
+from agentgate.lib.limiter import Limiter
+from agentgate.protection.agents.policy.quota import Quotas
+from agentgate.protection.agents.policy_checker import AgentDesk
+from agentgate.protection.agents.ports import ReplayStore
+from agentgate.protection.agents.signing.replays import Replays
+from agentgate.protection.agents.signing.sign import COVERED, AgentForm
+from agentgate.protection.agents.signing.verify import AgentVerifier
+from agentgate.protection.gateway import cached_agents
+from agentgate.protection.scoring.models import ModelDirectory
+from agentgate.server.application import Application
+from agentgate.storage.shared_cache.memory import MemoryFastStore
 from tests.agent_client import SigningAgent
 from tests.api.public.test_gateway import ORIGIN, Gate
 from tests.api.public.test_gateway_familiar import ADDRESSES, AGENTS, Side, block_addresses, change_something, models_of
@@ -283,7 +283,7 @@ def test_only_so_much_is_remembered_of_agents(
     service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("MOST_AGENTS", "MOST_GUESTS", "MOST_PAGES", "MOST_SETTLED"):
-        monkeypatch.setattr(familiar_agents, name, 5)
+        monkeypatch.setattr(cached_agents, name, 5)
     set_policy(gate)
     side = met(service, gate, Signed())
     for number in range(60):

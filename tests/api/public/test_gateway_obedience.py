@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentgate.core.database import StoreUnavailable
-from agentgate.sites.directory import SiteDirectory
+from agentgate.lib.database import StoreUnavailable
+from agentgate.protection.sites.directory import SiteDirectory
 from tests.api.public.test_gateway import Gate, said
 from tests.browser_client import decision_of
 from tests.running import RunningService
@@ -60,7 +60,7 @@ async def test_settling_waits_for_what_this_worker_changed_and_gives_up_in_time(
 ) -> None:
     directory = SiteDirectory()
     await directory.settle()
-    monkeypatch.setattr("agentgate.sites.directory.SETTLE_S", 0.01)
+    monkeypatch.setattr("agentgate.protection.sites.directory.SETTLE_S", 0.01)
     directory.expect_change()
 
     assert not directory.is_settled

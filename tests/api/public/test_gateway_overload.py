@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agentgate.gateway.check import MOST_SPENDING
+from agentgate.protection.gateway.check import MOST_SPENDING
 from tests.api.public.test_gateway import ORIGIN, Gate, said
 from tests.minting import mint
 from tests.running import RunningService

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agentgate.agents.handoff.handoffs import CODE_LETTERS, Redeeming
-from agentgate.core.ids import new_handoff_id
-from agentgate.limits import HANDOFF_LIFETIME_S, TOKEN_LIFETIME_DEFAULT_MINUTES
+from agentgate.lib.ids import new_handoff_id
+from agentgate.lib.limits import HANDOFF_LIFETIME_S, TOKEN_LIFETIME_DEFAULT_MINUTES
+from agentgate.protection.agents.handoff.handoffs import CODE_LETTERS, Redeeming
 from tests.agent_client import SigningAgent
 from tests.handing_off import DIGEST, OTHER_SEED, HandoffScene
 from tests.running import RunningService

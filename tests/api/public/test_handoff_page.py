@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.ids import new_handoff_id
+from agentgate.lib.ids import new_handoff_id
 from tests.browser_client import BrowserClient
 from tests.handing_off import CONTENT, HandoffScene
 from tests.running import RunningService

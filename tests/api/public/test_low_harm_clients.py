@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from agentgate.config import read_settings
-from agentgate.core.clock import MINUTE_MS
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.settings.schema import read_settings
 from tests.browser_client import create_site
 from tests.dns_server import DnsServer, dns_server
 from tests.running import ADMIN_KEY, RunningService, running_service

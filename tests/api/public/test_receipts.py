@@ -6,9 +6,9 @@ import json
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from agentgate.core.enums import ReceiptKind
-from agentgate.core.keyring import ACTIVATION_MS, rotate_key
-from agentgate.limits import PUBLISHED_KEYS_MAX_AGE_S
+from agentgate.lib.enums import ReceiptKind
+from agentgate.lib.keyring import ACTIVATION_MS, rotate_key
+from agentgate.lib.limits import PUBLISHED_KEYS_MAX_AGE_S
 from tests.api.public.shop import code, open_shop
 from tests.minting import DECISION, ORIGIN
 from tests.unit.tokens.malformed import cases

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agentgate.core.database import StoreUnavailable
-from agentgate.core.enums import ReceiptKind
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.enums import ReceiptKind
 from tests.api.public.shop import SITEVERIFY, code, open_shop
 from tests.minting import DECISION, ORIGIN
 

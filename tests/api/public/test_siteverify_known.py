@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agentgate.tokens.redeem import Redeemer
+from agentgate.protection.tokens.redeem import Redeemer
 from tests.api.public.shop import SITES, SITEVERIFY, open_shop
 from tests.minting import ORIGIN
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.tokens.keys import SigningKeys
+from agentgate.protection.tokens.keys import SigningKeys
 from tests.api.public.shop import SITES, SITEVERIFY, code, open_shop
 from tests.minting import mint
 from tests.unit.tokens.made import keyring

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentgate.config import read_settings
-from agentgate.core.clock import SystemClock
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.settings.schema import read_settings
 from tests.browser.gateway.adapter import Adapter, running_adapter
 from tests.running import ADMIN_KEY, RunningService, running_service
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from agentgate.config import read_settings
-from agentgate.core.clock import SystemClock
-from agentgate.core.ids import new_handoff_id
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.ids import new_handoff_id
+from agentgate.lib.settings.schema import read_settings
 from tests.browser.axe import load_axe, run_axe
 from tests.browser.chromium import plain_user_agent
 from tests.browser.steps import COLLECT_VIOLATIONS, wait_for

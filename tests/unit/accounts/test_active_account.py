@@ -1,9 +1,9 @@
 """Which of a user's accounts a session works in."""
 
-from agentgate.accounts.active_account import Place, choose_place
-from agentgate.accounts.records import Limits, StoredAccount, StoredMembership
-from agentgate.core.enums import AccountRole, AccountStatus, MemberStatus
-from agentgate.core.moment import Moment
+from agentgate.lib.enums import AccountRole, AccountStatus, MemberStatus
+from agentgate.lib.moment import Moment
+from agentgate.people.accounts.active_account import Place, choose_place
+from agentgate.people.accounts.records import Limits, StoredAccount, StoredMembership
 
 
 def place(account_id: str, status: AccountStatus = AccountStatus.ACTIVE) -> Place:

@@ -2,14 +2,14 @@
 
 import pytest
 
-from agentgate.accounts.api_tokens import new_token
-from agentgate.accounts.records import ApiTokenInput
-from agentgate.core.actor import Actor
-from agentgate.core.enums import ActorKind, ApiTokenScope, ConsolePermission
-from agentgate.core.moment import Moment
-from agentgate.errors import Refused
-from agentgate.web.call import Call
-from agentgate.web.request import Request
+from agentgate.http.call import Call
+from agentgate.http.request import Request
+from agentgate.lib.actor import Actor
+from agentgate.lib.enums import ActorKind, ApiTokenScope, ConsolePermission
+from agentgate.lib.errors import Refused
+from agentgate.lib.moment import Moment
+from agentgate.people.accounts.api_tokens import new_token
+from agentgate.people.accounts.records import ApiTokenInput
 
 CALL = Call(
     request=Request(method="POST", path="", query_string=b"", headers=[], address="192.0.2.1", secure=False),

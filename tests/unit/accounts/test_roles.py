@@ -1,7 +1,7 @@
 """What each role may do: the specification's sentences, one by one."""
 
-from agentgate.accounts.roles import PERMISSIONS
-from agentgate.core.enums import AccountRole, ApiTokenScope, ConsolePermission
+from agentgate.lib.enums import AccountRole, ApiTokenScope, ConsolePermission
+from agentgate.people.accounts.roles import PERMISSIONS
 
 READ = {"sites:read", "analytics:read", "members:read"}
 

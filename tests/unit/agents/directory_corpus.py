@@ -8,7 +8,7 @@ import gzip
 import itertools
 import json
 
-from agentgate.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.sign import SigningKey
 from tests.unit.agents.key_server import PIECE, PUBLIC, Peer, Serve
 
 TEN_GIGABYTES = 10_000_000_000

@@ -4,11 +4,11 @@ import base64
 
 import pytest
 
-from agentgate.agents.identity import Identity, SignedMessage
-from agentgate.agents.signing.fields import Unreadable, read_inputs
-from agentgate.agents.signing.signed_text import RepeatedText, can_repeat, signed_text
-from agentgate.agents.signing.verify import AgentVerifier
-from agentgate.core.enums import AgentVerdict
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.agents.identity import Identity, SignedMessage
+from agentgate.protection.agents.signing.fields import Unreadable, read_inputs
+from agentgate.protection.agents.signing.signed_text import RepeatedText, can_repeat, signed_text
+from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.agent_client import SigningAgent
 from tests.unit.agents.verifying import AGENT, DIRECTORY, KnownKeys, message_of, verify
 

@@ -8,27 +8,27 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from agentgate.agents.desk import ACCEPT_SIGNATURE, AgentDesk, AgentRuling
-from agentgate.agents.identity import SignedMessage
-from agentgate.agents.policy.quota import Quotas
-from agentgate.agents.ports import KeyFound, KeySource
-from agentgate.agents.signing.digest import digest_of
-from agentgate.agents.signing.replays import Replays
-from agentgate.agents.signing.verify import AgentVerifier
-from agentgate.agents.submit.ports import ChargedSum
-from agentgate.core.clock import FixedClock
-from agentgate.core.enums import AgentVerdict, ChargeSource, Mode, Outcome
-from agentgate.core.limiter import Limiter
-from agentgate.sites import testing
-from agentgate.sites.agent_policy import read_policy
-from agentgate.sites.directory import SiteView
-from agentgate.sites.records import SiteAction
-from agentgate.store.databases.sqlite import SqliteDatabase
-from agentgate.store.fast_stores.memory import MemoryFastStore
-from agentgate.store.migrate import apply
-from agentgate.store.open import HOT
-from agentgate.store.sql.replays import SqlReplays
-from agentgate.store.sql.submissions import SqlSubmissions
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.enums import AgentVerdict, ChargeSource, Mode, Outcome
+from agentgate.lib.limiter import Limiter
+from agentgate.protection.agents.identity import SignedMessage
+from agentgate.protection.agents.policy.quota import Quotas
+from agentgate.protection.agents.policy_checker import ACCEPT_SIGNATURE, AgentDesk, AgentRuling
+from agentgate.protection.agents.ports import KeyFound, KeySource
+from agentgate.protection.agents.signing.digest import digest_of
+from agentgate.protection.agents.signing.replays import Replays
+from agentgate.protection.agents.signing.repository import SqlReplays
+from agentgate.protection.agents.signing.verify import AgentVerifier
+from agentgate.protection.agents.submission_ports import ChargedSum
+from agentgate.protection.agents.submit.repository import SqlSubmissions
+from agentgate.protection.sites import test_keys
+from agentgate.protection.sites.agent_policy import read_policy
+from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.sites.records import SiteAction
+from agentgate.server.stores.open import HOT
+from agentgate.storage.migrate import apply
+from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.agent_client import SigningAgent
 from tests.unit.agents.verifying import KnownKeys
 
@@ -39,7 +39,7 @@ ORIGIN = "https://shop.example"
 AGENT = SigningAgent()
 STRANGER = SigningAgent("https://stranger.example", seed=bytes([3] * 32))
 DIRECTORY_OF_STRANGER = f"{STRANGER.url}/.well-known/http-message-signatures-directory"
-SITE = next(iter(testing.testing_sites().values()))
+SITE = next(iter(test_keys.testing_sites().values()))
 ACTIONS = {
     "submit": SiteAction(browser_required=True),
     "upload": SiteAction(browser_required=True, require_content_digest=True),
@@ -316,7 +316,7 @@ async def test_the_body_must_be_the_signed_one(
 async def test_a_key_set_that_takes_its_time_makes_nobody_wait_for_long(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agentgate.agents.desk.KEYS_WAIT_S", 0.05)
+    monkeypatch.setattr("agentgate.protection.agents.policy_checker.KEYS_WAIT_S", 0.05)
     known = KnownKeys({DIRECTORY_OF_STRANGER: [STRANGER.key.jwk]})
     is_there = asyncio.Event()
 

@@ -5,7 +5,8 @@ import inspect
 
 import pytest
 
-from agentgate.agents.signing.directories import (
+from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from agentgate.protection.agents.signing.directories import (
     BUSY,
     MOST_FAILURES,
     MOST_FETCHES,
@@ -16,8 +17,7 @@ from agentgate.agents.signing.directories import (
     STALE_MS,
     STRANGERS_FETCHES,
 )
-from agentgate.agents.signing.sign import SigningKey
-from agentgate.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from agentgate.protection.agents.signing.sign import SigningKey
 from tests.unit.agents.key_server import world
 
 pytestmark = pytest.mark.anyio
@@ -201,7 +201,7 @@ async def test_a_key_is_used_in_its_time_only(place):
 
 
 async def test_at_most_four_are_fetched_at_once_and_strangers_leave_a_place_for_known_ones(place, monkeypatch):
-    monkeypatch.setattr("agentgate.agents.signing.directories.FETCH_S", 0.6)
+    monkeypatch.setattr("agentgate.protection.agents.signing.directories.FETCH_S", 0.6)
     directories = place.directories()
     await look(directories)
     open_now, most = 0, 0
@@ -241,8 +241,8 @@ async def test_made_up_paths_do_not_make_this_service_flood_a_host(place):
 
 
 async def test_what_waits_and_what_is_remembered_is_bounded(place, monkeypatch):
-    monkeypatch.setattr("agentgate.agents.signing.directories.MOST_FAILURES", 5)
-    monkeypatch.setattr("agentgate.agents.signing.directories.MOST_KEY_SETS", 3)
+    monkeypatch.setattr("agentgate.protection.agents.signing.directories.MOST_FAILURES", 5)
+    monkeypatch.setattr("agentgate.protection.agents.signing.directories.MOST_KEY_SETS", 3)
     directories = place.directories()
     for number in range(8):
         place.serves(f"g{number}.many.example", KEY.jwks)
@@ -265,7 +265,7 @@ async def test_what_waits_and_what_is_remembered_is_bounded(place, monkeypatch):
 
 
 async def test_the_shipped_directories_ask_the_machines_own_names():
-    from agentgate.agents.signing.directories import open_directories
+    from agentgate.protection.agents.signing.directories import open_directories
 
     directories = open_directories(("*",))
 

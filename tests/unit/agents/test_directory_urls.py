@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from agentgate.agents.ports import KeyFound
-from agentgate.agents.signing.directories import FETCH_S, MOST_READ_BYTES
-from agentgate.agents.signing.sign import SigningKey
-from agentgate.core.public_address import is_public
+from agentgate.lib.outbound.public_address import is_public
+from agentgate.protection.agents.ports import KeyFound
+from agentgate.protection.agents.signing.directories import FETCH_S, MOST_READ_BYTES
+from agentgate.protection.agents.signing.sign import SigningKey
 from tests.unit.agents.directory_corpus import ADDRESSES, BEHAVING_BADLY, REFUSED
 from tests.unit.agents.key_server import PUBLIC, World, world
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from agentgate.agents.signing.jwk import TEST_KEYS, is_current, read_key, thumbprint
-from agentgate.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.jwk import TEST_KEYS, is_current, read_key, thumbprint
+from agentgate.protection.agents.signing.sign import SigningKey
 
 JWK = SigningKey(bytes(range(32))).jwk
 # RFC 8032 7.1, tests 1 to 3.

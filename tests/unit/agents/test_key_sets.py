@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from agentgate.agents.signing.key_sets import MOST_KEYS, NotAKeySet, kept_s, read_key_set
-from agentgate.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.key_sets import MOST_KEYS, NotAKeySet, kept_s, read_key_set
+from agentgate.protection.agents.signing.sign import SigningKey
 
 NOW_MS = 1_790_000_000_000
 KEY = SigningKey(b"k" * 32)

@@ -5,11 +5,11 @@ import io
 
 import pytest
 
-from agentgate.agents.ledger.statements import make_statement, month_of, range_of, write_table
-from agentgate.agents.submit.ports import ChargedSum
-from agentgate.core.enums import ChargeSource
-from agentgate.core.moment import Moment
-from agentgate.sites.agent_policy import read_policy
+from agentgate.lib.enums import ChargeSource
+from agentgate.lib.moment import Moment
+from agentgate.protection.agents.ledger.statements import make_statement, month_of, range_of, write_table
+from agentgate.protection.agents.submission_ports import ChargedSum
+from agentgate.protection.sites.agent_policy import read_policy
 
 AGENT = "https://agent.example"
 POLICY = read_policy({"agents": {AGENT: {"decision": "allow", "name": "=HYPERLINK(1)"}}})

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentgate.agents.signing.own_message import OwnAddress
-from agentgate.web.request import Request
+from agentgate.http.request import Request
+from agentgate.protection.agents.signing.own_message import OwnAddress
 
 
 def request(host, *, secure=False, path="/v1/handoff/x", query=b""):

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from agentgate.agents.policy.stance import DEFAULT_POLICY, AgentPolicy, stance_of
-from agentgate.core.enums import AgentPolicyAction, AgentPolicyDefault
-from agentgate.core.price import Price
-from agentgate.sites.agent_policy import canonical_agent, find_problem, read_policy
+from agentgate.lib.enums import AgentPolicyAction, AgentPolicyDefault
+from agentgate.lib.price import Price
+from agentgate.protection.agents.policy.decision import DEFAULT_POLICY, AgentPolicy, stance_of
+from agentgate.protection.sites.agent_policy import canonical_agent, find_problem, read_policy
 
 AGENT = "https://agent.example"
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.agents.identity import UNSIGNED, Identity
-from agentgate.agents.policy.prices import Deal, is_free, strike
-from agentgate.core.enums import AgentVerdict
-from agentgate.core.price import Price, read_price
-from agentgate.errors import CrawlerError
-from agentgate.limits import PRICE_MOST_MINOR_UNITS
+from agentgate.lib.enums import AgentVerdict
+from agentgate.lib.errors import CrawlerError
+from agentgate.lib.limits import PRICE_MOST_MINOR_UNITS
+from agentgate.lib.price import Price, read_price
+from agentgate.protection.agents.identity import UNSIGNED, Identity
+from agentgate.protection.agents.policy.prices import Deal, is_free, strike
 
 PRICE = Price("USD", 5)
 EXACT, MOST = b"crawler-exact-price", b"crawler-max-price"

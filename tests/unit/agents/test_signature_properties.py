@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from agentgate.agents.identity import SignedMessage
-from agentgate.agents.signing import fields
-from agentgate.agents.signing.digest import matches
-from agentgate.agents.signing.fields import Unreadable, read_inputs
-from agentgate.agents.signing.sign import AgentForm
-from agentgate.agents.signing.verify import AgentVerifier
-from agentgate.core.enums import AgentVerdict
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.agents.identity import SignedMessage
+from agentgate.protection.agents.signing import fields
+from agentgate.protection.agents.signing.digest import matches
+from agentgate.protection.agents.signing.fields import Unreadable, read_inputs
+from agentgate.protection.agents.signing.sign import AgentForm
+from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.agent_client import SigningAgent
 from tests.unit.agents.verifying import DIRECTORY, KnownKeys, message_of, policy_with, verify
 

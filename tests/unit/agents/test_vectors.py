@@ -15,14 +15,14 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from agentgate.agents.identity import SignedMessage
-from agentgate.agents.signing.digest import digest_of, matches
-from agentgate.agents.signing.fields import SignatureInput, Unreadable, read_inputs, read_signatures
-from agentgate.agents.signing.jwk import TEST_KEYS, is_current, read_key, thumbprint
-from agentgate.agents.signing.signature_agent import agent_address
-from agentgate.agents.signing.signed_text import binary_value, field_value, signed_text
-from agentgate.agents.signing.verify import AgentVerifier
-from agentgate.core.enums import AgentVerdict
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.agents.identity import SignedMessage
+from agentgate.protection.agents.signing.digest import digest_of, matches
+from agentgate.protection.agents.signing.fields import SignatureInput, Unreadable, read_inputs, read_signatures
+from agentgate.protection.agents.signing.jwk import TEST_KEYS, is_current, read_key, thumbprint
+from agentgate.protection.agents.signing.signature_agent import agent_address
+from agentgate.protection.agents.signing.signed_text import binary_value, field_value, signed_text
+from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.unit.agents.verifying import KnownKeys, message_of, verify
 
 VECTORS = Path(__file__).parents[2] / "vectors"

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from agentgate.agents.identity import Identity
-from agentgate.agents.signing.sign import AgentForm
-from agentgate.agents.signing.verify import AgentVerifier
-from agentgate.core.enums import AgentVerdict
-from agentgate.sites.agent_policy import DEFAULT_POLICY, read_policy
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.agents.identity import Identity
+from agentgate.protection.agents.signing.sign import AgentForm
+from agentgate.protection.agents.signing.verify import AgentVerifier
+from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, read_policy
 from tests.agent_client import SigningAgent
 from tests.unit.agents.verifying import AGENT, DIRECTORY, KnownKeys, message_of, policy_with, verify
 

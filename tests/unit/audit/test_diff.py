@@ -5,10 +5,10 @@ import json
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from agentgate.audit.diff import diff
-from agentgate.core.enums import Mode
-from agentgate.core.moment import Moment
-from agentgate.core.records import Record
+from agentgate.lib.enums import Mode
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Record
+from agentgate.people.audit.diff import diff
 
 
 class Part(Record, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.browser.instrument import Answer, check_answer, make_program, right_answer
+from agentgate.protection.browser_check.instrument.program import Answer, check_answer, make_program, right_answer
 
 CHALLENGE = "ch_01J0000000000000000000000"
 MOST_BYTES = 6 * 1024

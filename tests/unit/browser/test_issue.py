@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from agentgate.browser.issue import CHALLENGE_ID, new_seed
-from agentgate.browser.turns import Turns
-from agentgate.core.ids import new_challenge_id
+from agentgate.lib.ids import new_challenge_id
+from agentgate.protection.browser_check.challenge_locks import Turns
+from agentgate.protection.browser_check.issue import CHALLENGE_ID, new_seed
 
 pytestmark = pytest.mark.anyio
 MANY = 100_000

@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
-from agentgate.browser.judge import DEFINITE, Proof, Verdict, judge, recorded
-from agentgate.core.enums import Mode, Outcome
-from agentgate.detect.labels import is_label
+from agentgate.lib.enums import Mode, Outcome
+from agentgate.protection.browser_check.judge import DEFINITE, Proof, Verdict, judge, recorded
+from agentgate.protection.signals.labels import is_label
 
 PASSED, STEP_UP, FAILED = Verdict.PASSED, Verdict.STEP_UP, Verdict.FAILED
 ALLOW, CHALLENGE, BLOCK, DROP = Outcome

@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentgate.core.enums import Mode, Outcome
-from agentgate.decide.engine import decide
-from agentgate.detect.facts import RequestFacts
-from agentgate.detect.intel import load_intel
-from agentgate.rules.compile import compile_rules
-from agentgate.rules.effective import effective_of
-from agentgate.scoring.models import ModelDirectory
+from agentgate.lib.enums import Mode, Outcome
+from agentgate.protection.decision.engine import decide
+from agentgate.protection.rules.compile import compile_rules
+from agentgate.protection.rules.effective import effective_of
+from agentgate.protection.scoring.models import ModelDirectory
+from agentgate.protection.signals.facts import RequestFacts
+from agentgate.protection.threat_data.intel import load_intel
 from tests.browser_client import INTERACTION, SIGNALS
 from tests.unit.decide.test_engine import site
 

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from agentgate.browser.ports import Binding, StoredChallenge
-from agentgate.browser.records import AnswerInput, StepInput
-from agentgate.browser.step_up import WAIT_MS, is_right, step_up_of
-from agentgate.core.enums import WidgetMode
-from agentgate.core.records import to_builtins
+from agentgate.lib.enums import WidgetMode
+from agentgate.lib.records import to_builtins
+from agentgate.protection.browser_check.ports import Binding, StoredChallenge
+from agentgate.protection.browser_check.records import AnswerInput, StepInput
+from agentgate.protection.browser_check.step_up import WAIT_MS, is_right, step_up_of
 from tests.browser_client import solve
 
 SEED = bytes(range(16))

@@ -5,10 +5,17 @@ import secrets
 
 import pytest
 
-from agentgate.browser.records import MOST_SOLUTIONS
-from agentgate.browser.work import AMOUNTS, STEP_UP_AMOUNT, Level, challenge_work, is_solved, step_up_work
-from agentgate.core.records import to_builtins
-from agentgate.limits import WORK_MOST_S
+from agentgate.lib.limits import WORK_MOST_S
+from agentgate.lib.records import to_builtins
+from agentgate.protection.browser_check.records import MOST_SOLUTIONS
+from agentgate.protection.browser_check.work import (
+    AMOUNTS,
+    STEP_UP_AMOUNT,
+    Level,
+    challenge_work,
+    is_solved,
+    step_up_work,
+)
 from tests.browser_client import solve
 
 SEED = bytes(range(16))

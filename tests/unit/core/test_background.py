@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agentgate.core.background import LONGEST_DELAY_S, MOST_WAITING, Background
+from agentgate.lib.tasks.background import LONGEST_DELAY_S, MOST_WAITING, Background
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from agentgate.core.clock import DAY_MS, FixedClock, SystemClock, to_rfc3339, utc_day
+from agentgate.lib.clock import DAY_MS, FixedClock, SystemClock, to_rfc3339, utc_day
 
 
 def test_the_system_clock_says_milliseconds_since_1970() -> None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.core.clock import DAY_MS, FixedClock
-from agentgate.core.decision_ids import (
+from agentgate.lib.clock import DAY_MS, FixedClock
+from agentgate.lib.decision_ids import (
     EPOCH_MS,
     LARGEST_ID,
     DecisionIds,

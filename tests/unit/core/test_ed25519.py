@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.core.ed25519 import PrivateKey, PublicKey
+from agentgate.lib.ed25519 import PrivateKey, PublicKey
 
 SEED = bytes(range(32))
 # The order of the group: a second number that stands for the same signature is this much greater.

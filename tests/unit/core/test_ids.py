@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from agentgate.core import ids
-from agentgate.core.records import CREDENTIAL_ID_PATTERN, SITE_KEY_PATTERN
+from agentgate.lib import ids
+from agentgate.lib.records import CREDENTIAL_ID_PATTERN, SITE_KEY_PATTERN
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentgate.core.clock import FixedClock
-from agentgate.core.keyring import (
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.keyring import (
     ACTIVATION_MS,
     PURPOSES,
     Keyring,
@@ -19,10 +19,10 @@ from agentgate.core.keyring import (
     load_keys,
     rotate_key,
 )
-from agentgate.store.databases.postgres import PostgresDatabase
-from agentgate.store.databases.sqlite import SqliteDatabase
-from agentgate.store.migrate import MigratedDatabase, apply
-from agentgate.store.stores import SqlStore
+from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.storage.migrate import MigratedDatabase, apply
+from agentgate.storage.postgres.database import PostgresDatabase
+from agentgate.storage.sqlite.database import SqliteDatabase
 
 NOW_MS = 1_794_744_000_000
 ROOT = b"r" * 32

@@ -2,11 +2,11 @@
 
 import pytest
 
-from agentgate.core.clock import MINUTE_MS, FixedClock
-from agentgate.core.limiter import Limiter, Window
-from agentgate.store.fast_stores.fallback import FallbackFastStore
-from agentgate.store.fast_stores.memory import MemoryFastStore
-from agentgate.store.fast_stores.redis import RedisFastStore
+from agentgate.lib.clock import MINUTE_MS, FixedClock
+from agentgate.lib.limiter import Limiter, Window
+from agentgate.storage.shared_cache.fallback import FallbackFastStore
+from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.shared_cache.redis import RedisFastStore
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentgate.core.moment import LATEST_MS, Moment
+from agentgate.lib.moment import LATEST_MS, Moment
 
 FIRST_MS = -62_135_596_800_000  # the first millisecond of the year 1
 

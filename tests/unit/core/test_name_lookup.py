@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from agentgate.core.name_lookup import LookupFailed, NameLookup, system_servers
+from agentgate.lib.outbound.dns import LookupFailed, NameLookup, system_servers
 from tests.dns_server import PTR, A, DnsServer, dns_server
 
 

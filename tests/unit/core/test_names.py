@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentgate.core.names import check_name
-from agentgate.errors import Refused
+from agentgate.lib.errors import Refused
+from agentgate.lib.names import check_name
 
 
 @pytest.mark.parametrize(

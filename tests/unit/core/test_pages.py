@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentgate.core.keyring import Keyring, StoredKey
-from agentgate.core.pages import Cursors, Position
-from agentgate.errors import Refused
+from agentgate.lib.cursors import Cursors, Position
+from agentgate.lib.errors import Refused
+from agentgate.lib.keyring import Keyring, StoredKey
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 ROUTE = "/v1/admin/sites/{siteKey}/changes"

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from agentgate.core.moment import Moment
-from agentgate.core.records import (
+from agentgate.http.endpoint import shape_of
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import (
     CREDENTIAL_ID_PATTERN,
     SITE_KEY_PATTERN,
     Input,
@@ -22,8 +23,7 @@ from agentgate.core.records import (
     to_builtins,
     to_json,
 )
-from agentgate.surfaces import SURFACES
-from agentgate.web.endpoint import shape_of
+from agentgate.routes import SURFACES
 
 
 class Parcel(Record, frozen=True, kw_only=True):

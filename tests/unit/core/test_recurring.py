@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from agentgate.core.recurring import Recurring
+from agentgate.lib.tasks.periodic import Recurring
 
 pytestmark = pytest.mark.anyio
 

@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from agentgate.core.secrets import API_TOKEN_PREFIX, CREDENTIAL_SECRET_PREFIX, digest, new_secret, same
+from agentgate.lib.secrets import API_TOKEN_PREFIX, CREDENTIAL_SECRET_PREFIX, digest, new_secret, same
 
 
 def test_a_secret_is_its_prefix_and_256_random_bits() -> None:

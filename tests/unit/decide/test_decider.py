@@ -5,26 +5,26 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from agentgate.core.enums import AgentVerdict, Mode, ModelKind, WidgetMode
-from agentgate.decide import decider as remembering
-from agentgate.decide.decider import Decider
-from agentgate.decide.engine import decide
-from agentgate.decide.visitor import Visitors
-from agentgate.demo_traffic import CLIENTS
-from agentgate.detect.facts import AgentFacts, Rates
-from agentgate.detect.intel import IntelDirectory
-from agentgate.detect.numbers import NUMBERS
-from agentgate.detect.observe import observe
-from agentgate.detect.rates import RateWindows
-from agentgate.gateway.heads import Glimpse, Heads
-from agentgate.rules.compile import compile_rules
-from agentgate.rules.effective import effective_set
-from agentgate.rules.records import RuleSet
-from agentgate.scoring.model_file import ModelFile
-from agentgate.scoring.models import ModelDirectory
-from agentgate.scoring.score import ModelView
-from agentgate.sites.directory import SiteView
-from agentgate.sites.routes import RouteTable
+from agentgate.lib.enums import AgentVerdict, Mode, ModelKind, WidgetMode
+from agentgate.protection.decision import decider as remembering
+from agentgate.protection.decision.decider import Decider
+from agentgate.protection.decision.engine import decide
+from agentgate.protection.decision.visitor import Visitors
+from agentgate.protection.gateway.header_fingerprints import Glimpse, Heads
+from agentgate.protection.rules.compile import compile_rules
+from agentgate.protection.rules.effective import effective_set
+from agentgate.protection.rules.records import RuleSet
+from agentgate.protection.scoring.model_file import ModelFile
+from agentgate.protection.scoring.models import ModelDirectory
+from agentgate.protection.scoring.score import ModelView
+from agentgate.protection.signals.facts import AgentFacts, Rates
+from agentgate.protection.signals.numbers import NUMBERS
+from agentgate.protection.signals.observe import observe
+from agentgate.protection.signals.rates import RateWindows
+from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.sites.routes import RouteTable
+from agentgate.protection.threat_data.intel import IntelDirectory
+from agentgate.server.demo.traffic import CLIENTS
 from tests.unit.scoring.made_models import forest, logistic, parsed
 from tests.unit.tokens.made import keyring
 

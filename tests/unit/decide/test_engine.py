@@ -3,20 +3,20 @@
 import pytest
 from msgspec.structs import replace
 
-from agentgate.core.enums import DecisionKind, Mode, Outcome, WidgetMode
-from agentgate.core.keyring import Keyring, StoredKey
-from agentgate.decide.engine import decide, with_bands
-from agentgate.decide.recording import Answered, make_event
-from agentgate.decide.visitor import Visitors
-from agentgate.detect.facts import RequestFacts
-from agentgate.detect.intel import load_intel
-from agentgate.rules.compile import compile_rules
-from agentgate.rules.effective import effective_set
-from agentgate.rules.records import RuleSet
-from agentgate.scoring.models import ModelDirectory
-from agentgate.sites.directory import SiteView
-from agentgate.sites.records import SiteAction, SiteRoute
-from agentgate.sites.routes import RouteTable
+from agentgate.lib.enums import DecisionKind, Mode, Outcome, WidgetMode
+from agentgate.lib.keyring import Keyring, StoredKey
+from agentgate.protection.decision.engine import decide, with_bands
+from agentgate.protection.decision.event import Answered, make_event
+from agentgate.protection.decision.visitor import Visitors
+from agentgate.protection.rules.compile import compile_rules
+from agentgate.protection.rules.effective import effective_set
+from agentgate.protection.rules.records import RuleSet
+from agentgate.protection.scoring.models import ModelDirectory
+from agentgate.protection.signals.facts import RequestFacts
+from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.sites.records import SiteAction, SiteRoute
+from agentgate.protection.sites.routes import RouteTable
+from agentgate.protection.threat_data.intel import load_intel
 
 INTEL = load_intel(None)
 MODELS = ModelDirectory().view

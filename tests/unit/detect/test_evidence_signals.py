@@ -2,10 +2,10 @@
 
 import pytest
 
-from agentgate.core.enums import AgentVerdict
-from agentgate.detect.facts import AgentFacts
-from agentgate.detect.intel import load_intel
-from agentgate.detect.observe import observe
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.signals.facts import AgentFacts
+from agentgate.protection.signals.observe import observe
+from agentgate.protection.threat_data.intel import load_intel
 from tests.unit.detect.requests import CHROME, PHONE, make_facts
 
 INTEL = load_intel(None)

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from agentgate.detect.imports import import_folder
-from agentgate.detect.intel_file import IntelRefused
-from agentgate.detect.networks import BLOCK, DATACENTER, TOR, read_address
-from agentgate.detect.signals.address import country_text
+from agentgate.protection.signals.detectors.address import country_text
+from agentgate.protection.threat_data.imports import import_folder
+from agentgate.protection.threat_data.intel_file import IntelRefused
+from agentgate.protection.threat_data.networks import BLOCK, DATACENTER, TOR, read_address
 from tests.unit.detect.mmdb import make_mmdb
 
 AWS = {"prefixes": [{"ip_prefix": "192.0.2.0/25"}], "ipv6_prefixes": [{"ipv6_prefix": "2001:db8:a::/48"}]}

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.detect.facts import RequestFacts
-from agentgate.detect.imports import import_folder
-from agentgate.detect.intel import DATA, IntelDirectory, load_intel
-from agentgate.detect.intel_file import FILE_NAME, IntelRefused, encode_set, read_set, write_set
-from agentgate.detect.observe import observe
+from agentgate.protection.signals.facts import RequestFacts
+from agentgate.protection.signals.observe import observe
+from agentgate.protection.threat_data.imports import import_folder
+from agentgate.protection.threat_data.intel import DATA, IntelDirectory, load_intel
+from agentgate.protection.threat_data.intel_file import FILE_NAME, IntelRefused, encode_set, read_set, write_set
 
 NOW_MS = 1_790_000_000_000
 LISTS = {

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.detect.labels import LABELS, is_label, labels_page
-from agentgate.detect.signals.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
+from agentgate.protection.signals.detectors.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
+from agentgate.protection.signals.labels import LABELS, is_label, labels_page
 
 SOURCES = {"net", "http", "ua", "browser", "behavior", "rate", "agent", "receipt", "content", "list", "model"}
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.detect.networks import (
+from agentgate.protection.threat_data.networks import (
     ALLOW,
     BLOCK,
     DATACENTER,

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentgate.core.enums import AgentVerdict
-from agentgate.detect.facts import AgentFacts, Rates, RequestFacts
-from agentgate.detect.intel import load_intel
-from agentgate.detect.labels import is_label
-from agentgate.detect.memo import Memo
-from agentgate.detect.numbers import NUMBERS
-from agentgate.detect.observe import observe
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
+from agentgate.protection.signals.labels import is_label
+from agentgate.protection.signals.numbers import NUMBERS
+from agentgate.protection.signals.observe import observe
+from agentgate.protection.threat_data.bounded_cache import Memo
+from agentgate.protection.threat_data.intel import load_intel
 from tests.unit.detect.requests import CHROME, PHONE, make_facts
 
 INTEL = load_intel(None)

@@ -5,12 +5,12 @@ import random
 
 import pytest
 
-from agentgate.core.clock import MINUTE_MS, FixedClock
-from agentgate.core.database import StoreUnavailable
-from agentgate.detect.facts import Rates
-from agentgate.detect.rates import Counted, RateWindows, network_of
-from agentgate.store.fast_stores.memory import MemoryFastStore
-from agentgate.store.fast_stores.redis import RedisFastStore
+from agentgate.lib.clock import MINUTE_MS, FixedClock
+from agentgate.lib.database import StoreUnavailable
+from agentgate.protection.signals.facts import Rates
+from agentgate.protection.signals.rates import Counted, RateWindows, network_of
+from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.shared_cache.redis import RedisFastStore
 
 START_MS = 1_000 * MINUTE_MS
 VISITOR = 0x1234

@@ -5,14 +5,14 @@ import json
 
 import pytest
 
-from agentgate.core.clock import FixedClock
-from agentgate.core.name_lookup import NameLookup
-from agentgate.detect.imports import import_folder
-from agentgate.detect.intel import load_intel, make_intel
-from agentgate.detect.intel_file import write_set
-from agentgate.detect.observe import observe
-from agentgate.detect.search_operators import read_operators
-from agentgate.detect.search_standings import (
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.outbound.dns import NameLookup
+from agentgate.protection.signals.observe import observe
+from agentgate.protection.threat_data.imports import import_folder
+from agentgate.protection.threat_data.intel import load_intel, make_intel
+from agentgate.protection.threat_data.intel_file import write_set
+from agentgate.protection.threat_data.search_operators import read_operators
+from agentgate.protection.threat_data.search_verification import (
     FORGED_MS,
     MOST_KNOWN,
     MOST_WAITING,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentgate.detect.crawlers import plain_texts, read_agents, read_crawlers
-from agentgate.detect.tokens import Boundary, Token, TokenMatcher
+from agentgate.protection.threat_data.crawlers import plain_texts, read_agents, read_crawlers
+from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from typing import Any
 import apsw
 import pytest
 
-from agentgate.core.clock import DAY_MS, HOUR_MS
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
+from agentgate.lib.clock import DAY_MS, HOUR_MS
 from tests.made_events import DAY, NOON_MS, EventPlace, embedded_events, new_event, postgres_events
 
 pytestmark = pytest.mark.anyio

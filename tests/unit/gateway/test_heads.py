@@ -5,16 +5,16 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from agentgate.core.enums import AgentVerdict
-from agentgate.demo_traffic import CLIENTS
-from agentgate.detect.facts import AgentFacts, Rates
-from agentgate.detect.intel import IntelDirectory
-from agentgate.detect.look import Look
-from agentgate.detect.numbers import measure
-from agentgate.detect.observe import observe
-from agentgate.detect.signals import SIGNALS
-from agentgate.detect.signals.user_agent import view_user_agent
-from agentgate.gateway.heads import ADAPTERS, MOST_SHAPES, READ, Glimpse, Heads
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.gateway.header_fingerprints import ADAPTERS, MOST_SHAPES, READ, Glimpse, Heads
+from agentgate.protection.signals.detectors import SIGNALS
+from agentgate.protection.signals.detectors.user_agent import view_user_agent
+from agentgate.protection.signals.facts import AgentFacts, Rates
+from agentgate.protection.signals.numbers import measure
+from agentgate.protection.signals.observe import observe
+from agentgate.protection.signals.signal_input import Look
+from agentgate.protection.threat_data.intel import IntelDirectory
+from agentgate.server.demo.traffic import CLIENTS
 
 ADAPTER = {
     b"authorization": b"Bearer ags_x",

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.gateway.languages import SDK_WORDS, Languages
+from agentgate.protection.challenge_page.languages import SDK_WORDS, Languages
 
 ROOT = Path(__file__).parents[3]
 LANGUAGES = Languages()
 
 
 def test_the_page_speaks_every_language_of_the_sdk() -> None:
-    packs = {path.stem for path in (ROOT / "src/agentgate/static/sdk/v1/i18n").glob("*.json")}
+    packs = {path.stem for path in (ROOT / "src/agentgate/http/static/sdk/v1/i18n").glob("*.json")}
 
     assert {language.tag for language in LANGUAGES.all()} == packs | {"en"}
 

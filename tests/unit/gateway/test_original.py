@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.gateway.original import Original, OriginalReader
+from agentgate.protection.gateway.original_request import Original, OriginalReader
 
 GOOD = {
     b"x-original-method": b"GET",

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.gateway.protection import CLOSED, OPEN, override_of, protection_of, readings_of
-from agentgate.sites import testing
-from agentgate.sites.directory import SiteView
-from agentgate.sites.records import SiteAction, SiteRoute
-from agentgate.sites.routes import RouteTable
+from agentgate.protection.gateway.route_protection import CLOSED, OPEN, override_of, protection_of, readings_of
+from agentgate.protection.sites import test_keys
+from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.sites.records import SiteAction, SiteRoute
+from agentgate.protection.sites.routes import RouteTable
 
 
 def site_with(*routes: tuple[str, str, str]) -> SiteView:
@@ -24,7 +24,7 @@ def site_with(*routes: tuple[str, str, str]) -> SiteView:
     ]
     table = RouteTable(made)
     actions = {action: SiteAction(browser_required=not action.startswith("open")) for _, _, action in routes}
-    view = next(iter(testing.testing_sites().values()))
+    view = next(iter(test_keys.testing_sites().values()))
     return msgspec.structs.replace(view, actions=actions, routes=table, folded_routes=table.folded())
 
 

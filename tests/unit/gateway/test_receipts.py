@@ -4,18 +4,18 @@ import random
 
 import msgspec
 
-from agentgate.core.enums import ClearanceLevel
-from agentgate.core.visitor_ids import write_visitor
-from agentgate.gateway import receipts as remembering
-from agentgate.gateway.original import Original
-from agentgate.gateway.protection import CLOSED, OPEN, Protection
-from agentgate.gateway.receipts import Receipts
-from agentgate.sites import testing
-from agentgate.tokens.clearance import Clearances
+from agentgate.lib.enums import ClearanceLevel
+from agentgate.lib.visitor_ids import write_visitor
+from agentgate.protection.gateway import receipts as remembering
+from agentgate.protection.gateway.original_request import Original
+from agentgate.protection.gateway.receipts import Receipts
+from agentgate.protection.gateway.route_protection import CLOSED, OPEN, Protection
+from agentgate.protection.sites import test_keys
+from agentgate.protection.tokens.clearance import Clearances
 from tests.unit.tokens.made import KEYS, NOW_MS, key, keyring
 
 HERE, THERE = "https://shop.example", "https://other.example"
-ONE_SITE = next(iter(testing.testing_sites().values()))
+ONE_SITE = next(iter(test_keys.testing_sites().values()))
 SITES = tuple(msgspec.structs.replace(ONE_SITE, site_key=name) for name in ("site_aaaaaaaa", "site_bbbbbbbb"))
 PROTECTIONS = (OPEN, CLOSED, Protection("/pay", "pay", required=True, clearance=False))
 LIFETIME_S = 1_800

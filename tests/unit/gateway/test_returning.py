@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentgate.gateway.original import Original
-from agentgate.gateway.returning import back_of, return_of, within
+from agentgate.protection.challenge_page.return_url import back_of, return_of, within
+from agentgate.protection.gateway.original_request import Original
 
 ORIGIN = "https://shop.example"
 

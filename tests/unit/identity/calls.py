@@ -1,9 +1,9 @@
 """Calls for tests of identity: a request from somewhere, at some time, made by somebody."""
 
-from agentgate.core.actor import Actor
-from agentgate.core.moment import Moment
-from agentgate.web.call import Call
-from agentgate.web.request import Request
+from agentgate.http.call import Call
+from agentgate.http.request import Request
+from agentgate.lib.actor import Actor
+from agentgate.lib.moment import Moment
 
 NOW_MS = 1_794_744_000_000
 

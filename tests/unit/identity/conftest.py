@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.core.clock import FixedClock
-from agentgate.core.keyring import PURPOSES, Keyring, StoredKey
-from agentgate.identity.user_records import StoredUser
-from agentgate.identity.users import find_or_create_user
-from agentgate.store.databases.sqlite import SqliteDatabase
-from agentgate.store.migrate import apply
-from agentgate.store.stores import SqlStore
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.keyring import PURPOSES, Keyring, StoredKey
+from agentgate.people.identity.user_records import StoredUser
+from agentgate.people.identity.users import find_or_create_user
+from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.storage.migrate import apply
+from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.unit.identity.calls import NOW_MS, make_call
 
 

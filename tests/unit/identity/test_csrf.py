@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from agentgate.core.keyring import Keyring, StoredKey
-from agentgate.identity.csrf import csrf_token, is_csrf_token
+from agentgate.lib.keyring import Keyring, StoredKey
+from agentgate.people.identity.csrf import csrf_token, is_csrf_token
 from tests.unit.identity.calls import NOW_MS
 
 DIGEST = b"d" * 32

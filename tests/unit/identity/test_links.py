@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from agentgate.core.actor import Actor
-from agentgate.core.clock import DAY_MS, HOUR_MS
-from agentgate.core.enums import ActorKind, OutboxStatus
-from agentgate.core.secrets import digest
-from agentgate.errors import Refused
-from agentgate.identity.links import LinkUrls, end_links, issue_link, peek_link, spend_link
-from agentgate.identity.user_records import LinkKind
-from agentgate.outbox.records import StoredMessage
+from agentgate.lib.actor import Actor
+from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.enums import ActorKind, OutboxStatus
+from agentgate.lib.errors import Refused
+from agentgate.lib.secrets import digest
+from agentgate.people.identity.links import LinkUrls, end_links, issue_link, peek_link, spend_link
+from agentgate.people.identity.user_records import LinkKind
+from agentgate.people.outbox.records import StoredMessage
 from tests.unit.identity.calls import NOW_MS, make_call
 
 INVITE, RESET = LinkKind.INVITE, LinkKind.RESET

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from agentgate.core.clock import MINUTE_MS
-from agentgate.core.keyring import KeysUnreadable, Sealer
-from agentgate.errors import Refused
-from agentgate.identity.mfa import ALPHABET, SecondFactor, is_pending, new_recovery_code, recovery_digest
-from agentgate.identity.totp import STEP_MS, code_of, step_at
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.errors import Refused
+from agentgate.lib.keyring import KeysUnreadable, Sealer
+from agentgate.people.identity.mfa import ALPHABET, SecondFactor, is_pending, new_recovery_code, recovery_digest
+from agentgate.people.identity.totp import STEP_MS, code_of, step_at
 from tests.unit.identity.calls import NOW_MS, make_call
 
 STEP = step_at(NOW_MS)

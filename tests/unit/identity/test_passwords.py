@@ -8,8 +8,8 @@ from importlib import resources
 import argon2
 import pytest
 
-from agentgate.errors import Refused
-from agentgate.identity.passwords import DUMMY_HASH, Passwords, read_known_passwords
+from agentgate.lib.errors import Refused
+from agentgate.people.identity.passwords import DUMMY_HASH, Passwords, read_known_passwords
 
 EMAIL = "annabel@example.com"
 GOOD = "seven purple bicycles hum"
@@ -112,7 +112,9 @@ def test_a_hangul_password_of_the_greatest_length_passes_however_it_is_typed(pas
 
 def test_the_list_is_long_plain_and_of_one_case():
     listed = read_known_passwords()
-    lines = resources.files("agentgate.identity").joinpath("common_passwords.txt").read_text("utf-8").splitlines()
+    lines = (
+        resources.files("agentgate.people.identity").joinpath("common_passwords.txt").read_text("utf-8").splitlines()
+    )
 
     assert len(listed) == len(lines) >= 10_000
     assert all(entry.isascii() and entry == entry.lower() and not set(entry) & set(" \t\r") for entry in listed)

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from agentgate.core.clock import HOUR_MS, MINUTE_MS
-from agentgate.core.secrets import digest
-from agentgate.errors import Refused
-from agentgate.identity.sessions import UserSessions, browser_name
-from agentgate.identity.user_records import SessionStage
+from agentgate.lib.clock import HOUR_MS, MINUTE_MS
+from agentgate.lib.errors import Refused
+from agentgate.lib.secrets import digest
+from agentgate.people.identity.sessions import UserSessions, browser_name
+from agentgate.people.identity.user_records import SessionStage
 from tests.unit.identity.calls import NOW_MS, make_call
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"

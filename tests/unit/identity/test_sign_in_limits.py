@@ -2,11 +2,11 @@
 
 import pytest
 
-from agentgate.core.clock import FixedClock
-from agentgate.core.limiter import Limiter
-from agentgate.errors import Refused
-from agentgate.identity.sign_in_limits import Factor, SignInLimits
-from agentgate.store.fast_stores.memory import MemoryFastStore
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.errors import Refused
+from agentgate.lib.limiter import Limiter
+from agentgate.people.identity.sign_in_limits import Factor, SignInLimits
+from agentgate.storage.shared_cache.memory import MemoryFastStore
 from tests.unit.identity.calls import NOW_MS, make_call
 
 pytestmark = pytest.mark.anyio

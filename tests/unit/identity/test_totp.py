@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pyotp
 import pytest
 
-from agentgate.identity.totp import code_of, matching_step, otpauth_url, secret_text, step_at
+from agentgate.people.identity.totp import code_of, matching_step, otpauth_url, secret_text, step_at
 
 RFC_SECRET = b"12345678901234567890"
 # RFC 6238, appendix B: seconds and the code of eight digits, SHA-1.

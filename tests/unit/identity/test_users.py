@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.core.enums import UserStatus
-from agentgate.errors import Refused
-from agentgate.identity.users import canonical_email, find_or_create_user
+from agentgate.lib.enums import UserStatus
+from agentgate.lib.errors import Refused
+from agentgate.people.identity.users import canonical_email, find_or_create_user
 from tests.unit.identity.calls import NOW_MS, make_call
 
 LONG_LABEL = "a" * 63

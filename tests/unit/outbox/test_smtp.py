@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from agentgate.outbox.smtp import Letter, MailRefused, MailServer, hand_in, read_mail_url
+from agentgate.people.outbox.smtp import Letter, MailRefused, MailServer, hand_in, read_mail_url
 from tests.mail_server import PASSWORD, mail_server
 
 pytestmark = pytest.mark.anyio

@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from agentgate.outbox import texts
-from agentgate.outbox.messages import (
+from agentgate.people.outbox import texts
+from agentgate.people.outbox.messages import (
     added_message,
     invite_message,
     mfa_reset_message,

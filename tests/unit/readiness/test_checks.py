@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from agentgate.readiness import checks
-from agentgate.readiness.checks import Check, Readiness
+from agentgate.http.readiness import checks
+from agentgate.http.readiness.checks import Check, Readiness
 
 pytestmark = pytest.mark.anyio
 

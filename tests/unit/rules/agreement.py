@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from agentgate.rules.compile import compile_rules
-from agentgate.rules.effective import effective_set, read_set
-from agentgate.rules.validate import check_rules
+from agentgate.protection.rules.compile import compile_rules
+from agentgate.protection.rules.effective import effective_set, read_set
+from agentgate.protection.rules.validate import check_rules
 from tests.rule_reference import decide
 
 

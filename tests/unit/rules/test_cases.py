@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from agentgate.rules.compile import compile_rules
-from agentgate.rules.conditions import CONDITIONS
-from agentgate.rules.effective import effective_set, read_set
-from agentgate.rules.managed import managed_groups, members_digest
-from agentgate.rules.places import TextProblem
-from agentgate.rules.records import RuleSet
-from agentgate.rules.text import read_text
-from agentgate.rules.validate import check_rules
+from agentgate.protection.rules.compile import compile_rules
+from agentgate.protection.rules.conditions import CONDITIONS
+from agentgate.protection.rules.effective import effective_set, read_set
+from agentgate.protection.rules.managed import managed_groups, members_digest
+from agentgate.protection.rules.positions import TextProblem
+from agentgate.protection.rules.records import RuleSet
+from agentgate.protection.rules.text import read_text
+from agentgate.protection.rules.validate import check_rules
 
 CASES = Path(__file__).parents[2] / "cases"
 LOCK = CASES / "managed" / "digests.lock"
-MANAGED = Path(__file__).parents[3] / "src" / "agentgate" / "rules" / "managed"
+MANAGED = Path(__file__).parents[3] / "src" / "agentgate" / "protection" / "rules" / "managed"
 
 
 def files(folder: str) -> list[Any]:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.enums import RulesSource
-from agentgate.core.records import to_json
-from agentgate.rules.effective import (
+from agentgate.lib.enums import RulesSource
+from agentgate.lib.records import to_json
+from agentgate.protection.rules.effective import (
     effective_of,
     effective_set,
     effective_version,
@@ -15,7 +15,7 @@ from agentgate.rules.effective import (
     server_rule_set,
     summary_of,
 )
-from agentgate.rules.records import StoredRules
+from agentgate.protection.rules.records import StoredRules
 
 RULE = {"name": "a", "match": {"all_labels": ["net.tor"], "later": 1}, "action": "block", "note": "x"}
 RULES = {"version": "7", "rules": [RULE], "default_action": "allow"}

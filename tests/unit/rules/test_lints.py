@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from agentgate.rules.compile import compile_rules
-from agentgate.rules.effective import effective_of, effective_set, read_set, server_document
-from agentgate.rules.lints import Lint, find_lints
-from agentgate.rules.records import RuleSet
+from agentgate.protection.rules.compile import compile_rules
+from agentgate.protection.rules.effective import effective_of, effective_set, read_set, server_document
+from agentgate.protection.rules.lints import Lint, find_lints
+from agentgate.protection.rules.records import RuleSet
 from tests.rule_reference import applies, flat, matches, new_request, new_set
 
 TOR = {"all_labels": ["net.tor"]}

@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from agentgate.core.decision_ids import first_id, write_id
-from agentgate.core.enums import Outcome
-from agentgate.core.ranges import TimeRange
-from agentgate.errors import Refused
-from agentgate.rules.backtest import MOST_WAITING, Backtests, human_flips
-from agentgate.rules.explain import explain
-from agentgate.rules.records import RuleSet
-from agentgate.rules.replay_records import ReplayedEvent, Sample
+from agentgate.lib.decision_ids import first_id, write_id
+from agentgate.lib.enums import Outcome
+from agentgate.lib.errors import Refused
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.protection.rules.backtest import MOST_WAITING, Backtests, human_flips
+from agentgate.protection.rules.explain import explain
+from agentgate.protection.rules.records import RuleSet
+from agentgate.protection.rules.replay_records import ReplayedEvent, Sample
 
 pytestmark = pytest.mark.anyio
 

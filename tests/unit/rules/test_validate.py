@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from agentgate.errors import Refused
-from agentgate.rules.drafts import check_one_form, read_draft, result_of
-from agentgate.rules.effective import server_document
-from agentgate.rules.records import RulesRequest
-from agentgate.rules.validate import MOST_PROBLEMS, check_rules
+from agentgate.lib.errors import Refused
+from agentgate.protection.rules.drafts import check_one_form, read_draft, result_of
+from agentgate.protection.rules.effective import server_document
+from agentgate.protection.rules.records import RulesRequest
+from agentgate.protection.rules.validate import MOST_PROBLEMS, check_rules
 
 RULE = {"name": "a", "match": {}, "action": "block"}
 SET = {"version": "1", "rules": [RULE], "default_action": "allow"}

@@ -3,7 +3,7 @@
 import json
 import random
 
-from agentgate.core.moment import Moment
+from agentgate.lib.moment import Moment
 
 NOON_MS = 1_794_744_000_000  # 2026-11-15T12:00:00Z
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import structlog
 
-from agentgate.core.clock import FixedClock
-from agentgate.core.enums import ModelKind, ModelRole
-from agentgate.detect.facts import Observation
-from agentgate.scoring.models import ModelDirectory
-from agentgate.scoring.records import StoredModel
-from agentgate.store.databases.sqlite import SqliteDatabase
-from agentgate.store.migrate import apply
-from agentgate.store.open import CONFIG
-from agentgate.store.stores import SqlStore
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.enums import ModelKind, ModelRole
+from agentgate.protection.scoring.models import ModelDirectory
+from agentgate.protection.scoring.records import StoredModel
+from agentgate.protection.signals.facts import Observation
+from agentgate.server.stores.open import CONFIG
+from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.storage.migrate import apply
+from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.running import NOON_MS
 from tests.unit.scoring.made_models import logistic
 

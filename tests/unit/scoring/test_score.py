@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.core.enums import ModelKind
-from agentgate.detect.facts import Observation
-from agentgate.scoring import score
-from agentgate.scoring.features import feature_values
-from agentgate.scoring.model_file import ModelFile
-from agentgate.scoring.score import ModelView, TreeScorer, make_scorer
+from agentgate.lib.enums import ModelKind
+from agentgate.protection.scoring import score
+from agentgate.protection.scoring.features import feature_values
+from agentgate.protection.scoring.model_file import ModelFile
+from agentgate.protection.scoring.score import ModelView, TreeScorer, make_scorer
+from agentgate.protection.signals.facts import Observation
 from tests.unit.scoring.made_models import FIGURES, LEAF, SIGNALS, STUMP, forest, forests, logistic, parsed, walk
 
 CLOSE = 1.01e-4

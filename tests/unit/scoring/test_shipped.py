@@ -2,13 +2,13 @@
 
 import pytest
 
-from agentgate.core.enums import ModelKind, ModelRole
-from agentgate.detect.facts import Observation, Rates, RequestFacts
-from agentgate.detect.intel import load_intel
-from agentgate.detect.observe import observe
-from agentgate.scoring.model_file import read_model
-from agentgate.scoring.models import ModelDirectory
-from agentgate.scoring.roles import shipped_model, summarise
+from agentgate.lib.enums import ModelKind, ModelRole
+from agentgate.protection.scoring.model_file import read_model
+from agentgate.protection.scoring.models import ModelDirectory
+from agentgate.protection.scoring.roles import shipped_model, summarise
+from agentgate.protection.signals.facts import Observation, Rates, RequestFacts
+from agentgate.protection.signals.observe import observe
+from agentgate.protection.threat_data.intel import load_intel
 from tests.running import NOON_MS
 
 CHROME = (

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from msgspec import UNSET, structs
 
-from agentgate.core.enums import DecisionLabelValue, ModelKind, ModelType
-from agentgate.core.records import to_json
-from agentgate.scoring.model_file import Isotonic, Platt, read_model
-from agentgate.scoring.score import make_scorer
-from agentgate.scoring.training import Plan, check_scores, train
-from agentgate.scoring.training_calibrate import CALIBRATIONS, apply, choose, sigmoid
-from agentgate.scoring.training_figures import alone, figures_of
-from agentgate.scoring.training_fit import Answers, LearnerOptions, fit
-from agentgate.scoring.training_labels import TrainingRefused, examples_for, read_labels
-from agentgate.scoring.training_rows import RowOptions, observation, rows_for
-from agentgate.scoring.training_words import recommendation
+from agentgate.lib.enums import DecisionLabelValue, ModelKind, ModelType
+from agentgate.lib.records import to_json
+from agentgate.protection.scoring.model_file import Isotonic, Platt, read_model
+from agentgate.protection.scoring.score import make_scorer
+from agentgate_tools.training.calibrate import CALIBRATIONS, apply, choose, sigmoid
+from agentgate_tools.training.figures import alone, figures_of
+from agentgate_tools.training.fit import Answers, LearnerOptions, fit
+from agentgate_tools.training.labels import TrainingRefused, examples_for, read_labels
+from agentgate_tools.training.rows import RowOptions, observation, rows_for
+from agentgate_tools.training.train import Plan, check_scores, train
+from agentgate_tools.training.words import recommendation
 from tests.unit.scoring.made_labels import lines, made_labels
 
 

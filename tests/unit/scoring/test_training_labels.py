@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from agentgate.core.enums import ModelKind
-from agentgate.scoring.training_labels import TrainingRefused, examples_for, read_labels
+from agentgate.lib.enums import ModelKind
+from agentgate_tools.training.labels import TrainingRefused, examples_for, read_labels
 from tests.unit.scoring.made_labels import lines, made_labels
 
 

@@ -7,15 +7,15 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from agentgate.core.enums import ModelKind, ModelType
-from agentgate.scoring.report import report_page
-from agentgate.scoring.report_svg import Bars, Curve, Frame, bars, curves, round_up
-from agentgate.scoring.training import Plan, train
-from agentgate.scoring.training_figures import Figure
-from agentgate.scoring.training_fit import LearnerOptions
-from agentgate.scoring.training_labels import read_labels
-from agentgate.scoring.training_rows import RowOptions
-from agentgate.scoring.training_words import percent, recommendation
+from agentgate.lib.enums import ModelKind, ModelType
+from agentgate_tools.training.figures import Figure
+from agentgate_tools.training.fit import LearnerOptions
+from agentgate_tools.training.labels import read_labels
+from agentgate_tools.training.report import report_page
+from agentgate_tools.training.report_svg import Bars, Curve, Frame, bars, curves, round_up
+from agentgate_tools.training.rows import RowOptions
+from agentgate_tools.training.train import Plan, train
+from agentgate_tools.training.words import percent, recommendation
 from tests.unit.scoring.made_labels import lines, made_labels
 
 VOID = {"meta"}

@@ -6,11 +6,11 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from agentgate.core.enums import Mode, SiteHealthStatus, WidgetMode
-from agentgate.core.moment import Moment
-from agentgate.sites.detail import QUIET, summarise
-from agentgate.sites.ports import ListedSite, SiteActivity
-from agentgate.sites.records import CredentialCounts, Site, SiteAction, SiteRoute
+from agentgate.lib.enums import Mode, SiteHealthStatus, WidgetMode
+from agentgate.lib.moment import Moment
+from agentgate.protection.sites.detail import QUIET, summarise
+from agentgate.protection.sites.ports import ListedSite, SiteActivity
+from agentgate.protection.sites.records import CredentialCounts, Site, SiteAction, SiteRoute
 
 SITE = Site(
     id="st_1",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentgate.sites.records import SiteRoute
-from agentgate.sites.routes import UNMATCHED, MatchedRoute, RouteTable
+from agentgate.protection.sites.records import SiteRoute
+from agentgate.protection.sites.routes import UNMATCHED, MatchedRoute, RouteTable
 
 TABLE = RouteTable(
     [

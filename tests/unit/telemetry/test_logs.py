@@ -9,7 +9,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.telemetry.logs import LEVELS, configure
+from agentgate.lib.telemetry.logs import LEVELS, configure
 
 NASTY = "a\r\nforged\x1b[2J\x1b]0;t\x07\u2028b\u2029c\u202ed\x85e\x7ff\x00g\ud800h\u200bi"
 DANGEROUS = "\r\n\x1b\x07\u2028\u2029\u202e\x85\x7f\x00\ud800\u200b"

@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from agentgate.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.metrics import Metrics
 
 
 @pytest.fixture

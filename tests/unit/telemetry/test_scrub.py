@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from agentgate.telemetry.scrub import is_telling, mask_text, scrub
+from agentgate.lib.telemetry.scrub import is_telling, mask_text, scrub
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from agentgate.telemetry.tracing import CLOSE_S, NullTracer, open_tracer, parse_traceparent, traces_url
+from agentgate.lib.telemetry.tracing import CLOSE_S, NullTracer, open_tracer, parse_traceparent, traces_url
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
@@ -116,7 +116,7 @@ def test_an_endpoint_that_names_the_path_is_used_as_it_is():
 
 
 def test_opentelemetry_is_not_imported_before_it_is_needed():
-    code = "import sys, agentgate.telemetry.tracing as t; t.open_tracer(''); print('opentelemetry' in sys.modules)"
+    code = "import sys, agentgate.lib.telemetry.tracing as t; t.open_tracer(''); print('opentelemetry' in sys.modules)"
 
     assert _python(code).stdout == "False\n"
 
@@ -124,7 +124,7 @@ def test_opentelemetry_is_not_imported_before_it_is_needed():
 def test_missing_packages_are_named_with_the_extra_that_brings_them():
     code = (
         "import sys; sys.modules['opentelemetry'] = None\n"
-        "import agentgate.telemetry.tracing as t\n"
+        "import agentgate.lib.telemetry.tracing as t\n"
         "try: t.open_tracer('http://127.0.0.1:1')\n"
         "except t.TracingUnavailable as error: print(error)"
     )

@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentgate.core.enums import ReceiptKind
-from agentgate.core.keyring import PURPOSES, Keyring, StoredKey
-from agentgate.tokens.claims import Claims
-from agentgate.tokens.format import TYPE, write_receipt
-from agentgate.tokens.keys import SigningKeys
+from agentgate.lib.enums import ReceiptKind
+from agentgate.lib.keyring import PURPOSES, Keyring, StoredKey
+from agentgate.protection.tokens.claims import Claims
+from agentgate.protection.tokens.format import TYPE, write_receipt
+from agentgate.protection.tokens.keys import SigningKeys
 
 NOW_MS = 1_794_744_000_000
 

@@ -4,9 +4,9 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from agentgate.core.enums import ReceiptKind
-from agentgate.core.records import to_json
-from agentgate.tokens.answer import success, write_success
+from agentgate.lib.enums import ReceiptKind
+from agentgate.lib.records import to_json
+from agentgate.protection.tokens.answer import success, write_success
 from tests.unit.tokens.made import CLAIMS
 
 NOT_PLAIN = 'a"b\\c\n\u00e9","decisionId":"d","visitorId":"v'

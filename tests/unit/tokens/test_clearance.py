@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.core.enums import ClearanceLevel
-from agentgate.tokens.clearance import PREFIX, TAG_BYTES, Clearance, ClearanceRefused, Clearances
+from agentgate.lib.enums import ClearanceLevel
+from agentgate.protection.tokens.clearance import PREFIX, TAG_BYTES, Clearance, ClearanceRefused, Clearances
 from tests.unit.tokens.made import NOW_MS, keyring
 
 SITE = "site_abcdefgh12345678"

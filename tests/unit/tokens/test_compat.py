@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from agentgate import errors
-from agentgate.tokens.compat import HCAPTCHA, RECAPTCHA, TURNSTILE, refusal_writer, request_id_of
-from agentgate.tokens.records import REQUEST_ID_PATTERN
+from agentgate.lib import errors
+from agentgate.protection.tokens.compat import HCAPTCHA, RECAPTCHA, TURNSTILE, refusal_writer, request_id_of
+from agentgate.protection.tokens.records import REQUEST_ID_PATTERN
 
 # As the documentation of each lists them, and `internal-error`, which only the first one has.
 COMMON = {

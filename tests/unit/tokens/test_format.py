@@ -7,9 +7,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.core.enums import ReceiptKind
-from agentgate.tokens.claims import Claims
-from agentgate.tokens.format import NotAReceipt, read_receipt, write_receipt
+from agentgate.lib.enums import ReceiptKind
+from agentgate.protection.tokens.claims import Claims
+from agentgate.protection.tokens.format import NotAReceipt, read_receipt, write_receipt
 from tests.unit.tokens.made import CLAIMS, HEADER, KEYS, receipt, resigned
 from tests.unit.tokens.malformed import cases
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.enums import ReceiptKind
-from agentgate.core.keyring import Keyring
-from agentgate.tokens.format import NotAReceipt, read_receipt
-from agentgate.tokens.issue import Grant, ReceiptIssuer
-from agentgate.tokens.keys import SigningKeys
+from agentgate.lib.enums import ReceiptKind
+from agentgate.lib.keyring import Keyring
+from agentgate.protection.tokens.format import NotAReceipt, read_receipt
+from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
+from agentgate.protection.tokens.keys import SigningKeys
 from tests.unit.tokens.made import CLAIMS, NOW_MS, key, keyring, receipt
 
 
@@ -96,7 +96,7 @@ def test_an_issued_receipt_is_refused_once_its_key_is_retired():
 
 
 def test_only_the_newest_receipts_are_remembered_and_all_are_read(monkeypatch):
-    monkeypatch.setattr("agentgate.tokens.keys.MOST_REMEMBERED", 3)
+    monkeypatch.setattr("agentgate.protection.tokens.keys.MOST_REMEMBERED", 3)
     keys = SigningKeys(keyring())
     receipts = [issued(keys, subject=f"s{number}") for number in range(10)]
 

@@ -6,11 +6,11 @@ import random
 import pytest
 from msgspec import UNSET
 
-from agentgate.errors import Refused
-from agentgate.tokens import known_bodies
-from agentgate.tokens.known_bodies import LEARNT_EVERY, KnownBodies, KnownBody
-from agentgate.tokens.records import SiteverifyInput
-from agentgate.web.decode import BodyDecoder
+from agentgate.http.decode import BodyDecoder
+from agentgate.lib.errors import Refused
+from agentgate.protection.tokens import known_bodies
+from agentgate.protection.tokens.known_bodies import LEARNT_EVERY, KnownBodies, KnownBody
+from agentgate.protection.tokens.records import SiteverifyInput
 
 DECODER = BodyDecoder(SiteverifyInput, malformed="invalid_request", texts_only=True)
 TOKEN, OTHER_TOKEN = "eyJh.eyJp_c3M-.X0V4", "eyJi.eyJx.Y1W5"

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.core.clock import HOUR_MS
-from agentgate.core.ranges import TimeRange
-from agentgate.store.sql.traffic_edges import edges
+from agentgate.events.storage.queries.edges import edges
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.time_ranges import TimeRange
 
 HOUR = 500_000
 START_MS = HOUR * HOUR_MS

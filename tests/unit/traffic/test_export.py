@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from agentgate.core.enums import DecisionKind, Outcome
-from agentgate.core.moment import Moment
-from agentgate.traffic.export import COLUMNS, WRITINGS, ExportFormat, write_csv, write_ndjson
-from agentgate.traffic.records import Decision
+from agentgate.events.queries.export import COLUMNS, WRITINGS, ExportFormat, write_csv, write_ndjson
+from agentgate.events.queries.records import Decision
+from agentgate.lib.enums import DecisionKind, Outcome
+from agentgate.lib.moment import Moment
 
 
 def decision(**changes: Any) -> Decision:

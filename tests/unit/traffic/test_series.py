@@ -2,12 +2,12 @@
 
 import pytest
 
-from agentgate.core.clock import DAY_MS, HOUR_MS
-from agentgate.core.enums import MetricsBucket
-from agentgate.core.ranges import TimeRange
-from agentgate.traffic.metrics import percentile_ms
-from agentgate.traffic.ports import Counts
-from agentgate.traffic.series import add_up, bucket_for, bucket_spans, rate, series
+from agentgate.events.queries.metrics import percentile_ms
+from agentgate.events.queries.ports import Counts
+from agentgate.events.queries.series import add_up, bucket_for, bucket_spans, rate, series
+from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.enums import MetricsBucket
+from agentgate.lib.time_ranges import TimeRange
 
 HALF = HOUR_MS // 2
 

@@ -5,14 +5,14 @@ import io
 import json
 from typing import Any
 
-from agentgate.core.clock import FixedClock
-from agentgate.telemetry import logs
-from agentgate.telemetry.metrics import Metrics
-from agentgate.telemetry.requests import RequestObserver
-from agentgate.telemetry.tracing import open_tracer
-from agentgate.web.address import ClientAddress
-from agentgate.web.asgi import HttpApp
-from agentgate.web.surface import Surface
+from agentgate.http.address import ClientAddress
+from agentgate.http.asgi import HttpApp
+from agentgate.http.surface import Surface
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.telemetry import logs
+from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.requests import RequestObserver
+from agentgate.lib.telemetry.tracing import open_tracer
 
 
 class Steps(list[str]):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.web.address import ClientAddress, source_of
+from agentgate.http.address import ClientAddress, source_of
 
 LOCAL = ClientAddress(["127.0.0.0/8", "::1/128"])
 CHAIN = ClientAddress(["127.0.0.1", "10.0.0.0/8", "fd00::/8"])

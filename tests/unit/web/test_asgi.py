@@ -9,15 +9,15 @@ from typing import Annotated
 import pytest
 from msgspec import UNSET, Meta, UnsetType
 
-from agentgate import errors
-from agentgate.core.actor import SYSTEM
-from agentgate.core.database import StoreUnavailable
-from agentgate.core.records import Input, Query, Record
-from agentgate.errors import Refused
-from agentgate.web.call import Call
-from agentgate.web.endpoint import Endpoint
-from agentgate.web.replies import SECURITY_HEADERS, Reply, Text
-from agentgate.web.surface import Surface, anyone, get, post, rows
+from agentgate.http.call import Call
+from agentgate.http.endpoint import Endpoint
+from agentgate.http.replies import SECURITY_HEADERS, Reply, Text
+from agentgate.http.surface import Surface, anyone, get, post, rows
+from agentgate.lib import errors
+from agentgate.lib.actor import SYSTEM
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.errors import Refused
+from agentgate.lib.records import Input, Query, Record
 from tests.unit.web.kernel import Kernel, Steps
 
 pytestmark = pytest.mark.anyio

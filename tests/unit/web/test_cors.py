@@ -2,11 +2,11 @@
 
 import pytest
 
-from agentgate import errors
-from agentgate.core.records import Input, Record
-from agentgate.errors import Refused
-from agentgate.web.call import Call
-from agentgate.web.surface import Surface, anyone, get, post, rows
+from agentgate.http.call import Call
+from agentgate.http.surface import Surface, anyone, get, post, rows
+from agentgate.lib import errors
+from agentgate.lib.errors import Refused
+from agentgate.lib.records import Input, Record
 from tests.unit.web.kernel import Kernel
 
 pytestmark = pytest.mark.anyio

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, UnsetType
 
-from agentgate.core.enums import Mode
-from agentgate.core.moment import Moment
-from agentgate.core.records import Input, Query, Record, SiteKey
-from agentgate.errors import Refused
-from agentgate.web.decode import BodyDecoder, Disconnected, decode_query, explain, read_body
+from agentgate.http.decode import BodyDecoder, Disconnected, decode_query, explain, read_body
+from agentgate.lib.enums import Mode
+from agentgate.lib.errors import Refused
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Input, Query, Record, SiteKey
 
 
 class Part(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agentgate.errors import Refused
-from agentgate.tokens.records import SiteverifyInput
-from agentgate.web.decode import BodyDecoder
+from agentgate.http.decode import BodyDecoder
+from agentgate.lib.errors import Refused
+from agentgate.protection.tokens.records import SiteverifyInput
 
 
 @pytest.mark.parametrize(

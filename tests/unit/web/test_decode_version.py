@@ -4,9 +4,9 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from agentgate.core.records import Input
-from agentgate.errors import Refused
-from agentgate.web.decode import BodyDecoder
+from agentgate.http.decode import BodyDecoder
+from agentgate.lib.errors import Refused
+from agentgate.lib.records import Input
 
 
 class Versioned(Input, frozen=True, kw_only=True):

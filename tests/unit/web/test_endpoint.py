@@ -2,12 +2,12 @@
 
 from msgspec import UNSET, UnsetType
 
-from agentgate.core.database import Store
-from agentgate.core.records import Input, Query, Record
-from agentgate.web.call import Call
-from agentgate.web.endpoint import Endpoint, is_record, shape_of
-from agentgate.web.replies import Reply, Text
-from agentgate.web.surface import anyone, get, post, rows
+from agentgate.http.call import Call
+from agentgate.http.endpoint import Endpoint, is_record, shape_of
+from agentgate.http.replies import Reply, Text
+from agentgate.http.surface import anyone, get, post, rows
+from agentgate.lib.database import Store
+from agentgate.lib.records import Input, Query, Record
 
 
 class ThingInput(Input, frozen=True, kw_only=True):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentgate.errors import Refused
-from agentgate.web.forms import FIELDS, form_as_json
+from agentgate.http.forms import FIELDS, form_as_json
+from agentgate.lib.errors import Refused
 
 URL_ENCODED = "application/x-www-form-urlencoded"
 FIELD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters='"\r\n\\'), min_size=1, max_size=20)

@@ -5,7 +5,7 @@ import random
 import httptools
 import pytest
 
-from agentgate.web.head_reader import (
+from agentgate.http.connection.head_reader import (
     GUESSED_FROM,
     LONGEST_LINE,
     MOST_HEADS,
@@ -16,7 +16,7 @@ from agentgate.web.head_reader import (
     PATTERN_FROM,
     HeadReader,
 )
-from agentgate.web.request_guard import judge_head
+from agentgate.http.request_guard import judge_head
 
 CHECK = (
     b"GET /v1/gateway/check?ok=200 HTTP/1.1\r\nHost: gate.example\r\nAuthorization: Bearer ags_x\r\n"

@@ -7,9 +7,9 @@ import jsonschema_rs
 import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
-from agentgate.surfaces import SURFACES
-from agentgate.web.endpoint import shape_of
-from agentgate.web.openapi import documents, refusals
+from agentgate.http.endpoint import shape_of
+from agentgate.http.openapi.document import documents, refusals
+from agentgate.routes import SURFACES
 
 DOCUMENTS = documents(SURFACES, version="1.0.0")
 ROWS = [

@@ -7,10 +7,10 @@ import shlex
 import jsonschema_rs
 import pytest
 
-from agentgate.surfaces import SURFACES
-from agentgate.web.openapi import documents
-from agentgate.web.openapi_example import curl, example
-from agentgate.web.openapi_pattern import sample
+from agentgate.http.openapi.document import documents
+from agentgate.http.openapi.example import curl, example
+from agentgate.http.openapi.pattern import sample
+from agentgate.routes import SURFACES
 
 DOCUMENTS = documents(SURFACES, version="1.0.0")
 OPERATIONS = [

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import pytest
 
-from agentgate.surfaces import SURFACES
-from agentgate.web.openapi import documents
-from agentgate.web.openapi_page import index_page, stylesheet, surface_page
+from agentgate.http.openapi.document import documents
+from agentgate.http.openapi.page import index_page, stylesheet, surface_page
+from agentgate.routes import SURFACES
 
 DOCUMENTS = documents(SURFACES, version="1.0.0")
 PAGES = {

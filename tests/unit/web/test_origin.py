@@ -2,9 +2,9 @@
 
 import pytest
 
-from agentgate.errors import Refused
-from agentgate.web.origin import check_same_origin
-from agentgate.web.request import Request
+from agentgate.http.origin import check_same_origin
+from agentgate.http.request import Request
+from agentgate.lib.errors import Refused
 
 
 def is_refused(**headers: str) -> bool:

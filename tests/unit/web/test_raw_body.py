@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from agentgate.web.decode import Disconnected
-from agentgate.web.raw_body import MOST_DISCARDED_BYTES, read_raw
+from agentgate.http.decode import Disconnected
+from agentgate.http.raw_body import MOST_DISCARDED_BYTES, read_raw
 
 pytestmark = pytest.mark.anyio
 

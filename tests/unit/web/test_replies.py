@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from agentgate import errors
-from agentgate.core.moment import Moment
-from agentgate.core.records import Record
-from agentgate.errors import Refused
-from agentgate.web.replies import Text, answer, refusal, set_cookie
+from agentgate.http.replies import Text, answer, refusal, set_cookie
+from agentgate.lib import errors
+from agentgate.lib.errors import Refused
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Record
 
 
 class Parcel(Record, frozen=True, kw_only=True):

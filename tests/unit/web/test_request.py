@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentgate.errors import Refused
-from agentgate.web.request import Request
+from agentgate.http.request import Request
+from agentgate.lib.errors import Refused
 
 
 def request(query: bytes = b"", **headers: str) -> Request:

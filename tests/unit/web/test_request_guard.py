@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.web.request_guard import MAX_TARGET_BYTES, Refusal, judge_head, judge_host, judge_target
+from agentgate.http.request_guard import MAX_TARGET_BYTES, Refusal, judge_head, judge_host, judge_target
 
 GOOD = {b"host": b"gate.example"}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.web.routes import Routes
+from agentgate.http.routing import Routes
 
 TABLE = [
     ("GET", "/", "root"),

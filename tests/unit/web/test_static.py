@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agentgate import errors
-from agentgate.web.static import StaticFiles, read_file
-from agentgate.web.surface import Surface, anyone, get, rows
+from agentgate.http.static_files import StaticFiles, read_file
+from agentgate.http.surface import Surface, anyone, get, rows
+from agentgate.lib import errors
 from tests.unit.web import kernel as kernels
 
 pytestmark = pytest.mark.anyio

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from agentgate.web.turn import ASKED_EVERY, ASKED_FROM, REFUSED_PART, Turn
+from agentgate.http.connection.loop_budget import ASKED_EVERY, ASKED_FROM, REFUSED_PART, Turn
 
 LONG_S = 0.004
 MANY = 2 * ASKED_EVERY

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.surfaces import SURFACES
-from agentgate.web.openapi import documents as described
-from agentgate.web.typescript import type_text, types
+from agentgate.http.openapi.document import documents as described
+from agentgate.http.openapi.typescript import type_text, types
+from agentgate.routes import SURFACES
 
 ROOT = Path(__file__).parents[3]
 

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from agentgate.config import Settings
-from agentgate.core.clock import FixedClock
-from agentgate.store.migrate import apply
-from agentgate.store.open import open_stores
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.settings.schema import Settings
+from agentgate.server.stores.open import open_stores
+from agentgate.storage.migrate import apply
 from tests.receiver import Receiver, receiver
 from tests.store.sql_objects import NOW_MS, add_two_tenants
 from tests.unit.webhooks.scene import Scene

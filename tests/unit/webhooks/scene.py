@@ -9,21 +9,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentgate.core.actor import SYSTEM
-from agentgate.core.clock import FixedClock
-from agentgate.core.decision_ids import DecisionIds, write_id
-from agentgate.core.enums import DecisionKind, Mode, Outcome
-from agentgate.core.keyring import Sealer
-from agentgate.core.moment import Moment
-from agentgate.core.outbound import Outbound
 from agentgate.events.records import Event
-from agentgate.store.open import Stores
-from agentgate.telemetry.metrics import Metrics
-from agentgate.web.call import SiteCall
-from agentgate.web.request import Request
-from agentgate.webhooks import editing
-from agentgate.webhooks.deliver import Push
-from agentgate.webhooks.records import StoredWebhook, Webhook, WebhookEvent, WebhookInput, WebhookPatch
+from agentgate.events.webhooks import editing
+from agentgate.events.webhooks.deliver import Push
+from agentgate.events.webhooks.records import StoredWebhook, Webhook, WebhookEvent, WebhookInput, WebhookPatch
+from agentgate.http.call import SiteCall
+from agentgate.http.request import Request
+from agentgate.lib.actor import SYSTEM
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.decision_ids import DecisionIds, write_id
+from agentgate.lib.enums import DecisionKind, Mode, Outcome
+from agentgate.lib.keyring import Sealer
+from agentgate.lib.moment import Moment
+from agentgate.lib.outbound.client import Outbound
+from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.server.stores.open import Stores
 from tests.receiver import Answering, Received, Receiver
 
 SEALER = Sealer(b"s" * 32)

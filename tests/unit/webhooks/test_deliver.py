@@ -5,10 +5,10 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from agentgate.core.clock import DAY_MS, SECOND_MS
-from agentgate.core.enums import AccountStatus, DecisionKind, Outcome
-from agentgate.webhooks import deliver, editing
-from agentgate.webhooks.records import WebhookEvent, WebhookFilter, WebhookFormat, WebhookPatch, WebhookStatus
+from agentgate.events.webhooks import deliver, editing
+from agentgate.events.webhooks.records import WebhookEvent, WebhookFilter, WebhookFormat, WebhookPatch, WebhookStatus
+from agentgate.lib.clock import DAY_MS, SECOND_MS
+from agentgate.lib.enums import AccountStatus, DecisionKind, Outcome
 from tests.unit.webhooks.scene import SEALER, Scene, ids_of, is_signed, saying
 
 pytestmark = pytest.mark.anyio

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from agentgate.core.clock import DAY_MS, HOUR_MS, SECOND_MS
-from agentgate.webhooks import deliver
-from agentgate.webhooks.progress import pause_ms
-from agentgate.webhooks.records import WebhookStatus
+from agentgate.events.webhooks import deliver
+from agentgate.events.webhooks.progress import pause_ms
+from agentgate.events.webhooks.records import WebhookStatus
+from agentgate.lib.clock import DAY_MS, HOUR_MS, SECOND_MS
 from tests.receiver import Answering
 from tests.unit.webhooks.scene import Scene, ids_of, is_signed, saying
 

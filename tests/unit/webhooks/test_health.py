@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from agentgate.core.enums import HealthCheck, HealthSeverity
-from agentgate.core.moment import Moment
-from agentgate.sites.health_records import FailedCheck, SiteHealth
-from agentgate.webhooks.health import HealthWatch
-from agentgate.webhooks.records import WebhookEvent
+from agentgate.events.health_records import FailedCheck, SiteHealth
+from agentgate.events.webhooks.health import HealthWatch
+from agentgate.events.webhooks.records import WebhookEvent
+from agentgate.lib.enums import HealthCheck, HealthSeverity
+from agentgate.lib.moment import Moment
 from tests.unit.webhooks.scene import Scene, ids_of, is_signed, saying
 
 pytestmark = pytest.mark.anyio

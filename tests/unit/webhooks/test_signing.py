@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentgate.webhooks.signing import new_secret, signed_headers
+from agentgate.events.webhooks.signing import new_secret, signed_headers
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "webhooks.md"
 

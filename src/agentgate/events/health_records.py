@@ -1,0 +1,37 @@
+"""A site's install status and integration health as they go over the wire."""
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType, field
+
+from agentgate.lib.enums import HealthCheck, HealthSeverity, InstallState
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Record, SiteKey
+
+
+class InstallStatus(Record, frozen=True, kw_only=True):
+    """Whether traffic was seen for the site: `waiting` until its first decision, then `live`."""
+
+    site_key: SiteKey
+    status: InstallState
+    first_seen_at: Moment | UnsetType = UNSET
+    last_seen_at: Moment | UnsetType = UNSET
+
+
+class FailedCheck(Record, frozen=True, kw_only=True):
+    """A check that failed, with the numbers behind it."""
+
+    check: HealthCheck
+    severity: HealthSeverity
+    message: str
+    detail: dict[str, Any]
+
+
+class SiteHealth(Record, frozen=True, kw_only=True):
+    """The checks that failed over the range, worst first; `status` is that of the worst, or `ok`."""
+
+    site_key: SiteKey
+    status: HealthSeverity
+    from_: Moment = field(name="from")
+    to: Moment
+    checks: list[FailedCheck]

@@ -1,0 +1,156 @@
+"""What the traffic routes take behind the `?`, and the ranges and cursors that follow from it."""
+
+from typing import Annotated, NamedTuple, TypeVar
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from agentgate.events.queries.ports import DecisionFilters
+from agentgate.http.call import Call
+from agentgate.lib import limits
+from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.cursors import Cursors
+from agentgate.lib.enums import DecisionKind, DecisionQueue, LabelledFilter, Outcome
+from agentgate.lib.records import ACTION_PATTERN, Query, SiteKey, VisitorId
+from agentgate.lib.time_ranges import TimeRange, read_range
+
+T = TypeVar("T")
+
+# Longer than any rule or label may be: what is longer cannot be meant.
+NAME_CHARACTERS = 200
+
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS)]
+PageSize = Annotated[int, Meta(ge=limits.PAGE_SIZE.least, le=limits.PAGE_SIZE.most)]
+
+
+class RangeQuery(Query, frozen=True, kw_only=True):
+    """A range of time."""
+
+    from_: str | UnsetType = field(default=UNSET, name="from")
+    to: str | UnsetType = UNSET
+
+
+class SiteQuery(Query, frozen=True, kw_only=True):
+    """Which site."""
+
+    site_key: SiteKey
+
+
+class SiteRangeQuery(RangeQuery, frozen=True, kw_only=True):
+    """Which site, and a range of time."""
+
+    site_key: SiteKey
+
+
+class VisitorQuery(SiteRangeQuery, frozen=True, kw_only=True):
+    """Which visitors, and the page."""
+
+    limit: PageSize = limits.PAGE_SIZE.default
+    cursor: str | UnsetType = UNSET
+
+
+class DecisionQuery(VisitorQuery, frozen=True, kw_only=True):
+    """Which decisions, and the page. Filters narrow together."""
+
+    kind: DecisionKind | UnsetType = UNSET
+    outcome: Outcome | UnsetType = UNSET
+    would_decision: Outcome | UnsetType = UNSET
+    rule: Name | UnsetType = UNSET
+    label: Name | UnsetType = UNSET
+    visitor: VisitorId | UnsetType = UNSET
+    action: Annotated[str, Meta(pattern=ACTION_PATTERN)] | UnsetType = UNSET
+    queue: DecisionQueue | UnsetType = UNSET
+    labelled: LabelledFilter = LabelledFilter.ANY
+
+
+class Page(NamedTuple):
+    """The page that is asked for: its range, the ID before which it starts, and the cursors of its list."""
+
+    span: TimeRange
+    before: int | None
+    cursors: Cursors
+
+    def next_cursor(self, more_before: int | None) -> str | UnsetType:
+        """Return the cursor of the rest, if there is one. It carries the range, because `now` moves on meanwhile."""
+        if more_before is None:
+            return UNSET
+        # Plain integers: `now` is a Moment, which would be written as text.
+        return self.cursors.issue((int(self.span.from_ms), int(self.span.to_ms), more_before))
+
+
+def metrics_range(query: SiteRangeQuery, now_ms: int) -> TimeRange:
+    """Return the range of metrics."""
+    return read_range(
+        query.from_,
+        query.to,
+        now_ms=now_ms,
+        default_ms=limits.METRICS_RANGE_DEFAULT_DAYS * DAY_MS,
+        longest_ms=limits.METRICS_RANGE_MOST_DAYS * DAY_MS,
+    )
+
+
+def analytics_range(query: RangeQuery, now_ms: int) -> TimeRange:
+    """Return the range of analytics."""
+    return read_range(
+        query.from_,
+        query.to,
+        now_ms=now_ms,
+        default_ms=limits.ANALYTICS_RANGE_DEFAULT_HOURS * HOUR_MS,
+        longest_ms=limits.ANALYTICS_RANGE_MOST_DAYS * DAY_MS,
+    )
+
+
+def list_range(query: SiteRangeQuery, now_ms: int) -> TimeRange:
+    """Return the range of a list of visitors or decisions."""
+    return read_range(
+        query.from_,
+        query.to,
+        now_ms=now_ms,
+        default_ms=limits.TRAFFIC_RANGE_DEFAULT_HOURS * HOUR_MS,
+        longest_ms=limits.TRAFFIC_RANGE_MOST_DAYS * DAY_MS,
+    )
+
+
+def visitor_range(query: SiteRangeQuery, now_ms: int) -> TimeRange:
+    """Return the range of one visitor."""
+    return read_range(
+        query.from_,
+        query.to,
+        now_ms=now_ms,
+        default_ms=limits.VISITOR_DETAIL_RANGE_DAYS * DAY_MS,
+        longest_ms=limits.TRAFFIC_RANGE_MOST_DAYS * DAY_MS,
+    )
+
+
+def read_page(query: VisitorQuery, call: Call, cursors: Cursors) -> Page:
+    """Return the page that a query asks for. A later page has the range of the first."""
+    span = list_range(query, call.now)
+    if isinstance(query.cursor, UnsetType):
+        return Page(span, None, cursors)
+    from_ms, to_ms, before = (int(part) for part in cursors.read(query.cursor))
+    return Page(TimeRange(from_ms, to_ms), before, cursors)
+
+
+def cursor_scope(query: VisitorQuery) -> list[str]:
+    """Return everything that a cursor is bound to beside route and site: the range and the filters as they came."""
+    names = [name for name in query.__struct_fields__ if name not in {"site_key", "limit", "cursor"}]
+    values = ((name, getattr(query, name)) for name in names)
+    return [f"{name}={value}" for name, value in values if not isinstance(value, UnsetType)]
+
+
+def filters_of(query: DecisionQuery) -> DecisionFilters:
+    """Return the filters of a query."""
+    return DecisionFilters(
+        kind=_or_none(query.kind),
+        outcome=_or_none(query.outcome),
+        would=_or_none(query.would_decision),
+        rule=_or_none(query.rule),
+        label=_or_none(query.label),
+        visitor=None if isinstance(query.visitor, UnsetType) else int(query.visitor, 16),
+        action=_or_none(query.action),
+        labelling=query.queue is DecisionQueue.LABELLING,
+        labelled=query.labelled,
+    )
+
+
+def _or_none(value: T | UnsetType) -> T | None:
+    return None if isinstance(value, UnsetType) else value

@@ -1,0 +1,245 @@
+"""The traffic read models as they go over the wire: metrics, visitors, decisions, analytics."""
+
+from msgspec import UNSET, UnsetType, field
+
+from agentgate.events.label_records import DecisionLabel
+from agentgate.lib.enums import DecisionKind, MetricsBucket, MetricsSource, Mode, Outcome
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Record, SiteKey, VisitorId
+
+
+class OutcomeCounts(Record, frozen=True, kw_only=True):
+    """How often each outcome applied to a protected request, and what enforce mode would have done instead."""
+
+    requests: int
+    allowed: int
+    challenged: int
+    blocked: int
+    dropped: int
+    would_challenge: int
+    would_block: int
+    would_drop: int
+
+
+class DailyPoint(OutcomeCounts, frozen=True, kw_only=True):
+    """A whole UTC day."""
+
+    day: str
+    challenges_passed: int
+    challenges_failed: int
+
+
+class SeriesPoint(OutcomeCounts, frozen=True, kw_only=True):
+    """One bucket of a series, clipped to the range: `start` belongs to it, `end` does not."""
+
+    start: Moment
+    end: Moment
+    challenges_passed: int
+    challenges_failed: int
+
+
+class ChallengeCounts(Record, frozen=True, kw_only=True):
+    """Challenges given out, and how they ended. `completionRate` is null when none was given out."""
+
+    issued: int
+    passed: int
+    failed: int
+    completion_rate: float | None
+
+
+class Latency(Record, frozen=True, kw_only=True):
+    """How long decisions took. The percentiles are of the newest `samples` requests."""
+
+    mean_ms: float | None
+    p50_ms: float | None
+    p95_ms: float | None
+    samples: int
+
+
+class ErrorCounts(Record, frozen=True, kw_only=True):
+    """What went wrong in the service. `eventWriteFailures` counts since the process started; 0 in the console."""
+
+    service_errors: int
+    event_write_failures: int
+
+
+class Retention(Record, frozen=True, kw_only=True):
+    """For how many days events and daily aggregates are kept."""
+
+    event_days: int
+    metric_days: int
+
+
+class Metrics(Record, frozen=True, kw_only=True):
+    """A site's traffic over a range. `source` says whether exactly the range was counted, or whole UTC days."""
+
+    site_key: SiteKey
+    mode: Mode
+    from_: str = field(name="from")
+    to: str
+    range_from: Moment
+    range_to: Moment
+    source: MetricsSource
+    bucket: MetricsBucket
+    series: list[SeriesPoint]
+    totals: OutcomeCounts
+    challenges: ChallengeCounts
+    latency: Latency
+    errors: ErrorCounts
+    unique_sources: int
+    retention: Retention
+    daily: list[DailyPoint]
+
+
+class VisitorSummary(Record, frozen=True, kw_only=True):
+    """A pseudonymous source and what it did within the range."""
+
+    id: VisitorId
+    first_seen: Moment
+    last_seen: Moment
+    requests: int
+    outcomes: dict[Outcome, int]
+    monitored: int
+    challenges: int
+    challenges_passed: int
+    actions: list[str]
+    agents: list[str]
+
+
+class VisitorPage(Record, frozen=True, kw_only=True):
+    """Visitors, most recently seen first; `nextCursor` leads to the rest."""
+
+    items: list[VisitorSummary]
+    from_: Moment = field(name="from")
+    to: Moment
+    next_cursor: str | UnsetType = UNSET
+
+
+class Decision(Record, frozen=True, kw_only=True):
+    """One decision on a request or a challenge."""
+
+    id: str
+    site_id: str
+    time: Moment
+    kind: DecisionKind
+    route: str
+    method: str
+    outcome: Outcome
+    mode: str
+    reasons: list[str]
+    labels: list[str]
+    status: int
+    duration_us: int
+    request_id: str | UnsetType = UNSET
+    trace_id: str | UnsetType = UNSET
+    visitor_id: str | UnsetType = UNSET
+    action: str | UnsetType = UNSET
+    would_decision: Outcome | UnsetType = UNSET
+    matched_rule: str | UnsetType = UNSET
+    rule_set_version: str | UnsetType = UNSET
+    model_versions: dict[str, str] | UnsetType = UNSET
+    scores: dict[str, float] | UnsetType = UNSET
+    agent: str | UnsetType = UNSET
+    operator_label: DecisionLabel | UnsetType = UNSET
+
+
+class VisitorDetail(VisitorSummary, frozen=True, kw_only=True):
+    """A visitor and its newest decisions."""
+
+    recent: list[Decision]
+
+
+class DecisionPage(Record, frozen=True, kw_only=True):
+    """Decisions, newest first. A page may be short, even empty, and still have a `nextCursor`."""
+
+    items: list[Decision]
+    from_: Moment = field(name="from")
+    to: Moment
+    next_cursor: str | UnsetType = UNSET
+
+
+class SolveTypes(Record, frozen=True, kw_only=True):
+    """How challenges were solved. The fields are values of an enumeration, so they keep their spelling."""
+
+    invisible: int
+    managed: int
+    interactive: int
+    step_up: int = field(name="step_up")
+
+
+class AnalyticsChallenges(Record, frozen=True, kw_only=True):
+    """What became of challenges. Abandoned ones were given out and neither passed nor failed."""
+
+    issued: int
+    passed: int
+    failed: int
+    abandoned: int
+    solve_rate: float | None
+    solve_types: SolveTypes
+    median_solve_ms: float | None
+
+
+class SiteverifyCounts(Record, frozen=True, kw_only=True):
+    """Calls of siteverify by result, and tokens given out and redeemed."""
+
+    calls: int
+    success: int
+    failures: dict[str, int]
+    tokens_issued: int
+    tokens_redeemed: int
+
+
+class RefusedOrigin(Record, frozen=True, kw_only=True):
+    """A page origin that the browser API refused, and how often."""
+
+    origin: str
+    count: int
+
+
+class Origins(Record, frozen=True, kw_only=True):
+    """Page origins, most often refused first."""
+
+    refused: list[RefusedOrigin]
+
+
+class NamedCount(Record, frozen=True, kw_only=True):
+    """An entry of a top list."""
+
+    name: str
+    count: int
+
+
+class TopLists(Record, frozen=True, kw_only=True):
+    """The most frequent values, ten of each."""
+
+    actions: list[NamedCount]
+    routes: list[NamedCount]
+    reasons: list[NamedCount]
+    labels: list[NamedCount]
+    agents: list[NamedCount]
+    countries: list[NamedCount]
+    asns: list[NamedCount]
+
+
+class AnalyticsPoint(SeriesPoint, frozen=True, kw_only=True):
+    """One bucket of the analytics series."""
+
+    siteverify_calls: int
+    siteverify_failures: int
+
+
+class SiteAnalytics(Record, frozen=True, kw_only=True):
+    """How the check of a site fares. Events before `eventsFrom` and counters before `countersSince` are not known."""
+
+    site_key: SiteKey
+    from_: Moment = field(name="from")
+    to: Moment
+    bucket: MetricsBucket
+    challenges: AnalyticsChallenges
+    gateway: OutcomeCounts
+    siteverify: SiteverifyCounts
+    origins: Origins
+    top: TopLists
+    series: list[AnalyticsPoint]
+    events_from: Moment | UnsetType = UNSET
+    counters_since: Moment | UnsetType = UNSET

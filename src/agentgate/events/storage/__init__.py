@@ -1,0 +1,1 @@
+"""Events in SQL: encoding, roll-ups, days, and the queries over them."""

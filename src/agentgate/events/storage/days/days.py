@@ -1,0 +1,106 @@
+"""What readers and writers of events ask for: a session of one UTC day, whatever holds that day.
+
+All SQL on a session is bounded by `id >= $a AND id < $b` (`day_bounds`), so that one text serves both databases.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol, TypeVar
+
+from agentgate.lib.clock import DAY_MS, Clock
+from agentgate.lib.database import Session, Transaction
+from agentgate.lib.decision_ids import first_id
+
+T = TypeVar("T")
+
+# Rows of site, hour, dimension, value and events, to be added up; and the table from which they are removed.
+VALUES = "dimension_part"
+VALUE_TABLE = "dimension_pack"
+
+# The lock of those who replace or remove what is counted by value.
+PACKING = "event-counts"
+
+
+class Layout(NamedTuple):
+    """Where a day's labels lie."""
+
+    # Whether labels, actions and visitors of events have rows of their own, sooner or later (SQLite), or these stand in
+    # the events only (PostgreSQL).
+    postings: bool
+    # The tables with rows of events, by `site` and `id`.
+    event_tables: tuple[str, ...]
+
+
+class Gap(NamedTuple):
+    """IDs from `least` up to, not including, `end`, among which no index finds events by a value, or by any (None)."""
+
+    column: str
+    value: int | None
+    least: int
+    end: int
+
+
+class Segments(Protocol):
+    """The days of events."""
+
+    @property
+    def hours_in_stats(self) -> bool:
+        """Whether `site_hour` of an open day already is that of the statistics (PostgreSQL), or lies in the day."""
+        ...
+
+    @property
+    def layout(self) -> Layout:
+        """Where a day's labels lie."""
+        ...
+
+    def session(self, day: int) -> Session:
+        """Return a session that reads a day. A day without events, or dropped meanwhile, has no rows, not even of
+        an aggregate: `one` then returns None.
+        """
+        ...
+
+    async def days(self) -> list[int]:
+        """Return the days that exist, oldest first."""
+        ...
+
+    async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run a unit of work in one transaction on a day, which is made when it is missing."""
+        ...
+
+    async def pack(self) -> None:
+        """Put together what batches wrote apart, where they do. To be called now and then."""
+        ...
+
+    async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
+        """Be told of a batch that was written, and make what finds its values, where and when that is due."""
+        ...
+
+    async def gaps(self, day: int, site: int, words: Sequence[int]) -> list[Gap]:
+        """Return where postings of some words and of visitors are missing; none where there are no postings at all."""
+        ...
+
+    async def index(self, day: int) -> None:
+        """Make what finds rare values in a day that has ended, where that is not made with each event."""
+        ...
+
+    async def drop(self, day: int) -> None:
+        """Remove a day with everything in it. Removing what is not there is no mistake."""
+        ...
+
+    async def migrate(self, clock: Clock) -> None:
+        """Bring the days that exist up to this release's schema."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was accepted and let go."""
+        ...
+
+
+def day_bounds(day: int) -> tuple[int, int]:
+    """Return the least ID of a day and that of the next."""
+    return first_id(day * DAY_MS), first_id((day + 1) * DAY_MS)
+
+
+def day_name(day: int) -> str:
+    """Write a day as people do: 2026-11-15."""
+    return datetime.fromtimestamp(day * DAY_MS // 1000, UTC).date().isoformat()

@@ -1,0 +1,148 @@
+"""PostgresSegments: a partition of `event` for each UTC day, in the one database.
+
+A partition is made apart and then attached, which readers and writers of other days hardly notice. What finds rare
+values in it is made when the day has ended, and not while events wait to be written.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from agentgate.events.storage.days.days import PACKING, Gap, Layout, day_bounds, day_name
+from agentgate.lib.clock import DAY_MS, Clock
+from agentgate.lib.database import Session, Transaction
+from agentgate.storage.postgres.database import PostgresDatabase, PostgresTransaction
+
+T = TypeVar("T")
+
+EVENT = "event"
+LAYOUT = Layout(postings=False, event_tables=(EVENT,))
+# The labels of an event as the index over them has them: `17:1` is label 17 on site 1.
+LABEL_TERMS = """(string_to_array(replace(btrim(labels, '[]'), ',', ':' || site::text || ',') || ':' || site::text, ',')
+    COLLATE "C")"""
+
+_PARTITIONS = """SELECT child.relname FROM pg_catalog.pg_inherits
+    JOIN pg_catalog.pg_class child ON child.oid = inhrelid
+    WHERE inhparent = to_regclass($1) ORDER BY child.relname"""
+_PARTITION_NAME = re.compile(r"event_(\d{4})_(\d{2})_(\d{2})")
+# Late events wait meanwhile, and are tried again when that takes too long.
+_INDEX = """SET LOCAL statement_timeout = '1h';
+    CREATE INDEX IF NOT EXISTS {name}_by_action ON {name} (site, action, id) WHERE action IS NOT NULL;
+    CREATE INDEX IF NOT EXISTS {name}_by_label ON {name} USING gin ({terms});
+    ANALYZE {name};"""
+# So many hours of sites in one go, to be done in time on a busy server too.
+_PACKED_TOGETHER = 100
+# In one statement, so that a reader sees the rows either apart or together.
+_PACK = f"""WITH several AS (
+        SELECT site, hour FROM dimension_pack GROUP BY site, hour HAVING count(*) > 1 LIMIT {_PACKED_TOGETHER}),
+    apart AS (
+        DELETE FROM dimension_pack USING several
+        WHERE dimension_pack.site = several.site AND dimension_pack.hour = several.hour
+        RETURNING dimension_pack.site, dimension_pack.hour, keys, counts),
+    counted AS (
+        SELECT site, hour, key, sum(events) AS events
+        FROM apart, unnest(keys::INTEGER[], counts::BIGINT[]) AS listed (key, events) GROUP BY site, hour, key)
+    INSERT INTO dimension_pack (site, hour, keys, counts)
+        SELECT site, hour, '{{' || string_agg(key::text, ',') || '}}', '{{' || string_agg(events::text, ',') || '}}'
+        FROM counted GROUP BY site, hour"""  # noqa: S608
+
+
+class PostgresSegments:
+    """Implements Segments over a database that holds everything else too."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+        self._known: set[int] = set()
+
+    @property
+    def hours_in_stats(self) -> bool:
+        """There is one `site_hour`, that of the statistics."""
+        return True
+
+    @property
+    def layout(self) -> Layout:
+        """Labels and actions stand in the events only."""
+        return LAYOUT
+
+    def session(self, day: int) -> Session:  # noqa: ARG002 - the bounds in the SQL say which day is meant
+        """Return the database: it finds the partition by the bounds on the ID."""
+        return self._database
+
+    async def days(self) -> list[int]:
+        """Return the days that exist, oldest first."""
+        names = [_PARTITION_NAME.fullmatch(name) for (name,) in await self._database.all(_PARTITIONS, EVENT)]
+        return [_day_of(*map(int, match.groups())) for match in names if match]
+
+    async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run a unit of work in one transaction on a day, which is made when it is missing."""
+        if day not in self._known:
+            await self._database.transaction(lambda transaction: _make(transaction, day))
+            self._known.add(day)
+        try:
+            return await self._database.transaction(work)
+        except BaseException:
+            # Perhaps the day was dropped elsewhere; the next attempt looks.
+            self._known.discard(day)
+            raise
+
+    async def pack(self) -> None:
+        """Put the counts of each site's hour together that several batches wrote."""
+
+        async def pack(transaction: Transaction) -> int:
+            # Two at once would each wait for the rows of the other.
+            await transaction.lock(PACKING)
+            return await transaction.run(_PACK)
+
+        while await self._database.transaction(pack) == _PACKED_TOGETHER:
+            pass
+
+    async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
+        """Do nothing: an open day is walked through."""
+
+    async def gaps(self, day: int, site: int, words: Sequence[int]) -> list[Gap]:  # noqa: ARG002 - there are none
+        """Return nothing: there are no postings."""
+        return []
+
+    async def index(self, day: int) -> None:
+        """Make the indexes that only a closed day has. Late events are added to them as usual."""
+
+        async def index(transaction: PostgresTransaction) -> None:
+            await transaction.lock("event-partitions")
+            if await _exists(transaction, _partition(day)):
+                await transaction.script(_INDEX.format(name=_partition(day), terms=LABEL_TERMS))
+
+        await self._database.transaction(index)
+
+    async def drop(self, day: int) -> None:
+        """Remove a day's partition."""
+        self._known.discard(day)
+        await self._database.run(f"DROP TABLE IF EXISTS {_partition(day)}")
+
+    async def migrate(self, clock: Clock) -> None:
+        """Do nothing: the partitioned tables are migrated with the database, and their partitions follow them."""
+
+    async def close(self) -> None:
+        """Do nothing: the database is closed by whoever opened it."""
+
+
+async def _make(transaction: Transaction, day: int) -> None:
+    await transaction.lock("event-partitions")
+    least, end = day_bounds(day)
+    name = _partition(day)
+    if not await _exists(transaction, name):
+        await transaction.run(f"CREATE TABLE {name} (LIKE {EVENT} INCLUDING ALL)")
+        await transaction.run(f"ALTER TABLE {EVENT} ATTACH PARTITION {name} FOR VALUES FROM ({least}) TO ({end})")
+
+
+async def _exists(transaction: Transaction, name: str) -> bool:
+    row = await transaction.one("SELECT to_regclass($1) IS NOT NULL", name)
+    return row is not None and bool(row[0])
+
+
+def _partition(day: int) -> str:
+    return f"{EVENT}_{day_name(day).replace('-', '_')}"
+
+
+def _day_of(year: int, month: int, day: int) -> int:
+    return int(datetime(year, month, day, tzinfo=UTC).timestamp()) * 1000 // DAY_MS

@@ -1,0 +1,312 @@
+"""SqliteSegments: one SQLite file for each UTC day, opened when it is needed and closed when others are needed more.
+
+Several processes write the same file. A new file gets its name only when its tables are in it, so nobody meets a
+half-made one; a file that was removed is noticed by its inode before each use.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeVar, cast
+
+import apsw
+import structlog
+
+from agentgate.events.storage.days import packs, postings
+from agentgate.events.storage.days.days import Gap, Layout, day_name
+from agentgate.lib.clock import DAY_MS, Clock
+from agentgate.lib.database import NewRows, Row, Session, StoreUnavailable, Transaction, Value
+from agentgate.storage.migrate import MigratedDatabase, apply, pending
+from agentgate.storage.sqlite.connection import Statement, connect, fetch_all, fetch_one, statement
+from agentgate.storage.sqlite.database import SqliteDatabase
+from agentgate.storage.sqlite.readers import Fetch, SqliteReaders
+
+T = TypeVar("T")
+
+EVENTS = "events"
+# More than the days of the default retention: then each is opened once.
+OPEN_DAYS = 40
+LAYOUT = Layout(
+    postings=True,
+    event_tables=("event", "event_word", "posted", "common_word", "event_visitor", "posted_visitor"),
+)
+_FILE_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.db")
+# What a process that was killed while making a day leaves behind.
+_UNFINISHED = ".making"
+
+
+class SqliteSegments:
+    """Implements Segments over a folder."""
+
+    def __init__(self, folder: Path, clock: Clock, reads: Executor, *, open_days: int = OPEN_DAYS) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._reads = reads
+        self._open_days = open_days
+        self._open: OrderedDict[int, _Day] = OrderedDict()
+        self._making = asyncio.Lock()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._words = postings.WordPostings()
+        self._visitors = postings.VisitorPostings()
+        # Days with counts that may lie apart.
+        self._apart: set[int] = set()
+
+    @property
+    def hours_in_stats(self) -> bool:
+        """The hours of a day lie in its file until the day is closed."""
+        return False
+
+    @property
+    def layout(self) -> Layout:
+        """Visitor and rare words of an event have rows, sooner or later."""
+        return LAYOUT
+
+    def session(self, day: int) -> Session:
+        """Return a session that reads a day."""
+        return _DaySession(self, day)
+
+    async def days(self) -> list[int]:
+        """Return the days that exist, oldest first."""
+        names = [path.name for path in self._folder.iterdir()] if self._folder.is_dir() else []
+        matches = filter(None, map(_FILE_NAME.fullmatch, names))
+        return sorted(_day_of(match[1]) for match in matches)
+
+    def path(self, day: int) -> Path:
+        """Return where a day lies."""
+        return self._folder / f"{day_name(day)}.db"
+
+    async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run a unit of work in one transaction on a day, which is made when it is missing."""
+        opened = self._find(day)
+        if opened is None:
+            await self._make(day)
+            opened = self._find(day)
+        if opened is None:
+            raise StoreUnavailable(f"the events of {day_name(day)} were removed while they were written")
+        opened.writes += 1
+        try:
+            return await opened.writer.transaction(work)
+        finally:
+            opened.writes -= 1
+
+    async def pack(self) -> None:
+        """Put the counts of each site's hour together that several batches wrote."""
+        apart, self._apart = self._apart, set()
+        for day in apart:
+            while self._find(day) is not None and await self.write(day, packs.pack_some):
+                pass
+
+    async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
+        """Write the postings of sites that have got many events since."""
+        self._apart.add(day)
+        for kind in (self._words, self._visitors):
+            for site in kind.take(day, events_by_site):
+                await self.write(day, partial(kind.post_some, site=site))
+
+    async def gaps(self, day: int, site: int, words: Sequence[int]) -> list[Gap]:
+        """Return what is walked through instead: what is not posted yet, and where words are common."""
+        return await postings.gaps(self.session(day), site, words)
+
+    async def index(self, day: int) -> None:
+        """Write all postings that are missing, a few thousand events at a time: late events must not wait for long."""
+        for kind in (self._words, self._visitors):
+            for site in await kind.unposted_sites(self.session(day)):
+                while await self.write(day, partial(kind.post_some, site=site, rest=True)):
+                    pass
+            if self._find(day) is not None:
+                await self.write(day, kind.finish)
+            kind.forget(day)
+
+    async def drop(self, day: int) -> None:
+        """Remove a day's file. Whoever reads it goes on with what is open and finds nothing afterwards."""
+        opened = self._open.pop(day, None)
+        for kind in (self._words, self._visitors):
+            kind.forget(day)
+        if opened is not None:
+            await opened.close()
+        path = self.path(day)
+        # The file itself first: without it, what lies beside it means nothing.
+        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+            path.with_name(name).unlink(missing_ok=True)
+        for left in self._folder.glob(f"{path.name}*{_UNFINISHED}*"):
+            left.unlink(missing_ok=True)
+
+    async def migrate(self, clock: Clock) -> None:
+        """Bring the files that exist up to this release's schema."""
+        for day in await self.days():
+            try:
+                await self._migrate_day(day, clock)
+            except StoreUnavailable as failure:
+                # One day that cannot be read is no reason to decide nothing today.
+                structlog.get_logger().error("a day of events cannot be opened", day=day_name(day), why=str(failure))
+
+    async def copies(self) -> "dict[str, DayCopy]":
+        """Return what to copy in a backup, by the name of the copy."""
+        return {f"{EVENTS}/{day_name(day)}": DayCopy(self.path(day)) for day in await self.days()}
+
+    async def close(self) -> None:
+        """Finish what was accepted and let go."""
+        opened, self._open = self._open, OrderedDict()
+        await asyncio.gather(*self._closing, *(each.close() for each in opened.values()))
+
+    async def read(self, day: int, fetch: Fetch[T], prepared: Statement, values: tuple[Value, ...]) -> T | None:
+        """Run a statement that only reads; None when there is no such day."""
+        opened = self._find(day)
+        if opened is None:
+            return None
+        try:
+            return await opened.readers.read(fetch, prepared, values)
+        except StoreUnavailable:
+            # Removed between the look and the reading.
+            if self._find(day) is None:
+                return None
+            raise
+
+    def _find(self, day: int) -> "_Day | None":
+        """Return the open day, opening it if there is a file; never wait, so that it cannot be closed before use."""
+        path = self.path(day)
+        try:
+            inode = path.stat().st_ino
+        except FileNotFoundError:
+            inode = None
+        except OSError as error:
+            raise StoreUnavailable(f"the events of {day_name(day)} cannot be reached: {error.strerror}") from error
+        opened = self._open.get(day)
+        if opened is not None and opened.inode != inode:
+            self._close_later(self._open.pop(day))
+            opened = None
+        if opened is None and inode is not None:
+            opened = self._open[day] = _Day(path, inode, self._reads)
+            self._close_unused()
+        if opened is not None:
+            self._open.move_to_end(day)
+        return opened
+
+    def _close_unused(self) -> None:
+        unused = [day for day, opened in self._open.items() if opened.writes == 0]
+        for day in unused[: max(0, len(self._open) - self._open_days)]:
+            self._close_later(self._open.pop(day))
+
+    def _close_later(self, opened: "_Day") -> None:
+        task = asyncio.get_running_loop().create_task(opened.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _migrate_day(self, day: int, clock: Clock) -> None:
+        # Most starts find nothing to do, and then nothing is opened for writing.
+        if not await pending(cast("MigratedDatabase", _DaySession(self, day)), EVENTS):
+            return
+        database = SqliteDatabase(self.path(day), synchronous="NORMAL")
+        try:
+            await apply(database, EVENTS, clock=clock)
+        finally:
+            await database.close()
+
+    async def _make(self, day: int) -> None:
+        """Make a day's file under another name, complete, then give it its own unless another process has done so."""
+        path = self.path(day)
+        async with self._making:
+            if path.exists():
+                return
+            making = path.with_name(f"{path.name}.{os.getpid()}{_UNFINISHED}")
+            try:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                making.unlink(missing_ok=True)
+                await self._fill(making)
+                with contextlib.suppress(FileExistsError):
+                    os.link(making, path)
+            except OSError as error:
+                raise StoreUnavailable(f"the events of {day_name(day)} have no file: {error.strerror}") from error
+            finally:
+                with contextlib.suppress(OSError):
+                    making.unlink(missing_ok=True)
+
+    async def _fill(self, path: Path) -> None:
+        database = SqliteDatabase(path, synchronous="NORMAL")
+        try:
+            await apply(database, EVENTS, clock=self._clock)
+        finally:
+            # Closing moves the WAL into the file, so that the file alone is all there is.
+            await database.close()
+
+
+class _Day:
+    """A file that is open. Its writer has no thread and no connection until it is used."""
+
+    def __init__(self, path: Path, inode: int, reads: Executor) -> None:
+        self.inode = inode
+        self.writes = 0
+        self.writer = SqliteDatabase(path, synchronous="NORMAL")
+        self.readers = SqliteReaders(partial(_connect_reader, path), reads)
+
+    async def close(self) -> None:
+        """Commit what was accepted and let go."""
+        await asyncio.to_thread(self.readers.close)
+        await self.writer.close()
+
+
+class DayCopy:
+    """A day's file, as far as a backup needs it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def backup(self, path: Path, progress: Callable[[int, int], None]) -> None:
+        """Copy the day as it is now to `path`."""
+        database = SqliteDatabase(self._path, synchronous="NORMAL")
+        try:
+            await database.backup(path, progress)
+        finally:
+            await database.close()
+
+
+class _DaySession:
+    """Implements Session for reading one day."""
+
+    dialect: Literal["sqlite"] = "sqlite"
+
+    def __init__(self, segments: SqliteSegments, day: int) -> None:
+        self._segments = segments
+        self._day = day
+
+    async def one(self, sql: str, *values: Value) -> Row | None:
+        """Return the first row, or None."""
+        return await self._segments.read(self._day, fetch_one, _reading(sql), values)
+
+    async def all(self, sql: str, *values: Value) -> list[Row]:
+        """Return every row."""
+        return await self._segments.read(self._day, fetch_all, _reading(sql), values) or []
+
+    async def run(self, sql: str, *_values: Value) -> int:
+        """Refuse: a day is changed through `Segments.write`."""
+        raise RuntimeError(f"a session of a day only reads: {sql}")
+
+    async def run_many(self, sql: str, _rows: Sequence[Sequence[Value]]) -> None:
+        """Refuse likewise."""
+        raise RuntimeError(f"a session of a day only reads: {sql}")
+
+    async def insert_new(self, new: NewRows, _rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Refuse likewise."""
+        raise RuntimeError(f"a session of a day only reads: {new.table}")
+
+
+def _reading(sql: str) -> Statement:
+    prepared = statement(sql)
+    if not prepared.reads:
+        raise RuntimeError(f"a session of a day only reads: {sql}")
+    return prepared
+
+
+def _connect_reader(path: Path) -> apsw.Connection:
+    return connect(path, synchronous="NORMAL", write=False)
+
+
+def _day_of(name: str) -> int:
+    return int(datetime.fromisoformat(name).replace(tzinfo=UTC).timestamp()) * 1000 // DAY_MS

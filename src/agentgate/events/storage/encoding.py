@@ -1,0 +1,333 @@
+"""From events to rows: texts become numbers of the dictionary, and everything that is counted is counted here.
+
+Pure and synchronous, in steps of a few events each, because a batch of a thousand would hold up the event loop.
+Events that are alike but for their own numbers have one shape; it is encoded once and counted as often as it occurs.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from agentgate.events.records import SHAPE, Pattern, Recorded, Repeated
+from agentgate.events.storage.codes import (
+    KIND_CODES,
+    MODE_CODES,
+    OUTCOME_CODES,
+    SOLVE_TYPE_CODES,
+    STAGE_CODES,
+    signed,
+)
+from agentgate.events.storage.dictionary import LONGEST, OTHER, WordKind, Words
+from agentgate.events.storage.shapes import (
+    ACTION,
+    AGENT,
+    DIMENSION_SHIFT,
+    ERRORS_PLACE,
+    REASON,
+    ROUTE,
+    RULE,
+    SOLVE_TYPE,
+    Listed,
+    Remembered,
+    Shape,
+    SiteHour,
+    places_of,
+)
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.database import Row, Sums
+from agentgate.lib.decision_ids import first_id, id_time_ms
+from agentgate.lib.enums import DecisionKind
+
+# As readers ask for them.
+EVENT_COLUMNS = (
+    *("id", "site", "visitor", "kind", "mode", "outcome", "would", "method", "route", "action", "status"),
+    *("duration_us", "ruled", "rule", "rule_set_version", "model_versions", "agent", "stage", "solve_type"),
+    *("solve_ms", "error", "reasons", "labels", "scores", "shadow_scores", "request_id", "trace_id"),
+)
+# As they are written: what each event has for itself, then what its shape has.
+WRITTEN_COLUMNS = (
+    *("id", "visitor", "duration_us", "solve_ms", "scores", "shadow_scores", "request_id", "trace_id", "labels"),
+    *("model_versions", "site", "kind", "mode", "outcome", "would", "method", "route", "action", "status", "ruled"),
+    *("rule", "rule_set_version", "agent", "stage", "solve_type", "error", "reasons"),
+)
+ID_PLACE, SITE_PLACE = map(WRITTEN_COLUMNS.index, ("id", "site"))
+COUNT_COLUMNS = (
+    *("requests", "allowed", "challenged", "blocked", "dropped", "would_challenge", "would_block", "would_drop"),
+    *("challenges_issued", "challenges_passed", "challenges_failed", "duration_us", "errors"),
+)
+SITE_HOUR = Sums("site_hour", ("site", "hour"), COUNT_COLUMNS, ("last_event_ms",))
+# On PostgreSQL, and on SQLite.
+PACK_COLUMNS = ("site", "hour", "keys", "counts")
+JSON_PACK_COLUMNS = ("site", "hour", "counts")
+
+# So many events between two moments at which the event loop may go on.
+STEP = 32
+
+_VALUE_MASK = (1 << DIMENSION_SHIFT) - 1
+_CHALLENGE = DecisionKind.CHALLENGE
+
+_OWN_LAST = slice(SHAPE.stop, None)
+
+_as_tuple = msgspec.structs.astuple
+_to_json = msgspec.json.Encoder(order="sorted").encode
+_to_object = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True)
+class EncodedEvents:
+    """Rows for one transaction. Those that are added up are sorted."""
+
+    # In the order of WRITTEN_COLUMNS.
+    events: list[Row]
+    hours: list[Row]
+    # Site, hour, and how many events each value has, under its packed key.
+    dimensions: list[tuple[int, int, dict[int, int]]]
+
+    def arrays(self) -> list[Row]:
+        """Return what is counted by value in the order of PACK_COLUMNS."""
+        return [
+            (site, hour, "{" + ",".join(map(str, values)) + "}", "{" + ",".join(map(str, values.values())) + "}")
+            for site, hour, values in self.dimensions
+        ]
+
+    def objects(self) -> list[Row]:
+        """Return the same in the order of JSON_PACK_COLUMNS."""
+        return [(site, hour, _to_object(values).decode()) for site, hour, values in self.dimensions]
+
+
+class _Numbers(dict[str, int]):
+    """Text -> number of one kind, for one batch. What was looked up once is found without a call."""
+
+    def __init__(self, words: Words, kind: WordKind, missing: set[tuple[WordKind, str]]) -> None:
+        super().__init__()
+        self._known = words.numbers(kind)
+        self._is_full = words.is_full(kind)
+        self._kind = kind
+        self._missing = missing
+
+    def __missing__(self, text: str) -> int:
+        number = self._known.get(text, OTHER)
+        if number == OTHER and not self._is_full and len(text) <= LONGEST and _text(text) == text:
+            self._missing.add((self._kind, text))
+        self[text] = number
+        return number
+
+
+# Where the duration of an event goes, and its ID: by its labels.
+_Counted = tuple[list[int], dict[Listed, list[int]]]
+# Of a pattern: where durations and IDs go, and all columns but the first.
+_Repeat = tuple[list[int], list[int], Row]
+
+
+class EventEncoder:
+    """Encodes one batch. What has no number yet is gathered in `missing`; then the rows are of no use."""
+
+    def __init__(self, words: Words, remembered: Remembered | None = None) -> None:
+        self.missing: set[tuple[WordKind, str]] = set()
+        self._methods = _Numbers(words, WordKind.METHOD, self.missing)
+        self._routes = _Numbers(words, WordKind.ROUTE, self.missing)
+        self._actions = _Numbers(words, WordKind.ACTION, self.missing)
+        self._rules = _Numbers(words, WordKind.RULE, self.missing)
+        self._agents = _Numbers(words, WordKind.AGENT, self.missing)
+        self._rule_set_versions = _Numbers(words, WordKind.RULE_SET_VERSION, self.missing)
+        self._model_versions = _Numbers(words, WordKind.MODEL_VERSIONS, self.missing)
+        self._labels = _Numbers(words, WordKind.LABEL, self.missing)
+        self._reason_numbers = _Numbers(words, WordKind.REASON, self.missing)
+        self._reasons: dict[tuple[str, ...], Listed] = {}
+        self._remembered = remembered or Remembered()
+        self._remembered.make_room()
+        # What is made after the first word without a number. It is of use for this batch only.
+        self._unnumbered = Remembered()
+        self._rows: list[Row] = []
+        self._hours: dict[tuple[int, int], SiteHour] = {}
+        # The hour of the event before, as a range of IDs, and what its shapes are counted by. All events of a batch but
+        # those around a full hour have the same.
+        self._hour = self._least = self._end = 0
+        self._counted: dict[Shape, _Counted] = {}
+        self._repeated: dict[Pattern, _Repeat] = {}
+        # Likewise the versions of models, with their number.
+        self._versions: tuple[Mapping[str, str], Mapping[str, str], int | None] = ({}, {}, None)
+
+    def encode(self, events: Sequence[Recorded]) -> EncodedEvents:
+        """Return the rows of a batch."""
+        steps = self.steps(events)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as finished:
+                encoded: EncodedEvents = finished.value
+                return encoded
+
+    def steps(self, events: Sequence[Recorded]) -> Generator[None, None, EncodedEvents]:
+        """Encode a batch, a little with each step."""
+        for start in range(0, len(events), STEP):
+            self._add(events[start : start + STEP])
+            yield
+        self._rows.sort(key=itemgetter(0))
+        hours: list[Row] = []
+        dimensions = []
+        for place, hour in sorted(self._hours.items(), key=itemgetter(0)):
+            counts, values = hour.take()
+            hours.append((*place, *counts))
+            yield
+            hour.count_labels(values)
+            dimensions.append((*place, values))
+            yield
+        return EncodedEvents(self._rows, hours, dimensions)
+
+    def _add(self, events: Sequence[Recorded]) -> None:
+        rows, known = self._rows, self._known()
+        shapes_known, labels_known = known.shapes, known.labels
+        for event in events:
+            identifier, visitor, duration_us = event.id, event.visitor, event.duration_us
+            if not self._least <= identifier < self._end:
+                self._turn_to(identifier)
+            if type(event) is Repeated:
+                durations, identifiers, rest = self._repeated.get(event.pattern) or self._repeat(event.pattern)
+                durations.append(duration_us)
+                identifiers.append(identifier)
+                rows.append((identifier, None if visitor is None else signed(visitor), duration_us, *rest))
+                continue
+            values = _as_tuple(event)
+            key, last = values[SHAPE], values[_OWN_LAST]
+            shape = shapes_known.get(key) or self._shape(key)
+            durations, labelled = self._counted.get(shape) or self._count(shape)
+            listed = labels_known.get(last[0]) or self._list(last[0])
+            durations.append(duration_us)
+            if listed in labelled:
+                labelled[listed].append(identifier)
+            else:
+                labelled[listed] = [identifier]
+            own = (identifier, None if visitor is None else signed(visitor), duration_us)
+            rows.append(own + self._rest(last, listed) + shape.columns)
+
+    def _rest(self, last: tuple[Any, ...], listed: Listed) -> Row:
+        """Return the columns of an event's last fields."""
+        _, scores, active, shadow_scores, shadow, request_id, trace_id, solve_ms, _ = last
+        versions = self._versions
+        return (
+            solve_ms,
+            _json(scores) if scores else None,
+            _json(shadow_scores) if shadow_scores else None,
+            None if request_id is None else _text(request_id),
+            None if trace_id is None else _text(trace_id),
+            listed.written,
+            versions[2] if versions[0] is active and versions[1] is shadow else self._versions_number(active, shadow),
+        )
+
+    def _repeat(self, pattern: Pattern) -> _Repeat:
+        """Return what all events of a pattern in the present hour have in common."""
+        values = _as_tuple(pattern.event)
+        key, last = values[SHAPE], values[_OWN_LAST]
+        shape = self._known().shapes.get(key) or self._shape(key)
+        listed = self._known().labels.get(last[0]) or self._list(last[0])
+        durations, labelled = self._counted.get(shape) or self._count(shape)
+        identifiers = labelled.setdefault(listed, [])
+        made = self._repeated[pattern] = durations, identifiers, self._rest(last, listed) + shape.columns
+        return made
+
+    def _known(self) -> Remembered:
+        # A word without a number is not `other` for ever.
+        return self._unnumbered if self.missing else self._remembered
+
+    def _turn_to(self, identifier: int) -> None:
+        """Count by the hour of this event from now on."""
+        self._hour = id_time_ms(identifier) // HOUR_MS
+        self._least, self._end = first_id(self._hour * HOUR_MS), first_id((self._hour + 1) * HOUR_MS)
+        self._counted = {}
+        self._repeated = {}
+
+    def _count(self, shape: Shape) -> _Counted:
+        """Return what counts the events of a shape in the present hour."""
+        place = shape.site, self._hour
+        site_hour = self._hours.get(place)
+        if site_hour is None:
+            site_hour = self._hours[place] = SiteHour()
+        counted = self._counted[shape] = site_hour.shapes.setdefault(shape, []), site_hour.labelled
+        return counted
+
+    def _list(self, labels: tuple[str, ...]) -> Listed:
+        listed = Listed(map(self._labels.__getitem__, labels))
+        self._known().labels[labels] = listed
+        return listed
+
+    def _shape(self, key: tuple[Any, ...]) -> Shape:
+        site, kind, mode, outcome, method, route, status, would, action = key[:9]
+        reasons, ruled, rule, rule_set_version, agent, stage, solve_type, error = key[9:]
+        listed = self._reasons.get(reasons)
+        if listed is None:
+            listed = self._reasons[reasons] = Listed(map(self._reason_numbers.__getitem__, reasons))
+        route = self._routes[route]
+        values = [ROUTE + route, *places_of(kind, stage, outcome, would)]
+        if listed.numbers:
+            values += [REASON + reason for reason in listed.numbers]
+        if error and kind is not _CHALLENGE:
+            values.append(ERRORS_PLACE)
+        if action is not None:
+            action = self._actions[action]
+            values.append(ACTION + action)
+        if rule is not None:
+            rule = self._rules[rule]
+            values.append(RULE + rule)
+        if agent is not None:
+            agent = self._agents[agent]
+            values.append(AGENT + agent)
+        if solve_type is not None:
+            solve_type = SOLVE_TYPE_CODES[solve_type]
+            values.append(SOLVE_TYPE + solve_type)
+        columns = (
+            site,
+            KIND_CODES[kind],
+            MODE_CODES[mode],
+            OUTCOME_CODES[outcome],
+            None if would is None else OUTCOME_CODES[would],
+            self._methods[method],
+            route,
+            action,
+            status,
+            int(ruled),
+            rule,
+            None if rule_set_version is None else self._rule_set_versions[rule_set_version],
+            agent,
+            None if stage is None else STAGE_CODES[stage],
+            solve_type,
+            int(error),
+            listed.written,
+        )
+        shape = Shape(site, columns, values, is_request=kind is not _CHALLENGE)
+        self._known().shapes[key] = shape
+        return shape
+
+    def _versions_number(self, active: Mapping[str, str], shadow: Mapping[str, str]) -> int | None:
+        last = self._versions
+        if last[0] == active and last[1] == shadow:
+            number = last[2]
+        else:
+            written = _to_json({"active": dict(active), "shadow": dict(shadow)}).decode()
+            number = self._model_versions[written] if active or shadow else None
+        self._versions = active, shadow, number
+        return number
+
+
+def packed_key(dimension: int, value: int) -> int:
+    """Return the number under which a count is kept."""
+    return dimension << DIMENSION_SHIFT | value
+
+
+def unpacked_key(key: int) -> tuple[int, int]:
+    """Return dimension and value of a number under which a count is kept."""
+    return key >> DIMENSION_SHIFT, key & _VALUE_MASK
+
+
+def _json(values: Mapping[str, float]) -> str:
+    return _to_json(values if type(values) is dict else dict(values)).decode()
+
+
+def _text(text: str) -> str:
+    """Return text that both databases keep: without NUL and lone surrogates."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.encode("utf-8", "replace").decode().replace("\0", "")

@@ -1,0 +1,233 @@
+"""Events in SQL: writing a batch with all its counters in one transaction, and reading events back.
+
+Daily roll-ups and forgetting are in `event_rollups`; the read models are in `traffic_*`.
+"""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from operator import itemgetter
+
+import msgspec
+import structlog
+
+from agentgate.events.records import Count, Event, Recorded
+from agentgate.events.storage import rollups
+from agentgate.events.storage.codes import KINDS, MODES, OUTCOMES, SOLVE_TYPES, STAGES, unsigned
+from agentgate.events.storage.days.days import VALUE_TABLE, Segments
+from agentgate.events.storage.days.postings import post_late
+from agentgate.events.storage.dictionary import OTHER_TEXT, Words
+from agentgate.events.storage.encoding import (
+    ID_PLACE,
+    JSON_PACK_COLUMNS,
+    PACK_COLUMNS,
+    SITE_HOUR,
+    SITE_PLACE,
+    WRITTEN_COLUMNS,
+    EncodedEvents,
+    EventEncoder,
+)
+from agentgate.events.storage.shapes import Remembered
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.database import Database, Row, StoreUnavailable, Sums, Transaction
+from agentgate.lib.decision_ids import id_day
+
+COUNTER_HOUR = Sums("counter_hour", ("site", "hour", "name", "value"), ("counted",))
+# A day that has ended may still get events that were waiting.
+CLOSE_AFTER_MS = 5 * MINUTE_MS
+# So many batches, or batches with so many events, may lie apart; readers add them up.
+PACK_AFTER = 64
+PACK_AFTER_EVENTS = 50_000
+# How long the event loop may encode without doing anything else. Where its own turns take long, because there is more
+# to answer than it can, it encodes for a fifth of that time: the queue must not overflow just then.
+SLICE_S, LONGEST_SLICE_S = 0.000_3, 0.01
+SHARE_OF_TURN = 0.2
+
+_ID_AND_SITE = itemgetter(ID_PLACE, SITE_PLACE)
+_FEATURES = "INSERT INTO feature_vector (site, id, features) VALUES ($1, $2, $3) ON CONFLICT (site, id) DO NOTHING"
+
+
+class SqlEvents:
+    """Implements EventStore over the statistics and the days of events."""
+
+    def __init__(self, stats: Database, segments: Segments, words: Words) -> None:
+        self._stats = stats
+        self._segments = segments
+        self._words = words
+        self._remembered = Remembered()
+        # Feature vectors that could not be kept. They come after the events and are worth no second attempt.
+        self.features_failed = 0
+        self._batches_apart = 0
+        self._events_apart = 0
+
+    async def write(self, events: Sequence[Recorded], *, again: bool = False) -> None:
+        """Keep events of one UTC day with all their counters, in one commit: all of them or none."""
+        day = id_day(events[0].id)
+        if id_day(events[-1].id) != day:
+            raise ValueError("a batch of events is of one UTC day")
+        encoded = await self._encode(events)
+
+        async def write(transaction: Transaction) -> None:
+            first = events[0]
+            known = "SELECT 1 FROM event WHERE id = $1 AND site = $2"
+            if again and await transaction.one(known, first.id, first.site):
+                return
+            await transaction.load("event", WRITTEN_COLUMNS, encoded.events)
+            await transaction.add_up(SITE_HOUR, encoded.hours)
+            if not self._segments.layout.postings:
+                await transaction.load(VALUE_TABLE, PACK_COLUMNS, encoded.arrays())
+            else:
+                await transaction.load(VALUE_TABLE, JSON_PACK_COLUMNS, encoded.objects())
+                rows = encoded.events
+                await post_late(transaction, partial(map, _ID_AND_SITE, rows), least=rows[0][ID_PLACE])
+
+        await self._segments.write(day, write)
+        await self._index(day, encoded.events)
+        await self._pack(len(events))
+        await self._keep_features(events)
+
+    async def add_counts(self, counts: Sequence[Count]) -> None:
+        """Add to the hourly counters."""
+        sums: dict[tuple[int, int, str, str], int] = {}
+        for count in counts:
+            key = (count.site, count.hour, count.name.value, count.value)
+            sums[key] = sums.get(key, 0) + count.counted
+        rows = [(*key, counted) for key, counted in sorted(sums.items())]
+        await self._stats.transaction(lambda transaction: transaction.add_up(COUNTER_HOUR, rows))
+
+    async def list_days(self) -> list[int]:
+        """Return the UTC days (since 1970) that have events, oldest first."""
+        return await self._segments.days()
+
+    async def close_days(self, *, now_ms: int) -> list[int]:
+        """Roll up every day that has ended and is not rolled up as it is now; return which. May be repeated."""
+        return await rollups.close_days(
+            self._stats, self._segments, ended_before_ms=now_ms - CLOSE_AFTER_MS, now_ms=now_ms
+        )
+
+    async def forget(self, *, events_before_day: int, metrics_before_day: int) -> None:
+        """Remove the events of days before the one, and the aggregates of days before the other."""
+        await rollups.forget(
+            self._stats, self._segments, events_before_day=events_before_day, metrics_before_day=metrics_before_day
+        )
+
+    async def forget_features(self, site: int, *, before_id: int) -> None:
+        """Remove the feature vectors of a site's decisions before an ID."""
+        await self._stats.run("DELETE FROM feature_vector WHERE site = $1 AND id < $2", site, before_id)
+
+    async def forget_site(self, site: int) -> None:
+        """Remove everything that was recorded about a site."""
+        await rollups.forget_site(self._stats, self._segments, site)
+
+    async def _encode(self, events: Sequence[Recorded]) -> EncodedEvents:
+        encoder = EventEncoder(self._words, self._remembered)
+        encoded = await self._in_slices(encoder, events)
+        if not encoder.missing:
+            return encoded
+        # Committed before the events that use them: a number without its word would be unreadable for ever.
+        await self._words.add(encoder.missing)
+        return await self._in_slices(EventEncoder(self._words, self._remembered), events)
+
+    async def _in_slices(self, encoder: EventEncoder, events: Sequence[Recorded]) -> EncodedEvents:
+        """Encode in the event loop, a little at a time: a thread would have to fight a busy loop for the interpreter,
+        and hold it up for longer whenever it wins.
+        """
+        steps = encoder.steps(events)
+        slice_s = SLICE_S
+        while True:
+            until_s = time.perf_counter() + slice_s
+            try:
+                while time.perf_counter() < until_s:
+                    next(steps)
+            except StopIteration as finished:
+                encoded: EncodedEvents = finished.value
+                return encoded
+            left_s = time.perf_counter()
+            await asyncio.sleep(0)
+            slice_s = min(max(SLICE_S, (time.perf_counter() - left_s) * SHARE_OF_TURN), LONGEST_SLICE_S)
+
+    async def _index(self, day: int, rows: Sequence[Row]) -> None:
+        try:
+            await self._segments.index_newest(day, Counter(map(itemgetter(SITE_PLACE), rows)))
+        except StoreUnavailable:
+            # The events are kept, and readers look through what is not indexed.
+            structlog.get_logger().warning("events not indexed yet")
+
+    async def _pack(self, written: int) -> None:
+        self._batches_apart += 1
+        self._events_apart += written
+        if self._batches_apart < PACK_AFTER and self._events_apart < PACK_AFTER_EVENTS:
+            return
+        self._batches_apart = self._events_apart = 0
+        try:
+            await self._segments.pack()
+        except StoreUnavailable:
+            # The events are kept, and the counts are right as they lie.
+            structlog.get_logger().warning("counts of events not packed")
+
+    async def _keep_features(self, events: Sequence[Recorded]) -> None:
+        rows = [
+            (event.site, event.id, msgspec.json.encode(dict(event.features)).decode())
+            for event in events
+            if event.features is not None
+        ]
+        if not rows:
+            return
+        try:
+            await self._stats.run_many(_FEATURES, rows)
+        except StoreUnavailable:
+            self.features_failed += len(rows)
+            structlog.get_logger().warning("feature vectors not kept", count=len(rows))
+
+
+async def read_events(rows: Sequence[Row], words: Words) -> list[Event]:
+    """Return the events of rows in the order of EVENT_COLUMNS. Features are kept elsewhere and not among them."""
+    lists = [(json.loads(row[21]), json.loads(row[22])) for row in rows]
+    numbers = {number for row in rows for number in row[7:10] + row[13:17] if number is not None}
+    numbers.update(number for pair in lists for numbers_of in pair for number in numbers_of)
+    texts = await words.texts(numbers)
+    return [_event(row, reasons, labels, texts) for row, (reasons, labels) in zip(rows, lists, strict=True)]
+
+
+def _event(row: Row, reasons: list[int], labels: list[int], texts: Mapping[int, str]) -> Event:
+    def text(number: int) -> str:
+        return texts.get(number, OTHER_TEXT)
+
+    def optional(number: int | None) -> str | None:
+        return None if number is None else text(number)
+
+    # Past the last number of its kind, nobody knows any more which versions these were.
+    versions = json.loads(text(row[15])) if row[15] else {}
+    return Event(
+        id=row[0],
+        site=row[1],
+        visitor=None if row[2] is None else unsigned(row[2]),
+        kind=KINDS[row[3]],
+        mode=MODES[row[4]],
+        outcome=OUTCOMES[row[5]],
+        would=None if row[6] is None else OUTCOMES[row[6]],
+        method=text(row[7]),
+        route=text(row[8]),
+        action=optional(row[9]),
+        status=row[10],
+        duration_us=row[11],
+        ruled=bool(row[12]),
+        rule=optional(row[13]),
+        rule_set_version=optional(row[14]),
+        model_versions=versions.get("active", {}),
+        shadow_versions=versions.get("shadow", {}),
+        agent=optional(row[16]),
+        stage=None if row[17] is None else STAGES[row[17]],
+        solve_type=None if row[18] is None else SOLVE_TYPES[row[18]],
+        solve_ms=row[19],
+        error=bool(row[20]),
+        reasons=tuple(text(number) for number in reasons),
+        labels=tuple(text(number) for number in labels),
+        scores=json.loads(row[23]) if row[23] else {},
+        shadow_scores=json.loads(row[24]) if row[24] else {},
+        request_id=row[25],
+        trace_id=row[26],
+    )

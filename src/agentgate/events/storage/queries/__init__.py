@@ -1,0 +1,1 @@
+"""The read models of events in SQL."""

@@ -1,0 +1,31 @@
+"""A site's decisions in SQL, oldest first from a given one on: for those who are told of every decision."""
+
+from agentgate.events.queries.ports import SiteNumber
+from agentgate.events.queries.records import Decision
+from agentgate.events.storage.days.days import Segments, day_bounds
+from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.encoding import EVENT_COLUMNS
+from agentgate.events.storage.events import read_events
+from agentgate.events.storage.queries.decisions import decision_of
+from agentgate.lib.database import Row
+
+_NEXT = f"""SELECT {", ".join(EVENT_COLUMNS)} FROM event
+    WHERE site = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4"""  # noqa: S608
+
+
+class SqlDecisionFeed:
+    """Implements DecisionFeed over the days of events."""
+
+    def __init__(self, segments: Segments, words: Words) -> None:
+        self._segments = segments
+        self._words = words
+
+    async def list_after(self, site: SiteNumber, *, after: int, until: int, limit: int) -> list[Decision]:
+        """Return a site's first kept decisions with after < ID <= until, oldest first."""
+        rows: list[Row] = []
+        for day in await self._segments.days():
+            least, end = day_bounds(day)
+            least, end = max(least, after + 1), min(end, until + 1)
+            if least < end and len(rows) < limit:
+                rows += await self._segments.session(day).all(_NEXT, site.number, least, end, limit - len(rows))
+        return [decision_of(site.id, event, None) for event in await read_events(rows, self._words)]

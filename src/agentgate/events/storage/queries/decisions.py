@@ -1,0 +1,352 @@
+"""A site's decisions in SQL, newest first: day by day, the rarest filter leading, the others asked of what it finds.
+
+A scan ends after so many rows or so much time and says where it stopped, so that no page takes long.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from agentgate.events.label_ports import LabelStore
+from agentgate.events.label_records import StoredLabel
+from agentgate.events.queries.ports import DecisionFilters, DecisionScan, SiteNumber
+from agentgate.events.queries.records import Decision
+from agentgate.events.records import Dimension, Event
+from agentgate.events.storage.dictionary import OTHER, Words
+from agentgate.events.storage.encoding import EVENT_COLUMNS
+from agentgate.events.storage.events import read_events
+from agentgate.events.storage.queries.days import DayPart, TrafficDays
+from agentgate.events.storage.queries.filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, Filter, choose, resolve
+from agentgate.events.storage.queries.packs import count_json_values, count_packed_values
+from agentgate.events.storage.queries.scan import look
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.database import Row, Session
+from agentgate.lib.decision_ids import first_id, id_day, id_time_ms, write_id
+from agentgate.lib.enums import LabelledFilter, LabelSource
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import optional
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.lib.visitor_ids import write_visitor
+
+SCANNED_ROWS = 20_000
+SCANNED_S = 0.035
+# Events that PostgreSQL looks through in one statement. Only after it is the time looked at.
+WINDOW_ROWS = 8_000
+# So many days are looked at however long it takes: pages without anything on them should be rare.
+FEWEST_DAYS = 8
+# Rows looked at in one go: few at first, because most pages are full soon.
+LARGEST_BATCH = 1_000
+_GROWTH = 4
+
+_COLUMNS = ", ".join(EVENT_COLUMNS)
+
+# Dimension and value -> how many events.
+_ByValue = dict[tuple[int, int], int]
+
+
+class _Budget:
+    """How much more a scan may look at."""
+
+    def __init__(self) -> None:
+        self._rows = SCANNED_ROWS
+        self._until_s = time.monotonic() + SCANNED_S
+
+    def spend(self, rows: int) -> None:
+        self._rows -= rows
+
+    @property
+    def is_spent(self) -> bool:
+        return self._rows <= 0 or time.monotonic() >= self._until_s
+
+
+class _Scan(NamedTuple):
+    """What a scan looks for."""
+
+    site: SiteNumber
+    filters: list[Filter]
+    without_labelled: bool
+    wanted: int
+
+
+class SqlDecisions:
+    """Implements DecisionStore."""
+
+    def __init__(self, stats: Session, days: TrafficDays, words: Words, labels: LabelStore) -> None:
+        self._stats = stats
+        self._days = days
+        self._words = words
+        self._labels = labels
+
+    async def list_decisions(
+        self, site: SiteNumber, span: TimeRange, filters: DecisionFilters, *, before: int | None, limit: int
+    ) -> DecisionScan:
+        """Return decisions, newest first; with `before`, those before that ID. A scan that takes too long is cut."""
+        resolved = await resolve(filters, self._words, postings=self._days.layout.postings)
+        if resolved is None:
+            return DecisionScan([], None)
+        # One more than asked for tells whether there is a next page.
+        scan = _Scan(site, resolved, filters.labelled is LabelledFilter.NO, limit + 1)
+        parts = [part for part in await self._days.parts(span) if before is None or part.least < before]
+        counted = await self._closed_counts(scan, parts)
+        budget = _Budget()
+        rows: list[Row] = []
+        left = [part._replace(end=part.end if before is None else min(part.end, before)) for part in parts]
+        pieces: list[DayPart] = []
+        days_together = 1
+        while left or pieces:
+            pieces = pieces or await self._split(scan, left.pop(0))
+            part = pieces.pop(0)
+            lead = await self._lead(scan, part, counted)
+            if lead is None:
+                continue
+            if self._finds_rows(scan, lead):
+                part = self._joined(scan, part, lead, (left, counted, days_together))
+                # Few at first, because most pages are full soon.
+                days_together *= 2
+                stopped = await self._scan_rows(scan, part, lead, (rows, budget))
+            else:
+                stopped = await self._scan_part(scan, part, lead, (rows, budget))
+            if len(rows) >= scan.wanted:
+                break
+            # Many days with little on each take long as well.
+            if stopped is None and len(parts) - len(left) >= FEWEST_DAYS and (left or pieces) and budget.is_spent:
+                stopped = part.least
+            if stopped is not None:
+                return DecisionScan(await self._decisions(site, rows), stopped)
+        more = rows[limit - 1][0] if len(rows) > limit else None
+        return DecisionScan(await self._decisions(site, rows[:limit]), more)
+
+    async def find_decision(self, site: SiteNumber, decision: int) -> Decision | None:
+        """Return one decision of the site, or None."""
+        row = await self._days.session(id_day(decision)).one(
+            f"SELECT {_COLUMNS} FROM event WHERE id = $1 AND site = $2",  # noqa: S608
+            decision,
+            site.number,
+        )
+        return (await self._decisions(site, [row]))[0] if row else None
+
+    async def _split(self, scan: _Scan, part: DayPart) -> list[DayPart]:
+        """Return a part in pieces, in each of which what is asked for has postings or has none, if that ever has."""
+        posted = [lead for each in scan.filters if each.is_posted for lead in each.leads]
+        if not posted:
+            return [part]
+        words = [lead.code for lead in posted if lead.table == "event_word"]
+        return await self._days.split(part, scan.site.number, words)
+
+    async def _scan_part(
+        self, scan: _Scan, part: DayPart, lead: Filter, found: tuple[list[Row], _Budget]
+    ) -> int | None:
+        """Add a day's rows; return None at the day's end, or the ID before which the scan was cut."""
+        rows, budget = found
+        end = part.end
+        batch = min(scan.wanted, LARGEST_BATCH)
+        while len(rows) < scan.wanted:
+            looked = await look(
+                self._days.session(part.day),
+                scan.site.number,
+                part._replace(end=end),
+                filters=scan.filters,
+                lead=lead,
+                limit=batch,
+            )
+            rows += await self._unlabelled(scan, looked.rows)
+            if looked.last is None or looked.events < batch:
+                return None
+            end = looked.last
+            budget.spend(looked.events)
+            if budget.is_spent:
+                return end
+            batch = min(batch * _GROWTH, LARGEST_BATCH)
+        return end
+
+    def _finds_rows(self, scan: _Scan, lead: Filter) -> bool:
+        """Tell whether one statement with all filters finds rows: PostgreSQL does, through its index over labels or
+        that of visitors, and where a filter is left that has no index.
+        """
+        if self._days.layout.postings:
+            return False
+        if lead is ALL:
+            return any(each.dimension for each in scan.filters)
+        return lead.dimension is Dimension.LABEL or lead.leads[0].column == "visitor"
+
+    def _joined(
+        self, scan: _Scan, part: DayPart, lead: Filter, rest: tuple[list[DayPart], dict[int, _ByValue], int]
+    ) -> DayPart:
+        """Return a part that takes in older days on which the same filter leads, and take these from the rest.
+
+        Planning a statement takes PostgreSQL longer than looking a rare value up, so one looks on many days.
+        """
+        left, counted, days = rest
+        events = counted.get(part.day, {}).get(lead.value, 0)
+        while lead is not ALL and left and left[0].rolled_up and days > 1:
+            counts = counted.get(left[0].day, {})
+            events += counts.get(lead.value, 0)
+            if self._closed_lead(scan, left[0], counts) not in {lead, None} or events > MOST_IN_INDEX:
+                break
+            part = part._replace(least=left.pop(0).least)
+            days -= 1
+        return part
+
+    async def _scan_rows(
+        self, scan: _Scan, part: DayPart, lead: Filter, found: tuple[list[Row], _Budget]
+    ) -> int | None:
+        """Do the same as `_scan_part`, with one statement for each window of the day."""
+        rows, budget = found
+        windows = [(part.least, part.end)] if lead is not ALL else await self._windows(scan.site.number, part)
+        for least, window_end in windows:
+            end = window_end
+            while len(rows) < scan.wanted:
+                limit = min(scan.wanted, LARGEST_BATCH)
+                matching = await self._rows(scan, part._replace(least=least, end=end), lead, limit)
+                rows += await self._unlabelled(scan, matching)
+                if len(matching) < limit:
+                    break
+                end = int(matching[-1][0])
+                if budget.is_spent:
+                    return end
+            if len(rows) >= scan.wanted or (budget.is_spent and least > part.least):
+                return least
+        return None
+
+    async def _windows(self, site: int, part: DayPart) -> list[tuple[int, int]]:
+        """Return the parts of a day that are looked through in one go, newest first."""
+        hours = await self._days.session(part.day).all(
+            """SELECT hour, requests + challenges_issued + challenges_passed + challenges_failed FROM site_hour
+                WHERE site = $1 AND hour >= $2 AND hour < $3 ORDER BY hour DESC""",
+            site,
+            id_time_ms(part.least) // HOUR_MS,
+            -(-id_time_ms(part.end) // HOUR_MS),
+        )
+        return day_windows(hours, part)
+
+    async def _rows(self, scan: _Scan, part: DayPart, lead: Filter, limit: int) -> list[Row]:
+        """Return the newest rows of a window for which all filters hold."""
+        conditions = {each: each.condition.format(f"${place}") for place, each in enumerate(scan.filters, 5)}
+        if lead.dimension is Dimension.LABEL:
+            # Apart, and with nothing else to find them by: PostgreSQL would rather use an index that it knows more of.
+            by_label = LABEL_IN_INDEX.format(f"${5 + scan.filters.index(lead)}")
+            others = "".join(f" AND {condition}" for each, condition in conditions.items() if each is not lead)
+            sql = f"""WITH found AS MATERIALIZED (
+                    SELECT {_COLUMNS} FROM event WHERE id >= $2 AND id < $3 AND {by_label})
+                SELECT {_COLUMNS} FROM found WHERE site = $1{others} ORDER BY id DESC LIMIT $4"""  # noqa: S608
+        else:
+            sql = f"""SELECT {_COLUMNS} FROM event
+                WHERE site = $1 AND id >= $2 AND id < $3 AND {" AND ".join(conditions.values())}
+                ORDER BY id DESC LIMIT $4"""  # noqa: S608
+        codes = (each.code for each in scan.filters)
+        return await self._days.session(part.day).all(sql, scan.site.number, part.least, part.end, limit, *codes)
+
+    async def _unlabelled(self, scan: _Scan, rows: list[Row]) -> list[Row]:
+        if not scan.without_labelled or not rows:
+            return rows
+        labels = await self._operator_labels(scan.site.id, rows)
+        return [row for row in rows if row[0] not in labels]
+
+    async def _lead(self, scan: _Scan, part: DayPart, counted: dict[int, _ByValue]) -> Filter | None:
+        asked = [each.value for each in scan.filters if each.dimension is not None]
+        if not asked:
+            return choose(scan.filters, {}, part, known=False)
+        if part.rolled_up:
+            return self._closed_lead(scan, part, counted.get(part.day, {}))
+        [first, *others] = scan.filters
+        if not others and first.dimension is Dimension.RULE:
+            # Nothing to choose between, and its index tells as soon whether there is any.
+            return first
+        if part.day not in counted:
+            counted[part.day] = await self._open_counts(scan, part, asked)
+        return choose(scan.filters, counted[part.day], part, known=True)
+
+    def _closed_lead(self, scan: _Scan, part: DayPart, counts: _ByValue) -> Filter | None:
+        asked = {each.dimension for each in scan.filters if each.dimension is not None}
+        # The rarest values of a busy day are counted together: then a missing one may be among them.
+        known = not any((dimension.value, OTHER) in counts for dimension in asked)
+        return choose(scan.filters, counts, part, known=known)
+
+    async def _open_counts(self, scan: _Scan, part: DayPart, asked: list[tuple[int, int]]) -> _ByValue:
+        session, hours = self._days.session(part.day), (part.day * 24, part.day * 24 + 24)
+        count = count_json_values if self._days.layout.postings else count_packed_values
+        return await count(session, scan.site.number, hours, asked)
+
+    async def _closed_counts(self, scan: _Scan, parts: list[DayPart]) -> dict[int, _ByValue]:
+        asked = [each.value for each in scan.filters if each.dimension is not None]
+        days = [part.day for part in parts if part.rolled_up]
+        if not asked or not days:
+            return {}
+        condition, values = _any_of([*asked, *((dimension, OTHER) for dimension, _ in asked)])
+        # Each day is looked up, for between its few values lie all others.
+        rows = await self._stats.all(
+            f"""SELECT segment.day, dimension, value, dimension_day.events FROM segment CROSS JOIN dimension_day
+                WHERE segment.day >= $2 AND segment.day <= $3
+                    AND site = $1 AND dimension_day.day = segment.day AND {condition}""",  # noqa: S608
+            scan.site.number,
+            min(days),
+            max(days),
+            *values,
+        )
+        found: dict[int, _ByValue] = {}
+        for day, dimension, value, count in rows:
+            found.setdefault(day, {})[dimension, value] = count
+        return found
+
+    async def _decisions(self, site: SiteNumber, rows: list[Row]) -> list[Decision]:
+        events = await read_events(rows, self._words)
+        labels = await self._operator_labels(site.id, rows)
+        return [decision_of(site.id, event, labels.get(event.id)) for event in events]
+
+    async def _operator_labels(self, site_id: str, rows: list[Row]) -> dict[int, StoredLabel]:
+        if not rows:
+            return {}
+        labels = await self._labels.find_labels(site_id, [row[0] for row in rows])
+        return {label.decision: label for label in labels if label.source is LabelSource.OPERATOR}
+
+
+def day_windows(hours: Iterable[Row], part: DayPart) -> list[tuple[int, int]]:
+    """Return a part of a day in windows of whole hours, each with about as many events as one statement may look at.
+
+    Hours come with their number of events, newest first.
+    """
+    found: list[tuple[int, int]] = []
+    end, events = part.end, 0
+    for hour, count in hours:
+        least = max(first_id(hour * HOUR_MS), part.least)
+        events += count
+        if events >= WINDOW_ROWS and least < end:
+            found.append((least, end))
+            end, events = least, 0
+    return [*found, (part.least, end)] if part.least < end else found
+
+
+def _any_of(values: Sequence[tuple[int, int]]) -> tuple[str, list[int]]:
+    """Return a condition with places from $4 on, and what goes there."""
+    places = range(4, 4 + 2 * len(values), 2)
+    pairs = ", ".join(f"(CAST(${place} AS INTEGER), CAST(${place + 1} AS INTEGER))" for place in places)
+    return f"(dimension, value) IN (VALUES {pairs})", [number for pair in values for number in pair]
+
+
+def decision_of(site_id: str, event: Event, label: StoredLabel | None) -> Decision:
+    """Return an event as it goes over the wire."""
+    return Decision(
+        id=write_id(event.id),
+        site_id=site_id,
+        time=Moment(id_time_ms(event.id)),
+        kind=event.kind,
+        route=event.route,
+        method=event.method,
+        outcome=event.outcome,
+        mode=event.mode.value,
+        reasons=list(event.reasons),
+        labels=list(event.labels),
+        status=event.status,
+        duration_us=event.duration_us,
+        request_id=optional(event.request_id),
+        trace_id=optional(event.trace_id),
+        visitor_id=optional(None if event.visitor is None else write_visitor(event.visitor)),
+        action=optional(event.action),
+        would_decision=optional(event.would),
+        matched_rule=optional(event.rule),
+        rule_set_version=optional(event.rule_set_version),
+        model_versions=optional(dict(event.model_versions) or None),
+        scores=optional(dict(event.scores) or None),
+        agent=optional(event.agent),
+        operator_label=optional(None if label is None else label.wire()),
+    )

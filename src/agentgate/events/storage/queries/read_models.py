@@ -1,0 +1,22 @@
+"""The read models of events over one set of stores."""
+
+from agentgate.events.label_ports import LabelStore
+from agentgate.events.storage.days.days import Segments
+from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.queries.counts import SqlCounts
+from agentgate.events.storage.queries.days import TrafficDays
+from agentgate.events.storage.queries.decisions import SqlDecisions
+from agentgate.events.storage.queries.values import SqlValues
+from agentgate.events.storage.queries.visitors import SqlVisitors
+from agentgate.lib.database import Session
+
+
+class SqlTraffic:
+    """Implements TrafficStore. Reads of `stats` take milliseconds, so that session should read on threads."""
+
+    def __init__(self, stats: Session, segments: Segments, words: Words, labels: LabelStore) -> None:
+        days = TrafficDays(stats, segments)
+        self.counts = SqlCounts(stats, days)
+        self.values = SqlValues(stats, days, words)
+        self.visitors = SqlVisitors(stats, days, words)
+        self.decisions = SqlDecisions(stats, days, words, labels)

@@ -1,0 +1,71 @@
+"""One look into a day: the newest events that the leading filter finds, and those of them for which all filters hold.
+
+One statement for both: numbers that come out only to go in again take a database longer than the look itself.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from agentgate.events.storage.encoding import EVENT_COLUMNS
+from agentgate.events.storage.queries.days import DayPart
+from agentgate.events.storage.queries.filters import Filter, Lead
+from agentgate.lib.database import Row, Session
+
+_COLUMNS = ", ".join(EVENT_COLUMNS)
+# Instead of the columns of an event, but for the ID.
+_NOTHING = ", ".join("NULL" for _ in EVENT_COLUMNS[1:])
+# What was looked at goes first, event by event: neither database may rather walk a whole day by another index.
+_ROWS = "looked CROSS JOIN event WHERE site = $1 AND id = looked_id AND id >= $2 AND id < $3"
+
+
+class Look(NamedTuple):
+    """What was looked at: how many events, the last of them, and the rows that were looked for, newest first."""
+
+    events: int
+    last: int | None
+    rows: list[Row]
+
+
+async def look(
+    session: Session, site: int, part: DayPart, *, filters: Sequence[Filter], lead: Filter, limit: int
+) -> Look:
+    """Look at so many events of a part of a day."""
+    # What leads through several indexes finds more than it asks for, so it is asked again.
+    others = [each for each in filters if each is not lead or len(each.leads) != 1]
+    codes = (*(each.code for each in lead.leads), *(each.code for each in others))
+    values = (site, part.least, part.end, limit, *codes)
+    looked = _looked(lead.leads)
+    if not others:
+        rows = await session.all(f"SELECT {_COLUMNS} FROM ({looked}) AS {_ROWS} ORDER BY looked_id DESC", *values)  # noqa: S608
+        return Look(len(rows), rows[-1][0] if rows else None, rows)
+    after = 5 + len(lead.leads)
+    conditions = "".join(f" AND {each.condition.format(f'${place}')}" for place, each in enumerate(others, after))
+    # The last row says what was looked at, however little of it is found.
+    rows = await session.all(
+        f"""WITH looked AS MATERIALIZED ({looked})
+            SELECT {_COLUMNS}, 0 FROM {_ROWS}{conditions}
+            UNION ALL SELECT min(looked_id), {_NOTHING}, count(*) FROM looked""",  # noqa: S608
+        *values,
+    )
+    found = sorted((row[:-1] for row in rows if row[1] is not None), reverse=True)
+    [(last, events)] = [(row[0], row[-1]) for row in rows if row[1] is None] or [(None, 0)]
+    return Look(events, last, found)
+
+
+def _looked(leads: Sequence[Lead]) -> str:
+    """Return the statement that finds the newest events, with the codes of leads from $5 on."""
+    if not leads:
+        return _newest("event", "")
+    found = []
+    for place, lead in enumerate(leads, 5):
+        found.append(_newest(lead.table, f"AND {lead.condition.format(f'${place}')} "))
+    if len(found) == 1:
+        return found[0]
+    # Every one of several may have the newest, and an event may be found by more than one.
+    together = " UNION ".join(f"SELECT looked_id FROM ({each}) AS by_{place}" for place, each in enumerate(found))  # noqa: S608
+    return f"SELECT looked_id FROM ({together}) AS together ORDER BY looked_id DESC LIMIT $4"  # noqa: S608
+
+
+def _newest(table: str, condition: str) -> str:
+    return f"""SELECT id AS looked_id FROM {table}
+        WHERE site = $1 {condition}AND id >= $2 AND id < $3 ORDER BY id DESC LIMIT $4"""  # noqa: S608

@@ -1,0 +1,171 @@
+"""What occurred how often in SQL: values of dimensions, solve times, and the counters of what leaves no event."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+
+from agentgate.events.queries.ports import CounterRow, ValueCounts
+from agentgate.events.records import Dimension
+from agentgate.events.storage.codes import SOLVE_TYPES, STAGE_CODES
+from agentgate.events.storage.dictionary import OTHER, Words
+from agentgate.events.storage.encoding import packed_key, unpacked_key
+from agentgate.events.storage.queries.days import DayPart, TrafficDays, counted_parts, rolled_up_days
+from agentgate.events.storage.queries.edges import edges
+from agentgate.events.storage.queries.packs import joined, joined_rows, numbers, rows_of
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.database import Row, Session
+from agentgate.lib.decision_ids import first_id, id_time_ms
+from agentgate.lib.enums import ChallengeStage, SolveType
+from agentgate.lib.time_ranges import TimeRange
+
+# Dimension and value in one number, as packed -> how often.
+_Found = dict[int, int]
+
+# Rows of what is counted by hour or day begin with this, those of events with what each of them counts.
+_COUNTED = 0
+_OF_DAYS = f"""SELECT {_COUNTED}, {joined("packed")}, {joined("events")}, NULL, NULL, NULL, NULL FROM (
+    SELECT dimension * {packed_key(1, 0)} + value AS packed, sum(events) AS events FROM dimension_day
+    WHERE site = $1 AND day >= $2 AND day <= $3 GROUP BY 1) AS counted"""  # noqa: S608
+# Packed already. On SQLite, keys and counts become one list, `1,7,2,5` of `{"1":7,"2":5}`, in which a key may stand
+# several times. PostgreSQL writes arrays in braces.
+_OF_JSON_PACKS = f"""SELECT {_COUNTED}, string_agg(
+        CASE WHEN counts <> '{{}}' THEN replace(replace(trim(counts, '{{}}'), '"', ''), ':', ',') END, ','),
+        NULL, NULL, NULL, NULL, NULL
+    FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"""  # noqa: S608
+_OF_PACKS = f"""SELECT {_COUNTED}, trim(both '{{}}' from keys), trim(both '{{}}' from counts), NULL, NULL, NULL, NULL
+    FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"""  # noqa: S608
+_DIMENSIONS = (
+    *(Dimension.ACTION, Dimension.ROUTE, Dimension.AGENT, Dimension.SOLVE_TYPE),
+    *(Dimension.REASON, Dimension.LABEL),
+)
+_OF_EVENTS = ", ".join(map(joined, ("action", "route", "agent", "solve_type", "reasons", "labels")))
+_BRACKETS = str.maketrans("", "", "[]")
+
+
+class SqlValues:
+    """Implements ValueStore."""
+
+    def __init__(self, stats: Session, days: TrafficDays, words: Words) -> None:
+        self._stats = stats
+        self._days = days
+        self._words = words
+
+    async def count_values(self, site: int, span: TimeRange) -> ValueCounts:
+        """Return how often each value occurred in the range."""
+        parts = await self._days.parts(span)
+        read = await asyncio.gather(
+            self._count_days(site, rolled_up_days(parts)),
+            *(self._count_part(site, part) for part in counted_parts(parts)),
+        )
+        # A day of a busy site is thousands of numbers: too many for the event loop.
+        return await self._named(await asyncio.to_thread(_add_up, [row for rows in read for row in rows]))
+
+    async def list_solve_times_ms(self, site: int, span: TimeRange, limit: int) -> list[int]:
+        """Return how long the newest passed challenges took to solve, newest first."""
+        found: list[int] = []
+        for part in await self._days.parts(span):
+            row = await self._days.session(part.day).one(
+                f"""SELECT {joined("solve_ms")} FROM (
+                        SELECT solve_ms FROM event
+                        WHERE site = $1 AND {self._days.free_bounds} AND stage = $4 AND solve_ms IS NOT NULL
+                        ORDER BY id DESC LIMIT $5) AS newest""",  # noqa: S608
+                site,
+                part.least,
+                part.end,
+                STAGE_CODES[ChallengeStage.PASSED],
+                limit - len(found),
+            )
+            found += numbers(row[0] if row else None)
+            if len(found) >= limit:
+                break
+        return found
+
+    async def list_counters(self, site: int, *, first_hour: int, last_hour: int) -> list[CounterRow]:
+        """Return the hourly counters, both ends included."""
+        rows = await self._stats.all(
+            f"""SELECT name, value, {joined_rows(("hour", "counted"))} FROM counter_hour
+                WHERE site = $1 AND hour >= $2 AND hour <= $3 GROUP BY name, value ORDER BY name, value""",  # noqa: S608
+            site,
+            first_hour,
+            last_hour,
+        )
+        return [
+            CounterRow(hour, name, value, counted)
+            for name, value, listed in rows
+            for hour, counted in rows_of(listed, 2)
+        ]
+
+    async def find_first_counter_hour(self, site: int) -> int | None:
+        """Return the earliest hour that has a counter, or None."""
+        row = await self._stats.one("SELECT min(hour) FROM counter_hour WHERE site = $1", site)
+        return row[0] if row else None
+
+    async def _count_days(self, site: int, days: tuple[int, int] | None) -> list[Row]:
+        return [] if days is None else await self._stats.all(_OF_DAYS, site, *days)
+
+    async def _count_part(self, site: int, part: DayPart) -> list[Row]:
+        """Read a part's hours, and the events at its ends that are missing there or too many, in one statement."""
+        span = TimeRange(id_time_ms(part.least), id_time_ms(part.end))
+        first, end = -(-span.from_ms // HOUR_MS), span.to_ms // HOUR_MS
+        statements = [_OF_PACKS if self._days.one_database else _OF_JSON_PACKS]
+        bounds: list[int] = []
+        for edge in edges(span):
+            if edge.from_hour:
+                first, end = min(first, edge.hour), max(end, edge.hour + 1)
+            for events in edge.events:
+                bounds += (first_id(events.from_ms), first_id(events.to_ms))
+                place = 2 + len(bounds)
+                statements.append(
+                    f"""SELECT {edge.sign}, {_OF_EVENTS} FROM event
+                        WHERE site = $1 AND id >= ${place} AND id < ${place + 1}"""  # noqa: S608
+                )
+        return await self._days.session(part.day).all(" UNION ALL ".join(statements), site, first, end, *bounds)
+
+    async def _named(self, found: _Found) -> ValueCounts:
+        values = [(*unpacked_key(key), count) for key, count in found.items()]
+        texts = await self._words.texts({value for dimension, value, _ in values if dimension != Dimension.SOLVE_TYPE})
+        named: dict[int, Counter[str]] = {dimension: Counter() for dimension in Dimension}
+        solve_types: Counter[SolveType] = Counter()
+        for dimension, value, count in values:
+            # The sum of many rare values is none of them.
+            if value == OTHER or count == 0:
+                continue
+            if dimension == Dimension.SOLVE_TYPE:
+                solve_type = SOLVE_TYPES[value]
+                assert solve_type is not None, "only 0 stands for nothing"
+                solve_types[solve_type] += count
+            elif dimension in named and value in texts:
+                named[dimension][texts[value]] += count
+        return ValueCounts(
+            actions=named[Dimension.ACTION],
+            routes=named[Dimension.ROUTE],
+            reasons=named[Dimension.REASON],
+            labels=named[Dimension.LABEL],
+            agents=named[Dimension.AGENT],
+            solve_types=solve_types,
+        )
+
+
+def _add_up(rows: Iterable[Row]) -> _Found:
+    found: _Found = {}
+    for sign, *columns in rows:
+        if sign == _COUNTED:
+            _add(found, _pairs(*columns[:2]))
+            continue
+        for dimension, text in zip(_DIMENSIONS, columns, strict=True):
+            # Reasons and labels are arrays, `[1,7],[],[2]`: without brackets they are one list, with gaps.
+            counted = Counter(text.translate(_BRACKETS).split(",") if text else ())
+            _add(found, ((packed_key(dimension, int(value)), sign * n) for value, n in counted.items() if value))
+    return found
+
+
+def _pairs(keys: str | None, counts: str | None) -> Iterable[tuple[int, int]]:
+    if counts is not None:
+        return zip(numbers(keys), numbers(counts), strict=True)
+    both = numbers(keys)
+    return zip(both[::2], both[1::2], strict=True)
+
+
+def _add(found: _Found, counts: Iterable[tuple[int, int]]) -> None:
+    for key, count in counts:
+        found[key] = found.get(key, 0) + count

@@ -1,0 +1,284 @@
+"""A site's visitors in SQL, most recently seen first: closed days from their roll-ups, others from the events.
+
+A visitor stands where its last event of the range stands. So a day lists only those who do not come again on a later
+one, and pages that follow each other show everybody once.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from agentgate.events.queries.ports import VisitorScan
+from agentgate.events.queries.records import VisitorSummary
+from agentgate.events.storage.codes import signed, unsigned
+from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.queries.days import VISITOR, DayPart, TrafficDays, counted_parts, rolled_up_days
+from agentgate.events.storage.queries.packs import joined, joined_rows, rows_of
+from agentgate.events.storage.rollups import VISITOR_SUMS
+from agentgate.lib.database import Row, Session, Value
+from agentgate.lib.decision_ids import id_time_ms
+from agentgate.lib.enums import Outcome
+from agentgate.lib.moment import Moment
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.lib.visitor_ids import write_visitor
+
+# How many visitors are looked at in one go.
+BATCH = 256
+# What so many visitors did today is added up by one statement; more are shared out among the threads that read SQLite.
+TOGETHER = 64
+# How many events are walked through in one go, from the newest on.
+WALK = 1_000
+# Where nearly everybody comes again later, a page of those who do not is far to look for: it may be short instead.
+SEARCHED_S = 0.015
+
+# Events and their visitors, as one list.
+_NEWEST = f"""SELECT {joined_rows(("id", "visitor"))} FROM (
+    SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL
+    ORDER BY id DESC LIMIT $4) AS newest"""  # noqa: S608
+
+# What VISITOR_SUMS look at, and what else is shown.
+_ADDED_UP = "id, visitor, kind, outcome, would, stage, action, agent"
+
+# Some visitors of a closed day, when each was last seen, and the last closed day on which it comes, as one list. Not
+# with EXISTS: PostgreSQL would read whole days for a page of fifty.
+_CLOSED_DAY = f"""SELECT {joined_rows(("last_id", "visitor", "last_day"))} FROM (
+    SELECT seen.last_id, seen.visitor, (
+        SELECT max(later.day) FROM visitor_day AS later
+        WHERE later.site = $1 AND later.visitor = seen.visitor AND later.day >= $2 AND later.day <= $4) AS last_day
+    FROM (
+        SELECT last_id, visitor FROM visitor_day
+        WHERE site = $1 AND day = $2 AND last_id < $3 ORDER BY last_id DESC LIMIT $5) AS seen) AS found"""  # noqa: S608
+
+_arrays = msgspec.json.Decoder(list[list[int]]).decode
+
+# When a visitor was last seen, and who it is.
+_Seen = tuple[int, int]
+
+
+@dataclass
+class _Totals:
+    """What is added up of one visitor."""
+
+    first: int
+    last: int
+    sums: list[int]
+    actions: set[int] = field(default_factory=set)
+    agents: set[int] = field(default_factory=set)
+
+    def add(self, first: int, last: int, sums: Iterable[int]) -> None:
+        self.first, self.last = min(self.first, first), max(self.last, last)
+        for place, more in enumerate(sums):
+            self.sums[place] += int(more)
+
+
+class SqlVisitors:
+    """Implements VisitorStore."""
+
+    def __init__(self, stats: Session, days: TrafficDays, words: Words) -> None:
+        self._stats = stats
+        self._days = days
+        self._words = words
+
+    async def list_visitors(self, site: int, span: TimeRange, *, before: int | None, limit: int) -> VisitorScan:
+        """Return visitors, most recently seen first; with `before`, those last seen before that ID."""
+        parts = await self._days.parts(span)
+        # One more than asked for tells whether there is a next page.
+        seen, stopped = await self._list_seen(site, parts, before, limit + 1)
+        shown = seen[:limit]
+        items = await self._summaries(site, parts, [visitor for _, visitor in shown])
+        return VisitorScan(items, shown[-1][0] if len(seen) > limit else stopped)
+
+    async def find_visitor(self, site: int, span: TimeRange, visitor: int) -> VisitorSummary | None:
+        """Return one visitor, or None when it was not seen in the range."""
+        found = await self._summaries(site, await self._days.parts(span), [signed(visitor)])
+        return found[0] if found else None
+
+    async def _list_seen(
+        self, site: int, parts: list[DayPart], before: int | None, wanted: int
+    ) -> tuple[list[_Seen], int | None]:
+        """Return who was seen, newest first, and where the search was cut, if it took too long."""
+        found: list[_Seen] = []
+        until_s = time.monotonic() + SEARCHED_S
+        for place, part in enumerate(parts):
+            if before is not None and part.least >= before:
+                continue
+            end = part.end if before is None else min(part.end, before)
+            look = self._rolled_up if part.rolled_up else self._counted
+            while len(found) < wanted:
+                more, end = await look(site, parts[: place + 1], end)
+                found += more
+                if end <= part.least:
+                    break
+                if time.monotonic() >= until_s:
+                    return found, end
+            if len(found) >= wanted:
+                break
+            if time.monotonic() >= until_s and place + 1 < len(parts):
+                return found, part.least
+        return found, None
+
+    async def _rolled_up(self, site: int, parts: list[DayPart], end: int) -> tuple[list[_Seen], int]:
+        """Return some of the last part, a closed day, who do not come again in the newer parts, and how far it got."""
+        *newer, part = parts
+        days = rolled_up_days(parts) or (part.day, part.day)
+        row = await self._stats.one(_CLOSED_DAY, site, part.day, end, days[1], 2 * BATCH)
+        rows = _newest_first(row, 3)
+        seen = [(last, visitor) for last, visitor, last_day in rows if last_day == part.day]
+        again = await self._seen_in(site, counted_parts(newer), [visitor for _, visitor in seen])
+        found = [each for each in seen if each[1] not in again]
+        return found, rows[-1][0] if len(rows) == 2 * BATCH else part.least
+
+    async def _counted(self, site: int, parts: list[DayPart], end: int) -> tuple[list[_Seen], int]:
+        """Return some of the last part, which events count, who do not come again later, and how far it got."""
+        *newer, part = parts
+        row = await self._days.session(part.day).one(_NEWEST, site, part.least, end, WALK)
+        rows = _newest_first(row, 2)
+        # Newest first, the first event of a visitor is its last one before the end.
+        seen = _first_of_each(rows)
+        later = [part._replace(least=end, end=part.end), *counted_parts(newer)]
+        again = await self._seen_in(site, later, [visitor for _, visitor in seen])
+        days = rolled_up_days(newer)
+        if days is not None:
+            again |= await self._among(site, days, [visitor for _, visitor in seen if visitor not in again])
+        found = [each for each in seen if each[1] not in again]
+        return found, rows[-1][0] if len(rows) == WALK else part.least
+
+    async def _seen_in(self, site: int, parts: list[DayPart], visitors: Sequence[int]) -> set[int]:
+        """Return those of the visitors who have events in the parts."""
+        found: set[int] = set()
+        for part in parts:
+            left = [visitor for visitor in visitors if visitor not in found]
+            if part.least >= part.end:
+                continue
+            for start in range(0, len(left), BATCH):
+                of_some, values = self._of(left[start : start + BATCH])
+                rows = await self._days.session(part.day).all(
+                    f"SELECT DISTINCT visitor FROM {self._days.met(VISITOR, of_some, 'GROUP BY visitor')}",  # noqa: S608
+                    site,
+                    part.least,
+                    part.end,
+                    *values,
+                )
+                found.update(visitor for (visitor,) in rows)
+        return found
+
+    async def _among(self, site: int, days: tuple[int, int], visitors: Sequence[int]) -> set[int]:
+        """Return those of the visitors who were seen on closed days."""
+        found: set[int] = set()
+        for start in range(0, len(visitors), BATCH):
+            of_some, values = self._of(visitors[start : start + BATCH])
+            rows = await self._stats.all(
+                f"SELECT DISTINCT visitor FROM visitor_day WHERE site = $1 AND day >= $2 AND day <= $3 AND {of_some}",  # noqa: S608
+                site,
+                *days,
+                *values,
+            )
+            found.update(visitor for (visitor,) in rows)
+        return found
+
+    async def _summaries(self, site: int, parts: list[DayPart], visitors: Sequence[int]) -> list[VisitorSummary]:
+        """Return the visitors in the given order with what they did in all parts together."""
+        if not visitors:
+            return []
+        totals: dict[int, _Totals] = {}
+        days = rolled_up_days(parts)
+        together = len(visitors) if self._days.one_database else TOGETHER
+        await asyncio.gather(
+            *(self._add_days(totals, site, each, visitors) for each in ([days] if days is not None else ())),
+            *(
+                self._add_part(totals, site, part, visitors[start : start + together])
+                for part in counted_parts(parts)
+                for start in range(0, len(visitors), together)
+            ),
+        )
+        texts = await self._words.texts({number for each in totals.values() for number in each.actions | each.agents})
+
+        def names(words: set[int]) -> list[str]:
+            return sorted({texts[word] for word in words if word in texts})
+
+        return [
+            _summary(visitor, totals[visitor], names(totals[visitor].actions), names(totals[visitor].agents))
+            for visitor in visitors
+            if visitor in totals
+        ]
+
+    async def _add_days(
+        self, totals: dict[int, _Totals], site: int, days: tuple[int, int], visitors: Sequence[int]
+    ) -> None:
+        of_visitors, values = self._of(visitors)
+        # Each text is an array, and so is what they become. Finding the different ones here is quicker than there.
+        rows = await self._stats.all(
+            f"""SELECT visitor, min(first_id), max(last_id), sum(requests), sum(allowed), sum(challenged),
+                    sum(blocked), sum(dropped), sum(monitored), sum(challenges), sum(challenges_passed),
+                    {joined("actions")}, {joined("agents")}
+                FROM visitor_day WHERE site = $1 AND day >= $2 AND day <= $3 AND {of_visitors} GROUP BY visitor""",  # noqa: S608
+            site,
+            *days,
+            *values,
+        )
+        for visitor, first, last, *sums, actions, agents in rows:
+            each = _totals_of(totals, visitor, first, last, sums)
+            each.actions.update(*_arrays(f"[{actions}]"))
+            each.agents.update(*_arrays(f"[{agents}]"))
+
+    async def _add_part(self, totals: dict[int, _Totals], site: int, part: DayPart, visitors: Sequence[int]) -> None:
+        of_visitors, values = self._of(visitors)
+        rows: list[Row] = await self._days.session(part.day).all(
+            f"""SELECT visitor, {VISITOR_SUMS}, action, agent FROM {self._days.met(_ADDED_UP, of_visitors)}
+                GROUP BY visitor, action, agent""",  # noqa: S608
+            site,
+            part.least,
+            part.end,
+            *values,
+        )
+        for visitor, first, last, *sums, action, agent in rows:
+            each = _totals_of(totals, visitor, first, last, sums)
+            each.actions.update(() if action is None else (action,))
+            each.agents.update(() if agent is None else (agent,))
+
+    def _of(self, visitors: Sequence[int]) -> tuple[str, Sequence[Value]]:
+        """Return a condition for these visitors with places from $4 on, and what goes there."""
+        if self._days.one_database:
+            # One statement for any number of them, which the server then knows already.
+            return "visitor = ANY ($4::TEXT::BIGINT[])", ("{" + ",".join(map(str, visitors)) + "}",)
+        return f"visitor IN ({', '.join(f'${place}' for place in range(4, 4 + len(visitors)))})", visitors
+
+
+def _totals_of(totals: dict[int, _Totals], visitor: int, first: int, last: int, sums: Sequence[int]) -> _Totals:
+    each = totals.get(visitor)
+    if each is None:
+        each = totals[visitor] = _Totals(first, last, [0] * len(sums))
+    each.add(first, last, sums)
+    return each
+
+
+def _summary(visitor: int, totals: _Totals, actions: list[str], agents: list[str]) -> VisitorSummary:
+    requests, *outcomes, monitored, challenges, challenges_passed = totals.sums
+    return VisitorSummary(
+        id=write_visitor(unsigned(visitor)),
+        first_seen=Moment(id_time_ms(totals.first)),
+        last_seen=Moment(id_time_ms(totals.last)),
+        requests=requests,
+        outcomes=dict(zip(Outcome, outcomes, strict=True)),
+        monitored=monitored,
+        challenges=challenges,
+        challenges_passed=challenges_passed,
+        actions=actions,
+        agents=agents,
+    )
+
+
+def _newest_first(row: Row | None, columns: int) -> list[tuple[int, ...]]:
+    """Return the rows of a list that begin with when. No database promises the order of what it puts together."""
+    return sorted(rows_of(row[0] if row else None, columns), reverse=True)
+
+
+def _first_of_each(rows: Iterable[tuple[int, ...]]) -> list[_Seen]:
+    """Return the first row of each visitor."""
+    first: dict[int, int] = {}
+    for last, visitor in rows:
+        first.setdefault(visitor, last)
+    return [(last, visitor) for visitor, last in first.items()]

@@ -1,0 +1,111 @@
+"""Shapes: what many events have in common, encoded once and counted as often as it occurs.
+
+How an event becomes a row is in `event_encoding`.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from agentgate.events.records import Dimension
+from agentgate.lib.database import Row
+from agentgate.lib.decision_ids import id_time_ms
+from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
+
+# So many shapes, and as many lists of labels, are remembered; then all are forgotten.
+MOST_REMEMBERED = 16_384
+
+# Places among the columns that count a site's events by the hour.
+_REQUESTS_PLACE = 0
+_OUTCOME_PLACE = {Outcome.ALLOW: 1, Outcome.CHALLENGE: 2, Outcome.BLOCK: 3, Outcome.DROP: 4}
+_WOULD_PLACE = {Outcome.CHALLENGE: 5, Outcome.BLOCK: 6, Outcome.DROP: 7}
+_STAGE_PLACE = {ChallengeStage.ISSUED: 8, ChallengeStage.PASSED: 9, ChallengeStage.FAILED: 10}
+_DURATION_PLACE, ERRORS_PLACE, _LAST_PLACE = 11, 12, 13
+
+# A value of a dimension as one number, the dimension in front: quicker to find and to sort than a pair. Packed counts
+# are kept under these numbers.
+DIMENSION_SHIFT = 24
+ACTION, ROUTE, REASON, LABEL, AGENT, RULE, SOLVE_TYPE = (dimension.value << DIMENSION_SHIFT for dimension in Dimension)
+
+
+class Listed:
+    """Texts of one kind that an event has together: as numbers, and as they are written into its row."""
+
+    __slots__ = ("numbers", "written")
+
+    def __init__(self, numbers: Iterable[int]) -> None:
+        # Each number once: several words past the last number are all `other`.
+        self.numbers = tuple(dict.fromkeys(numbers))
+        self.written = "[" + ",".join(map(str, self.numbers)) + "]"
+
+
+class Shape:
+    """What events have that differ only in their own numbers: the rest of their rows, and what they count for."""
+
+    __slots__ = ("columns", "is_request", "site", "values")
+
+    def __init__(self, site: int, columns: Row, values: list[int], *, is_request: bool) -> None:
+        self.site = site
+        self.columns = columns
+        # The values of dimensions, and the places among COUNT_COLUMNS (they are smaller than every value).
+        self.values = values
+        # Only these have a duration.
+        self.is_request = is_request
+
+
+class Remembered:
+    """Shapes and lists of labels of earlier batches. The number of a word never changes, so neither do these."""
+
+    def __init__(self) -> None:
+        self.shapes: dict[tuple[Any, ...], Shape] = {}
+        self.labels: dict[tuple[str, ...], Listed] = {}
+
+    def make_room(self) -> None:
+        """Forget everything when it has become much: simpler than any order of age, and as good here."""
+        for each in (self.shapes, self.labels):
+            if len(each) >= MOST_REMEMBERED:
+                each.clear()
+
+
+class SiteHour:
+    """What is counted of one site in one hour."""
+
+    __slots__ = ("labelled", "shapes")
+
+    def __init__(self) -> None:
+        # Shape -> the durations of its events.
+        self.shapes: dict[Shape, list[int]] = {}
+        # Labels -> the events that had just these. The same few hundred lists come again and again.
+        self.labelled: dict[Listed, list[int]] = {}
+
+    def take(self) -> tuple[list[int], dict[int, int]]:
+        """Return what COUNT_COLUMNS count with the newest event's time, and the events by value, without labels."""
+        found: dict[int, int] = {}
+        duration_us = 0
+        for shape, durations in self.shapes.items():
+            events = len(durations)
+            for value in shape.values:
+                found[value] = found.get(value, 0) + events
+            if shape.is_request:
+                duration_us += sum(durations)
+        counts = [found.pop(place, 0) for place in range(_LAST_PLACE + 1)]
+        counts[_DURATION_PLACE] = duration_us
+        counts[_LAST_PLACE] = id_time_ms(max(map(max, self.labelled.values())))
+        return counts, found
+
+    def count_labels(self, values: dict[int, int]) -> None:
+        """Count each label."""
+        for labels, events in self.labelled.items():
+            for label in labels.numbers:
+                key = LABEL + label
+                values[key] = values.get(key, 0) + len(events)
+
+
+def places_of(
+    kind: DecisionKind, stage: ChallengeStage | None, outcome: Outcome, would: Outcome | None
+) -> tuple[int, ...]:
+    """Return which of COUNT_COLUMNS count an event. Challenges are no requests, so they have columns of their own."""
+    if kind is DecisionKind.CHALLENGE:
+        return () if stage is None else (_STAGE_PLACE[stage],)
+    if would is None or would is Outcome.ALLOW:
+        return (_REQUESTS_PLACE, _OUTCOME_PLACE[outcome])
+    return (_REQUESTS_PLACE, _OUTCOME_PLACE[outcome], _WOULD_PLACE[would])

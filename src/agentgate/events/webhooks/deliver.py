@@ -1,0 +1,274 @@
+"""Delivering to webhooks: what is due, in order, at least once. What the deliveries say is in `payloads.py`.
+
+A batch of decisions is fixed in the store before it is first sent, and the position moves on after the yes. If the
+process dies in between, the same batch goes out again under the same ID.
+"""
+
+import asyncio
+import random
+import time
+
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentgate.events.queries.ports import SiteNumber
+from agentgate.events.queries.records import Decision
+from agentgate.events.webhooks import progress as steps
+from agentgate.events.webhooks.payloads import Message, decisions_message, health_message
+from agentgate.events.webhooks.ports import DecisionFeed, WebhookStores
+from agentgate.events.webhooks.records import (
+    Delivery,
+    LiveWebhook,
+    Progress,
+    StoredWebhook,
+    WebhookEvent,
+    WebhookFilter,
+)
+from agentgate.events.webhooks.signing import open_secrets, signed_headers
+from agentgate.lib.actor import SYSTEM
+from agentgate.lib.clock import SECOND_MS, Clock
+from agentgate.lib.database import Store, StoreUnavailable
+from agentgate.lib.decision_ids import id_day, read_id
+from agentgate.lib.ids import new_delivery_id
+from agentgate.lib.keyring import Sealer
+from agentgate.lib.moment import Moment
+from agentgate.lib.outbound.client import Outbound, OutboundFailed
+from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.people.audit.actions import Action
+from agentgate.people.audit.records import AuditEntry
+
+MOST_ITEMS = 500
+# How many decisions that nobody wants are looked at before the place is noted.
+MOST_SCANNED = 20_000
+# Events are written a moment after they got their ID. So long is waited for the slowest writer.
+LAG_MS = 3 * SECOND_MS
+AT_ONCE = 8
+# No webhook holds up the others for longer, however much it has to catch up with.
+TURN_S = 5.0
+DELIVERIES_KEPT = 50
+
+
+class Attempt(Struct, frozen=True, kw_only=True):
+    """How one attempt ended. Without an error it was delivered."""
+
+    status: int | None
+    error: str | None
+    duration_ms: int
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the address said yes."""
+        return self.error is None
+
+
+class Push:
+    """Delivers to webhooks."""
+
+    def __init__(
+        self,
+        store: Store[WebhookStores],
+        feed: DecisionFeed,
+        *,
+        outbound: Outbound,
+        sealer: Sealer,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> None:
+        self._store = store
+        self._feed = feed
+        self._outbound = outbound
+        self._sealer = sealer
+        self._clock = clock
+        self._metrics = metrics
+
+    async def push_due(self) -> None:
+        """Deliver to every webhook that is due what it was not told yet, some webhooks at a time."""
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def push(live: LiveWebhook) -> None:
+            async with gate:
+                try:
+                    await self._push(live)
+                except StoreUnavailable:
+                    raise
+                except Exception:  # noqa: BLE001 - one webhook's trouble must not keep the others from their turn
+                    structlog.get_logger().exception("webhook not served", webhook_id=live.webhook.id)
+
+        due = await self._store.read.webhooks.list_live(due_ms=self._clock.now_ms())
+        outcomes = await asyncio.gather(*map(push, due), return_exceptions=True)
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if failures:
+            raise failures[0]
+
+    async def attempt(self, webhook: StoredWebhook, message: Message) -> Attempt:
+        """Send a message once."""
+        now_ms = self._clock.now_ms()
+        keys = open_secrets(self._sealer, webhook, now_ms)
+        headers = signed_headers(message.id, message.body, keys=keys, now_ms=now_ms)
+        started = time.perf_counter()
+        status, error = None, None
+        try:
+            answer = await self._outbound.post(
+                webhook.url, {**headers, "content-type": message.media_type}, message.body
+            )
+            status = answer.status
+            if not 200 <= status < 300:
+                error = f"answered {status}"
+        except OutboundFailed as failed:
+            error = failed.reason
+        made = Attempt(status=status, error=error, duration_ms=round((time.perf_counter() - started) * 1000))
+        self._metrics.webhook_attempted(message.kind, delivered=made.delivered)
+        return made
+
+    async def _push(self, live: LiveWebhook) -> None:
+        ends = time.monotonic() + TURN_S
+        following: LiveWebhook | None = live
+        while following is not None and time.monotonic() < ends:
+            following = await self._step(following)
+
+    async def _step(self, live: LiveWebhook) -> LiveWebhook | None:
+        """Tell a webhook what comes next; return it as it is then, or None when it has to wait."""
+        progress = live.webhook.progress
+        if progress.health_id is not None and progress.health_body is not None:
+            return await self._deliver(live, health_message(progress.health_id, progress.health_body))
+        if WebhookEvent.DECISIONS in live.webhook.events:
+            return await self._tell_decisions(live)
+        return None
+
+    async def _tell_decisions(self, live: LiveWebhook) -> LiveWebhook | None:
+        progress = live.webhook.progress
+        horizon = steps.last_id_before(self._clock.now_ms() - LAG_MS)
+        fixed = progress.batch_until
+        decisions, scanned = await self._collect(live, until=horizon if fixed is None else fixed)
+        if not decisions:
+            return await self._pass_over(live, scanned if fixed is None else fixed, horizon=horizon)
+        if progress.batch_id is None or fixed is None:
+            begun = await self._save(live, steps.with_batch(progress, new_delivery_id(), until=scanned))
+            if begun is None:
+                return None
+            live = begun
+        message = decisions_message(live, decisions)
+        # Late writers may have made a fixed batch longer than it was: then it ends where this delivery does.
+        until = scanned if fixed is None or len(decisions) == MOST_ITEMS else fixed
+        return await self._deliver(live, message, until=until)
+
+    async def _collect(self, live: LiveWebhook, *, until: int) -> tuple[list[Decision], int]:
+        """Return the next decisions that the webhook wants, and the last one that was looked at."""
+        wanted: list[Decision] = []
+        site = SiteNumber(live.webhook.site_id, live.site)
+        after, scanned = live.webhook.progress.position, 0
+        while len(wanted) < MOST_ITEMS and scanned < MOST_SCANNED:
+            limit = MOST_ITEMS - len(wanted)
+            found = await self._feed.list_after(site, after=after, until=until, limit=limit)
+            wanted += [decision for decision in found if is_wanted(decision, live.webhook.filter)]
+            scanned += len(found)
+            after = _number(found[-1]) if found else after
+            if len(found) < limit:
+                break
+        return wanted, after
+
+    async def _pass_over(self, live: LiveWebhook, until: int, *, horizon: int) -> LiveWebhook | None:
+        """Go on behind decisions that nobody wants. Where nothing happens, note so once a day and not every moment."""
+        progress = live.webhook.progress
+        if until > progress.position or progress.batch_id is not None:
+            return await self._save(live, steps.with_decisions_told(progress, until))
+        if id_day(progress.position) < id_day(horizon):
+            await self._save(live, steps.with_decisions_told(progress, horizon))
+        return None
+
+    async def _save(self, live: LiveWebhook, progress: Progress) -> LiveWebhook | None:
+        async def work(stores: WebhookStores) -> bool:
+            await stores.webhooks.lock_site(live.webhook.site_id)
+            return await stores.webhooks.save_progress(live.webhook.id, progress)
+
+        return _with(live, progress) if await self._store.change(work) else None
+
+    async def _deliver(self, live: LiveWebhook, message: Message, *, until: int | None = None) -> LiveWebhook | None:
+        """Send a message and note what became of it; return the webhook if it can go on at once."""
+        webhook = live.webhook
+        attempt = await self.attempt(webhook, message)
+        now_ms = self._clock.now_ms()
+        if attempt.error is None:
+            progress = steps.after_success(_told(webhook.progress, until), now_ms)
+        else:
+            jitter = random.uniform(0.8, 1.2)  # noqa: S311 - spreads attempts, protects nothing
+            progress = steps.after_failure(webhook.progress, now_ms, error=attempt.error, jitter=jitter)
+        attempts = webhook.progress.attempts + 1
+        delivery = delivery_of(webhook, message, attempt, now_ms=now_ms, attempts=attempts)
+        paused = not attempt.delivered and steps.is_given_up(progress, now_ms)
+
+        async def work(stores: WebhookStores) -> bool:
+            await stores.webhooks.lock_site(webhook.site_id)
+            if not await stores.webhooks.save_progress(webhook.id, progress):
+                # Changed or deleted meanwhile. What was sent was sent; what is next follows from the change.
+                return False
+            await stores.webhooks.save_delivery(delivery, keep=DELIVERIES_KEPT)
+            if paused:
+                await _pause(stores, webhook, now_ms)
+            return True
+
+        noted = await self._store.change(work)
+        log = structlog.get_logger().bind(webhook_id=webhook.id, delivery_id=message.id, kind=message.kind)
+        if attempt.error is not None:
+            log.warning("webhook not delivered", error=attempt.error, attempt=progress.attempts, paused=paused)
+            return None
+        log.debug("webhook delivered", items=message.items)
+        return _with(live, progress) if noted else None
+
+
+def is_wanted(decision: Decision, wanted: WebhookFilter) -> bool:
+    """Say whether a filter lets a decision through."""
+    if wanted.outcomes and decision.outcome not in wanted.outcomes:
+        return False
+    return not wanted.kinds or decision.kind in wanted.kinds
+
+
+def _number(decision: Decision) -> int:
+    number = read_id(decision.id)
+    assert number is not None, "the store writes IDs that can be read"
+    return number
+
+
+def _told(progress: Progress, until: int | None) -> Progress:
+    if until is not None:
+        return steps.with_decisions_told(progress, until)
+    return steps.with_health_seen(progress, progress.health_next or "")
+
+
+def _with(live: LiveWebhook, progress: Progress) -> LiveWebhook:
+    seen = replace(progress, revision=progress.revision + 1)
+    return replace(live, webhook=replace(live.webhook, progress=seen))
+
+
+def delivery_of(webhook: StoredWebhook, message: Message, attempt: Attempt, *, now_ms: int, attempts: int) -> Delivery:
+    """Return what is noted of a delivery after so many attempts."""
+    return Delivery(
+        id=message.id,
+        site_id=webhook.site_id,
+        webhook_id=webhook.id,
+        kind=message.kind,
+        time_ms=now_ms,
+        items=message.items,
+        delivered=attempt.delivered,
+        attempts=attempts,
+        status=attempt.status,
+        duration_ms=attempt.duration_ms,
+        error=attempt.error,
+    )
+
+
+async def _pause(stores: WebhookStores, webhook: StoredWebhook, now_ms: int) -> None:
+    await stores.webhooks.disable_webhook(webhook.id)
+    entry = AuditEntry(
+        time=Moment(now_ms),
+        actor=SYSTEM.name,
+        actor_kind=SYSTEM.kind,
+        action=Action.WEBHOOK_UPDATE,
+        account_id=webhook.account_id,
+        site_id=webhook.site_id,
+        target=webhook.id,
+        detail={"enabled": {"from": True, "to": False}, "reason": "every delivery failed for 24 hours"},
+        address=None,
+    )
+    await stores.audit.add_entry(entry)

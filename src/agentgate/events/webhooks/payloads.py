@@ -1,0 +1,85 @@
+"""What deliveries say: decisions, a change of health, a sample. How they are signed and sent is elsewhere."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from agentgate.events.health_records import FailedCheck
+from agentgate.events.queries.export import NDJSON, write_ndjson
+from agentgate.events.queries.records import Decision
+from agentgate.events.webhooks.records import DeliveryKind, LiveWebhook, StoredWebhook, WebhookFormat
+from agentgate.http.replies import JSON
+from agentgate.lib.decision_ids import write_id
+from agentgate.lib.enums import DecisionKind, Mode, Outcome
+from agentgate.lib.ids import new_delivery_id
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Record, SiteKey, to_json
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """One delivery: its ID, and what it carries."""
+
+    id: str
+    kind: DeliveryKind
+    items: int
+    body: bytes
+    media_type: str = JSON
+
+
+class DecisionsBody(Record, frozen=True, kw_only=True):
+    """Decisions, oldest first; of `test`, one that was never made."""
+
+    type: DeliveryKind
+    site_key: SiteKey
+    items: Sequence[Decision]
+
+
+class HealthBody(Record, frozen=True, kw_only=True):
+    """A change of a site's health. `checks` are those of the site's health now."""
+
+    type: DeliveryKind
+    site_key: SiteKey
+    status: str
+    previous: str
+    checks: Sequence[FailedCheck]
+
+
+def decisions_message(live: LiveWebhook, decisions: Sequence[Decision]) -> Message:
+    """Return the delivery of the batch that is under way."""
+    batch_id = live.webhook.progress.batch_id
+    assert batch_id is not None, "a batch is fixed before it is sent"
+    return _message(live.webhook, DeliveryKind.DECISIONS, live.site_key, decisions, delivery_id=batch_id)
+
+
+def sample_message(webhook: StoredWebhook, site_key: str, now_ms: int) -> Message:
+    """Return a delivery that looks like one of decisions, with one that was never made."""
+    sample = Decision(
+        id=write_id(0),
+        site_id=webhook.site_id,
+        time=Moment(now_ms),
+        kind=DecisionKind.REQUEST,
+        route="*",
+        method="GET",
+        outcome=Outcome.ALLOW,
+        mode=Mode.MONITOR,
+        reasons=["test"],
+        labels=[],
+        status=200,
+        duration_us=0,
+    )
+    return _message(webhook, DeliveryKind.TEST, site_key, [sample], delivery_id=new_delivery_id())
+
+
+def health_message(delivery_id: str, body: bytes) -> Message:
+    """Return the delivery of a change of health that was noted."""
+    return Message(id=delivery_id, kind=DeliveryKind.HEALTH, items=1, body=body)
+
+
+def _message(
+    webhook: StoredWebhook, kind: DeliveryKind, site_key: str, decisions: Sequence[Decision], *, delivery_id: str
+) -> Message:
+    if webhook.format is WebhookFormat.NDJSON:
+        body = write_ndjson(decisions)
+        return Message(id=delivery_id, kind=kind, items=len(decisions), body=body, media_type=NDJSON)
+    body = to_json(DecisionsBody(type=kind, site_key=site_key, items=decisions))
+    return Message(id=delivery_id, kind=kind, items=len(decisions), body=body)

@@ -1,0 +1,85 @@
+"""The client's address: the peer's, or what a trusted proxy says. Anything else a client could make up."""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from agentgate.lib.keyring import Keyring
+
+
+class ClientAddress:
+    """Finds the address of the client, given the networks whose `X-Forwarded-For` is believed.
+
+    `pseudonym` makes of a scope and an address what people are shown in its place.
+    """
+
+    def __init__(self, trusted_proxies: Iterable[str], *, pseudonym: Callable[[str, str], str] | None = None) -> None:
+        self._is_trusted = functools.lru_cache(maxsize=4096)(self._lies_in_trusted)
+        self._trusted = tuple(ip_network(network, strict=False) for network in trusted_proxies)
+        self.pseudonym = pseudonym
+
+    def find(self, peer: str | None, forwarded_for: Sequence[str]) -> str:
+        """Return the right-most address that is not a trusted proxy; a peer without address is local and trusted."""
+        current = _parse(peer) if peer else IPv6Address("::1")
+        if current is None:
+            return "::1"
+        hops = [hop.strip() for line in forwarded_for for hop in line.split(",")]
+        while hops and self._is_trusted(current):
+            before = _parse(hops.pop())
+            if before is None:
+                # An entry that is no address ends what can be believed.
+                break
+            current = before
+        return str(current)
+
+    def is_trusted(self, peer: str | None) -> bool:
+        """Say whether a peer's forwarding headers are believed."""
+        address = _parse(peer) if peer else None
+        return peer is None or (address is not None and self._is_trusted(address))
+
+    def _lies_in_trusted(self, address: IPv4Address | IPv6Address) -> bool:
+        return any(address.version == network.version and address in network for network in self._trusted)
+
+
+def canonical_address(text: str) -> str | None:
+    """Return an address in its one spelling; None for what is none, or has a port or a zone."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            return None
+        return str(address.ipv4_mapped or address)
+    return str(address)
+
+
+def source_of(address: str) -> str:
+    """Return what attempts are counted by: the address, or the /64 of an IPv6 one, all of which one client has."""
+    parsed = _parse(address)
+    if not isinstance(parsed, IPv6Address):
+        return address
+    return str(ip_network((parsed, 64), strict=False))
+
+
+def address_id(keyring: Keyring, scope: str, address: str) -> str:
+    """Return the pseudonym of an address: the same for the same source in one scope, and nothing that leads back.
+
+    Between scopes it differs: who is in two accounts cannot tell that the same person came to both.
+    """
+    return keyring.mac("visitor", b"address", scope.encode(), source_of(address).encode())[:8].hex()
+
+
+# Most connections come from the same few proxies or servers. Bounded, because clients choose what stands in a header.
+@functools.lru_cache(maxsize=4096)
+def _parse(text: str) -> IPv4Address | IPv6Address | None:
+    if text.startswith("[") and "]" in text:
+        text = text[1 : text.index("]")]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    # A client must be the same visitor whether it arrives on an IPv4 or a dual-stack socket.
+    return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address

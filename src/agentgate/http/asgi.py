@@ -1,0 +1,256 @@
+"""One request, from ASGI scope to answer: match, guard, decode, scope, handle, encode, tell the observer."""
+
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from agentgate.http.address import ClientAddress
+from agentgate.http.call import Call
+from agentgate.http.cors import cors_headers, preflight_headers
+from agentgate.http.decode import BodyDecoder, Disconnected, Receive, decode_query, read_body
+from agentgate.http.endpoint import Endpoint, Shape, shape_of
+from agentgate.http.forms import form_as_json
+from agentgate.http.raw_body import RawBody, read_raw
+from agentgate.http.replies import SECURITY_HEADERS, Answer, Reply, answer, encode_headers, refusal
+from agentgate.http.request import Request
+from agentgate.http.routing import Match, Routes
+from agentgate.http.surface import Surface
+from agentgate.lib.clock import Clock
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.errors import Refused
+from agentgate.lib.ids import new_request_id
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Query
+from agentgate.lib.telemetry.requests import Finished, RequestObserver
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Scope = Mapping[str, Any]
+
+
+class BoundEndpoint:
+    """An endpoint with its dependencies handed in and its decoders made."""
+
+    def __init__(self, endpoint: Endpoint, surface: Surface, dependencies: Mapping[Any, Any]) -> None:
+        self.endpoint = endpoint
+        self.surface = surface
+        self.shape: Shape = shape_of(endpoint.handler)
+        self.guard = _bind(endpoint.guard, dependencies)
+        self.scope = _bind(endpoint.scope, dependencies) if endpoint.scope else None
+        self.handler = _bind(endpoint.handler, dependencies)
+        kind = self.shape.body
+        self._decoder = BodyDecoder(kind, malformed=surface.malformed) if kind and kind is not RawBody else None
+
+    async def answer(self, call: Call, receive: Receive) -> Answer:
+        """Run the steps in the order that the contract gives: who, then what, then whether it exists."""
+        call = await self.guard(call)
+        inputs: dict[str, Any] = {}
+        query = self._query(call)
+        if query is not None:
+            inputs["query"] = query
+        if call.request.method not in {"GET", "HEAD"}:
+            inputs |= await self._body(call, receive)
+        if self.scope is not None:
+            call = await self.scope(call)
+        result = await self.handler(call, **inputs)
+        if isinstance(result, Reply):
+            return answer(result.status or self.endpoint.status, result.body, headers=result.headers)
+        return answer(self.endpoint.status, result)
+
+    def _query(self, call: Call) -> Query | None:
+        if self.endpoint.any_query:
+            return None
+        try:
+            return decode_query(self.shape.query, call.request.query())
+        except Refused as refused:
+            if self.surface.wrong_query is None:
+                raise
+            raise Refused(self.surface.wrong_query, refused.message) from None
+
+    async def _body(self, call: Call, receive: Receive) -> dict[str, Any]:
+        if self.shape.body is RawBody:
+            content_type = call.request.header("content-type")
+            return {"body": await read_raw(receive, content_type=content_type, limit=self.endpoint.body_limit)}
+        body = await read_body(
+            receive,
+            declared=call.request.header("content-length"),
+            limit=self.endpoint.body_limit,
+            too_large=self.surface.too_large,
+        )
+        if self._decoder is None:
+            if body.strip() not in {b"", b"{}"}:
+                raise Refused(self.surface.malformed, "This route takes no body; send none.")
+            return {}
+        if not body:
+            if self.shape.body_required:
+                raise Refused(self.surface.malformed, "This route needs a JSON body.")
+            return {}
+        media_type = (call.request.header("content-type") or "").partition(";")[0].strip().lower()
+        if self.surface.json_only and media_type != "application/json":
+            raise Refused(self.surface.malformed, "The body must be sent with Content-Type: application/json.")
+        content = body
+        if self.surface.forms:
+            body = form_as_json(body, call.request.header("content-type"), malformed=self.surface.malformed)
+        decoded = {"body": self._decoder.decode(body)}
+        return decoded | {"content": content} if self.shape.takes_content else decoded
+
+
+class HttpApp:
+    """An ASGI application over one or more surfaces. What it was not given does not exist on its listener."""
+
+    def __init__(
+        self,
+        surfaces: Iterable[Surface],
+        dependencies: Mapping[Any, Any],
+        *,
+        clock: Clock,
+        client_address: ClientAddress,
+        allowed_hosts: frozenset[str] | None,
+        observer: RequestObserver,
+    ) -> None:
+        self._surfaces = tuple(surfaces)
+        self._clock = clock
+        self._client_address = client_address
+        self._allowed_hosts = allowed_hosts
+        self._observer = observer
+        self._routes: Routes[BoundEndpoint] = Routes(
+            (row.method, row.path, BoundEndpoint(row, surface, dependencies))
+            for surface in self._surfaces
+            for row in surface.rows
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        assert scope["type"] == "http"
+        started = time.perf_counter()
+        request = self._request(scope)
+        finish = self._observer.begin(request.header("traceparent"))
+        match = self._routes.find(request.method, request.path)
+        call = Call(
+            request=request,
+            request_id=new_request_id(),
+            now=Moment(self._clock.now_ms()),
+            params=match.params if match else {},
+            route=match.target.endpoint.path if match and match.target else "",
+            pseudonym=self._client_address.pseudonym,
+        )
+        surface = self._surface(match, request.path)
+        # What stands here is told of a request that was cancelled before it had an answer.
+        reply: Answer | None = None
+        code: str | None = "cancelled"
+        failure: BaseException | None = None
+        try:
+            reply, code, failure = await self._answer(match, surface, call, receive)
+            if reply is not None:
+                await _send(send, reply, call, cors=surface.cors)
+        finally:
+            finish(
+                Finished(
+                    request_id=call.request_id,
+                    surface=surface.name,
+                    method=request.method,
+                    route=call.route or "(unknown)",
+                    # 499 is what proxies write for a client that left before it was answered.
+                    status=reply.status if reply is not None else 499,
+                    code=code,
+                    duration_s=time.perf_counter() - started,
+                    log=call.log,
+                    failure=failure,
+                )
+            )
+
+    async def _answer(
+        self, match: Match[BoundEndpoint] | None, surface: Surface, call: Call, receive: Receive
+    ) -> tuple[Answer | None, str | None, BaseException | None]:
+        try:
+            try:
+                return await self._reach(match, call, receive), None, None
+            except Refused as refused:
+                return _refusal(refused, surface), refused.code, None
+            except StoreUnavailable as failure:
+                unavailable = Refused(surface.unavailable, headers={"retry-after": "5"})
+                return _refusal(unavailable, surface), surface.unavailable, failure
+        except Disconnected:
+            return None, "disconnected", None
+        except Exception as failure:  # noqa: BLE001 - whatever went wrong, the client learns an ID and nothing else
+            return _internal_error(call), "internal_error", failure
+
+    async def _reach(self, match: Match[BoundEndpoint] | None, call: Call, receive: Receive) -> Answer:
+        self._check_host(call.request)
+        if match is None:
+            raise Refused("not_found", "There is nothing at this path.")
+        if match.target is None:
+            if call.request.method == "OPTIONS" and self._surface(match, call.request.path).cors:
+                return answer(204, None, headers=preflight_headers(match.methods))
+            return _wrong_method(match.methods)
+        return await match.target.answer(call, receive)
+
+    def _surface(self, match: Match[BoundEndpoint] | None, path: str) -> Surface:
+        if match is not None and match.target is None:
+            # The path has other methods than this one; whose they are, it is.
+            match = self._routes.find(match.methods[0], path)
+        return match.target.surface if match and match.target else self._surfaces[0]
+
+    def _request(self, scope: Scope) -> Request:
+        headers = scope["headers"]
+        client = scope.get("client")
+        forwarded = [value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for"]
+        peer = client[0] if client else None
+        protocol = next((value for name, value in headers if name == b"x-forwarded-proto"), b"")
+        secure = scope["scheme"] == "https" or (self._client_address.is_trusted(peer) and protocol == b"https")
+        return Request(
+            method=scope["method"],
+            path=scope["path"],
+            query_string=scope["query_string"],
+            headers=headers,
+            address=self._client_address.find(peer, forwarded),
+            secure=secure,
+        )
+
+    def _check_host(self, request: Request) -> None:
+        # A page on the web can make an operator's browser talk to a loopback listener under a name of its own choice.
+        if self._allowed_hosts is None:
+            return
+        host = (request.header("host") or "").lower()
+        name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
+        if name not in self._allowed_hosts:
+            raise Refused(
+                "invalid_request", "This Host is not served here; list it in AGENTGATE_ADMIN_HOSTS if it should be."
+            )
+
+
+def _bind(function: Callable[..., Any], dependencies: Mapping[Any, Any]) -> Callable[..., Any]:
+    wanted = shape_of(function).dependencies
+    missing = [f"{name}: {kind}" for name, kind in wanted.items() if kind not in dependencies]
+    if missing:
+        raise LookupError(f"{function.__module__}.{function.__qualname__} asks for what nobody made: {missing}")
+    return partial(function, **{name: dependencies[kind] for name, kind in wanted.items()})
+
+
+def _refusal(refused: Refused, surface: Surface) -> Answer:
+    return refusal(refused, surface.errors, surface.refusal_fields, write=surface.write_refusal)
+
+
+def _wrong_method(methods: tuple[str, ...]) -> Answer:
+    allow = ", ".join(methods)
+    body = {"error": "invalid_request", "message": f"This path does not have that method; it has: {allow}."}
+    return answer(405, body, headers=(("allow", allow),))
+
+
+def _internal_error(call: Call) -> Answer:
+    message = f"Something went wrong on our side. It is logged under the request ID {call.request_id}."
+    return answer(500, {"error": "internal_error", "message": message})
+
+
+async def _send(send: Send, reply: Answer, call: Call, *, cors: bool) -> None:
+    own = [*reply.headers, *encode_headers(cors_headers(call.request))] if cors else reply.headers
+    names = {name for name, _ in own}
+    headers = [
+        *own,
+        *((name, value) for name, value in SECURITY_HEADERS if name not in names),
+        (b"x-request-id", call.request_id.encode("ascii")),
+    ]
+    if reply.status != 204:
+        headers.append((b"content-length", str(len(reply.body)).encode("ascii")))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if call.request.method == "HEAD" else reply.body})

@@ -1,0 +1,51 @@
+"""Call: what a handler is given. Guards and scopes add to it; nothing takes away."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from agentgate.http.request import Request
+from agentgate.lib.actor import Actor
+from agentgate.lib.moment import Moment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One request on its way to one handler."""
+
+    request: Request
+    request_id: str
+    now: Moment
+    # The values of the `{names}` in the path, as they stand there.
+    params: dict[str, str]
+    # The route's path with `{names}`: cursors are bound to it, logs and metrics name it.
+    route: str
+    # Makes of a scope and an address the keyed hash that people are shown; None where nothing came over the network.
+    pseudonym: Callable[[str, str], str] | None = None
+    # Filled along the way and written once, with the request's log line.
+    log: dict[str, Any] = field(default_factory=dict)
+    caller: Actor | None = None
+
+    @property
+    def actor(self) -> Actor:
+        """Return who calls. Only a guarded handler may ask."""
+        assert self.caller is not None, "an unguarded handler asked for its actor"
+        return self.caller
+
+    def address_id(self, scope: str) -> str | None:
+        """Return what stands for the client's address within a scope, such as an account; None when there is none."""
+        return self.pseudonym(scope, self.request.address) if self.pseudonym is not None else None
+
+    def acting_as(self, actor: Actor) -> Self:
+        """Return the same call with its caller known."""
+        self.log["actor"] = actor.user_id or actor.name
+        return replace(self, caller=actor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteCall(Call):
+    """A call whose path or query names a site that the caller may see."""
+
+    site_id: str
+    site_key: str
+    account_id: str

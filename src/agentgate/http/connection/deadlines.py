@@ -1,0 +1,108 @@
+"""How long a connection may stay, and how long its client may take: deadlines, stalled writing, room for connections.
+
+What comes over it is read and answered in `protocol.py`.
+"""
+
+import asyncio
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable
+from math import inf
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from agentgate.http import request_guard
+from agentgate.http.connection.state import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
+from agentgate.http.request_guard import Refusal
+
+TOO_MANY = "too_many_connections"
+
+
+class TimedConnection(HttpToolsProtocol):
+    """A connection that ends when its client had its time. At most one of its requests runs; the others wait."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: GateState,
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        limits: ConnectionLimits,
+    ) -> None:
+        super().__init__(config, server_state, app_state={}, _loop=_loop)
+        self._state = server_state
+        self._limits = limits
+        self._phase: int = BETWEEN
+        self._timed_phase: int | None = BETWEEN
+        self._deadline = inf
+        self._stall_deadline = inf
+        self._is_first = True
+        self._is_stopped = False
+        self._is_lingering = False
+        self._is_draining = False
+        self._is_busy = False
+        self._waiting: deque[Callable[[], None]] = deque()
+        # What arrived and was not looked at yet.
+        self._put_off_data = b""
+
+    @abstractmethod
+    def _advance(self) -> None:
+        """Start what waits."""
+
+    @abstractmethod
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer that this is not run, and read no further."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        super().connection_made(transport)
+        if len(self._state.connections) > self._limits.max_connections:
+            # Closing is all that costs nothing; whoever tries again may find room.
+            self._state.count_refusal(TOO_MANY)
+            self._is_stopped = True
+            transport.abort()
+        self._deadline = self.loop.time() + self._limits.header_deadline_s
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall_deadline = self.loop.time() + self._limits.write_stall_s
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stall_deadline = inf
+        self._advance()
+
+    def check_deadlines(self, now: float) -> None:
+        """End the connection if its client had its time. Called about once a second: a request sets no timer."""
+        is_closing = self.transport.is_closing()
+        if is_closing and self._stall_deadline == inf:
+            # Closing waits for the last bytes to be taken, which may be never.
+            self._stall_deadline = now + self._limits.write_stall_s
+        if now >= self._stall_deadline or (self._is_lingering and now >= self._deadline):
+            self.transport.abort()
+        elif is_closing or now < self._deadline:
+            return
+        elif self._put_off_data or self.flow.read_paused:
+            # We stopped reading, so the client is not the one who is late.
+            self._deadline = now + self._limits.header_deadline_s
+        elif self._phase == BETWEEN:
+            self.transport.close()
+        else:
+            self._refuse(request_guard.HEAD_LATE if self._phase == HEAD else request_guard.BODY_LATE)
+
+    def _set_deadline(self) -> None:
+        self._timed_phase = phase = self._phase
+        if phase == HEAD:
+            # The first head of a connection is timed from the moment the connection was made.
+            if not self._is_first:
+                self._deadline = self.loop.time() + self._limits.header_deadline_s
+            return
+        self._is_first = False
+        if phase == BODY:
+            self._deadline = self.loop.time() + self._limits.body_deadline_s
+        elif self._is_busy or self._waiting:
+            self._deadline = inf
+        elif self._is_draining:
+            self.transport.close()
+        else:
+            self._deadline = self.loop.time() + self._limits.keep_alive_s

@@ -1,0 +1,220 @@
+"""What a hot function is given and gives back, and how its reply becomes bytes.
+
+A hot function is synchronous and answers before any ASGI scope exists. The connection that calls it is `protocol.py`.
+"""
+
+import http
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import msgspec
+from msgspec import Struct
+
+from agentgate.http.connection.head_reader import KnownHead
+from agentgate.http.connection.loop_budget import Turn
+
+# A request with a longer body goes the cold way, and so does one that does not say how long its body is.
+HOT_BODY_BYTES = 4 * 1024
+BODILESS = (b"GET", b"HEAD")
+
+
+class HotRequest(Struct, frozen=True, gc=False):
+    """A request without a body or with a small one; nothing of it is decoded.
+
+    Header names are in lower case and in the order of arrival. The values of a name that came more than once are
+    joined with `, ` (RFC 9110 5.3); names that must be single never come more than once.
+    """
+
+    method: bytes
+    path: bytes
+    query: bytes
+    headers: dict[bytes, bytes]
+    peer: tuple[str, int] | None
+    body: bytes = b""
+    # The head without the values that change, where it is known, and those values: what `recognise` is given.
+    known: KnownHead | None = None
+    values: Sequence[bytes] = ()
+
+
+class HotReply(Struct, frozen=True, gc=False):
+    """An answer; `content-length`, `date` and `connection` are added when it is written."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+    # The same headers as they are written, where the caller has made them once for many answers; else nothing.
+    written: bytes = b""
+
+
+# An answer all of which is written but the date: what stands before the line of the date, and what after it.
+DatelessReply = tuple[bytes, bytes]
+Reply = HotReply | DatelessReply
+
+
+class Pending:
+    """An answer that somebody gives later, from a callback: cheaper than a task that waits for it."""
+
+    __slots__ = ("_reply", "_write")
+
+    def __init__(self) -> None:
+        self._reply: Reply | None = None
+        self._write: Callable[[Reply], None] | None = None
+
+    def resolve(self, reply: Reply) -> None:
+        """Give the answer. The first one counts."""
+        if self._reply is None:
+            self._reply = reply
+            if self._write is not None:
+                self._write(reply)
+
+    def then(self, write: Callable[[Reply], None]) -> None:
+        """Say what is done with the answer, at once if it is there already."""
+        self._write = write
+        if self._reply is not None:
+            write(self._reply)
+
+
+# None sends the request the cold way; an awaitable is awaited in a task, and the connection keeps its order meanwhile.
+HotAnswer = HotReply | Pending | Awaitable[Reply] | None
+HotFunction = Callable[[HotRequest], HotAnswer]
+# `/path` for GET and HEAD, `POST /path` for another method.
+HotPaths = Mapping[bytes, HotFunction]
+# May answer a GET from its known head and the values that were cut out of it, before it is read: what is asked for
+# again and again costs less so. The values were not judged. None sends it the usual way, as if it had not been asked.
+Recogniser = Callable[[KnownHead, Sequence[bytes]], Reply | None]
+# May begin with a POST by the same, and its body: that is as long as it should be, and nothing else was judged.
+Beginner = Callable[[KnownHead, Sequence[bytes], bytes], Pending | None]
+
+
+@runtime_checkable
+class Recognising(Protocol):
+    """A hot function that is asked first whether it knows the request by its head."""
+
+    def recognise(self, head: KnownHead, values: Sequence[bytes]) -> Reply | None:
+        """Answer, or return None and have done nothing."""
+        ...
+
+
+@runtime_checkable
+class Beginning(Protocol):
+    """A hot function for POST that is asked first whether it knows the request by its head."""
+
+    def begin(self, head: KnownHead, values: Sequence[bytes], body: bytes) -> Pending | None:
+        """Begin with it, or return None and have done nothing."""
+        ...
+
+
+@runtime_checkable
+class Refusing(Protocol):
+    """A hot function for GET that refuses the request in hand when this turn says so (`is_refusing`)."""
+
+    @property
+    def turn(self) -> Turn:
+        """The turns of the loop, for the whole listener."""
+        ...
+
+
+_STATUS_LINES = {
+    status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode("ascii")) for status in http.HTTPStatus
+}
+_CLOSE = b"connection: close\r\n"
+
+
+def encode_reply(reply: Reply, date_line: bytes, *, with_body: bool, keep_alive: bool) -> bytes:
+    """Return the bytes of a whole response; ValueError when a header would begin a line of its own."""
+    if isinstance(reply, tuple):
+        return (date_line if keep_alive else date_line + _CLOSE).join(reply)
+    status = reply.status
+    if reply.written:
+        end = b"\r\n" if keep_alive else _CLOSE + b"\r\n"
+        if status == 204:
+            return b"".join((_STATUS_LINES[204], date_line, reply.written, end))
+        length = b"content-length: %d\r\n" % len(reply.body)
+        body = reply.body if with_body else b""
+        return b"".join((_STATUS_LINES[status], date_line, reply.written, length, end, body))
+    parts = [_STATUS_LINES[status], date_line]
+    for name, value in reply.headers:
+        parts += (name, b": ", value, b"\r\n")
+    # A 204 or a 304 has no body by definition, and a length on it confuses intermediaries (RFC 9110 8.6).
+    has_length = status not in (204, 304)
+    if has_length:
+        parts.append(b"content-length: %d\r\n" % len(reply.body))
+    if not keep_alive:
+        parts.append(_CLOSE)
+    parts.append(b"\r\n")
+    head = b"".join(parts)
+    # Counting the bytes of line ends costs less than looking at each value, and finds the same response splitting.
+    line_count = 3 + len(reply.headers) + has_length + (not keep_alive)
+    if len(head) - len(head.translate(None, b"\r\n")) != 2 * line_count:
+        raise ValueError("a header of a reply contains a line end")
+    return head + reply.body if with_body and has_length else head
+
+
+def write_around(reply: HotReply) -> tuple[bytes, bytes]:
+    """Return what stands before the date and the headers of an answer, and behind, where the connection stays open.
+
+    With headers in between that differ from answer to answer this is written once for many.
+    """
+    whole = encode_reply(reply, b"", with_body=True, keep_alive=True)
+    start = len(_STATUS_LINES[reply.status])
+    return whole[:start], whole[start + len(reply.written) :]
+
+
+def recognisers_of(hot_paths: HotPaths) -> dict[bytes, Recogniser]:
+    """Return the `recognise` of each hot function that has one, by path."""
+    functions: dict[bytes, object] = dict(hot_paths)
+    return {path: function.recognise for path, function in functions.items() if isinstance(function, Recognising)}
+
+
+def beginners_of(hot_paths: HotPaths) -> dict[bytes, Beginner]:
+    """Return the `begin` of each hot function that has one, by method and path."""
+    functions: dict[bytes, object] = dict(hot_paths)
+    return {path: function.begin for path, function in functions.items() if isinstance(function, Beginning)}
+
+
+def turn_of(hot_paths: HotPaths) -> tuple[Turn, tuple[bytes, ...]]:
+    """Return whose turns a listener follows, and how requests begin that may be refused when there is no time."""
+    functions: dict[bytes, object] = dict(hot_paths)
+    refusing = {path: function.turn for path, function in functions.items() if isinstance(function, Refusing)}
+    return next(iter(refusing.values()), Turn()), tuple(b"GET " + path for path in refusing)
+
+
+def write_headers(headers: list[tuple[bytes, bytes]]) -> bytes:
+    """Return headers as they are written, for answers that are made once; ValueError for one with a line end."""
+    lines = b"".join(b"%b: %b\r\n" % header for header in headers)
+    if len(lines) - len(lines.translate(None, b"\r\n")) != 2 * len(headers):
+        raise ValueError("a header of a reply contains a line end")
+    return lines
+
+
+def json_reply(status: int, code: str, *, message: str, headers: list[tuple[bytes, bytes]] | None = None) -> HotReply:
+    """Return the small JSON answer used wherever no handler has run."""
+    body = msgspec.json.encode({"error": code, "message": message})
+    return HotReply(status, [(b"content-type", b"application/json"), *(headers or [])], body)
+
+
+def find_hot(hot_paths: HotPaths, method: bytes, path: bytes, headers: Mapping[bytes, bytes]) -> HotFunction | None:
+    """Return the function that answers such a request, unless its body could be too long to wait for here."""
+    if method in BODILESS:
+        return hot_paths.get(path)
+    length = headers.get(b"content-length")
+    # Who asks whether to send the body at all is answered by the cold way.
+    if length is None or int(length) > HOT_BODY_BYTES or b"expect" in headers:
+        return None
+    return hot_paths.get(method + b" " + path)
+
+
+def refusal_reply(status: int, code: str) -> HotReply:
+    """Return what a client is told whose request is not run."""
+    too_large = status == 431
+    message = "The request line or the headers are too large." if too_large else "The request is not valid HTTP."
+    return json_reply(status, code, message=message)
+
+
+FAILED = json_reply(500, "internal_error", message="The request could not be answered.")
+OVERLOADED = json_reply(
+    503,
+    "unavailable",
+    message="There is no room for this request now. Try again in 5 seconds.",
+    headers=[(b"retry-after", b"5")],
+)

@@ -1,0 +1,220 @@
+"""One listening socket that serves an ASGI application and hot paths through `GateProtocol`.
+
+It opens and closes, keeps the date and the deadlines ticking, and drains. Signals, workers and lifespan are elsewhere.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import uvicorn
+
+from agentgate.http.connection.fast_functions import HotPaths
+from agentgate.http.connection.protocol import GateProtocol
+from agentgate.http.connection.state import ConnectionLimits, GateState
+from agentgate.lib.clock import Clock
+
+_NO_HOT_PATHS: HotPaths = MappingProxyType({})
+_DRAIN_STEP_S = 0.01
+# The loop takes one new connection in a turn from each descriptor that it listens on. A turn at full load takes tens of
+# milliseconds, and a proxy that needs more connections then needs all of them at once.
+_ACCEPTORS = 16
+# After this long a cancelled request that still runs is left behind, because the process has to end.
+_CANCEL_GRACE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerOptions:
+    """Where to listen: an inherited socket if there is one, else a unix path, else host and port."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    unix_path: Path | None = None
+    inherited: socket.socket | None = None
+    backlog: int = 2048
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+
+
+class Listener:
+    """Listens once: `start`, then `drain`."""
+
+    def __init__(
+        self, app: Any, options: ListenerOptions, *, clock: Clock, hot_paths: HotPaths = _NO_HOT_PATHS
+    ) -> None:
+        self._options = options
+        self._clock = clock
+        self._hot_paths = hot_paths
+        self._state = GateState(hot_paths)
+        self._config = _config(app, options)
+        self._servers: list[asyncio.Server] = []
+        self._ticking: asyncio.Task[None] | None = None
+        self._address: tuple[str, int] | None = None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """The host and port really bound; for a unix socket its path and 0."""
+        if self._address is None:
+            raise RuntimeError("the listener has not been started")
+        return self._address
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._state.connections)
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests run in a task of their own, or wait for an answer without one."""
+        return len(self._state.tasks) + self._state.pending
+
+    @property
+    def put_off(self) -> int:
+        """How many requests wait until there is time for them."""
+        return self._state.turn.waiting
+
+    @property
+    def answered(self) -> int:
+        """How many requests have been answered, refusals not counted."""
+        return self._state.total_requests
+
+    @property
+    def shed(self) -> int:
+        """How many requests found no room."""
+        return self._state.shed
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """How many requests the guard or a deadline refused, by code."""
+        return dict(self._state.refused)
+
+    async def start(self) -> None:
+        """Bind, listen and accept from now on."""
+        if self._servers:
+            raise RuntimeError("a listener starts once")
+        self._set_date()
+        server = await self._open()
+        self._servers.append(server)
+        self._address = _bound_address(server.sockets[0])
+        for _ in range(1, _ACCEPTORS):
+            self._servers.append(await self._open_again(server.sockets[0]))
+        self._ticking = asyncio.create_task(self._tick())
+
+    def stop_accepting(self) -> None:
+        """Close the listening socket. Open connections go on."""
+        if not self._servers or not self._servers[0].is_serving():
+            return
+        for server in self._servers:
+            server.close()
+        if self._options.unix_path is not None and self._options.inherited is None:
+            self._options.unix_path.unlink(missing_ok=True)
+
+    async def drain(self, timeout_s: float) -> int:
+        """Stop accepting, let what runs finish, close the rest; return how many requests had to be cancelled."""
+        self.stop_accepting()
+        # One turn of the loop: requests that have already reached this machine are in flight, not idle.
+        await asyncio.sleep(0)
+        for connection in list(self._state.connections):
+            connection.shutdown()
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        # Connections and tasks leave from many places; looking again is simpler than telling an event from each.
+        while self._is_open() and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(_DRAIN_STEP_S)
+        cancelled = await self._cancel_rest()
+        if self._ticking is not None:
+            self._ticking.cancel()
+            await asyncio.wait([self._ticking])
+        return cancelled
+
+    def _is_open(self) -> bool:
+        return bool(self._state.connections or self._state.tasks)
+
+    async def _cancel_rest(self) -> int:
+        tasks = list(self._state.tasks)
+        for task in tasks:
+            task.cancel("the time to drain is over")
+        if tasks:
+            await asyncio.wait(tasks, timeout=_CANCEL_GRACE_S)
+        for connection in list(self._state.connections):
+            connection.transport.abort()
+        # Transports report their end in the next turn of the loop.
+        await asyncio.sleep(0)
+        return len(tasks)
+
+    async def _open(self) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        options = self._options
+        if options.inherited is not None:
+            return await loop.create_server(self._new_connection, sock=options.inherited, backlog=options.backlog)
+        if options.unix_path is not None:
+            path = str(options.unix_path)
+            return await loop.create_unix_server(self._new_connection, path=path, backlog=options.backlog)
+        return await loop.create_server(
+            self._new_connection, host=options.host, port=options.port, backlog=options.backlog
+        )
+
+    async def _open_again(self, listening: Any) -> asyncio.Server:
+        """Listen on the same socket through one more descriptor."""
+        loop = asyncio.get_running_loop()
+        same = socket.socket(fileno=os.dup(listening.fileno()))
+        open_server = loop.create_unix_server if same.family == socket.AF_UNIX else loop.create_server
+        return await open_server(self._new_connection, sock=same, backlog=self._options.backlog)
+
+    def _new_connection(self) -> GateProtocol:
+        return GateProtocol(self._config, self._state, limits=self._options.limits, hot_paths=self._hot_paths)
+
+    async def _tick(self) -> None:
+        loop = asyncio.get_running_loop()
+        interval_s = _tick_interval_s(self._options.limits)
+        while True:
+            await asyncio.sleep(interval_s)
+            self._set_date()
+            now = loop.time()
+            for connection in list(self._state.connections):
+                _check(connection, now)
+
+    def _set_date(self) -> None:
+        self._state.set_date(formatdate(self._clock.now_ms() / 1000, usegmt=True).encode("ascii"))
+
+
+def _check(connection: Any, now: float) -> None:
+    try:
+        connection.check_deadlines(now)
+    except Exception:
+        # One bad connection must not end the deadlines of all others.
+        logging.getLogger("agentgate.http").exception("a deadline could not be kept")
+        connection.transport.abort()
+
+
+def _tick_interval_s(limits: ConnectionLimits) -> float:
+    """Return once a second, or oftener if a deadline is so short that a second more would matter."""
+    shortest_s = min(limits.header_deadline_s, limits.body_deadline_s, limits.keep_alive_s, limits.write_stall_s)
+    return max(0.02, min(1.0, shortest_s / 4))
+
+
+def _bound_address(bound: Any) -> tuple[str, int]:
+    name = bound.getsockname()
+    return (str(name), 0) if isinstance(name, str | bytes) else (str(name[0]), int(name[1]))
+
+
+def _config(app: Any, options: ListenerOptions) -> uvicorn.Config:
+    config = uvicorn.Config(
+        app=app,
+        interface="asgi3",
+        http=GateProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=True,
+        backlog=options.backlog,
+    )
+    config.load()
+    return config

@@ -1,0 +1,43 @@
+"""Cross-origin resource sharing: what tells a browser that a page of another origin may read an answer.
+
+No answer with these headers carries credentials: nothing here ever looks at a cookie.
+"""
+
+import re
+
+from agentgate.http.request import Request
+
+Headers = tuple[tuple[str, str], ...]
+
+# For answers that are the same for everybody.
+OPEN_TO_ALL: Headers = (("access-control-allow-origin", "*"), ("cross-origin-resource-policy", "cross-origin"))
+# Longer than this, Chromium asks again anyway.
+PREFLIGHT_MAX_AGE_S = 7_200
+# An origin as a browser serialises it, or `null` for a page that has none.
+_ORIGIN = re.compile(r"(?:[a-z][a-z0-9+.-]*://[A-Za-z0-9._~%:\[\]-]{1,255}|null)\Z", re.ASCII)
+
+
+def cors_headers(request: Request) -> Headers:
+    """Return the headers that let the page which asked read the answer, a refusal included.
+
+    Which origins are served is the handler's to say.
+    """
+    vary = ("vary", "Origin")
+    origin = request.header("origin")
+    if origin is None or not _ORIGIN.match(origin):
+        return (vary,)
+    return (
+        ("access-control-allow-origin", origin),
+        ("access-control-expose-headers", "Retry-After, X-Request-Id"),
+        ("cross-origin-resource-policy", "cross-origin"),
+        vary,
+    )
+
+
+def preflight_headers(methods: tuple[str, ...]) -> Headers:
+    """Return what a browser wants to know before it sends the request itself."""
+    return (
+        ("access-control-allow-methods", ", ".join(methods)),
+        ("access-control-allow-headers", "Content-Type"),
+        ("access-control-max-age", str(PREFLIGHT_MAX_AGE_S)),
+    )

@@ -1,0 +1,100 @@
+"""Endpoint: one row of a route table. The types of body, query and reply come from the handler's signature."""
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+
+from agentgate.http.call import Call
+from agentgate.http.replies import JSON, Reply
+from agentgate.lib import limits
+from agentgate.lib.records import Input, Query
+
+Handler = Callable[..., Awaitable[Any]]
+Guard = Callable[..., Awaitable[Call]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """Method, path, handler; who may call it; what it may answer."""
+
+    method: str
+    path: str
+    handler: Handler
+    # Says who calls, or refuses: authentication, CSRF, state of account and user, permission, in this order.
+    guard: Guard
+    # Finds what the path names within the caller's reach, or answers like an unknown one. Runs after the parameters.
+    scope: Guard | None = None
+    status: int = 200
+    # The codes that this row may refuse with, beyond those of its guard, body, query and scope.
+    refuses: tuple[str, ...] = ()
+    body_limit: int = limits.BODY_BYTES
+    media_type: str = JSON
+    # The query is for whoever reads the answer, such as a script that looks at its own address.
+    any_query: bool = False
+    # The group in the OpenAPI document, where it is not the handler's concept.
+    tag: str | None = None
+    # What a success means, in a few words.
+    success: str = "Done"
+    # Bodies that are answers and not refusals, by status.
+    other_replies: dict[int, type] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        """Return the first line of the handler's docstring."""
+        return (inspect.getdoc(self.handler) or "").partition("\n")[0].rstrip(".")
+
+    @property
+    def description(self) -> str:
+        """Return the rest of the handler's docstring."""
+        return (inspect.getdoc(self.handler) or "").partition("\n")[2].strip()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a handler takes and gives, read from its signature."""
+
+    body: type[Input] | None
+    body_required: bool
+    query: type[Query] | None
+    reply: Any
+    # The handler also wants the body as it was sent, byte for byte, as `content`: a signature may cover it.
+    takes_content: bool
+    # Parameter name -> the type whose instance `app.py` hands in.
+    dependencies: dict[str, Any]
+
+
+# A handler has one signature, and reading it takes longer than most requests.
+@functools.cache
+def shape_of(handler: Callable[..., Any]) -> Shape:
+    """Read a handler's, guard's or scope's signature."""
+    hints = get_type_hints(handler)
+    parameters = list(inspect.signature(handler).parameters.values())
+    body = next((parameter for parameter in parameters if parameter.name == "body"), None)
+    own = {"body", "query", "content", parameters[0].name}
+    dependencies = {
+        parameter.name: get_origin(hints[parameter.name]) or hints[parameter.name]
+        for parameter in parameters
+        if parameter.name not in own
+    }
+    return Shape(
+        body=hints["body"] if body else None,
+        body_required=body is not None and body.default is inspect.Parameter.empty,
+        query=hints.get("query"),
+        reply=_reply_type(hints["return"]),
+        takes_content="content" in hints,
+        dependencies=dependencies,
+    )
+
+
+def _reply_type(hint: Any) -> Any:
+    kind = get_args(hint)[0] if get_origin(hint) is Reply else hint
+    return None if kind is type(None) else kind
+
+
+def is_record(kind: Any) -> bool:
+    """Say whether a reply type is a record, and not text or nothing."""
+    return isinstance(kind, type) and issubclass(kind, Struct)

@@ -1,0 +1,1 @@
+"""OpenAPI documents and pages from the route tables."""

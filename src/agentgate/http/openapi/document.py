@@ -1,0 +1,228 @@
+"""Surfaces and records to OpenAPI 3.1. Nothing is written by hand: a route that exists is described."""
+
+import inspect
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from agentgate.http.decode import QUERY_CODES
+from agentgate.http.endpoint import Endpoint, Shape, is_record, shape_of
+from agentgate.http.forms import FORM_MEDIA_TYPES
+from agentgate.http.guards import stance_of
+from agentgate.http.raw_body import RawBody
+from agentgate.http.replies import JSON
+from agentgate.http.surface import Surface
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import CREDENTIAL_ID_PATTERN, SITE_KEY_PATTERN
+
+# The version of the contract, which all documents carry.
+API_VERSION = "1.0.0"
+
+_PATH_PARAMETER = re.compile(r"\{(\w+)\}")
+_PATH_PATTERNS = {"siteKey": SITE_KEY_PATTERN, "credId": CREDENTIAL_ID_PATTERN, "visitorId": r"^[0-9a-f]{16}\Z"}
+
+# Tags that clients know from earlier releases, by the folder that has the handlers now.
+_EARLIER_TAGS = {
+    "browser_check": "browser",
+    "challenge_page": "gateway",
+    "openapi": "web",
+    "queries": "traffic",
+    "signals": "detect",
+    "static_files": "web",
+}
+
+SECURITY_SCHEMES = {
+    "adminSession": {"type": "apiKey", "in": "cookie", "name": "ag_admin"},
+    "adminKey": {"type": "apiKey", "in": "header", "name": "X-Admin-Key"},
+    "accountSession": {"type": "apiKey", "in": "cookie", "name": "ag_account"},
+    "apiToken": {"type": "http", "scheme": "bearer", "description": "An API token, `agt_...`"},
+    "csrf": {"type": "apiKey", "in": "header", "name": "X-CSRF-Token"},
+}
+
+
+def documents(surfaces: Iterable[Surface], *, version: str) -> dict[str, dict[str, Any]]:
+    """Describe surfaces; those that share a document in the order of the table, under the first one's title."""
+    by_name: dict[str, list[Surface]] = defaultdict(list)
+    for surface in surfaces:
+        by_name[surface.document_name].append(surface)
+    return {name: document(*sharing, version=version) for name, sharing in by_name.items()}
+
+
+def document(*surfaces: Surface, version: str) -> dict[str, Any]:
+    """Describe one surface, or several in one document."""
+    shapes = [(surface, row, shape_of(row.handler)) for surface in surfaces for row in surface.rows]
+    schemas = _Schemas(_records(shapes))
+    paths: dict[str, dict[str, Any]] = defaultdict(dict)
+    for surface, row, shape in shapes:
+        paths[row.path][row.method.lower()] = _operation(row, shape, surface, schemas)
+    used = {scheme for _, row, _ in shapes for way in stance_of(row.guard).security for scheme in way}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": surfaces[0].title, "version": version, "license": {"name": "Apache-2.0"}},
+        "paths": dict(paths),
+        "components": {
+            "schemas": schemas.components,
+            "securitySchemes": {name: scheme for name, scheme in SECURITY_SCHEMES.items() if name in used},
+        },
+    }
+
+
+def refusals(row: Endpoint, shape: Shape, surface: Surface) -> list[str]:
+    """Return every code that a row may refuse with, in the order of its surface's table."""
+    codes = {*stance_of(row.guard).refuses, *stance_of(row.scope).refuses, *row.refuses}
+    if surface.wrong_query is not None:
+        codes.add(surface.wrong_query)
+    else:
+        codes |= {QUERY_CODES.get(name, "invalid_filter") for name in (*_query_fields(shape), "")}
+    # Any request can be malformed, if only in its Host.
+    codes.add(surface.malformed)
+    if row.method != "GET":
+        codes.add(surface.too_large)
+        if shape.body is not None:
+            codes |= set(shape.body.refused_fields.values())
+    codes.add(surface.unavailable)
+    return [code for code in surface.errors.rows if code in codes]
+
+
+class _Schemas:
+    """The record types of a surface as JSON Schema components."""
+
+    def __init__(self, kinds: Iterable[Any]) -> None:
+        self._kinds = list(dict.fromkeys(kinds))
+        references, components = msgspec.json.schema_components(
+            self._kinds, schema_hook=_extra_schema, ref_template="#/components/schemas/{name}"
+        )
+        self._references = [_in_json_dialect(reference) for reference in references]
+        self.components: dict[str, Any] = _in_json_dialect(dict(sorted(components.items())))
+
+    def reference(self, kind: Any) -> dict[str, Any]:
+        """Return the schema of one of the types, by reference."""
+        reference: dict[str, Any] = self._references[self._kinds.index(kind)]
+        return reference
+
+
+def _records(shapes: Iterable[tuple[Surface, Endpoint, Shape]]) -> Iterable[Any]:
+    for surface, row, shape in shapes:
+        yield surface.refusal_record
+        if is_record(shape.reply):
+            yield shape.reply
+        if shape.body is not None and shape.body is not RawBody:
+            yield shape.body
+        yield from row.other_replies.values()
+
+
+def _concept(module: str) -> str:
+    """Return the tag of a handler's module: the folder of its concept, below the room."""
+    folder = module.split(".")[2]
+    return _EARLIER_TAGS.get(folder, folder)
+
+
+def _operation(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": _operation_id(row, surface),
+        "summary": row.summary,
+        "tags": [row.tag or _concept(row.handler.__module__)],
+        "parameters": [*_path_parameters(row.path), *_query_parameters(shape)],
+        "responses": _responses(row, shape, surface, schemas),
+    }
+    if row.description:
+        operation["description"] = row.description
+    if shape.body is not None and shape.body is not RawBody:
+        media_types = (JSON, *FORM_MEDIA_TYPES) if surface.forms else (JSON,)
+        operation["requestBody"] = {
+            "required": shape.body_required,
+            "content": {media_type: {"schema": schemas.reference(shape.body)} for media_type in media_types},
+        }
+    security = stance_of(row.guard).security
+    operation["security"] = [
+        {scheme: [] for scheme in way if scheme != "csrf" or row.method != "GET"} for way in security
+    ]
+    return operation
+
+
+def _operation_id(row: Endpoint, surface: Surface) -> str:
+    name = f"{surface.name}_{row.handler.__name__}"
+    same = [other for other in surface.rows if other.handler is row.handler]
+    if len(same) == 1:
+        return name
+    if len({other.path for other in same}) == 1:
+        return f"{name}_{row.method.lower()}"
+    # Several rows have this handler: what their paths end in tells them apart.
+    return f"{name}_{row.path.rpartition('/')[2].partition('.')[0].strip('{}')}"
+
+
+def _responses(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas) -> dict[str, Any]:
+    responses: dict[str, Any] = {str(row.status): {"description": row.success}}
+    if is_record(shape.reply):
+        responses[str(row.status)]["content"] = {row.media_type: {"schema": schemas.reference(shape.reply)}}
+    elif shape.reply is not None:
+        responses[str(row.status)]["content"] = {row.media_type: {}}
+    for status, kind in row.other_replies.items():
+        responses[str(status)] = {
+            "description": "An answer of its own",
+            "content": {"application/json": {"schema": schemas.reference(kind)}},
+        }
+    by_status: dict[int, list[str]] = defaultdict(list)
+    for code in refusals(row, shape, surface):
+        by_status[surface.errors.lookup(code).status].append(code)
+    for status, codes in sorted(by_status.items()):
+        schema = schemas.reference(surface.refusal_record)
+        if status in row.other_replies:
+            schema = {"anyOf": [schemas.reference(row.other_replies[status]), schema]}
+        listed = ", ".join(f"`{code}`" for code in codes)
+        responses[str(status)] = {
+            # A surface may refuse with the status of a success: its body is of the same kind then.
+            "description": f"{row.success}, or refused: {listed}" if status == row.status else listed,
+            "content": {"application/json": {"schema": schema}},
+        }
+    return responses
+
+
+def _path_parameters(path: str) -> Iterable[dict[str, Any]]:
+    for name in _PATH_PARAMETER.findall(path):
+        schema: dict[str, Any] = {"type": "string"}
+        if name in _PATH_PATTERNS:
+            schema["pattern"] = _PATH_PATTERNS[name].replace(r"\Z", "$")
+        yield {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _query_fields(shape: Shape) -> tuple[str, ...]:
+    return shape.query.__struct_encode_fields__ if shape.query else ()
+
+
+def _query_parameters(shape: Shape) -> Iterable[dict[str, Any]]:
+    if shape.query is None:
+        return
+    _, components = msgspec.json.schema_components([shape.query], schema_hook=_extra_schema)
+    schema = _in_json_dialect(components[shape.query.__name__])
+    for name, described in schema["properties"].items():
+        # An enumeration is written out: a query is no component that a reference could lead to.
+        found = components.get(described.get("$ref", "").rpartition("/")[2])
+        field = {"enum": found["enum"]} if found else described
+        parameter = {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": field}
+        if "description" in field:
+            parameter["description"] = field.pop("description")
+        yield parameter
+
+
+def _extra_schema(kind: type) -> dict[str, Any]:
+    if kind is Moment:
+        return {"type": "string", "format": "date-time"}
+    raise NotImplementedError(f"{kind.__name__} has no schema")
+
+
+def _in_json_dialect(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {key: _TEXTS.get(key, _in_json_dialect)(value) for key, value in schema.items()}
+    return [_in_json_dialect(item) for item in schema] if isinstance(schema, list) else schema
+
+
+# `$` means the very end in JSON Schema's regular expressions, which have no `\Z`; and a docstring's later lines are
+# indented like the code around them.
+_TEXTS: dict[str, Callable[[Any], Any]] = {
+    "pattern": lambda pattern: pattern.replace(r"\Z", "$") if isinstance(pattern, str) else _in_json_dialect(pattern),
+    "description": lambda text: inspect.cleandoc(text) if isinstance(text, str) else _in_json_dialect(text),
+}

@@ -1,0 +1,52 @@
+"""`/healthz`, `/readyz` and `/metrics`. The public listener tells the state, the admin listener also the checks."""
+
+from typing import Literal
+
+from agentgate.http.call import Call
+from agentgate.http.readiness.checks import Readiness, State
+from agentgate.http.readiness.checks import ReadinessReport as ReadinessReport  # noqa: PLC0414 - the row names it
+from agentgate.http.replies import Reply, Text
+from agentgate.lib.limits import STORE_UNAVAILABLE_RETRY_AFTER_S
+from agentgate.lib.records import Record
+from agentgate.lib.telemetry.metrics import Metrics
+
+
+class Alive(Record, frozen=True, kw_only=True):
+    """The process answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+class ReadinessState(Record, frozen=True, kw_only=True):
+    """Whether decisions can be made."""
+
+    status: State
+
+
+async def read_health(call: Call) -> Alive:  # noqa: ARG001 - every handler is given its call
+    """Say that the process lives."""
+    return Alive()
+
+
+async def read_readiness(call: Call, readiness: Readiness) -> Reply[ReadinessState]:  # noqa: ARG001
+    """Say whether decisions can be made: `ready`, or `degraded` when only optional data is missing."""
+    report = await readiness.report()
+    return _reply(report, ReadinessState(status=report.status))
+
+
+async def read_readiness_report(call: Call, readiness: Readiness) -> Reply[ReadinessReport]:  # noqa: ARG001
+    """Say whether decisions can be made, and what each check found."""
+    report = await readiness.report()
+    return _reply(report, report)
+
+
+async def read_metrics(call: Call, metrics: Metrics) -> Text:  # noqa: ARG001
+    """Read this worker's metrics in the Prometheus text format."""
+    content, media_type = metrics.exposition()
+    return Text(content, media_type)
+
+
+def _reply(report: ReadinessReport, body: Record) -> Reply:  # type: ignore[type-arg]
+    if report.status == "unavailable":
+        return Reply(body=body, status=503, headers=(("retry-after", str(STORE_UNAVAILABLE_RETRY_AFTER_S)),))
+    return Reply(body=body)

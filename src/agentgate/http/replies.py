@@ -1,0 +1,107 @@
+"""Replies: what a handler may return beside a plain record, and how refusals look."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from msgspec import UNSET, UnsetType
+
+from agentgate.lib.errors import ErrorTable, Refused
+from agentgate.lib.records import Record, to_json
+
+T = TypeVar("T")
+
+JSON = "application/json"
+JSON_HEADER = (b"content-type", JSON.encode("ascii"))
+# A page may weaken these for itself; an answer that says nothing gets the strictest.
+SECURITY_HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+# A refusal's code and message -> its body.
+RefusalWriter = Callable[[str, str], Any]
+
+
+class ErrorBody(Record, frozen=True, kw_only=True):
+    """Every refusal has this body. `error` is stable; `message` is for people and may change."""
+
+    error: str
+    message: str | UnsetType = UNSET
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply(Generic[T]):
+    """An answer with headers of its own. `Reply[Site]` in a handler's signature declares the body's type."""
+
+    body: T
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Text:
+    """An answer that is not JSON."""
+
+    content: bytes
+    media_type: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is sent: status, headers, bytes."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+def encode_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    """Return headers as they go over the wire."""
+    return [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers]
+
+
+def answer(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
+    """Encode a handler's result."""
+    encoded = encode_headers(headers)
+    if body is None:
+        return Answer(status, encoded, b"")
+    media_type, content = (body.media_type, body.content) if isinstance(body, Text) else (JSON, to_json(body))
+    return Answer(status, [(b"content-type", media_type.encode("ascii")), *encoded], content)
+
+
+def refusal(
+    refused: Refused,
+    table: ErrorTable,
+    fields: Mapping[str, Any] | None = None,
+    *,
+    write: RefusalWriter | None = None,
+) -> Answer:
+    """Turn a refusal into the surface's own status and body.
+
+    `fields` stand in every refusal of the surface; `write` makes the whole body where another service's form is spoken.
+    """
+    row = table.lookup(refused.code)
+    headers = dict(refused.headers)
+    if row.retry_after_s is not None:
+        headers.setdefault("retry-after", str(row.retry_after_s))
+    message = refused.message or row.message
+    if write is not None:
+        return answer(row.status, write(row.code, message), headers=tuple(headers.items()))
+    body = {**(fields or {}), "error": row.code, "message": message, **refused.extra}
+    return answer(row.status, body, headers=tuple(headers.items()))
+
+
+def set_cookie(
+    name: str, value: str, *, path: str, same_site: str, secure: bool, max_age_s: int | None = None
+) -> tuple[str, str]:
+    """Return a `Set-Cookie` header. Every cookie of ours is hidden from scripts."""
+    parts = [f"{name}={value}", f"Path={path}", "HttpOnly", f"SameSite={same_site}"]
+    if max_age_s is not None:
+        parts.append(f"Max-Age={max_age_s}")
+    if secure:
+        parts.append("Secure")
+    return "set-cookie", "; ".join(parts)

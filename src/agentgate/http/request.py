@@ -1,0 +1,77 @@
+"""One HTTP request as handlers and guards see it: raw path, checked headers, byte-exact cookies."""
+
+import re
+from urllib.parse import unquote_plus
+
+from agentgate.lib.errors import Refused
+
+Headers = list[tuple[bytes, bytes]]
+
+_COOKIE_VALUE = re.compile(rb"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*\Z")
+
+
+class Request:
+    """The head of a request. The body is read later, once the caller is known."""
+
+    __slots__ = ("address", "headers", "method", "path", "query_string", "secure")
+
+    def __init__(
+        self, *, method: str, path: str, query_string: bytes, headers: Headers, address: str, secure: bool
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query_string = query_string
+        self.headers = headers
+        self.address = address
+        self.secure = secure
+
+    def header(self, name: str) -> str | None:
+        """Return a header's value, or None. The protocol class refused duplicates of headers that decide anything."""
+        wanted = name.lower().encode("ascii")
+        for key, value in self.headers:
+            if key == wanted:
+                return value.decode("latin-1")
+        return None
+
+    def cookie(self, name: str) -> str | None:
+        """Return a cookie's value; None when it is absent, malformed, or there twice with different values.
+
+        A sibling domain can plant a second cookie of our name. Which of the two a parser picks is luck, so none is.
+        """
+        wanted = name.encode("ascii")
+        found: set[bytes] = set()
+        for key, value in self.headers:
+            if key == b"cookie":
+                # The spaces may be anywhere or nowhere; overlooking a pair for that would be luck as well.
+                pairs = (pair.partition(b"=") for pair in value.split(b";"))
+                found |= {content.strip(b" \t") for label, _, content in pairs if label.strip(b" \t") == wanted}
+        if len(found) != 1:
+            return None
+        value = found.pop()
+        return value.decode("ascii") if _COOKIE_VALUE.match(value) else None
+
+    def query(self) -> dict[str, str]:
+        """Return the parameters behind the `?`; refuse one that is there twice, or that is not UTF-8."""
+        parameters: dict[str, str] = {}
+        if not self.query_string:
+            return parameters
+        for pair in filter(None, self.query_string.decode("latin-1").split("&")):
+            name, _, value = pair.partition("=")
+            try:
+                name, value = unquote_plus(name, errors="strict"), unquote_plus(value, errors="strict")
+            except UnicodeDecodeError:
+                raise Refused("invalid_filter", "The query string must be percent-encoded UTF-8.") from None
+            if "\0" in name + value:
+                raise Refused("invalid_filter", "The query string must not contain the character NUL (%00).")
+            if name in parameters:
+                raise Refused("invalid_filter", f"{name} is given more than once; give it once.")
+            parameters[name] = value
+        return parameters
+
+
+def joined_headers(request: Request) -> dict[bytes, bytes]:
+    """Return the headers by name, those that came more than once joined as HTTP joins them."""
+    joined: dict[bytes, bytes] = {}
+    for name, value in request.headers:
+        joined[name] = joined[name] + b", " + value if name in joined else value
+    return joined

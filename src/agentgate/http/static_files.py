@@ -1,0 +1,88 @@
+"""Files that are the same for everybody: read once, compressed once, cached by whoever fetches them."""
+
+import gzip
+import hashlib
+import mimetypes
+from functools import cached_property
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from msgspec import Struct
+
+from agentgate.http.call import Call
+from agentgate.http.cors import OPEN_TO_ALL
+from agentgate.http.replies import Reply, Text
+from agentgate.lib.errors import Refused
+
+# How long a file under a name that does not change is used without asking again.
+MAX_AGE_S = 300
+# A file that is smaller arrives in one packet anyway.
+LEAST_COMPRESSED_BYTES = 512
+
+mimetypes.add_type("text/javascript", ".js")
+
+
+class StaticFile(Struct, frozen=True):
+    """One file, ready to be sent."""
+
+    content: bytes
+    compressed: bytes | None
+    media_type: str
+    etag: str
+
+
+class StaticFiles:
+    """The built files of the package, by their path as the address has it."""
+
+    @cached_property
+    def _files(self) -> dict[str, StaticFile]:
+        return dict(_walk(files("agentgate") / "http" / "static", ""))
+
+    def find(self, path: str) -> StaticFile | None:
+        """Return the file of a path such as `/sdk/v1/worker.js`."""
+        return self._files.get(path)
+
+
+async def read_file(call: Call, static: StaticFiles) -> Reply[Text | None]:
+    """Read a file of the browser SDK."""
+    found = static.find(call.request.path)
+    if found is None:
+        raise Refused("not_found", "There is no such file.")
+    headers = (
+        ("cache-control", f"public, max-age={MAX_AGE_S}"),
+        ("etag", found.etag),
+        ("vary", "Accept-Encoding"),
+        *OPEN_TO_ALL,
+    )
+    if found.etag in (call.request.header("if-none-match") or ""):
+        return Reply(body=None, status=304, headers=headers)
+    if found.compressed is not None and "gzip" in (call.request.header("accept-encoding") or ""):
+        compressed = ("content-encoding", "gzip")
+        return Reply(body=Text(found.compressed, found.media_type), headers=(*headers, compressed))
+    return Reply(body=Text(found.content, found.media_type), headers=headers)
+
+
+async def read_language(call: Call, static: StaticFiles) -> Reply[Text | None]:
+    """Read the SDK's words in one language."""
+    return await read_file(call, static)
+
+
+def _walk(folder: Traversable, prefix: str) -> list[tuple[str, StaticFile]]:
+    found: list[tuple[str, StaticFile]] = []
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        path = f"{prefix}/{entry.name}"
+        found += _walk(entry, path) if entry.is_dir() else [(path, _file(entry))]
+    return found
+
+
+def _file(entry: Traversable) -> StaticFile:
+    content = entry.read_bytes()
+    # No time in the header, so that every worker has the same bytes.
+    compressed = gzip.compress(content, 9, mtime=0) if len(content) >= LEAST_COMPRESSED_BYTES else None
+    media_type, _ = mimetypes.guess_type(entry.name)
+    return StaticFile(
+        content,
+        compressed,
+        f"{media_type or 'application/octet-stream'}; charset=utf-8",
+        f'"{hashlib.sha256(content).hexdigest()[:24]}"',
+    )

@@ -1,0 +1,76 @@
+"""Surface: a route table with one prefix, one error table and one default guard."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentgate.http.call import Call
+from agentgate.http.endpoint import Endpoint, Guard, Handler
+from agentgate.http.replies import ErrorBody, RefusalWriter
+from agentgate.lib.errors import ErrorTable
+
+
+async def anyone(call: Call) -> Call:
+    """Let everybody in."""
+    return call
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surface:
+    """All the routes that one kind of caller uses."""
+
+    name: str
+    title: str
+    prefix: str
+    errors: ErrorTable
+    rows: tuple[Endpoint, ...]
+    # The codes this surface's table has for the three things that can go wrong on any route.
+    malformed: str = "invalid_request"
+    too_large: str = "invalid_request"
+    unavailable: str = "store_unavailable"
+    # A cross-site form cannot send this media type without asking first, so demanding it keeps forms out.
+    json_only: bool = True
+    # The code for anything wrong in the query, where the table has none of the codes of lists.
+    wrong_query: str | None = None
+    # Whether pages of other origins may read the answers, refusals included.
+    cors: bool = False
+    # How a refusal looks: fields that each carries, and the record that describes all of it.
+    refusal_fields: Mapping[str, Any] = field(default_factory=dict)
+    refusal_record: type = ErrorBody
+    # Makes the body of a refusal, where it is in another service's form.
+    write_refusal: RefusalWriter | None = None
+    # The body may also be what an HTML form sends.
+    forms: bool = False
+    # The OpenAPI document that describes it, when not one of its own name: other surfaces may share it.
+    document: str | None = None
+
+    @property
+    def document_name(self) -> str:
+        """Return the name of the OpenAPI document that describes this surface."""
+        return self.document or self.name
+
+
+# What `get`, `post` and the others make: an endpoint that still lacks its surface's prefix and default guard.
+Row = Callable[[str, Guard], Endpoint]
+
+
+def _row(method: str) -> Callable[..., Row]:
+    def make(path: str, handler: Handler, *, guard: Guard | None = None, **options: Any) -> Row:
+        def place(prefix: str, default_guard: Guard) -> Endpoint:
+            return Endpoint(method=method, path=prefix + path, handler=handler, guard=guard or default_guard, **options)
+
+        return place
+
+    return make
+
+
+get = _row("GET")
+post = _row("POST")
+put = _row("PUT")
+patch = _row("PATCH")
+delete = _row("DELETE")
+
+
+def rows(prefix: str, guard: Guard, table: Iterable[Row]) -> tuple[Endpoint, ...]:
+    """Give every row the surface's prefix and, where it names none, the surface's guard."""
+    return tuple(row(prefix, guard) for row in table)

@@ -1,0 +1,199 @@
+"""The keys of the service: one per purpose, made on first start, rotatable, shared by all workers.
+
+Keys lie in the durable store, sealed under the root secret, which lies elsewhere. A message authenticated for one
+purpose never passes for another: the purpose has a key of its own and is part of the authenticated bytes.
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from msgspec import Struct
+
+from agentgate.lib.clock import DAY_MS, MINUTE_MS
+from agentgate.lib.database import Store
+
+# purpose -> how long a replaced key still verifies what it made.
+PURPOSES = {
+    "cursor": DAY_MS,
+    "csrf": DAY_MS,
+    "challenge": DAY_MS,
+    "clearance": DAY_MS,
+    "visitor": 0,
+    "receipt": 2 * DAY_MS,
+}
+# All workers read the keys anew within this time, so a key may be used once it is that old.
+REFRESH_MS = 10_000
+ACTIVATION_MS = 6 * MINUTE_MS
+KEY_BYTES = 32
+SHORTEST_TAG = 16
+
+
+class KeysUnreadable(Exception):  # noqa: N818 - says what happened
+    """The stored keys do not open under this root secret."""
+
+
+class StoredKey(Struct, frozen=True, kw_only=True):
+    """One key as stored.
+
+    It makes new things from `active_ms` on, by when every worker has read it; from `retired_ms` on it verifies nothing.
+    """
+
+    id: str
+    purpose: str
+    sealed: bytes
+    created_ms: int
+    active_ms: int
+    retired_ms: int | None = None
+
+
+class KeyStore(Protocol):
+    """What the keyring asks of the durable store."""
+
+    async def list_keys(self) -> list[StoredKey]:
+        """Return every key that was ever made and not swept, newest first."""
+        ...
+
+    async def add_key(self, key: StoredKey) -> None:
+        """Keep a new key."""
+        ...
+
+    async def retire_keys(self, purpose: str, retired_ms: int) -> None:
+        """Give every key of the purpose that has no end yet this one."""
+        ...
+
+    async def lock_keys(self) -> None:
+        """Keep other workers from making keys until this unit of work is done."""
+        ...
+
+
+class KeyStores(Protocol):
+    """The port a unit of work on keys uses."""
+
+    @property
+    def keys(self) -> KeyStore: ...
+
+
+class Keyring:
+    """The opened keys. `replace` swaps them whole, so that a reader never sees half a rotation."""
+
+    def __init__(self, keys: Iterable[tuple[StoredKey, bytes]], now_ms: int) -> None:
+        self._by_purpose: Mapping[str, list[bytes]] = {}
+        # How often the keys were swapped: who remembers what a key made need not compare keys each time.
+        self.generation = 0
+        self.replace(keys, now_ms)
+
+    def replace(self, keys: Iterable[tuple[StoredKey, bytes]], now_ms: int) -> None:
+        """Take over what the store has now; the key that makes new things comes first."""
+        opened: dict[str, list[tuple[bool, int, bytes]]] = {purpose: [] for purpose in PURPOSES}
+        for stored, material in keys:
+            if stored.purpose in opened and (stored.retired_ms is None or stored.retired_ms > now_ms):
+                opened[stored.purpose].append((stored.active_ms <= now_ms, stored.active_ms, material))
+        self._by_purpose = {
+            purpose: [material for *_, material in sorted(found, reverse=True)] for purpose, found in opened.items()
+        }
+        self.generation += 1
+
+    def current(self, purpose: str) -> bytes:
+        """Return the key that makes new things."""
+        return self._by_purpose[purpose][0]
+
+    def materials(self, purpose: str) -> tuple[bytes, ...]:
+        """Return every key of a purpose that verifies, or soon will: the one that makes new things first."""
+        return tuple(self._by_purpose[purpose])
+
+    def mac(self, purpose: str, *parts: bytes) -> bytes:
+        """Authenticate parts with the purpose's current key."""
+        return _mac(self.current(purpose), purpose, parts)
+
+    def is_mac(self, tag: bytes, purpose: str, *parts: bytes) -> bool:
+        """Say whether the tag, whole or cut to 16 bytes or more, was made for these parts by a key that verifies."""
+        if len(tag) < SHORTEST_TAG:
+            return False
+        # Every key is tried, so that the time taken does not tell which one fits.
+        fits = [hmac.compare_digest(_mac(key, purpose, parts)[: len(tag)], tag) for key in self._by_purpose[purpose]]
+        return any(fits)
+
+
+def _mac(key: bytes, purpose: str, parts: tuple[bytes, ...]) -> bytes:
+    # Lengths go before the parts, so that bytes cannot be moved from one part into its neighbour.
+    message = b"".join(len(part).to_bytes(4, "big") + part for part in (purpose.encode(), *parts))
+    return hmac.digest(key, message, "sha256")
+
+
+class Sealer:
+    """Seals what lies in the store, under a key derived from the root secret."""
+
+    def __init__(self, root_secret: bytes) -> None:
+        if len(root_secret) < KEY_BYTES:
+            raise ValueError(f"the root secret needs at least {KEY_BYTES} bytes")
+        self._cipher = AESGCM(hashlib.blake2b(root_secret, digest_size=KEY_BYTES, person=b"agentgate seal").digest())
+
+    def seal(self, plain: bytes, context: str) -> bytes:
+        """Encrypt; the context must be given again to open."""
+        nonce = secrets.token_bytes(12)
+        return nonce + self._cipher.encrypt(nonce, plain, context.encode())
+
+    def open(self, sealed: bytes, context: str) -> bytes:
+        """Decrypt; raise KeysUnreadable for another root secret, another context or changed bytes."""
+        try:
+            return self._cipher.decrypt(sealed[:12], sealed[12:], context.encode())
+        except (InvalidTag, ValueError):
+            # ValueError: so short that not even the nonce is whole.
+            raise KeysUnreadable(
+                "The stored keys cannot be opened with this root secret. Put back the root secret that this store was"
+                " created with; without it, signed tokens and sealed data cannot be read."
+            ) from None
+
+
+async def load_keys(store: Store[KeyStores], sealer: Sealer, now_ms: int) -> list[tuple[StoredKey, bytes]]:
+    """Open the stored keys; make the ones that do not exist yet."""
+
+    async def work(stores: KeyStores) -> list[StoredKey]:
+        await stores.keys.lock_keys()
+        stored = await stores.keys.list_keys()
+        # With the wrong root secret nothing may be added: the right one could not open it.
+        _open(stored, sealer)
+        for purpose in _missing(stored):
+            made = _new_key(purpose, sealer, now_ms, active_ms=now_ms)
+            await stores.keys.add_key(made)
+            stored.append(made)
+        return stored
+
+    stored = await store.read.keys.list_keys()
+    if _missing(stored):
+        stored = await store.change(work)
+    return _open(stored, sealer)
+
+
+def _open(stored: Iterable[StoredKey], sealer: Sealer) -> list[tuple[StoredKey, bytes]]:
+    return [(key, sealer.open(key.sealed, f"{key.purpose}:{key.id}")) for key in stored]
+
+
+async def rotate_key(store: Store[KeyStores], sealer: Sealer, purpose: str, now_ms: int) -> StoredKey:
+    """Make a new key; the old one works until the new one does, and verifies for the purpose's grace period more."""
+    made = _new_key(purpose, sealer, now_ms, active_ms=now_ms + ACTIVATION_MS)
+
+    async def work(stores: KeyStores) -> StoredKey:
+        await stores.keys.lock_keys()
+        await stores.keys.retire_keys(purpose, made.active_ms + PURPOSES[purpose])
+        await stores.keys.add_key(made)
+        return made
+
+    return await store.change(work)
+
+
+def _missing(stored: Iterable[StoredKey]) -> list[str]:
+    current = {key.purpose for key in stored if key.retired_ms is None}
+    return [purpose for purpose in PURPOSES if purpose not in current]
+
+
+def _new_key(purpose: str, sealer: Sealer, now_ms: int, *, active_ms: int) -> StoredKey:
+    key_id = base64.b32encode(secrets.token_bytes(10)).decode().lower()
+    sealed = sealer.seal(secrets.token_bytes(KEY_BYTES), f"{purpose}:{key_id}")
+    return StoredKey(id=key_id, purpose=purpose, sealed=sealed, created_ms=now_ms, active_ms=active_ms)

@@ -1,0 +1,64 @@
+"""Fixed windows over FastStore: at most so many in so long. Used wherever attempts are counted."""
+
+from msgspec import Struct
+
+from agentgate.lib.clock import Clock
+from agentgate.lib.errors import Refused
+from agentgate.lib.shared_cache import FastStore, LocalFastStore
+
+
+class Window(Struct, frozen=True):
+    """At most `most` within `window_ms`."""
+
+    name: str
+    most: int
+    window_ms: int
+
+
+class Limiter:
+    """Counts against windows that all workers share."""
+
+    def __init__(self, fast: FastStore, clock: Clock) -> None:
+        self._fast = fast
+        self._local = fast if isinstance(fast, LocalFastStore) else None
+        self._clock = clock
+
+    @property
+    def is_local(self) -> bool:
+        """Say whether counting never waits."""
+        return self._local is not None
+
+    async def is_over(self, window: Window, subject: str) -> bool:
+        """Say whether the subject has used the window up, without counting."""
+        # Adding nothing, and not reading, because only additions are scaled while Redis is away.
+        return await self._fast.add(self._key(window, subject), 0, ttl_ms=window.window_ms) >= window.most
+
+    async def count(self, window: Window, subject: str) -> bool:
+        """Count one more and say whether that was still within the window."""
+        return await self._fast.add(self._key(window, subject), 1, ttl_ms=window.window_ms) <= window.most
+
+    def count_now(self, window: Window, subject: str) -> bool:
+        """Count as `count` does, where counting never waits (`is_local`)."""
+        assert self._local is not None, "whoever counts elsewhere waits"
+        return self._local.add_now(self._key(window, subject), 1, ttl_ms=window.window_ms) <= window.most
+
+    async def require(self, window: Window, subject: str, message: str | None = None) -> None:
+        """Count one more; refuse it when that is too many."""
+        if not await self.count(window, subject):
+            raise self.refusal(window, message)
+
+    def refusal(self, window: Window, message: str | None = None) -> Refused:
+        """Return the refusal of whoever has used a window up, with the time until it ends."""
+        return Refused("rate_limited", message, headers={"retry-after": str(self.seconds_left(window))})
+
+    async def forget(self, window: Window, subject: str) -> None:
+        """Start the subject's present window anew."""
+        await self._fast.delete(self._key(window, subject))
+
+    def seconds_left(self, window: Window) -> int:
+        """Return how long until the present window ends: what `Retry-After` says."""
+        return max(1, -(-(window.window_ms - self._clock.now_ms() % window.window_ms) // 1000))
+
+    def _key(self, window: Window, subject: str) -> str:
+        # The window's number is part of the key, so that all workers agree on when it ends.
+        return f"limit:{window.name}:{self._clock.now_ms() // window.window_ms}:{subject}"

@@ -1,0 +1,1 @@
+"""Requests to other hosts, at public addresses only."""

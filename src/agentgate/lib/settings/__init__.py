@@ -1,0 +1,1 @@
+"""The settings: one typed table, its kinds of values, and the page that describes it."""

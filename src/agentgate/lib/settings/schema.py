@@ -1,0 +1,395 @@
+"""Settings: every setting with its kind, default and meaning, declared once; all problems reported at once.
+
+This is the only module that reads the environment. How a kind of value is written is in `config_values.py`.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, get_type_hints
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import fields as struct_fields
+
+from agentgate.lib.settings import values
+from agentgate.lib.settings.page import PAGE
+from agentgate.lib.settings.values import Kind, ListenAddress, Network, Unfit
+
+PREFIX = "AGENTGATE_"
+FILE_SUFFIX = "_FILE"
+DEFAULT_TOML = Path("agentgate.toml")
+SECRET_FILE_BYTES = 64 * 1024
+LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
+
+
+class Setting(Struct, frozen=True):
+    """What is known of a setting besides its type and its default. Secrets are hidden and may lie in a file."""
+
+    kind: Kind[Any]
+    meaning: str
+    secret: bool = False
+    # The one name without the prefix is the specification's own.
+    variable: str = ""
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """All settings. With the defaults the service runs."""
+
+    data_dir: Annotated[
+        Path, Setting(values.folder(), "Folder of the embedded databases, the root secret and the admin key")
+    ] = Path("data")
+    database_url: Annotated[
+        str,
+        Setting(
+            values.url("postgresql", "postgres"), "PostgreSQL; when empty, databases in the data folder", secret=True
+        ),
+    ] = ""
+    redis_url: Annotated[
+        str,
+        Setting(values.url("redis", "rediss", "unix"), "Redis for rate windows; when empty, memory", secret=True),
+    ] = ""
+    public_base_url: Annotated[
+        str,
+        Setting(values.base_url(), "Address under which people reach the public listener", variable="PUBLIC_BASE_URL"),
+    ] = ""
+    public_listen: Annotated[ListenAddress, Setting(values.listen_address(), "Where the public listener is opened")] = (
+        ListenAddress("127.0.0.1", 8080)
+    )
+    admin_listen: Annotated[
+        ListenAddress, Setting(values.listen_address(), "Where the private admin listener is opened")
+    ] = ListenAddress("127.0.0.1", 8081)
+    admin_key: Annotated[
+        str,
+        Setting(values.passphrase(24), "Operator credential; when empty, one is made in the data folder", secret=True),
+    ] = ""
+    root_secret: Annotated[
+        bytes,
+        Setting(values.root_secret(), "Opens the stored keys; when empty, one is made in the data folder", secret=True),
+    ] = b""
+    trusted_proxies: Annotated[
+        tuple[Network, ...], Setting(values.networks(), "Peers whose X-Forwarded-For is believed")
+    ] = LOOPBACK
+    admin_hosts: Annotated[
+        tuple[str, ...], Setting(values.hosts(any_host=False), "Host names the admin listener answers to, on any port")
+    ] = ("localhost", "127.0.0.1", "[::1]")
+    workers: Annotated[int, Setting(values.number(1, 256), "Worker processes")] = 1
+    event_days: Annotated[int, Setting(values.number(1, 3650), "Days for which decision events are kept")] = 31
+    metric_days: Annotated[int, Setting(values.number(1, 3650), "Days for which daily aggregates are kept")] = 400
+    token_seconds: Annotated[int, Setting(values.number(10, 3600), "Lifetime of a browser token")] = 120
+    clearance_seconds: Annotated[int, Setting(values.number(60, 86400), "Lifetime of a clearance")] = 1800
+    clearance_without_javascript: Annotated[
+        str,
+        Setting(
+            values.choice("on", "off"),
+            "Whether the challenge page gives browsers without JavaScript a clearance of the lowest level for waiting",
+        ),
+    ] = "off"
+    access_site_key: Annotated[
+        str,
+        Setting(
+            values.site_key(),
+            "Site whose browser check stands before the form that asks for an account; when empty, there is none",
+        ),
+    ] = ""
+    smtp_url: Annotated[
+        str,
+        Setting(values.url("smtp", "smtps"), "Mail server; when empty, messages wait in the outbox", secret=True),
+    ] = ""
+    mail_from: Annotated[
+        str,
+        Setting(values.mail_address(), "Sender of mail; when empty, `agentgate` at the host of the public address"),
+    ] = ""
+    otlp_endpoint: Annotated[
+        str, Setting(values.url("http", "https"), "OpenTelemetry collector (OTLP over HTTP); when empty, no traces")
+    ] = ""
+    trace_url_template: Annotated[
+        str, Setting(values.url_template("{traceId}"), "Link from a decision to its trace in your tracing tool")
+    ] = ""
+    intel_dir: Annotated[
+        Path | None, Setting(values.optional_folder(), "Folder of threat data; when empty, only what is bundled")
+    ] = None
+    confirm_crawlers: Annotated[
+        str,
+        Setting(
+            values.choice("on", "off"),
+            "Whether DNS is asked about addresses that say they are a search engine's crawler",
+        ),
+    ] = "on"
+    dns_servers: Annotated[
+        tuple[ListenAddress, ...],
+        Setting(values.name_servers(), "DNS servers to ask; when empty, those of the machine"),
+    ] = ()
+    agent_directories: Annotated[
+        tuple[str, ...],
+        Setting(values.hosts(any_host=True), "Hosts from which agent keys may be fetched; when empty, none"),
+    ] = ()
+    webhook_private_hosts: Annotated[
+        tuple[str, ...],
+        Setting(
+            values.hosts(any_host=False),
+            "Hosts to which webhooks may also lead in clear or at addresses that are not public; when empty, none",
+        ),
+    ] = ()
+    log_format: Annotated[str, Setting(values.choice("json", "console"), "How log lines look")] = "json"
+    log_level: Annotated[
+        str, Setting(values.choice("debug", "info", "warning", "error"), "The least severity that is logged")
+    ] = "info"
+    max_in_flight: Annotated[
+        int,
+        Setting(
+            values.number(1, 100_000), "Requests that one listener of a worker handles at once before it refuses more"
+        ),
+    ] = 512
+    max_connections: Annotated[
+        int,
+        Setting(
+            values.number(16, 1_000_000),
+            "Connections that one listener of a worker keeps open before it closes new ones; fewer when the process"
+            " may not open so many files",
+        ),
+    ] = 10_000
+    drain_seconds: Annotated[
+        int, Setting(values.number(0, 600), "How long open requests may take to finish when the service stops")
+    ] = 10
+
+    sources: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def admin_key_path(self) -> Path:
+        """Where the first start keeps the admin key that it makes when none is set."""
+        return self.data_dir / "admin.key"
+
+    @property
+    def root_secret_path(self) -> Path:
+        """Where the first start keeps the root secret that it makes when none is set."""
+        return self.data_dir / "root.secret"
+
+    @property
+    def mail_sender(self) -> str:
+        """The address that mail comes from."""
+        host = urlsplit(self.public_base_url).hostname or ""
+        # Letters from an IP address are taken by nobody.
+        named = values.HOST_NAME.match(host) and not host.rpartition(".")[2].isdigit()
+        return self.mail_from or f"agentgate@{host if named else 'localhost'}"
+
+    def __repr__(self) -> str:
+        """Write the settings without secrets, because a representation ends up in logs and tracebacks."""
+        return f"Settings({', '.join(f'{row.name}={row.value!r}' for row in describe(self))})"
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One row of the table of settings."""
+
+    field: str
+    setting: Setting
+    default: Any
+
+    @property
+    def variable(self) -> str:
+        """The name in the environment."""
+        return self.setting.variable or PREFIX + self.field.upper()
+
+
+class Described(NamedTuple):
+    """One setting as shown to people. `source` is `default`, `environment` or the name of the TOML file."""
+
+    name: str
+    value: str
+    source: str
+    meaning: str
+
+
+class Problem(Struct, frozen=True):
+    """One thing wrong with the settings: the name as it was written, what is wrong, what would be right."""
+
+    name: str
+    wrong: str
+    right: str
+
+    def __str__(self) -> str:
+        """Write it as one line."""
+        return f"{self.name}: {self.wrong}; {self.right}"
+
+
+class SettingsRefused(Exception):  # noqa: N818 - the word the rest of the code uses for a refusal
+    """The settings cannot be used. Every problem is listed."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+
+class Given(Struct, frozen=True):
+    """A setting somebody gave: under which name, where, and its text."""
+
+    name: str
+    source: str
+    text: str
+
+
+def settings_table() -> tuple[Entry, ...]:
+    """Return every setting in the order of its declaration."""
+    hints = get_type_hints(Settings, include_extras=True)
+    defaults = {item.name: item.default for item in struct_fields(Settings)}
+    return tuple(
+        Entry(field=name, setting=hint.__metadata__[0], default=defaults[name])
+        for name, hint in hints.items()
+        if hasattr(hint, "__metadata__")
+    )
+
+
+def read_process_settings(toml_path: Path | None) -> Settings:
+    """Read the settings of this process; without a path, `agentgate.toml` in the working folder if there is one."""
+    if toml_path is None and DEFAULT_TOML.exists():
+        toml_path = DEFAULT_TOML
+    return read_settings(os.environ, toml_path)
+
+
+def read_settings(environ: Mapping[str, str], toml_path: Path | None = None) -> Settings:
+    """Read settings from an environment and a TOML file, of which the environment wins; refuse with every problem."""
+    table = settings_table()
+    problems: list[Problem] = []
+    given = _given_in_toml(toml_path, table, problems) if toml_path else {}
+    given |= _given_in_environment(environ, table, problems)
+    parsed: dict[str, Any] = {}
+    for entry in table:
+        if entry.field in given:
+            parsed |= _parse(entry, given[entry.field], problems)
+    sources = tuple((name, found.source) for name, found in given.items())
+    settings = Settings(**parsed, sources=sources)
+    problems.extend(_problems_between(settings))
+    if problems:
+        raise SettingsRefused(problems)
+    return settings
+
+
+def describe(settings: Settings) -> list[Described]:
+    """Return each setting with its value as it may be shown (secrets hidden), where it came from and its meaning."""
+    sources = dict(settings.sources)
+    rows = []
+    for entry in settings_table():
+        value = getattr(settings, entry.field)
+        source = sources.get(entry.field, "default" if value == entry.default else "program")
+        rows.append(Described(entry.variable, entry.setting.kind.show(value), source, entry.setting.meaning))
+    return rows
+
+
+def settings_page() -> str:
+    """Return the Markdown page that lists the settings, `docs/settings.md`."""
+    rows = [
+        f"| `{entry.variable}` | {entry.setting.meaning} | {_shown_default(entry)} | {entry.setting.kind.right} |"
+        for entry in settings_table()
+    ]
+    secrets = ", ".join(f"`{entry.variable}{FILE_SUFFIX}`" for entry in settings_table() if entry.setting.secret)
+    return PAGE.format(rows="\n".join(rows), secrets=secrets)
+
+
+def _shown_default(entry: Entry) -> str:
+    shown = entry.setting.kind.show(entry.default)
+    return f"`{shown}`" if shown else "empty"
+
+
+def _given_in_environment(
+    environ: Mapping[str, str], table: tuple[Entry, ...], problems: list[Problem]
+) -> dict[str, Given]:
+    known = {entry.variable: entry for entry in table}
+    written = {name: text for name, text in environ.items() if name.startswith(PREFIX) or name in known}
+    return _match(written, known, "environment", problems)
+
+
+def _given_in_toml(path: Path, table: tuple[Entry, ...], problems: list[Problem]) -> dict[str, Given]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        problems.append(Problem(str(path), f"cannot be read ({error.strerror})", "give the path of a TOML file"))
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        problems.append(Problem(str(path), f"is not TOML ({error})", "write lines such as workers = 2"))
+        return {}
+    written = {}
+    for name, value in document.items():
+        text = _toml_text(value)
+        if text is None:
+            problems.append(Problem(name, f"has an unfit value in {path}", "write text, a whole number or a list"))
+        else:
+            written[name] = text
+    return _match(written, {entry.field: entry for entry in table}, path.name, problems)
+
+
+def _toml_text(value: object) -> str | None:
+    # True is an int to Python; as a setting it is a mistake.
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | str):
+        return str(value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return None
+
+
+def _match(
+    written: Mapping[str, str], known: Mapping[str, Entry], source: str, problems: list[Problem]
+) -> dict[str, Given]:
+    """Find the setting for each written name; read the files that secrets lie in."""
+    given: dict[str, Given] = {}
+    in_files = {_file_name(name): entry for name, entry in known.items() if entry.setting.secret}
+    for name, text in written.items():
+        entry = known.get(name) or in_files.get(name)
+        if entry is None:
+            problems.append(Problem(name, f"unknown setting in {source}", _nearest(name, [*known, *in_files])))
+        elif entry.field in given:
+            problems.append(Problem(name, f"given beside {given[entry.field].name}", "give one of the two"))
+        else:
+            secret = text if name in known else _secret_in_file(name, Path(text), problems)
+            given[entry.field] = Given(name, source, secret)
+    return given
+
+
+def _file_name(name: str) -> str:
+    return name + (FILE_SUFFIX if name.isupper() else FILE_SUFFIX.lower())
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    # The prefix is left out, or every name would look near to every other.
+    bare = {candidate.removeprefix(PREFIX): candidate for candidate in known}
+    near = get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.5)
+    return f"did you mean {bare[near[0]]}?" if near else "`agentgate check-config` lists the known names"
+
+
+def _secret_in_file(name: str, path: Path, problems: list[Problem]) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(SECRET_FILE_BYTES + 1)
+        # Editors and `echo` end a file with a newline, which is no part of the secret.
+        text = content.decode().rstrip("\r\n")
+        if text and len(content) <= SECRET_FILE_BYTES:
+            return text
+        # An empty file would count as "not given", and the service would make a secret that nobody asked for.
+        wrong = f"{path} is larger than {SECRET_FILE_BYTES} bytes" if text else f"{path} is empty"
+    except OSError as error:
+        wrong = f"{path} cannot be read ({error.strerror})"
+    except UnicodeDecodeError:
+        wrong = f"{path} is not text"
+    problems.append(Problem(name, wrong, "give the path of a file that holds the secret alone"))
+    return ""
+
+
+def _parse(entry: Entry, given: Given, problems: list[Problem]) -> dict[str, Any]:
+    try:
+        return {entry.field: entry.setting.kind.parse(given.text)}
+    except Unfit as unfit:
+        shown = "its value" if entry.setting.secret else repr(given.text)
+        problems.append(Problem(given.name, f"{shown} is refused, {unfit}", f"give {entry.setting.kind.right}"))
+        return {}
+
+
+def _problems_between(settings: Settings) -> Iterator[Problem]:
+    if settings.public_listen == settings.admin_listen and settings.public_listen.port:
+        # One socket for both would put the admin routes on the public side.
+        yield Problem(
+            PREFIX + "ADMIN_LISTEN", f"{settings.admin_listen} is the public listener too", "give another port"
+        )

@@ -1,0 +1,327 @@
+"""The kinds of values a setting may have: how each is read from text, shown to people, and described when wrong.
+
+Which settings exist is in `config.py`. Nothing here reads the environment or a file.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import Struct
+
+from agentgate.lib.records import SITE_KEY_PATTERN
+
+T = TypeVar("T")
+Network = IPv4Network | IPv6Network
+
+ROOT_SECRET_BYTES = 32
+HIDDEN = "(hidden)"
+HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*\Z")
+MAIL_LOCAL_PART = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*\Z")
+HEX = re.compile(r"([0-9a-fA-F]{2})+\Z")
+BASE64URL = re.compile(r"[A-Za-z0-9_-]+={0,2}\Z")
+
+
+class Unfit(ValueError):  # noqa: N818 - it describes a value, and is told as a problem, not as a fault
+    """A text is no value of its kind. The message never repeats the text, which may be a secret."""
+
+
+class Kind(Struct, Generic[T], frozen=True, kw_only=True):
+    """A kind of value. `right` completes the sentence "give ..."; `show` is for people and for the settings page."""
+
+    parse: Callable[[str], T]
+    right: str
+    show: Callable[[Any], str] = str
+
+
+class ListenAddress(Struct, frozen=True):
+    """Where a listener is opened. Port 0 takes any free port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Write it the way it is given: `127.0.0.1:8080`, `[::1]:8080`."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def number(least: int, most: int) -> Kind[int]:
+    """Return the kind of whole numbers within bounds."""
+
+    def parse(text: str) -> int:
+        # int() alone would also take "1_000", " 5 " and digits of other scripts.
+        if not re.fullmatch(r"[0-9]{1,9}", text):
+            raise Unfit("it is not a whole number")
+        value = int(text)
+        if not least <= value <= most:
+            raise Unfit("it is out of bounds")
+        return value
+
+    return Kind(parse=parse, right=f"a whole number from {least} to {most}")
+
+
+def choice(*allowed: str) -> Kind[str]:
+    """Return the kind of one word out of a few."""
+
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise Unfit("it is none of the allowed words")
+        return text
+
+    return Kind(parse=parse, right="one of " + ", ".join(f"`{word}`" for word in allowed))
+
+
+def url(*schemes: str) -> Kind[str]:
+    """Return the kind of addresses with one of these schemes; empty means none."""
+
+    def parse(text: str) -> str:
+        if not text:
+            return ""
+        _split_url(text, schemes)
+        return text
+
+    return Kind(
+        parse=parse, right="an address starting with " + " or ".join(f"`{s}://`" for s in schemes), show=_show_url
+    )
+
+
+def base_url() -> Kind[str]:
+    """Return the kind of addresses to which a path is appended: no query, no fragment, no final slash kept."""
+
+    def parse(text: str) -> str:
+        if not text:
+            return ""
+        parts = _split_url(text, ("http", "https"))
+        # `?` and `#` alone leave empty parts behind, so the text itself is looked at.
+        if "?" in text or "#" in text:
+            raise Unfit("it has a query or a fragment")
+        if "@" in parts.netloc:
+            raise Unfit("it has a user name or a password")
+        return text.rstrip("/")
+
+    return Kind(parse=parse, right="the address people use, such as `https://gate.example.com`")
+
+
+def url_template(placeholder: str) -> Kind[str]:
+    """Return the kind of addresses with a placeholder; empty means none."""
+
+    def parse(text: str) -> str:
+        if not text:
+            return ""
+        _split_url(text, ("http", "https"))
+        if placeholder not in text:
+            raise Unfit(f"it does not contain {placeholder}")
+        return text
+
+    return Kind(parse=parse, right=f"an http or https address containing `{placeholder}`", show=_show_url)
+
+
+def folder() -> Kind[Path]:
+    """Return the kind of folder paths."""
+
+    def parse(text: str) -> Path:
+        if not text or "\0" in text:
+            raise Unfit("it is not a path")
+        return Path(text)
+
+    return Kind(parse=parse, right="the path of a folder")
+
+
+def optional_folder() -> Kind[Path | None]:
+    """Return the kind of folder paths that may be left empty."""
+    needed = folder()
+    return Kind(
+        parse=lambda text: needed.parse(text) if text else None,
+        right="the path of a folder, or nothing",
+        show=lambda value: "" if value is None else str(value),
+    )
+
+
+def listen_address() -> Kind[ListenAddress]:
+    """Return the kind of places to listen on."""
+
+    def parse(text: str) -> ListenAddress:
+        host, colon, port = text.rpartition(":")
+        if not colon or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65535:
+            raise Unfit("it does not end in a port number")
+        bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+        if (":" in bare) != (bare != host) or not _is_host(bare.lower()):
+            raise Unfit("its host is neither an address nor a name")
+        return ListenAddress(bare.lower(), int(port))
+
+    return Kind(parse=parse, right="host and port, such as `127.0.0.1:8080`, `0.0.0.0:8080` or `[::]:8080`")
+
+
+def name_servers() -> Kind[tuple[ListenAddress, ...]]:
+    """Return the kind of lists of DNS servers: addresses, each with or without a port."""
+
+    def one(text: str) -> ListenAddress:
+        try:
+            return ListenAddress(str(ip_address(text.strip("[]"))), 53)
+        except ValueError:
+            server = listen_address().parse(text)
+        try:
+            return ListenAddress(str(ip_address(server.host)), server.port)
+        except ValueError:
+            raise Unfit("one of its items is not an address") from None
+
+    def parse(text: str) -> tuple[ListenAddress, ...]:
+        return tuple(one(item) for item in _items(text))
+
+    right = "addresses with or without a port, such as `192.0.2.53` or `127.0.0.1:5353`, with commas between"
+    return Kind(parse=parse, right=right, show=_show_list)
+
+
+def networks() -> Kind[tuple[Network, ...]]:
+    """Return the kind of lists of networks."""
+
+    def one(text: str) -> Network:
+        try:
+            return ip_network(text)
+        except ValueError:
+            raise Unfit("one of its items is not a network (bits after the prefix must be zero)") from None
+
+    return Kind(
+        parse=lambda text: tuple(one(item) for item in _items(text)),
+        right="networks with commas between, such as `10.0.0.0/8, ::1/128`",
+        show=_show_list,
+    )
+
+
+def hosts(*, any_host: bool) -> Kind[tuple[str, ...]]:
+    """Return the kind of lists of host names without ports; with `any_host`, `*` alone stands for all of them."""
+
+    def one(text: str) -> str:
+        lowered = text.lower()
+        bare = lowered[1:-1] if lowered.startswith("[") and lowered.endswith("]") else lowered
+        if (":" in bare) != (bare != lowered) or not _is_host(bare):
+            raise Unfit("one of its items is not a host name without a port")
+        # Compared with what a client sends, so an IPv6 address is kept in its shortest form.
+        return f"[{ip_address(bare)}]" if ":" in bare else bare
+
+    def parse(text: str) -> tuple[str, ...]:
+        return ("*",) if any_host and text.strip() == "*" else tuple(one(item) for item in _items(text))
+
+    right = "host names without ports, with commas between" + (", or `*` for every host" if any_host else "")
+    return Kind(parse=parse, right=right, show=_show_list)
+
+
+def site_key() -> Kind[str]:
+    """Return the kind of site keys; empty means none."""
+
+    def parse(text: str) -> str:
+        if text and not re.match(SITE_KEY_PATTERN, text):
+            raise Unfit("it is not a site key")
+        return text
+
+    return Kind(parse=parse, right="a site key, such as `site_0123456789abcdef`")
+
+
+def mail_address() -> Kind[str]:
+    """Return the kind of mail addresses, plain and in ASCII; empty means none."""
+
+    def parse(text: str) -> str:
+        local, at, domain = text.rpartition("@")
+        if text and not (at and MAIL_LOCAL_PART.match(local) and HOST_NAME.match(domain.lower())):
+            raise Unfit("it is not a mail address")
+        return text
+
+    return Kind(parse=parse, right="a mail address, such as `agentgate@example.com`")
+
+
+def passphrase(least: int) -> Kind[str]:
+    """Return the kind of secrets that travel in a header: visible ASCII; empty means none."""
+
+    def parse(text: str) -> str:
+        if not text:
+            return ""
+        if not re.fullmatch(r"[\x21-\x7e]+", text):
+            raise Unfit("it has characters other than visible ASCII")
+        if len(text) < least:
+            raise Unfit("it is too short")
+        return text
+
+    return Kind(parse=parse, right=f"at least {least} visible ASCII characters without spaces", show=_show_secret)
+
+
+def root_secret() -> Kind[bytes]:
+    """Return the kind of key material; empty means none."""
+
+    def parse(text: str) -> bytes:
+        if not text:
+            return b""
+        value = _key_bytes(text)
+        if len(value) < ROOT_SECRET_BYTES:
+            raise Unfit("it is too short")
+        return value
+
+    right = f"at least {ROOT_SECRET_BYTES} random bytes in hex or base64url, such as from `openssl rand -hex 32`"
+    return Kind(parse=parse, right=right, show=_show_secret)
+
+
+def _key_bytes(text: str) -> bytes:
+    # Hex is tried first: 64 hex digits are also base64url, and then they would stand for other bytes.
+    if HEX.match(text):
+        return bytes.fromhex(text)
+    if not BASE64URL.match(text):
+        raise Unfit("it is neither hex nor base64url")
+    stripped = text.rstrip("=")
+    try:
+        return base64.urlsafe_b64decode(stripped + "=" * (-len(stripped) % 4))
+    except binascii.Error:
+        raise Unfit("it is neither hex nor base64url") from None
+
+
+def _split_url(text: str, schemes: tuple[str, ...]) -> Any:
+    if not re.fullmatch(r"[\x21-\x7e]+", text):
+        raise Unfit("it has spaces, control or non-ASCII characters")
+    try:
+        parts = urlsplit(text)
+        # A store on the same machine may be named by its socket: unix:///run/redis.sock, postgresql:///gate?host=/run.
+        has_place = bool(parts.hostname) or parts.scheme in ("unix", "postgresql", "postgres")
+        port = parts.port
+    except ValueError:
+        raise Unfit("it is not an address") from None
+    if parts.scheme not in schemes or not has_place or port == 0:
+        raise Unfit("it is not an address of an allowed scheme")
+    return parts
+
+
+def _is_host(text: str) -> bool:
+    if ":" in text:
+        try:
+            # A zone such as %eth0 is allowed by the type, but no client sends it in a Host header.
+            return "%" not in text and isinstance(ip_address(text), IPv6Address)
+        except ValueError:
+            return False
+    return HOST_NAME.match(text) is not None
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _show_list(value: tuple[object, ...]) -> str:
+    return ", ".join(str(item) for item in value)
+
+
+def _show_secret(value: str | bytes) -> str:
+    return HIDDEN if value else ""
+
+
+def _show_url(value: str) -> str:
+    """Keep what helps to find a mistake (user, host, port, database) and hide passwords."""
+    if not value:
+        return ""
+    parts = urlsplit(value)
+    credentials, at, place = parts.netloc.rpartition("@")
+    user = credentials.partition(":")[0]
+    netloc = f"{user}:{HIDDEN}@{place}" if ":" in credentials else f"{credentials}{at}{place}"
+    # A query may carry `password=`, which PostgreSQL and Redis addresses both allow.
+    query = HIDDEN if "password" in parts.query.lower() else parts.query
+    return urlunsplit((parts.scheme, netloc, parts.path, query, ""))

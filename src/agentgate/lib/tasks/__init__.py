@@ -1,0 +1,1 @@
+"""Work beside requests: once in the background, or again and again."""

@@ -1,0 +1,70 @@
+"""One request, told three ways: a log line, metrics, a span. Never a secret, an address or a body."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.scrub import OWN_VALUES
+from agentgate.lib.telemetry.tracing import Tracer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """What is known of a request once it is answered."""
+
+    request_id: str
+    surface: str
+    method: str
+    route: str
+    status: int
+    code: str | None
+    duration_s: float
+    # What guards and handlers added along the way.
+    log: dict[str, Any]
+    failure: BaseException | None = None
+
+
+class RequestObserver:
+    """Watches the requests of one listener."""
+
+    def __init__(self, listener: str, *, metrics: Metrics, tracer: Tracer) -> None:
+        self._listener = listener
+        self._metrics = metrics
+        self._tracer = tracer
+        # Bound once: finding out anew for each line how to log takes as long as the line itself.
+        self._logger = structlog.get_logger("agentgate.request").bind()
+
+    def begin(self, traceparent: str | None) -> Callable[[Finished], None]:
+        """Note that a request has begun; return what is to be called when it is answered."""
+        self._metrics.request_started()
+        span = self._tracer.start(listener=self._listener, traceparent=traceparent)
+
+        def finish(finished: Finished) -> None:
+            span.finish(method=finished.method, route=finished.route, status=finished.status)
+            self._metrics.request_finished(
+                finished.surface, finished.route, status=finished.status, duration_s=finished.duration_s
+            )
+            self._log(finished, span.trace_id)
+
+        return finish
+
+    def _log(self, finished: Finished, trace_id: str) -> None:
+        write = self._logger.error if finished.failure else self._logger.info
+        line = {
+            "request_id": finished.request_id,
+            "trace_id": trace_id or None,
+            "surface": finished.surface,
+            "method": finished.method,
+            "route": finished.route,
+            "status": finished.status,
+            "code": finished.code,
+            "duration_ms": round(finished.duration_s * 1000, 3),
+            **finished.log,
+            "exc_info": finished.failure,
+            # Whatever guards and handlers added may come from outside.
+            OWN_VALUES: True if not finished.log and finished.failure is None else None,
+        }
+        write("request", **{name: value for name, value in line.items() if value is not None})

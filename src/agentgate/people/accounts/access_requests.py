@@ -1,0 +1,74 @@
+"""Requests for an account: asked by anybody, decided once by an operator.
+
+A decision is no change to an account, so it stands in the request (`decidedBy`, `decidedAt`) and not in the audit
+trail; what an approval creates has the entries of any new account and member.
+"""
+
+from typing import Protocol
+
+from msgspec import UnsetType
+
+from agentgate.http.call import Call
+from agentgate.lib.enums import AccessRequestStatus
+from agentgate.lib.errors import Refused
+from agentgate.lib.ids import new_access_request_id
+from agentgate.lib.names import check_name
+from agentgate.people.accounts.access_request_ports import AccessRequestStores
+from agentgate.people.accounts.access_request_records import StoredAccessRequest
+from agentgate.people.accounts.founding import Invited, found_account
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.sign_in_records import AccessRequestInput
+from agentgate.people.identity.users import canonical_email
+
+
+class DecisionStores(AccountStores, AccessRequestStores, Protocol):
+    """The ports that deciding a request uses."""
+
+
+def new_request(call: Call, body: AccessRequestInput) -> StoredAccessRequest:
+    """Return the request that an input describes, or refuse a malformed one."""
+    return StoredAccessRequest(
+        id=new_access_request_id(),
+        email=canonical_email(body.email),
+        name=check_name(body.name),
+        company=None if isinstance(body.company, UnsetType) else check_name(body.company, what="company"),
+        message=None if isinstance(body.message, UnsetType) else body.message.strip() or None,
+        status=AccessRequestStatus.PENDING,
+        created_ms=call.now,
+    )
+
+
+async def ask(stores: AccessRequestStores, request: StoredAccessRequest) -> None:
+    """Keep a request for operators to see. Asking again while the first is pending changes nothing.
+
+    Whether the address is known makes no difference here: what is stored, and how long that takes, must not tell.
+    """
+    await stores.access_requests.add_request(request)
+
+
+async def approve(stores: DecisionStores, call: Call, request_id: str) -> Invited:
+    """Approve a request: create an account named by company, else by name, with the person as its owner.
+
+    Refused, and left pending, when the address has become that of a user who has a password: an invite link would
+    be of no use to them, and they can create a further account themselves.
+    """
+    request = await _decide(stores, call, request_id, AccessRequestStatus.APPROVED)
+    return await found_account(stores, call, request.company or request.name, email=request.email, name=request.name)
+
+
+async def decline(stores: AccessRequestStores, call: Call, request_id: str) -> StoredAccessRequest:
+    """Decline a request. Nobody is told."""
+    return await _decide(stores, call, request_id, AccessRequestStatus.DECLINED)
+
+
+async def _decide(
+    stores: AccessRequestStores, call: Call, request_id: str, status: AccessRequestStatus
+) -> StoredAccessRequest:
+    # One conditional statement: of two operators who decide at once, one does.
+    is_decided = await stores.access_requests.decide(request_id, status, call.actor.name, call.now)
+    request = await stores.access_requests.find_request(request_id)
+    if request is None:
+        raise Refused("not_found", "There is no access request with this ID.")
+    if not is_decided:
+        raise Refused("invalid_state", f"The request is {request.status} already; only a pending one can be decided.")
+    return request

@@ -1,0 +1,68 @@
+"""API tokens of an account: made with less than their maker may do, shown once, revoked for good."""
+
+from collections.abc import Collection
+
+from msgspec import UnsetType
+
+from agentgate.http.call import Call
+from agentgate.lib.enums import AccountStatus, ConsolePermission
+from agentgate.lib.errors import Refused
+from agentgate.lib.ids import new_api_token_id
+from agentgate.lib.moment import Moment
+from agentgate.lib.names import check_name
+from agentgate.lib.secrets import API_TOKEN_PREFIX, digest, new_secret
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.records import ApiToken, ApiTokenInput, ApiTokenSecret
+from agentgate.people.audit.actions import Action
+from agentgate.people.audit.trail import Subject, record
+
+
+def new_token(call: Call, body: ApiTokenInput, permissions: Collection[ConsolePermission]) -> ApiToken:
+    """Return the token that an input describes, or refuse one that its maker may not have."""
+    name = check_name(body.name)
+    if not body.scopes or len(set(body.scopes)) != len(body.scopes):
+        raise Refused("invalid_request", "scopes must name at least one scope, and each only once.")
+    for scope in body.scopes:
+        if ConsolePermission(scope.value) not in permissions:
+            raise Refused("forbidden", f"A token cannot be given what you do not have yourself: {scope}.")
+    if isinstance(body.expires_at, Moment) and body.expires_at <= call.now:
+        raise Refused("invalid_request", "expiresAt must lie in the future; leave it out for a token without end.")
+    return ApiToken(
+        id=new_api_token_id(),
+        name=name,
+        scopes=body.scopes,
+        created_at=call.now,
+        created_by=call.actor.name,
+        expires_at=body.expires_at,
+    )
+
+
+async def create_token(stores: AccountStores, call: Call, account_id: str, token: ApiToken) -> ApiTokenSecret:
+    """Keep a new token, unless the account has all it may have. Its secret is in this answer and never again."""
+    await stores.accounts.lock_account(account_id)
+    account = await stores.accounts.find_account(account_id)
+    if account is None or account.status == AccountStatus.DELETED:
+        raise Refused("not_found", "There is no account with this ID.")
+    usage = await stores.accounts.read_usage(account_id, call.now)
+    if usage.tokens >= account.limits.tokens:
+        raise Refused(
+            "token_limit",
+            f"The account has {usage.tokens} live API tokens of {account.limits.tokens}; revoke one first.",
+        )
+    secret = new_secret(API_TOKEN_PREFIX)
+    await stores.api_tokens.add_token(account_id, token, digest(secret))
+    detail: dict[str, object] = {"name": token.name, "scopes": [scope.value for scope in token.scopes]}
+    if not isinstance(token.expires_at, UnsetType):
+        detail["expiresAt"] = token.expires_at.text()
+    await record(stores, call, Action.TOKEN_CREATE, Subject(account_id=account_id, target=token.id), detail)
+    return ApiTokenSecret(token=token, secret=secret)
+
+
+async def revoke_token(stores: AccountStores, call: Call, account_id: str, token_id: str) -> None:
+    """End a token now. Revoking it again changes nothing."""
+    token = await stores.api_tokens.find_token(account_id, token_id)
+    if token is None:
+        raise Refused("not_found", "The account has no API token with this ID.")
+    if await stores.api_tokens.revoke_token(account_id, token_id, call.now):
+        subject = Subject(account_id=account_id, target=token_id)
+        await record(stores, call, Action.TOKEN_REVOKE, subject, {"name": token.name})

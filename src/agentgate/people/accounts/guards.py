@@ -1,0 +1,200 @@
+"""Who calls: a signed-in user, or a member or API token of an account with the permission that a route needs."""
+
+import re
+from dataclasses import dataclass, fields
+from typing import Any
+
+from agentgate.http.call import Call
+from agentgate.http.endpoint import Guard
+from agentgate.http.guards import stance
+from agentgate.http.origin import check_same_origin
+from agentgate.lib.actor import Actor
+from agentgate.lib.database import Store
+from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind, ConsolePermission, UserStatus
+from agentgate.lib.errors import Refused
+from agentgate.lib.secrets import API_TOKEN_PREFIX, digest
+from agentgate.people.accounts.active_account import choose_place
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.records import ApiToken, StoredAccount
+from agentgate.people.accounts.roles import PERMISSIONS
+from agentgate.people.identity.guards import SAFE_METHODS, bearer_secret, refuse_bearer
+from agentgate.people.identity.sessions import ACCOUNT_COOKIE, TOUCH_MS, UserSessions
+from agentgate.people.identity.user_records import SessionStage, StoredUser, UserSession
+
+SESSION_SECURITY = (("accountSession", "csrf"),)
+MEMBER_SECURITY = (*SESSION_SECURITY, ("apiToken",))
+SESSION_REFUSES = ("unauthorized", "session_expired", "mfa_required", "csrf", "cross_origin", "user_suspended")
+TOKEN_REFUSES = ("invalid_token",)
+MEMBER_REFUSES = ("forbidden", "account_suspended", "no_account", "mfa_setup_required")
+
+# An actor without an account sees every account's objects. A user who is in none must see nobody's.
+NOWHERE = ""
+
+_API_TOKEN = re.compile(re.escape(API_TOKEN_PREFIX) + r"[A-Za-z0-9_-]{43}\Z", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionCall(Call):
+    """A call with a live session, whose sign-in may still lack its code."""
+
+    session: UserSession
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserCall(SessionCall):
+    """A call of a signed-in user."""
+
+    user: StoredUser
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberCall(Call):
+    """A call within one account. A user has a role and an ID there; an API token has neither."""
+
+    account: StoredAccount
+    role: AccountRole | None
+    user_id: str | None
+    permissions: frozenset[ConsolePermission]
+
+
+@stance(
+    refuses=("token_not_allowed", "unauthorized", "session_expired", "csrf", "cross_origin", "user_suspended"),
+    security=SESSION_SECURITY,
+)
+async def begun_session(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> SessionCall:
+    """Let in who has a session, even one that still lacks its code: only to go on signing in, or to give up."""
+    refuse_bearer(call.request)
+    session = await _find_session(call, sessions, store)
+    check_same_origin(call.request)
+    # A pre-session has not been told its CSRF token yet; there is nothing to change with it but its own end.
+    if session.stage is SessionStage.FULL:
+        _check_csrf(call, sessions, session)
+    return SessionCall(**_known(call), session=session)
+
+
+@stance(refuses=("token_not_allowed", *SESSION_REFUSES), security=SESSION_SECURITY)
+async def signed_in(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> UserCall:
+    """Let in users who are signed in; changes need the session's CSRF token."""
+    refuse_bearer(call.request)
+    return await _signed_in(call, sessions, store)
+
+
+def member(permission: ConsolePermission) -> Guard:
+    """Return a guard that lets in members whose role, and API tokens whose scopes, have the permission."""
+
+    @stance(refuses=(*SESSION_REFUSES, *TOKEN_REFUSES, *MEMBER_REFUSES), security=MEMBER_SECURITY)
+    async def guard(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> MemberCall:
+        secret = bearer_secret(call.request)
+        if secret is not None:
+            return await _token_call(call, store, secret, permission)
+        return await _session_call(call, await _signed_in(call, sessions, store), store, permission)
+
+    return guard
+
+
+async def _signed_in(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> UserCall:
+    session = await _find_session(call, sessions, store)
+    if session.stage is not SessionStage.FULL:
+        raise Refused("mfa_required")
+    check_same_origin(call.request)
+    _check_csrf(call, sessions, session)
+    user = await store.read.users.find_user(session.user_id)
+    if user is None:
+        raise Refused("session_expired")
+    if user.status is UserStatus.SUSPENDED:
+        raise Refused("user_suspended")
+    acting = call.acting_as(user_actor(user, session.account_id))
+    return UserCall(**_known(acting), session=session, user=user)
+
+
+async def _session_call(
+    call: Call, signed: UserCall, store: Store[AccountStores], permission: ConsolePermission
+) -> MemberCall:
+    session, user = signed.session, signed.user
+    place = choose_place(await store.read.members.list_memberships(user.id), session.account_id)
+    account_id = place[1].id if place else None
+    if account_id != session.account_id:
+        # The account is gone or the user left it: from now on the session works elsewhere, or nowhere.
+        await store.change(lambda stores: stores.user_sessions.save_account(session.secret_digest, account_id))
+    if place is None:
+        raise Refused("no_account")
+    membership, account = place
+    if account.status is AccountStatus.SUSPENDED:
+        raise Refused("account_suspended")
+    if account.require_mfa and not user.has_mfa:
+        raise Refused("mfa_setup_required")
+    permissions = PERMISSIONS[membership.role]
+    if permission not in permissions:
+        raise Refused("forbidden", f"Your role {membership.role} lacks the permission {permission}; ask an owner.")
+    acting = call.acting_as(user_actor(user, account.id))
+    return MemberCall(**_known(acting), account=account, role=membership.role, user_id=user.id, permissions=permissions)
+
+
+async def _token_call(
+    call: Call, store: Store[AccountStores], secret: str, permission: ConsolePermission
+) -> MemberCall:
+    token, account = await _find_token(call, store, secret)
+    check_same_origin(call.request)
+    if account.status is AccountStatus.SUSPENDED:
+        raise Refused("account_suspended")
+    permissions = frozenset(ConsolePermission(scope) for scope in token.scopes)
+    if permission not in permissions:
+        raise Refused("forbidden", f"The API token lacks the permission {permission}; use one that has it.")
+    await _note_use(call, store, token)
+    acting = call.acting_as(Actor(kind=ActorKind.TOKEN, name=token.id, account_id=account.id))
+    return MemberCall(**_known(acting), account=account, role=None, user_id=None, permissions=permissions)
+
+
+async def _find_token(call: Call, store: Store[AccountStores], secret: str) -> tuple[ApiToken, StoredAccount]:
+    if not _API_TOKEN.match(secret):
+        raise Refused("invalid_token")
+    found = await store.read.api_tokens.find_token_by_secret(digest(secret))
+    if found is None or not found[1].is_live(call.now):
+        raise Refused("invalid_token")
+    account_id, token = found
+    account = await store.read.accounts.find_account(account_id)
+    if account is None or account.status is AccountStatus.DELETED:
+        raise Refused("invalid_token")
+    return token, account
+
+
+async def _note_use(call: Call, store: Store[AccountStores], token: ApiToken) -> None:
+    last_ms = token.last_used_at
+    if not isinstance(last_ms, int) or call.now - last_ms >= TOUCH_MS:
+        await store.change(lambda stores: stores.api_tokens.note_use(token.id, call.now))
+
+
+async def _find_session(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> UserSession:
+    secret = call.request.cookie(ACCOUNT_COOKIE)
+    if secret is None:
+        raise Refused("unauthorized", "Sign in at /v1/account/login.")
+    try:
+        return await sessions.find(store, call, secret)
+    except Refused as refused:
+        if refused.code == "session_expired" and await _is_of_suspended(store, secret):
+            # Suspending ends all sessions. That is what happened here, and what its owner should be told.
+            raise Refused("user_suspended") from None
+        raise
+
+
+async def _is_of_suspended(store: Store[AccountStores], secret: str) -> bool:
+    session = await store.read.user_sessions.find_session(digest(secret))
+    user = await store.read.users.find_user(session.user_id) if session else None
+    return user is not None and user.status is UserStatus.SUSPENDED
+
+
+def _check_csrf(call: Call, sessions: UserSessions, session: UserSession) -> None:
+    if call.request.method in SAFE_METHODS:
+        return
+    token = call.request.header("x-csrf-token")
+    if token is None or not sessions.is_csrf_token(session, token):
+        raise Refused("csrf", "X-CSRF-Token must carry the csrfToken of GET /v1/account/session.")
+
+
+def user_actor(user: StoredUser, account_id: str | None) -> Actor:
+    """Return the user as the audit trail names them."""
+    return Actor(kind=ActorKind.USER, name=user.email, user_id=user.id, account_id=account_id or NOWHERE)
+
+
+def _known(call: Call) -> dict[str, Any]:
+    return {field.name: getattr(call, field.name) for field in fields(Call)}

@@ -1,0 +1,154 @@
+"""The life of an account: created, renamed, suspended, deleted, brought back, handed over. Each leaves an audit entry.
+
+Every change locks the account first, so that two of them never act on what the other has just made untrue.
+"""
+
+from msgspec.structs import replace
+
+from agentgate.http.call import Call
+from agentgate.lib import limits
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.enums import AccountRole, AccountStatus, MemberStatus
+from agentgate.lib.errors import Refused
+from agentgate.lib.ids import new_account_id
+from agentgate.lib.moment import Moment
+from agentgate.lib.names import check_name
+from agentgate.people.accounts.members import forget_place, get_membership
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.records import DeletedAccount, Limits, StoredAccount
+from agentgate.people.audit.actions import Action
+from agentgate.people.audit.trail import Subject, record
+
+PURGE_MS = limits.DELETED_ACCOUNT_PURGE_DAYS * DAY_MS
+
+
+async def create_account(
+    stores: AccountStores, call: Call, name: str, *, protected: bool = False, owner_id: str | None = None
+) -> StoredAccount:
+    """Create an account with the default limits and, where one is named, its first owner."""
+    account = StoredAccount(
+        id=new_account_id(),
+        name=check_name(name),
+        status=AccountStatus.ACTIVE,
+        protected=protected,
+        limits=Limits(),
+        created_at=call.now,
+    )
+    await stores.accounts.add_account(account)
+    if owner_id is not None:
+        await stores.members.add_membership(account.id, owner_id, AccountRole.OWNER, call.now)
+    await record(stores, call, Action.ACCOUNT_CREATE, _subject(account), {"name": account.name})
+    return account
+
+
+async def get_account(stores: AccountStores, account_id: str) -> StoredAccount:
+    """Return an account that nobody else changes until this unit of work is done; refuse an unknown one."""
+    await stores.accounts.lock_account(account_id)
+    account = await stores.accounts.find_account(account_id)
+    if account is None:
+        raise Refused("not_found", "There is no account with this ID.")
+    return account
+
+
+async def rename_account(stores: AccountStores, call: Call, account_id: str, name: str) -> StoredAccount:
+    """Give the account another name. Its present one leaves no trace."""
+    name = check_name(name)
+    account = await get_account(stores, account_id)
+    if name == account.name:
+        return account
+    renamed = replace(account, name=name)
+    await stores.accounts.save_account(renamed)
+    detail = {"name": {"from": account.name, "to": name}}
+    await record(stores, call, Action.ACCOUNT_RENAME, _subject(account), detail)
+    return renamed
+
+
+async def change_mfa_policy(stores: AccountStores, call: Call, account_id: str, *, require_mfa: bool) -> StoredAccount:
+    """Ask two-factor authentication of all members, or no longer."""
+    account = await get_account(stores, account_id)
+    if require_mfa == account.require_mfa:
+        return account
+    changed = replace(account, require_mfa=require_mfa)
+    await stores.accounts.save_account(changed)
+    detail = {"requireMfa": {"from": account.require_mfa, "to": require_mfa}}
+    await record(stores, call, Action.ACCOUNT_MFA_POLICY, _subject(account), detail)
+    return changed
+
+
+async def suspend_account(stores: AccountStores, call: Call, account_id: str, reason: str) -> StoredAccount:
+    """Close console and API to the members. The account's sites go on protecting."""
+    account = await get_account(stores, account_id)
+    if account.status != AccountStatus.ACTIVE:
+        raise Refused("invalid_state", f"The account is {account.status}; only an active one can be suspended.")
+    suspended = replace(account, status=AccountStatus.SUSPENDED, suspended_reason=reason)
+    await stores.accounts.save_account(suspended)
+    await record(stores, call, Action.ACCOUNT_SUSPEND, _subject(account), {"reason": reason})
+    return suspended
+
+
+async def reactivate_account(stores: AccountStores, call: Call, account_id: str) -> StoredAccount:
+    """Open a suspended account again, or bring a deleted one back. What was revoked stays revoked."""
+    account = await get_account(stores, account_id)
+    if account.status == AccountStatus.ACTIVE:
+        raise Refused("invalid_state", "The account is active already.")
+    if account.deleted_ms is not None and call.now >= account.deleted_ms + PURGE_MS:
+        # The purge may not have run yet, but the promise that the data is gone holds from this moment on.
+        raise Refused("invalid_state", "The account was deleted too long ago to be brought back.")
+    active = replace(account, status=AccountStatus.ACTIVE, suspended_reason=None, deleted_ms=None)
+    await stores.accounts.save_account(active)
+    await record(stores, call, Action.ACCOUNT_REACTIVATE, _subject(account), {"from": account.status.value})
+    await stores.configuration.bump()
+    return active
+
+
+async def delete_account(stores: AccountStores, call: Call, account_id: str, confirm: str) -> DeletedAccount:
+    """Delete an account: its secrets end now, its members work elsewhere, its data goes after the grace period."""
+    account = await get_account(stores, account_id)
+    await _check_deletion(stores, account, confirm)
+    deleted = replace(account, status=AccountStatus.DELETED, suspended_reason=None, deleted_ms=call.now)
+    await stores.accounts.save_account(deleted)
+    await stores.accounts.revoke_everything(account.id, call.now)
+    for member in await stores.members.list_members(account.id):
+        await forget_place(stores, call, account.id, member.user_id)
+    await record(stores, call, Action.ACCOUNT_DELETE, _subject(account), {"name": account.name})
+    await stores.configuration.bump()
+    return DeletedAccount(
+        id=account.id,
+        name=account.name,
+        status=deleted.status,
+        deleted_at=call.now,
+        purge_at=Moment(call.now + PURGE_MS),
+    )
+
+
+async def transfer_ownership(
+    stores: AccountStores, call: Call, account_id: str, *, from_user_id: str, to_user_id: str
+) -> StoredAccount:
+    """Make another member owner in place of the present one, who becomes admin."""
+    account = await get_account(stores, account_id)
+    if from_user_id == to_user_id:
+        raise Refused("invalid_request", "userId must name another member; you are the owner already.")
+    target = await get_membership(stores, account_id, to_user_id)
+    if target.status != MemberStatus.ACTIVE:
+        # Somebody who cannot sign in would leave the account without an owner in all but name.
+        raise Refused("not_found", "The account has no member with this ID who could sign in.")
+    await stores.members.save_role(account_id, to_user_id, AccountRole.OWNER)
+    await stores.members.save_role(account_id, from_user_id, AccountRole.ADMIN)
+    detail = {"owner": {"from": from_user_id, "to": to_user_id}}
+    await record(stores, call, Action.ACCOUNT_TRANSFER, _subject(account), detail)
+    return account
+
+
+async def _check_deletion(stores: AccountStores, account: StoredAccount, confirm: str) -> None:
+    if confirm != account.name:
+        raise Refused("confirm_mismatch", "confirm must be the account's name, exactly as it is written.")
+    if account.status != AccountStatus.ACTIVE:
+        raise Refused("invalid_state", f"The account is {account.status}; only an active one can be deleted.")
+    if account.protected:
+        raise Refused("protected_account", "This account belongs to the service itself and cannot be deleted.")
+    if await stores.accounts.has_enforcing_site(account.id):
+        raise Refused("sites_enforcing")
+
+
+def _subject(account: StoredAccount) -> Subject:
+    return Subject(account_id=account.id, target=account.id)

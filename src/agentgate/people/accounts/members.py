@@ -1,0 +1,158 @@
+"""Who belongs to an account and as what. An account keeps an owner, and only owners touch owners, under any race."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from agentgate.http.call import Call
+from agentgate.lib.enums import AccountRole, AccountStatus, ConsolePermission
+from agentgate.lib.errors import Refused
+from agentgate.lib.records import optional, optional_moment
+from agentgate.people.accounts.active_account import choose_place
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.records import Member, StoredAccount, StoredMembership
+from agentgate.people.accounts.roles import PERMISSIONS
+from agentgate.people.audit.actions import Action
+from agentgate.people.audit.trail import Subject, record
+from agentgate.people.identity.links import IssuedLink, end_links, issue_link
+from agentgate.people.identity.user_records import LinkKind
+from agentgate.people.identity.users import canonical_email, find_or_create_user
+
+
+async def invite_member(
+    stores: AccountStores, call: Call, account: StoredAccount, email: str, role: AccountRole
+) -> tuple[StoredMembership, IssuedLink | None]:
+    """Add a member. Somebody who has no password yet also gets a link to set one."""
+    email = canonical_email(email)
+    await stores.accounts.lock_account(account.id)
+    # Limits and status may have changed since the caller looked.
+    current = await stores.accounts.find_account(account.id)
+    if current is None or current.status == AccountStatus.DELETED:
+        raise Refused("not_found", "There is no account with this ID.")
+    user = await find_or_create_user(stores, call, email)
+    if await stores.members.find_membership(account.id, user.id) is not None:
+        raise Refused("already_member", "This address belongs to a member of the account already.")
+    usage = await stores.accounts.read_usage(account.id, call.now)
+    if usage.members >= current.limits.members:
+        raise Refused("member_limit", f"The account has {usage.members} members of {current.limits.members}.")
+    await stores.members.add_membership(account.id, user.id, role, call.now)
+    issued = None
+    if user.password_hash is None:
+        issued = await issue_link(stores, call, LinkKind.INVITE, user.id, account_id=account.id)
+    added = await get_membership(stores, account.id, user.id)
+    await _record(stores, call, Action.MEMBER_INVITE, added, {"email": added.email, "role": role.value})
+    return added, issued
+
+
+async def change_role(
+    stores: AccountStores,
+    call: Call,
+    account: StoredAccount,
+    user_id: str,
+    role: AccountRole,
+    *,
+    actor_role: AccountRole | None,
+) -> StoredMembership:
+    """Give a member another role; `actor_role` is None for an operator. The present role leaves no trace."""
+    await stores.accounts.lock_account(account.id)
+    check_may_touch(actor_role, role)
+    member = await get_membership(stores, account.id, user_id)
+    check_may_touch(actor_role, member.role)
+    if member.role == role:
+        return member
+    await _check_not_last_owner(stores, member)
+    await stores.members.save_role(account.id, user_id, role)
+    detail = {"email": member.email, "role": {"from": member.role.value, "to": role.value}}
+    await _record(stores, call, Action.MEMBER_ROLE, member, detail)
+    return replace(member, role=role)
+
+
+async def remove_member(
+    stores: AccountStores, call: Call, account: StoredAccount, user_id: str, *, actor_role: AccountRole | None
+) -> None:
+    """Remove a member, whose sessions fall back to another account; `actor_role` is None for an operator."""
+    await stores.accounts.lock_account(account.id)
+    member = await get_membership(stores, account.id, user_id)
+    check_may_touch(actor_role, member.role)
+    await _check_not_last_owner(stores, member)
+    await stores.members.remove_membership(account.id, user_id)
+    await forget_place(stores, call, account.id, user_id)
+    await _record(stores, call, Action.MEMBER_REMOVE, member, {"email": member.email, "role": member.role.value})
+
+
+async def resend_invite(
+    stores: AccountStores, call: Call, account: StoredAccount, user_id: str
+) -> tuple[StoredMembership, IssuedLink]:
+    """Make a fresh invite link for a member who has no password yet; the earlier ones end."""
+    await stores.accounts.lock_account(account.id)
+    member = await get_membership(stores, account.id, user_id)
+    user = await stores.users.find_user(user_id)
+    if user is None or user.password_hash is not None:
+        raise Refused("already_active", "This member has set a password; there is nothing to invite to.")
+    issued = await issue_link(stores, call, LinkKind.INVITE, user_id, account_id=account.id)
+    await _record(stores, call, Action.MEMBER_RESEND, member, {"email": member.email})
+    return member, issued
+
+
+def member_record(membership: StoredMembership) -> Member:
+    """Return a member as the wire shows it."""
+    return Member(
+        user_id=membership.user_id,
+        email=membership.email,
+        role=membership.role,
+        status=membership.status,
+        mfa_enabled=membership.mfa_enabled,
+        joined_at=membership.joined_at,
+        name=optional(membership.name),
+        last_sign_in_at=optional_moment(membership.last_sign_in_ms),
+    )
+
+
+async def get_membership(stores: AccountStores, account_id: str, user_id: str) -> StoredMembership:
+    """Return a member; refuse an unknown user and another account's alike."""
+    member = await stores.members.find_membership(account_id, user_id)
+    if member is None:
+        raise Refused("not_found", "The account has no member with this ID.")
+    return member
+
+
+async def lock_acting_role(
+    stores: AccountStores, account_id: str, user_id: str | None, permission: ConsolePermission
+) -> AccountRole:
+    """Lock the account and return the caller's role in it now; refuse one who has lost the permission meanwhile.
+
+    The guard looked before the lock was there: by now another owner may have demoted or removed the caller.
+    """
+    await stores.accounts.lock_account(account_id)
+    member = await stores.members.find_membership(account_id, user_id) if user_id is not None else None
+    if member is None or permission not in PERMISSIONS[member.role]:
+        raise Refused("forbidden", f"This needs the permission {permission}, which you do not have.")
+    return member.role
+
+
+def check_may_touch(actor_role: AccountRole | None, role: AccountRole) -> None:
+    """Refuse everybody but owners and operators (None) who would make, change or remove an owner."""
+    if role == AccountRole.OWNER and actor_role not in {None, AccountRole.OWNER}:
+        raise Refused(
+            "forbidden",
+            f"Only an owner may add, change or remove owners; it takes {ConsolePermission.ACCOUNT_DELETE}.",
+        )
+
+
+async def forget_place(stores: AccountStores, call: Call, account_id: str, user_id: str) -> None:
+    """Let somebody who has no place in the account any more work elsewhere: sessions move on, invite links end."""
+    places = await stores.members.list_memberships(user_id)
+    place = choose_place([each for each in places if each[1].id != account_id], None)
+    await stores.user_sessions.move_sessions(user_id, account_id, place[1].id if place else None)
+    await end_links(stores, call, LinkKind.INVITE, user_id, account_id=account_id)
+
+
+async def _check_not_last_owner(stores: AccountStores, member: StoredMembership) -> None:
+    if member.role == AccountRole.OWNER and await stores.members.count_owners(member.account_id) <= 1:
+        raise Refused("last_owner", "This is the account's only owner; make another member owner first.")
+
+
+async def _record(
+    stores: AccountStores, call: Call, action: Action, member: StoredMembership, detail: dict[str, Any]
+) -> None:
+    await record(stores, call, action, Subject(account_id=member.account_id, target=member.user_id), detail)

@@ -1,0 +1,72 @@
+"""Reset links for people who forgot their password. Whether there was anybody to send one to is never told."""
+
+from agentgate.http.address import source_of
+from agentgate.http.call import Call
+from agentgate.lib.clock import HOUR_MS, MINUTE_MS
+from agentgate.lib.database import Store
+from agentgate.lib.enums import UserStatus
+from agentgate.lib.limiter import Limiter, Window
+from agentgate.lib.tasks.background import Background
+from agentgate.people.accounts.active_account import choose_place
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.audit.actions import Action
+from agentgate.people.audit.trail import Subject, record
+from agentgate.people.identity.links import LinkUrls, issue_link
+from agentgate.people.identity.sign_in_limits import email_subject
+from agentgate.people.identity.user_records import LinkKind, StoredUser
+from agentgate.people.outbox.messages import Messenger, reset_message
+
+PER_SOURCE = Window("forgot-source", 10, 15 * MINUTE_MS)
+OVER_ALL = Window("forgot-all", 100, MINUTE_MS)
+# Who has got that many messages within the hour has one to use. More would only fill the mailbox.
+PER_EMAIL = Window("forgot-email", 3, HOUR_MS)
+
+
+class PasswordReset:
+    """Takes requests for reset links and sends them, after the answer: its time tells nothing about the address."""
+
+    def __init__(
+        self,
+        store: Store[AccountStores],
+        *,
+        limiter: Limiter,
+        background: Background,
+        messenger: Messenger,
+        urls: LinkUrls,
+    ) -> None:
+        self._store = store
+        self._limiter = limiter
+        self._background = background
+        self._messenger = messenger
+        self._urls = urls
+
+    async def ask(self, call: Call, email: str) -> None:
+        """Take a request for a canonical address; refuse when one source, or all together, ask too often."""
+        for window, subject in ((PER_SOURCE, source_of(call.request.address)), (OVER_ALL, "")):
+            await self._limiter.require(window, subject)
+        if await self._limiter.count(PER_EMAIL, email_subject(email)):
+            self._background.start("password reset", lambda: self._send(call, email))
+
+    async def _send(self, call: Call, email: str) -> None:
+        user = await self._store.read.users.find_user_by_email(email)
+        if user is not None:
+            user_id = user.id
+            await self._store.change(lambda stores: self._issue(stores, call, user_id))
+
+    async def _issue(self, stores: AccountStores, call: Call, user_id: str) -> None:
+        await stores.users.lock_user(user_id)
+        user = await stores.users.find_user(user_id)
+        if user is None or not may_reset(user):
+            return
+        issued = await issue_link(stores, call, LinkKind.RESET, user.id)
+        url = self._urls.reset_url(issued.secret)
+        message = reset_message(user.email, url=url, link_digest=issued.link.secret_digest)
+        await self._messenger.send(stores, call, message)
+        place = choose_place(await stores.members.list_memberships(user.id), None)
+        subject = Subject(account_id=place[1].id if place else None, target=user.id)
+        await record(stores, call, Action.USER_RESET_LINK, subject, {"method": "forgot"})
+
+
+def may_reset(user: StoredUser) -> bool:
+    """Say whether a link would be of use: not to the suspended, nor to who was invited and has no password yet."""
+    return user.status is UserStatus.ACTIVE and user.password_hash is not None

@@ -1,0 +1,104 @@
+"""Starting a session for somebody who has proved who they are. With two-factor authentication on, half a proof."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from agentgate.http.call import Call
+from agentgate.http.replies import Reply
+from agentgate.lib.actor import Actor
+from agentgate.lib.enums import ActorKind, UserStatus
+from agentgate.lib.errors import Refused
+from agentgate.lib.secrets import digest
+from agentgate.people.accounts.active_account import Place, choose_place
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.records import Session
+from agentgate.people.accounts.session_view import session_record
+from agentgate.people.audit.actions import Action
+from agentgate.people.audit.trail import Subject, record
+from agentgate.people.identity.sessions import ACCOUNT_COOKIE, UserSessions
+from agentgate.people.identity.user_records import SessionStage, StoredUser, UserSession
+
+# How the trail names who tried to sign in with an address that nobody has. The address itself is nobody's business.
+UNKNOWN_USER = "unknown"
+
+
+class StartedSession(Struct, frozen=True, kw_only=True):
+    """A new session with the secret of its cookie, and what its record needs."""
+
+    secret: str
+    session: UserSession
+    user: StoredUser
+    places: Sequence[Place]
+
+    def reply(self, call: Call, sessions: UserSessions) -> Reply[Session]:
+        """Answer with the session, or with the demand for a code, and set the cookie."""
+        body = Session(mfa_required=True)
+        if self.session.stage is SessionStage.FULL:
+            body = session_record(sessions, self.session, self.user, self.places)
+        return Reply(body=body, headers=(sessions.cookie(call, self.secret),))
+
+
+async def lock_user(stores: AccountStores, user_id: str) -> StoredUser:
+    """Return the user as they are now, unchanged until this unit of work is done; refuse a suspended one."""
+    await stores.users.lock_user(user_id)
+    user = await stores.users.find_user(user_id)
+    if user is None:
+        raise Refused("session_expired")
+    if user.status is UserStatus.SUSPENDED:
+        raise Refused("user_suspended")
+    return user
+
+
+async def start_session(
+    stores: AccountStores,
+    call: Call,
+    sessions: UserSessions,
+    user: StoredUser,
+    *,
+    account_id: str | None = None,
+    has_code: bool = False,
+) -> StartedSession:
+    """Start a session. With two-factor authentication on and no code given, it is one that still lacks the code."""
+    places = await stores.members.list_memberships(user.id)
+    place = choose_place(places, account_id)
+    stage = SessionStage.FULL if has_code or not user.has_mfa else SessionStage.PASSWORD
+    earlier = call.request.cookie(ACCOUNT_COOKIE)
+    if earlier is not None:
+        # The cookie is about to be replaced: a session that its owner has no way back to is of use to thieves only.
+        await stores.user_sessions.end_session(digest(earlier), call.now)
+    secret, session = await sessions.start(stores, call, user, account_id=place[1].id if place else None, stage=stage)
+    if stage is SessionStage.FULL:
+        await stores.users.note_sign_in(user.id, call.now)
+    return StartedSession(secret=secret, session=session, user=user, places=places)
+
+
+async def record_of_user(
+    stores: AccountStores,
+    call: Call,
+    action: Action,
+    user: StoredUser,
+    *,
+    account_id: str | None,
+    detail: dict[str, Any] | None = None,
+) -> None:
+    """Leave a trace of what a user did to themselves, in the account that they work in."""
+    acting = call.acting_as(Actor(kind=ActorKind.USER, name=user.email, user_id=user.id, account_id=account_id))
+    await record(stores, acting, action, Subject(account_id=account_id, target=user.id), detail)
+
+
+async def record_failure(stores: AccountStores, call: Call, user: StoredUser | None, method: str) -> None:
+    """Leave a trace of a failed sign-in. For an address that nobody has the same statements run."""
+    place = choose_place(await stores.members.list_memberships(user.id if user else ""), None)
+    account_id = place[1].id if place else None
+    acting = call.acting_as(
+        Actor(
+            kind=ActorKind.USER,
+            name=user.email if user else UNKNOWN_USER,
+            user_id=user.id if user else None,
+            account_id=account_id,
+        )
+    )
+    subject = Subject(account_id=account_id, target=user.id if user else None)
+    await record(stores, acting, Action.SIGNIN_FAILURE, subject, {"method": method})

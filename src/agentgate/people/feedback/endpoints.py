@@ -1,0 +1,42 @@
+"""Feedback on the documentation over HTTP: readers answer, operators see the counts."""
+
+from agentgate.http.address import source_of
+from agentgate.http.call import Call
+from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.database import Store
+from agentgate.lib.limiter import Limiter, Window
+from agentgate.people.feedback.ports import FeedbackStores
+from agentgate.people.feedback.records import (
+    DocsFeedback,
+    DocsFeedbackReport,
+    FeedbackInput,
+    FeedbackQuery,
+    FeedbackReceived,
+)
+
+PER_SOURCE = Window("docs-feedback", 20, HOUR_MS)
+
+
+async def add_feedback(
+    call: Call, body: FeedbackInput, store: Store[FeedbackStores], limiter: Limiter
+) -> FeedbackReceived:
+    """Say whether a page of the documentation was helpful."""
+    await limiter.require(PER_SOURCE, source_of(call.request.address))
+    day = call.now // DAY_MS
+    await store.change(lambda stores: stores.feedback.add_answer(body.page, day, helpful=body.helpful))
+    return FeedbackReceived()
+
+
+async def read_report(call: Call, query: FeedbackQuery, store: Store[FeedbackStores]) -> DocsFeedbackReport:
+    """Count the answers per page over the last days, most answered first."""
+    counts = await store.read.feedback.list_counts(call.now // DAY_MS - query.days + 1)
+    items = [
+        DocsFeedback(
+            page=count.page,
+            helpful=count.helpful,
+            not_helpful=count.not_helpful,
+            total=count.helpful + count.not_helpful,
+        )
+        for count in counts
+    ]
+    return DocsFeedbackReport(days=query.days, items=items)

@@ -1,0 +1,55 @@
+"""Feedback on the documentation in SQL."""
+
+from agentgate.lib.database import Transaction
+from agentgate.people.feedback.records import PageCounts
+
+MOST_PAGES = 1_000
+
+
+class SqlFeedback:
+    """Implements FeedbackStore."""
+
+    def __init__(self, session: Transaction) -> None:
+        self._session = session
+
+    async def add_answer(self, page: str, day: int, *, helpful: bool) -> None:
+        """Count one answer. A page that is one too many is ignored, so that nobody can fill the store."""
+        counted = (page, day, int(helpful), int(not helpful))
+        updated = await self._session.run(
+            """UPDATE docs_feedback SET helpful = helpful + $3, not_helpful = not_helpful + $4
+                WHERE page = $1 AND day = $2""",
+            *counted,
+        )
+        if updated:
+            return
+        # Pages are counted before one is added, and nobody else may add one in between.
+        await self._session.lock("docs_feedback")
+        if await self._is_welcome(page):
+            await self._session.run(
+                """INSERT INTO docs_feedback (page, day, helpful, not_helpful) VALUES ($1, $2, $3, $4)
+                    ON CONFLICT (page, day) DO UPDATE SET helpful = docs_feedback.helpful + excluded.helpful,
+                        not_helpful = docs_feedback.not_helpful + excluded.not_helpful""",
+                *counted,
+            )
+
+    async def list_counts(self, from_day: int) -> list[PageCounts]:
+        """Return the counts of each page from a day on, most answered first."""
+        rows = await self._session.all(
+            """SELECT page, sum(helpful), sum(not_helpful) FROM docs_feedback WHERE day >= $1
+                GROUP BY page ORDER BY sum(helpful) + sum(not_helpful) DESC, page""",
+            from_day,
+        )
+        return [
+            PageCounts(page=page, helpful=int(helpful), not_helpful=int(not_helpful))
+            for page, helpful, not_helpful in rows
+        ]
+
+    async def _is_welcome(self, page: str) -> bool:
+        row = await self._session.one(
+            """SELECT (SELECT count(*) FROM docs_feedback WHERE page = $1),
+                    (SELECT count(*) FROM (SELECT DISTINCT page FROM docs_feedback) AS pages)""",
+            page,
+        )
+        assert row is not None  # a SELECT of counts alone has one row
+        answers, pages = row
+        return bool(answers > 0 or pages < MOST_PAGES)

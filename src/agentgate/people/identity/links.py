@@ -1,0 +1,113 @@
+"""One-time links: made, looked at, spent and ended, and the addresses that carry them. The store knows digests only.
+
+None of these functions leaves an audit entry: what the link is made or used for does.
+"""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from agentgate.http.call import Call
+from agentgate.lib import limits
+from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.enums import ActorKind
+from agentgate.lib.errors import Refused
+from agentgate.lib.secrets import digest, new_secret
+from agentgate.people.identity.user_ports import UserStores
+from agentgate.people.identity.user_records import LinkKind, StoredLink
+from agentgate.people.outbox.ports import OutboxStores
+
+INVITE_MS = limits.INVITE_LINK_DAYS * DAY_MS
+RESET_MS = limits.PASSWORD_RESET_LINK_HOURS * HOUR_MS
+
+
+class LinkStores(UserStores, OutboxStores, Protocol):
+    """The ports that a unit of work on links uses: with a link goes the body of the message that carried it."""
+
+
+class IssuedLink(Struct, frozen=True):
+    """A new link with its secret, which exists here and in the message only."""
+
+    secret: str
+    link: StoredLink
+
+
+async def issue_link(
+    stores: LinkStores, call: Call, kind: LinkKind, user_id: str, *, account_id: str | None = None
+) -> IssuedLink:
+    """Make a link; the user's earlier ones of the kind end, with an account those for it only."""
+    # Without the lock, two who ask at once would each end what was there and each leave a link of their own.
+    await stores.users.lock_user(user_id)
+    await end_links(stores, call, kind, user_id, account_id=account_id)
+    secret = new_secret()
+    link = StoredLink(
+        secret_digest=digest(secret),
+        kind=kind,
+        user_id=user_id,
+        account_id=account_id,
+        created_ms=call.now,
+        expires_ms=call.now + (INVITE_MS if kind is LinkKind.INVITE else RESET_MS),
+    )
+    await stores.links.add_link(link)
+    return IssuedLink(secret, link)
+
+
+async def peek_link(stores: UserStores, call: Call, kind: LinkKind, secret: str) -> StoredLink:
+    """Return what a link is for without using it; refuse one that is unknown, of another kind, used or expired."""
+    link = await stores.links.find_link(digest(secret))
+    if link is None or link.kind is not kind or link.used_ms is not None or call.now >= link.expires_ms:
+        raise Refused("invalid_link")
+    return link
+
+
+async def spend_link(stores: LinkStores, call: Call, kind: LinkKind, secret: str) -> StoredLink:
+    """Use a link up; of many who try at once, one succeeds. All other links of the user end with it.
+
+    Who spends a link sets a password: a forgotten invitation must not be a second way to do so afterwards.
+    """
+    link = await peek_link(stores, call, kind, secret)
+    if not await stores.links.spend_link(link.secret_digest, call.now):
+        raise Refused("invalid_link")
+    await stores.outbox.clear_body_of_link(link.secret_digest)
+    for other in LinkKind:
+        await end_links(stores, call, other, link.user_id)
+    return link
+
+
+async def end_links(
+    stores: LinkStores, call: Call, kind: LinkKind, user_id: str, *, account_id: str | None = None
+) -> None:
+    """End the user's unused links of a kind, with an account those for it only, and forget the messages' bodies."""
+    for secret_digest in await stores.links.end_links(user_id, kind, call.now, account_id=account_id):
+        await stores.outbox.clear_body_of_link(secret_digest)
+
+
+class LinkUrls:
+    """Writes links out. The secret stands behind the `#`, which browsers send to nobody."""
+
+    def __init__(self, public_base_url: str, fallback_origin: str) -> None:
+        self._public_base_url = public_base_url.rstrip("/")
+        self._fallback_origin = fallback_origin.rstrip("/")
+
+    def invite_url(self, secret: str, *, operator_call: Call | None = None) -> str:
+        """Return the page that accepts an invitation."""
+        return f"{self._origin(operator_call)}/console/invite#{secret}"
+
+    def reset_url(self, secret: str, *, operator_call: Call | None = None) -> str:
+        """Return the page that sets a new password."""
+        return f"{self._origin(operator_call)}/console/reset#{secret}"
+
+    def console_url(self, *, operator_call: Call | None = None) -> str:
+        """Return the console's first page, for a message without a link of its own."""
+        return f"{self._origin(operator_call)}/console/"
+
+    def _origin(self, operator_call: Call | None) -> str:
+        if self._public_base_url:
+            return self._public_base_url
+        # Only the admin listener lets operators in, and it has held Host against its allow-list.
+        caller = operator_call.caller if operator_call is not None else None
+        if operator_call is not None and caller is not None and caller.kind is ActorKind.OPERATOR:
+            host = operator_call.request.header("host")
+            if host:
+                return f"{'https' if operator_call.request.secure else 'http'}://{host.lower()}"
+        return self._fallback_origin

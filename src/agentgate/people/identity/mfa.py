@@ -1,0 +1,111 @@
+"""Two-factor authentication: set up, turned on, spent, turned off. Every method belongs into a unit of work.
+
+No method counts attempts or leaves an audit entry. A refusal undoes its unit of work: count attempts in one before.
+"""
+
+import secrets
+
+from agentgate.http.call import Call
+from agentgate.lib import limits
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.errors import Refused
+from agentgate.lib.keyring import Sealer
+from agentgate.lib.secrets import digest
+from agentgate.people.identity import totp
+from agentgate.people.identity.user_ports import UserStores
+from agentgate.people.identity.user_records import StoredUser
+
+PENDING_MS = 15 * MINUTE_MS
+
+# Crockford's base32, which leaves out letters that look like digits. 16 of them carry 80 bits.
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+CODE_CHARACTERS = 16
+GROUP_CHARACTERS = 4
+# What people read in place of a digit, and what they type between groups.
+_AS_MEANT = str.maketrans({"o": "0", "i": "1", "l": "1", "-": None, " ": None})
+
+
+class SecondFactor:
+    """Knows the sealed secrets of users' authenticators. Users are locked and read anew: callers may be out of date."""
+
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
+
+    async def begin_setup(self, stores: UserStores, call: Call, user: StoredUser) -> tuple[str, str]:
+        """Make a new secret, to be confirmed within 15 minutes; return it as text and as an `otpauth://` URL."""
+        current = await _locked(stores, user.id)
+        if current.has_mfa:
+            raise Refused("mfa_already_enabled")
+        secret = secrets.token_bytes(totp.SECRET_BYTES)
+        await stores.users.save_pending_mfa(user.id, self._sealer.seal(secret, _context(user.id)), call.now)
+        return totp.secret_text(secret), totp.otpauth_url(secret, current.email)
+
+    async def enable(self, stores: UserStores, call: Call, user: StoredUser, code: str) -> list[str]:
+        """Turn it on with a code of the new secret, which is used up by that; return the recovery codes."""
+        current = await _locked(stores, user.id)
+        if current.has_mfa:
+            raise Refused("mfa_already_enabled")
+        if not is_pending(current, call.now) or current.mfa_pending_secret is None:
+            raise Refused("mfa_not_pending")
+        step = totp.matching_step(self._open(user.id, current.mfa_pending_secret), code, call.now)
+        if step is None:
+            raise Refused("invalid_code")
+        if not await stores.users.enable_mfa(user.id, step=step, now_ms=call.now):
+            raise Refused("mfa_not_pending")
+        codes = [new_recovery_code() for _ in range(limits.RECOVERY_CODES)]
+        await stores.users.replace_recovery_codes(user.id, [recovery_digest(made) for made in codes])
+        return codes
+
+    async def spend(
+        self, stores: UserStores, call: Call, user: StoredUser, *, code: str | None, recovery_code: str | None
+    ) -> None:
+        """Use up a code or a recovery code; refuse one that is wrong, was used, or is older than one that was."""
+        if (code is None) == (recovery_code is None):
+            raise Refused("invalid_request", "Send either code or recoveryCode.")
+        current = await _locked(stores, user.id)
+        if current.mfa_secret is None or not current.has_mfa:
+            raise Refused("invalid_code")
+        if recovery_code is not None:
+            spent = await stores.users.spend_recovery_code(user.id, recovery_digest(recovery_code), call.now)
+        else:
+            step = totp.matching_step(self._open(user.id, current.mfa_secret), code or "", call.now)
+            spent = step is not None and await stores.users.spend_step(user.id, step)
+        if not spent:
+            raise Refused("invalid_code")
+
+    async def disable(self, stores: UserStores, call: Call, user: StoredUser) -> None:  # noqa: ARG002 - like the others
+        """Turn it off; secret and recovery codes are forgotten. Whoever asks has checked that it may be done."""
+        await stores.users.lock_user(user.id)
+        if not await stores.users.disable_mfa(user.id):
+            raise Refused("mfa_not_enabled")
+
+    def _open(self, user_id: str, sealed: bytes) -> bytes:
+        return self._sealer.open(sealed, _context(user_id))
+
+
+def is_pending(user: StoredUser, now_ms: int) -> bool:
+    """Say whether a setup has begun and can still be finished."""
+    return not user.has_mfa and user.mfa_pending_ms is not None and now_ms - user.mfa_pending_ms < PENDING_MS
+
+
+def new_recovery_code() -> str:
+    """Return a new recovery code, in groups that can be read aloud."""
+    text = "".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARACTERS))
+    return "-".join(text[start : start + GROUP_CHARACTERS] for start in range(0, CODE_CHARACTERS, GROUP_CHARACTERS))
+
+
+def recovery_digest(code: str) -> bytes:
+    """Return what is stored of a recovery code, however its letters and dashes were typed. 80 bits need no more."""
+    return digest(code.lower().translate(_AS_MEANT))
+
+
+async def _locked(stores: UserStores, user_id: str) -> StoredUser:
+    await stores.users.lock_user(user_id)
+    user = await stores.users.find_user(user_id)
+    if user is None:
+        raise Refused("session_expired")
+    return user
+
+
+def _context(user_id: str) -> str:
+    return f"mfa:{user_id}"

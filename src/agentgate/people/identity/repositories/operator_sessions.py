@@ -1,0 +1,62 @@
+"""Operators' sessions in SQL."""
+
+from agentgate.lib.database import Session
+from agentgate.people.identity.records import OperatorSession
+
+
+class SqlOperatorSessions:
+    """Implements OperatorSessionStore."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add_session(self, session: OperatorSession) -> None:
+        """Keep a new session."""
+        await self._session.run(
+            """INSERT INTO operator_session (secret_digest, id, operator, created_ms, last_used_ms)
+                VALUES ($1, $2, $3, $4, $5)""",
+            session.secret_digest,
+            session.id,
+            session.operator,
+            session.created_ms,
+            session.last_used_ms,
+        )
+
+    async def find_session(self, secret_digest: bytes) -> OperatorSession | None:
+        """Return the session, ended or not; None when there never was one or it was swept."""
+        row = await self._session.one(
+            """SELECT id, operator, created_ms, last_used_ms, ended_ms FROM operator_session
+                WHERE secret_digest = $1""",
+            secret_digest,
+        )
+        if row is None:
+            return None
+        session_id, operator, created_ms, last_used_ms, ended_ms = row
+        return OperatorSession(
+            secret_digest=secret_digest,
+            id=session_id,
+            operator=operator,
+            created_ms=created_ms,
+            last_used_ms=last_used_ms,
+            ended_ms=ended_ms,
+        )
+
+    async def touch_session(self, secret_digest: bytes, last_used_ms: int) -> None:
+        """Note that the session was used."""
+        await self._session.run(
+            "UPDATE operator_session SET last_used_ms = $2 WHERE secret_digest = $1 AND last_used_ms < $2",
+            secret_digest,
+            last_used_ms,
+        )
+
+    async def end_session(self, secret_digest: bytes, ended_ms: int) -> None:
+        """End the session; one that has ended stays as it is."""
+        await self._session.run(
+            "UPDATE operator_session SET ended_ms = $2 WHERE secret_digest = $1 AND ended_ms IS NULL",
+            secret_digest,
+            ended_ms,
+        )
+
+    async def sweep_sessions(self, created_before_ms: int) -> None:
+        """Forget sessions made before a moment."""
+        await self._session.run("DELETE FROM operator_session WHERE created_ms < $1", created_before_ms)

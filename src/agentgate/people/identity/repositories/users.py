@@ -1,0 +1,299 @@
+"""Users, their sessions, recovery codes and links in SQL. What must happen once is one conditional statement."""
+
+from collections.abc import Sequence
+
+from agentgate.lib.database import Row, Transaction
+from agentgate.lib.enums import UserStatus
+from agentgate.people.identity.user_records import LinkKind, SessionStage, StoredLink, StoredUser, UserSession
+
+_USER = """id, email, name, status, password_hash, mfa_secret, mfa_enabled_ms, mfa_pending_secret, mfa_pending_ms,
+    mfa_last_step, created_ms, last_sign_in_ms"""
+_SESSION = """secret_digest, id, user_id, account_id, stage, code_attempts, browser, address_id, created_ms,
+    last_used_ms, ended_ms"""
+_LINK = "secret_digest, kind, user_id, account_id, created_ms, expires_ms, used_ms"
+
+
+class SqlUsers:
+    """Implements UserStore."""
+
+    def __init__(self, session: Transaction) -> None:
+        self._session = session
+
+    async def add_user(self, user: StoredUser) -> bool:
+        """Keep a new user; False when the address is taken."""
+        added = await self._session.run(
+            f"""INSERT INTO users ({_USER}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                ON CONFLICT (email) DO NOTHING""",  # noqa: S608 - our own column names
+            user.id,
+            user.email,
+            user.name,
+            user.status.value,
+            user.password_hash,
+            user.mfa_secret,
+            user.mfa_enabled_ms,
+            user.mfa_pending_secret,
+            user.mfa_pending_ms,
+            user.mfa_last_step,
+            user.created_ms,
+            user.last_sign_in_ms,
+        )
+        return added == 1
+
+    async def find_user(self, user_id: str) -> StoredUser | None:
+        """Return a user, or None."""
+        row = await self._session.one(f"SELECT {_USER} FROM users WHERE id = $1", user_id)  # noqa: S608
+        return _user(row) if row else None
+
+    async def find_user_by_email(self, email: str) -> StoredUser | None:
+        """Return the user of a canonical address, or None."""
+        row = await self._session.one(f"SELECT {_USER} FROM users WHERE email = $1", email)  # noqa: S608
+        return _user(row) if row else None
+
+    async def lock_user(self, user_id: str) -> None:
+        """Keep other units of work from changing the user until this one is done."""
+        await self._session.lock("user", user_id)
+
+    async def save_password(self, user_id: str, password_hash: str) -> None:
+        """Set the password."""
+        await self._session.run("UPDATE users SET password_hash = $2 WHERE id = $1", user_id, password_hash)
+
+    async def save_name(self, user_id: str, name: str) -> None:
+        """Set the name."""
+        await self._session.run("UPDATE users SET name = $2 WHERE id = $1", user_id, name)
+
+    async def save_status(self, user_id: str, status: UserStatus) -> None:
+        """Suspend or reactivate."""
+        await self._session.run("UPDATE users SET status = $2 WHERE id = $1", user_id, status.value)
+
+    async def note_sign_in(self, user_id: str, now_ms: int) -> None:
+        """Note that the user signed in."""
+        await self._session.run("UPDATE users SET last_sign_in_ms = $2 WHERE id = $1", user_id, now_ms)
+
+    async def save_pending_mfa(self, user_id: str, sealed_secret: bytes, now_ms: int) -> None:
+        """Keep the secret of a setup that has begun; replaces an earlier one."""
+        await self._session.run(
+            """UPDATE users SET mfa_pending_secret = $2, mfa_pending_ms = $3
+                WHERE id = $1 AND mfa_enabled_ms IS NULL""",
+            user_id,
+            sealed_secret,
+            now_ms,
+        )
+
+    async def enable_mfa(self, user_id: str, *, step: int, now_ms: int) -> bool:
+        """Make the pending secret the real one, its first code used; False when none is pending or it is on already."""
+        enabled = await self._session.run(
+            """UPDATE users SET mfa_secret = mfa_pending_secret, mfa_enabled_ms = $3, mfa_last_step = $2,
+                    mfa_pending_secret = NULL, mfa_pending_ms = NULL
+                WHERE id = $1 AND mfa_pending_secret IS NOT NULL AND mfa_enabled_ms IS NULL""",
+            user_id,
+            step,
+            now_ms,
+        )
+        return enabled == 1
+
+    async def disable_mfa(self, user_id: str) -> bool:
+        """Forget the secret and all recovery codes; False when two-factor authentication is not on."""
+        disabled = await self._session.run(
+            """UPDATE users SET mfa_secret = NULL, mfa_enabled_ms = NULL, mfa_last_step = 0,
+                    mfa_pending_secret = NULL, mfa_pending_ms = NULL
+                WHERE id = $1 AND mfa_enabled_ms IS NOT NULL""",
+            user_id,
+        )
+        if disabled == 1:
+            await self._session.run("DELETE FROM recovery_code WHERE user_id = $1", user_id)
+        return disabled == 1
+
+    async def spend_step(self, user_id: str, step: int) -> bool:
+        """Use up a time step; False when it or a later one was used before."""
+        spent = await self._session.run(
+            "UPDATE users SET mfa_last_step = $2 WHERE id = $1 AND mfa_enabled_ms IS NOT NULL AND mfa_last_step < $2",
+            user_id,
+            step,
+        )
+        return spent == 1
+
+    async def replace_recovery_codes(self, user_id: str, digests: Sequence[bytes]) -> None:
+        """Keep new recovery codes in place of all earlier ones."""
+        await self._session.run("DELETE FROM recovery_code WHERE user_id = $1", user_id)
+        await self._session.run_many(
+            "INSERT INTO recovery_code (user_id, code_digest) VALUES ($1, $2)", [(user_id, found) for found in digests]
+        )
+
+    async def spend_recovery_code(self, user_id: str, digest: bytes, now_ms: int) -> bool:
+        """Use up a recovery code; False when it is unknown or used."""
+        spent = await self._session.run(
+            "UPDATE recovery_code SET used_ms = $3 WHERE user_id = $1 AND code_digest = $2 AND used_ms IS NULL",
+            user_id,
+            digest,
+            now_ms,
+        )
+        return spent == 1
+
+    async def count_recovery_codes(self, user_id: str) -> int:
+        """Return how many recovery codes are left."""
+        row = await self._session.one(
+            "SELECT count(*) FROM recovery_code WHERE user_id = $1 AND used_ms IS NULL", user_id
+        )
+        return int(row[0]) if row else 0
+
+
+class SqlUserSessions:
+    """Implements UserSessionStore."""
+
+    def __init__(self, session: Transaction) -> None:
+        self._session = session
+
+    async def add_session(self, session: UserSession) -> None:
+        """Keep a new session."""
+        await self._session.run(
+            f"INSERT INTO user_session ({_SESSION}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",  # noqa: S608
+            session.secret_digest,
+            session.id,
+            session.user_id,
+            session.account_id,
+            session.stage.value,
+            session.code_attempts,
+            session.browser,
+            session.address_id,
+            session.created_ms,
+            session.last_used_ms,
+            session.ended_ms,
+        )
+
+    async def find_session(self, secret_digest: bytes) -> UserSession | None:
+        """Return the session, ended or not; None when there never was one or it was swept."""
+        row = await self._session.one(
+            f"SELECT {_SESSION} FROM user_session WHERE secret_digest = $1",  # noqa: S608
+            secret_digest,
+        )
+        return _user_session(row) if row else None
+
+    async def list_sessions(self, user_id: str) -> list[UserSession]:
+        """Return the sessions that have not been ended, newest first, expired ones included."""
+        rows = await self._session.all(
+            f"""SELECT {_SESSION} FROM user_session WHERE user_id = $1 AND ended_ms IS NULL
+                ORDER BY created_ms DESC, id""",  # noqa: S608
+            user_id,
+        )
+        return [_user_session(row) for row in rows]
+
+    async def touch_session(self, secret_digest: bytes, last_used_ms: int) -> None:
+        """Note that the session was used."""
+        await self._session.run(
+            "UPDATE user_session SET last_used_ms = $2 WHERE secret_digest = $1 AND last_used_ms < $2",
+            secret_digest,
+            last_used_ms,
+        )
+
+    async def count_code_attempt(self, secret_digest: bytes, most: int) -> bool:
+        """Use up one attempt at a code; False when all are used up."""
+        counted = await self._session.run(
+            """UPDATE user_session SET code_attempts = code_attempts + 1
+                WHERE secret_digest = $1 AND code_attempts < $2 AND ended_ms IS NULL""",
+            secret_digest,
+            most,
+        )
+        return counted == 1
+
+    async def save_account(self, secret_digest: bytes, account_id: str | None) -> None:
+        """Set the account that the session works in."""
+        await self._session.run(
+            "UPDATE user_session SET account_id = $2 WHERE secret_digest = $1", secret_digest, account_id
+        )
+
+    async def end_session(self, secret_digest: bytes, ended_ms: int) -> bool:
+        """End a session; False when it had ended."""
+        ended = await self._session.run(
+            "UPDATE user_session SET ended_ms = $2 WHERE secret_digest = $1 AND ended_ms IS NULL",
+            secret_digest,
+            ended_ms,
+        )
+        return ended == 1
+
+    async def end_sessions(self, user_id: str, ended_ms: int, *, but: bytes | None = None) -> None:
+        """End all sessions of a user, but one if given."""
+        await self._session.run(
+            "UPDATE user_session SET ended_ms = $2 WHERE user_id = $1 AND ended_ms IS NULL AND secret_digest <> $3",
+            user_id,
+            ended_ms,
+            # No session has an empty digest.
+            but or b"",
+        )
+
+    async def move_sessions(self, user_id: str, from_account: str, to_account: str | None) -> None:
+        """Let the user's sessions that work in one account work in another."""
+        await self._session.run(
+            "UPDATE user_session SET account_id = $3 WHERE user_id = $1 AND account_id = $2 AND ended_ms IS NULL",
+            user_id,
+            from_account,
+            to_account,
+        )
+
+    async def sweep_sessions(self, created_before_ms: int) -> None:
+        """Forget sessions made before a moment."""
+        await self._session.run("DELETE FROM user_session WHERE created_ms < $1", created_before_ms)
+
+
+class SqlLinks:
+    """Implements LinkStore."""
+
+    def __init__(self, session: Transaction) -> None:
+        self._session = session
+
+    async def add_link(self, link: StoredLink) -> None:
+        """Keep a new link."""
+        await self._session.run(
+            f"INSERT INTO link ({_LINK}) VALUES ($1, $2, $3, $4, $5, $6, $7)",  # noqa: S608
+            link.secret_digest,
+            link.kind.value,
+            link.user_id,
+            link.account_id,
+            link.created_ms,
+            link.expires_ms,
+            link.used_ms,
+        )
+
+    async def find_link(self, secret_digest: bytes) -> StoredLink | None:
+        """Return a link, used and expired ones included; None when there is none."""
+        row = await self._session.one(f"SELECT {_LINK} FROM link WHERE secret_digest = $1", secret_digest)  # noqa: S608
+        return _link(row) if row else None
+
+    async def spend_link(self, secret_digest: bytes, now_ms: int) -> bool:
+        """Use the link up; False when it is unknown, used or expired."""
+        spent = await self._session.run(
+            "UPDATE link SET used_ms = $2 WHERE secret_digest = $1 AND used_ms IS NULL AND expires_ms > $2",
+            secret_digest,
+            now_ms,
+        )
+        return spent == 1
+
+    async def end_links(
+        self, user_id: str, kind: LinkKind, now_ms: int, *, account_id: str | None = None
+    ) -> list[bytes]:
+        """Make the user's unused links of a kind useless, with an account those for it only; return their digests."""
+        statement = "UPDATE link SET used_ms = $3 WHERE user_id = $1 AND kind = $2 AND used_ms IS NULL"
+        if account_id is None:
+            rows = await self._session.all(f"{statement} RETURNING secret_digest", user_id, kind.value, now_ms)
+        else:
+            narrowed = f"{statement} AND account_id = $4 RETURNING secret_digest"
+            rows = await self._session.all(narrowed, user_id, kind.value, now_ms, account_id)
+        return [row[0] for row in rows]
+
+    async def sweep_links(self, expired_before_ms: int) -> None:
+        """Forget links that expired before a moment."""
+        await self._session.run("DELETE FROM link WHERE expires_ms < $1", expired_before_ms)
+
+
+def _user(row: Row) -> StoredUser:
+    user = dict(zip(StoredUser.__struct_fields__, row, strict=True))
+    return StoredUser(**{**user, "status": UserStatus(user["status"])})
+
+
+def _user_session(row: Row) -> UserSession:
+    session = dict(zip(UserSession.__struct_fields__, row, strict=True))
+    return UserSession(**{**session, "stage": SessionStage(session["stage"])})
+
+
+def _link(row: Row) -> StoredLink:
+    link = dict(zip(StoredLink.__struct_fields__, row, strict=True))
+    return StoredLink(**{**link, "kind": LinkKind(link["kind"])})

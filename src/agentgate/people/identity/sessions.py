@@ -1,0 +1,168 @@
+"""Sessions of users: started, found, rotated, and the cookie that carries them. What one permits is not here."""
+
+from types import MappingProxyType
+
+from agentgate.http.call import Call
+from agentgate.http.replies import set_cookie
+from agentgate.lib import limits
+from agentgate.lib.clock import HOUR_MS, MINUTE_MS
+from agentgate.lib.database import Store
+from agentgate.lib.errors import Refused
+from agentgate.lib.ids import new_session_id
+from agentgate.lib.keyring import Keyring
+from agentgate.lib.moment import Moment
+from agentgate.lib.secrets import digest, new_secret
+from agentgate.people.identity import csrf
+from agentgate.people.identity.user_ports import UserStores
+from agentgate.people.identity.user_records import SessionStage, StoredUser, UserSession
+
+ACCOUNT_COOKIE = "ag_account"
+COOKIE_PATH = "/v1"
+# How many codes may be tried in one pre-session; for `count_code_attempt`.
+CODE_ATTEMPTS = 5
+
+LIFETIME_MS = MappingProxyType(
+    {
+        SessionStage.PASSWORD: limits.MFA_PRE_SESSION_MINUTES * MINUTE_MS,
+        SessionStage.FULL: limits.CONSOLE_SESSION_HOURS * HOUR_MS,
+    }
+)
+IDLE_MS = limits.CONSOLE_SESSION_IDLE_HOURS * HOUR_MS
+# Writing the time of every use would make each read a write. A minute's error in a two-hour limit is nothing.
+TOUCH_MS = MINUTE_MS
+
+ADDRESS_ID_BYTES = 8
+# Whatever makes a browser known comes within this; the rest is not looked at.
+USER_AGENT_CHARACTERS = 512
+# The first that fits counts: every browser claims to be those further down as well.
+BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("SamsungBrowser/", "Samsung Internet"),
+    ("Vivaldi/", "Vivaldi"),
+    ("Firefox/", "Firefox"),
+    ("FxiOS/", "Firefox"),
+    ("CriOS/", "Chrome"),
+    ("HeadlessChrome/", "Chrome"),
+    ("Chrome/", "Chrome"),
+    ("Chromium/", "Chrome"),
+    ("Safari/", "Safari"),
+    ("curl/", "curl"),
+    ("python", "Python"),
+    ("Python", "Python"),
+)
+SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Windows", "Windows"),
+    ("CrOS", "ChromeOS"),
+    ("Macintosh", "macOS"),
+    ("Linux", "Linux"),
+)
+UNKNOWN_BROWSER = "Unknown browser"
+
+
+class UserSessions:
+    """Knows how sessions of users are made, how long they last, and what goes with them."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._keyring = keyring
+
+    async def start(
+        self, stores: UserStores, call: Call, user: StoredUser, *, account_id: str | None, stage: SessionStage
+    ) -> tuple[str, UserSession]:
+        """Start a session; return the secret for the cookie, and the session. Callers audit and note the sign-in."""
+        return await self._add(stores, call, user.id, account_id=account_id, stage=stage, created_ms=call.now)
+
+    async def replace(
+        self, stores: UserStores, call: Call, session: UserSession, *, account_id: str | None, stage: SessionStage
+    ) -> tuple[str, UserSession]:
+        """End a session and go on in a new one under a new secret; refuse if it was ended meanwhile.
+
+        Within one stage the time of the start stays, or switching accounts could keep a session alive for ever.
+        """
+        if not await stores.user_sessions.end_session(session.secret_digest, call.now):
+            raise Refused("session_expired")
+        created_ms = session.created_ms if session.stage is stage else call.now
+        return await self._add(stores, call, session.user_id, account_id=account_id, stage=stage, created_ms=created_ms)
+
+    async def find(self, store: Store[UserStores], call: Call, secret: str) -> UserSession:
+        """Return the live session of a cookie, or refuse. What its stage allows is for the caller to say."""
+        session = await store.read.user_sessions.find_session(digest(secret))
+        if session is None:
+            raise Refused("unauthorized")
+        if not is_live(session, call.now):
+            raise Refused("session_expired")
+        if call.now - session.last_used_ms >= TOUCH_MS:
+            await store.change(lambda stores: stores.user_sessions.touch_session(session.secret_digest, call.now))
+        return session
+
+    def csrf_token(self, session: UserSession) -> str:
+        """Return the token that every changing request of this session must carry."""
+        return csrf.csrf_token(self._keyring, session.secret_digest)
+
+    def is_csrf_token(self, session: UserSession, token: str) -> bool:
+        """Say whether the token is this session's."""
+        return csrf.is_csrf_token(self._keyring, session.secret_digest, token)
+
+    def expires_at(self, session: UserSession) -> Moment:
+        """Return when the session ends if it is used until then."""
+        return Moment(session.created_ms + LIFETIME_MS[session.stage])
+
+    def cookie(self, call: Call, secret: str) -> tuple[str, str]:
+        """Return the header that gives the browser the session."""
+        return set_cookie(ACCOUNT_COOKIE, secret, path=COOKIE_PATH, same_site="Lax", secure=call.request.secure)
+
+    def cleared_cookie(self, call: Call) -> tuple[str, str]:
+        """Return the header that takes the session from the browser."""
+        return set_cookie(
+            ACCOUNT_COOKIE, "", path=COOKIE_PATH, same_site="Lax", secure=call.request.secure, max_age_s=0
+        )
+
+    async def _add(
+        self,
+        stores: UserStores,
+        call: Call,
+        user_id: str,
+        *,
+        account_id: str | None,
+        stage: SessionStage,
+        created_ms: int,
+    ) -> tuple[str, UserSession]:
+        secret = new_secret()
+        session = UserSession(
+            secret_digest=digest(secret),
+            id=new_session_id(),
+            user_id=user_id,
+            account_id=account_id,
+            stage=stage,
+            code_attempts=0,
+            browser=browser_name(call.request.header("user-agent") or ""),
+            address_id=self._address_id(user_id, call.request.address),
+            created_ms=created_ms,
+            last_used_ms=call.now,
+        )
+        await stores.user_sessions.add_session(session)
+        return secret, session
+
+    def _address_id(self, user_id: str, address: str) -> str:
+        # With the user in it, the same address of two users cannot be told to be the same.
+        tag = self._keyring.mac("visitor", b"session", user_id.encode(), address.encode())
+        return tag[:ADDRESS_ID_BYTES].hex()
+
+
+def is_live(session: UserSession, now_ms: int) -> bool:
+    """Say whether a session is neither ended nor expired nor idle for too long."""
+    lasts_ms = LIFETIME_MS[session.stage]
+    return (
+        session.ended_ms is None and now_ms < session.created_ms + lasts_ms and now_ms - session.last_used_ms < IDLE_MS
+    )
+
+
+def browser_name(user_agent: str) -> str:
+    """Return a short name such as `Firefox on Linux`, made of our own words only: what a client sends is never kept."""
+    text = user_agent[:USER_AGENT_CHARACTERS]
+    browser = next((name for mark, name in BROWSERS if mark in text), UNKNOWN_BROWSER)
+    system = next((name for mark, name in SYSTEMS if mark in text), None)
+    return browser if system is None else f"{browser} on {system}"

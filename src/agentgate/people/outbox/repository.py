@@ -1,0 +1,133 @@
+"""The outbox in SQL."""
+
+from agentgate.lib.database import Row, Session
+from agentgate.lib.enums import OutboxStatus
+from agentgate.people.outbox.records import StoredMessage
+
+_COLUMNS = """id, recipient, kind, subject, body, link_digest, status, attempts, next_attempt_ms, created_ms, sent_ms,
+    last_error"""
+
+# Without its body a message cannot be sent any more, so it does not stay pending.
+_CLEAR = """UPDATE outbox_message SET body = NULL,
+        last_error = CASE WHEN status = 'pending' THEN 'its content was of no more use' ELSE last_error END,
+        status = CASE WHEN status = 'pending' THEN 'failed' ELSE status END
+    WHERE body IS NOT NULL"""
+
+
+class SqlOutbox:
+    """Implements OutboxStore."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add_message(self, message: StoredMessage) -> None:
+        """Keep a new message, in the transaction of what it tells of."""
+        await self._session.run(
+            f"""INSERT INTO outbox_message ({_COLUMNS})
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)""",  # noqa: S608
+            message.id,
+            message.recipient,
+            message.kind,
+            message.subject,
+            message.body,
+            message.link_digest,
+            message.status.value,
+            message.attempts,
+            message.next_attempt_ms,
+            message.created_ms,
+            message.sent_ms,
+            message.last_error,
+        )
+
+    async def list_messages(self, limit: int) -> list[StoredMessage]:
+        """Return the newest messages, newest first."""
+        rows = await self._session.all(
+            f"SELECT {_COLUMNS} FROM outbox_message ORDER BY created_ms DESC, id DESC LIMIT $1",  # noqa: S608
+            limit,
+        )
+        return [_message(row) for row in rows]
+
+    async def has_due(self, now_ms: int) -> bool:
+        """Say whether a pending message is due."""
+        row = await self._session.one(
+            "SELECT 1 FROM outbox_message WHERE status = 'pending' AND next_attempt_ms <= $1 LIMIT 1", now_ms
+        )
+        return row is not None
+
+    async def claim_due(self, now_ms: int, *, until_ms: int, limit: int) -> list[StoredMessage]:
+        """Return pending messages that are due, and put their next attempt off so that nobody else takes them.
+
+        The attempt counts from here on: a message whose delivery takes the process down must not do so for ever.
+        """
+        # The conditions stand twice on purpose: PostgreSQL checks the outer ones again once it has a row to itself.
+        rows = await self._session.all(
+            f"""UPDATE outbox_message SET next_attempt_ms = $2, attempts = attempts + 1
+                WHERE status = 'pending' AND next_attempt_ms <= $1
+                    AND id IN (SELECT id FROM outbox_message WHERE status = 'pending' AND next_attempt_ms <= $1
+                        ORDER BY next_attempt_ms, id LIMIT $3)
+                RETURNING {_COLUMNS}""",  # noqa: S608
+            now_ms,
+            until_ms,
+            limit,
+        )
+        return sorted((_message(row) for row in rows), key=lambda message: (message.created_ms, message.id))
+
+    async def note_sent(self, message_id: str, now_ms: int) -> None:
+        """Note that a message was delivered."""
+        await self._session.run(
+            "UPDATE outbox_message SET status = 'sent', sent_ms = $2, last_error = NULL WHERE id = $1",
+            message_id,
+            now_ms,
+        )
+
+    async def note_failure(self, message_id: str, error: str, *, next_attempt_ms: int | None) -> None:
+        """Note a failed attempt; without a next one the message has failed for good."""
+        if next_attempt_ms is None:
+            await self._session.run(
+                "UPDATE outbox_message SET status = 'failed', last_error = $2 WHERE id = $1 AND status = 'pending'",
+                message_id,
+                error,
+            )
+            return
+        await self._session.run(
+            """UPDATE outbox_message SET next_attempt_ms = $3, last_error = $2
+                WHERE id = $1 AND status = 'pending'""",
+            message_id,
+            error,
+            next_attempt_ms,
+        )
+
+    async def clear_body_of_link(self, link_digest: bytes) -> None:
+        """Forget the body of the message that carries a link which is of no more use."""
+        await self._session.run(f"{_CLEAR} AND link_digest = $1", link_digest)
+
+    async def clear_bodies(self, created_before_ms: int) -> None:
+        """Forget the bodies of messages made before a moment."""
+        await self._session.run(f"{_CLEAR} AND created_ms < $1", created_before_ms)
+
+    async def clear_dead_bodies(self, now_ms: int) -> int:
+        """Forget the bodies of messages whose link is used, replaced or expired; return how many."""
+        return await self._session.run(
+            f"""{_CLEAR} AND link_digest IS NOT NULL AND NOT EXISTS (SELECT 1 FROM link
+                WHERE link.secret_digest = outbox_message.link_digest AND used_ms IS NULL AND expires_ms > $1)""",  # noqa: S608
+            now_ms,
+        )
+
+
+def _message(row: Row) -> StoredMessage:
+    (message_id, recipient, kind, subject, body, link_digest, status, attempts) = row[:8]
+    next_attempt_ms, created_ms, sent_ms, last_error = row[8:]
+    return StoredMessage(
+        id=message_id,
+        recipient=recipient,
+        kind=kind,
+        subject=subject,
+        body=body,
+        link_digest=link_digest,
+        status=OutboxStatus(status),
+        attempts=attempts,
+        next_attempt_ms=next_attempt_ms,
+        created_ms=created_ms,
+        sent_ms=sent_ms,
+        last_error=last_error,
+    )

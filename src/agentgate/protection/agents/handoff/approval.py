@@ -1,0 +1,189 @@
+"""Approval: a person looks at an agent's request and decides about it. How that looks is in `handoff_page`."""
+
+from enum import Enum
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from agentgate.http.address import source_of
+from agentgate.http.call import Call
+from agentgate.http.origin import check_same_origin
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.database import Store
+from agentgate.lib.enums import HandoffStatus
+from agentgate.lib.errors import Refused
+from agentgate.lib.limiter import Limiter, Window
+from agentgate.lib.limits import HANDOFF_PAGES_PER_MINUTE_PER_ADDRESS
+from agentgate.lib.moment import Moment
+from agentgate.people.audit.actions import Action
+from agentgate.people.audit.trail import Subject, record
+from agentgate.protection.agents.handoff.grants import AgentGrants, may_grant
+from agentgate.protection.agents.handoff.handoffs import Handoffs
+from agentgate.protection.agents.handoff.ports import StoredGrant, StoredHandoff
+from agentgate.protection.agents.handoff.records import ChoiceInput
+from agentgate.protection.agents.handoff.summary import Lines, read_summary
+from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
+from agentgate.protection.sites.ports import SiteStores
+from agentgate.protection.tokens.redeem import Demand, Redeemer
+
+PAGES = Window("handoff-page-address", HANDOFF_PAGES_PER_MINUTE_PER_ADDRESS, MINUTE_MS)
+# The service's own page has no secret, so there is no credential that this could be the use of.
+_NO_CREDENTIAL = ""
+
+
+class Phase(Enum):
+    """What the page is about, and the status that it is answered with."""
+
+    ASKING = ("asking", 200)
+    # The check was not passed, or not in time: the question stands.
+    UNCHECKED = ("unchecked", 403)
+    APPROVED = ("approved", 200)
+    DECLINED = ("declined", 200)
+    # Somebody decided before.
+    DECIDED = ("decided", 410)
+    EXPIRED = ("expired", 410)
+    UNKNOWN = ("unknown", 404)
+
+    @property
+    def status(self) -> int:
+        """The status of the answer."""
+        return self.value[1]
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """What the person is asked."""
+
+    handoff_id: str
+    agent: str
+    # What the site calls the agent, if it does.
+    agent_name: str | None
+    site_name: str
+    origins: tuple[str, ...]
+    action: str
+    content: Lines
+    user_code: str
+    expires_at: Moment
+    may_grant: bool
+
+
+class Sight(Struct, frozen=True, kw_only=True):
+    """What the page shows."""
+
+    phase: Phase
+    question: Question | None = None
+    grant: StoredGrant | None = None
+
+
+_UNKNOWN = Sight(phase=Phase.UNKNOWN)
+
+
+class Approvals:
+    """Shows requests to people and takes their decisions."""
+
+    def __init__(
+        self,
+        handoffs: Handoffs,
+        grants: AgentGrants,
+        *,
+        sites: SiteDirectory,
+        redeemer: Redeemer,
+        store: Store[SiteStores],
+        limiter: Limiter,
+    ) -> None:
+        self._handoffs = handoffs
+        self._grants = grants
+        self._sites = sites
+        self._redeemer = redeemer
+        self._store = store
+        self._limiter = limiter
+
+    async def look(self, call: Call, handoff_id: str) -> Sight:
+        """Return what a person sees who opens the page."""
+        await self._limiter.require(PAGES, source_of(call.request.address))
+        found = await self._find(handoff_id)
+        if found is None:
+            return _UNKNOWN
+        handoff, site = found
+        over = _over(handoff, call.now)
+        return over or Sight(phase=Phase.ASKING, question=await self._question(handoff, site))
+
+    async def decide(self, call: Call, handoff_id: str, body: ChoiceInput) -> Sight:
+        """Take a decision. It counts with a token that this very page got for a check that a person passed."""
+        check_same_origin(call.request)
+        await self._limiter.require(PAGES, source_of(call.request.address))
+        found = await self._find(handoff_id)
+        if found is None:
+            return _UNKNOWN
+        handoff, site = found
+        over = _over(handoff, call.now)
+        if over is not None:
+            return over
+        if not await self._has_passed(call, handoff, site, body.token):
+            return Sight(phase=Phase.UNCHECKED, question=await self._question(handoff, site))
+        approved = body.choice == "approve"
+        decided = await self._handoffs.decide(handoff.id, approved=approved, now_ms=call.now)
+        if decided is None:
+            now = await self._handoffs.find(handoff.id)
+            return (now and _over(now, call.now)) or _UNKNOWN
+        call.log["handoff"] = decided.status.value
+        if not approved:
+            return Sight(phase=Phase.DECLINED)
+        return Sight(phase=Phase.APPROVED, grant=await self._remember(call, decided, site, body))
+
+    async def _find(self, handoff_id: str) -> tuple[StoredHandoff, SiteView] | None:
+        handoff = await self._handoffs.find(handoff_id)
+        site = None if handoff is None else self._sites.find_by_number(handoff.site)
+        if handoff is None or site is None or site.disabled:
+            return None
+        return handoff, site
+
+    async def _question(self, handoff: StoredHandoff, site: SiteView) -> Question:
+        stored = await self._store.read.sites.find_site(site.site_key, account_id=None)
+        entry = site.agent_policy.entry_for(handoff.agent)
+        return Question(
+            handoff_id=handoff.id,
+            agent=handoff.agent,
+            agent_name=None if entry is None or isinstance(entry.name, UnsetType) else entry.name,
+            site_name=site.site_key if stored is None else stored.name,
+            origins=tuple(sorted(site.origins)),
+            action=handoff.action,
+            content=read_summary(handoff.summary),
+            user_code=handoff.user_code,
+            expires_at=Moment(handoff.expires_ms),
+            may_grant=may_grant(site, handoff.action),
+        )
+
+    async def _has_passed(self, call: Call, handoff: StoredHandoff, site: SiteView, token: str) -> bool:
+        """Spend the check's token. It names the page it was given to, so it is good for no other handoff."""
+        if not token:
+            return False
+        page = SiteCaller(msgspec.structs.replace(site, site_key=handoff.id), _NO_CREDENTIAL, expires_ms=None)
+        try:
+            await self._redeemer.redeem(page, Demand(token=token, action=handoff.action), now_ms=call.now)
+        except Refused:
+            return False
+        return True
+
+    async def _remember(
+        self, call: Call, handoff: StoredHandoff, site: SiteView, body: ChoiceInput
+    ) -> StoredGrant | None:
+        if body.remember is UNSET or not may_grant(site, handoff.action):
+            return None
+        grant = await self._grants.give(handoff, uses=int(body.uses), hours=int(body.hours), now_ms=call.now)
+        subject = Subject(account_id=site.account_id, site_id=site.id, target=grant.id)
+        detail = {
+            "agent": grant.agent,
+            "keyId": grant.keyid,
+            "action": grant.action,
+            "uses": grant.uses,
+            "expiresAt": Moment(grant.expires_ms).text(),
+            "handoffId": grant.handoff_id,
+        }
+        await self._store.change(lambda stores: record(stores, call, Action.AGENT_GRANT_CREATE, subject, detail))
+        return grant
+
+
+def _over(handoff: StoredHandoff, now_ms: int) -> Sight | None:
+    if handoff.status is not HandoffStatus.PENDING:
+        return Sight(phase=Phase.DECIDED)
+    return Sight(phase=Phase.EXPIRED) if now_ms >= handoff.expires_ms else None

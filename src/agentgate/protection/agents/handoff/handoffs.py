@@ -1,0 +1,204 @@
+"""Handoffs: a challenged agent asks a person. Opening, deciding, answering polls, and redeeming the receipt.
+
+Over and redeemed are no states of their own: time says the one, the table of spent receipts the other.
+"""
+
+import hashlib
+import re
+import secrets
+from enum import StrEnum
+
+from msgspec import UNSET
+
+from agentgate.lib.clock import SECOND_MS
+from agentgate.lib.enums import HandoffStatus, ReceiptKind
+from agentgate.lib.errors import Refused
+from agentgate.lib.ids import new_handoff_id, new_receipt_id
+from agentgate.lib.limits import HANDOFF_LIFETIME_S, HANDOFF_POLL_INTERVAL_S
+from agentgate.lib.moment import Moment
+from agentgate.protection.agents.handoff.ports import HandoffStore, StoredHandoff
+from agentgate.protection.agents.handoff.records import Handoff, HandoffAnswer, HandoffRequest
+from agentgate.protection.agents.handoff.summary import summarise
+from agentgate.protection.agents.identity import Identity
+from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
+from agentgate.protection.tokens.ports import Redemption, RedemptionStore
+from agentgate.protection.tokens.redeem import KEPT_MS
+
+LIFETIME_MS = HANDOFF_LIFETIME_S * SECOND_MS
+HANDOFF_ID = re.compile(r"ho_[0-7][0-9a-hjkmnp-tv-z]{25}\Z", re.ASCII)
+# Consonants that nobody confuses and that spell no word (RFC 8628 6.1).
+CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
+CODE_LENGTH = 8
+
+
+class Redeeming(StrEnum):
+    """What came of redeeming a handoff."""
+
+    REDEEMED = "redeemed"
+    # There is none, or it is another agent's, or for something else. One cannot be told from the other.
+    UNKNOWN = "unknown"
+    PENDING = "pending"
+    DECLINED = "declined"
+    EXPIRED = "expired"
+    # Its receipt was spent already, by somebody else than this submission.
+    SPENT = "spent"
+
+
+class Handoffs:
+    """Keeps handoffs."""
+
+    def __init__(
+        self, store: HandoffStore, redemptions: RedemptionStore, *, receipts: ReceiptIssuer, base_url: str
+    ) -> None:
+        self._store = store
+        self._redemptions = redemptions
+        self._receipts = receipts
+        self._base_url = base_url
+
+    async def open(
+        self, *, site: SiteView, action: str, identity: Identity, request: HandoffRequest, now_ms: int
+    ) -> Handoff:
+        """Return the handoff of a verified agent's submission; asking again returns the same while it is not over."""
+        new = _new_handoff(site, action, identity, request, now_ms=now_ms)
+        kept = await self._store.open_handoff(new)
+        if kept.status is HandoffStatus.COMPLETED and await self._is_spent(site, kept):
+            await self._store.release_request(kept.id)
+            kept = await self._store.open_handoff(new)
+        return self._shown(kept, site, now_ms)
+
+    async def find(self, handoff_id: str) -> StoredHandoff | None:
+        """Return a handoff, over or not; None when there is none."""
+        return await self._store.find_handoff(handoff_id) if HANDOFF_ID.match(handoff_id) else None
+
+    async def decide(self, handoff_id: str, *, approved: bool, now_ms: int) -> StoredHandoff | None:
+        """Write down what a person decided; None when somebody else did before, or when it was too late.
+
+        From then on the agent has as much time to hear of it as the person had to decide.
+        """
+        status = HandoffStatus.COMPLETED if approved else HandoffStatus.DECLINED
+        return await self._store.decide_handoff(handoff_id, status, now_ms=now_ms, expires_ms=now_ms + LIFETIME_MS)
+
+    async def answer(self, handoff: StoredHandoff, site: SiteView, *, now_ms: int) -> HandoffAnswer:
+        """Return what the agent is told; refuse when the receipt was spent or the time is over."""
+        if handoff.status is HandoffStatus.COMPLETED and await self._is_spent(site, handoff):
+            raise Refused("handoff_redeemed")
+        if now_ms >= handoff.expires_ms:
+            raise Refused("handoff_expired")
+        if handoff.status is HandoffStatus.COMPLETED:
+            return await self._completed(handoff, site, now_ms=now_ms)
+        return HandoffAnswer(
+            id=handoff.id,
+            status=handoff.status,
+            expires_at=Moment(handoff.expires_ms),
+            interval=HANDOFF_POLL_INTERVAL_S if handoff.status is HandoffStatus.PENDING else UNSET,
+        )
+
+    async def redeem(
+        self, handoff_id: str, identity: Identity, *, site: SiteView, request: HandoffRequest, action: str, now_ms: int
+    ) -> Redeeming:
+        """Spend the receipt of an approved handoff for the submission that it was made for.
+
+        The same submission may do so again: whoever is not sure that the first time was heard gets the same answer.
+        """
+        handoff = await self.find(handoff_id)
+        if handoff is None or not is_of(handoff, identity, site):
+            return Redeeming.UNKNOWN
+        asked = (handoff.action, handoff.submission_id, handoff.content_digest)
+        if asked != (action, request.submission_id, request.content_digest):
+            return Redeeming.UNKNOWN
+        if handoff.status is not HandoffStatus.COMPLETED:
+            return Redeeming.EXPIRED if now_ms >= handoff.expires_ms else Redeeming(handoff.status.value)
+        mine = f"submit:{handoff.id}"
+        earlier = await self._redemptions.find_redemption(site.id, handoff.receipt_id)
+        if earlier is None:
+            if now_ms >= handoff.expires_ms:
+                return Redeeming.EXPIRED
+            spent = Redemption(request_id=mine)
+            if await self._redemptions.spend(site.id, handoff.receipt_id, spent, kept_until_ms=self._kept_ms(handoff)):
+                return Redeeming.REDEEMED
+            earlier = await self._redemptions.find_redemption(site.id, handoff.receipt_id)
+        is_mine = earlier is not None and earlier.request_id == mine
+        return Redeeming.REDEEMED if is_mine else Redeeming.SPENT
+
+    async def _completed(self, handoff: StoredHandoff, site: SiteView, *, now_ms: int) -> HandoffAnswer:
+        # A receipt that ran out before anybody used it is given again, under the same ID: never two that can be spent.
+        over_ms = now_ms - self._receipts.lifetime_ms
+        issued = await self._store.issue_receipt(handoff.id, now_ms=now_ms, over_ms=over_ms)
+        if issued is None or issued.issued_ms is None:
+            raise Refused("handoff_expired")
+        grant = Grant(
+            site_key=site.site_key,
+            kind=ReceiptKind.HANDOFF,
+            action=handoff.action,
+            subject=handoff.agent,
+            decision_id=handoff.decision_id,
+            keyid=handoff.keyid,
+            submission_id=handoff.submission_id,
+            content_digest=handoff.content_digest,
+        )
+        receipt = self._receipts.issue(grant, now_ms=issued.issued_ms, receipt_id=handoff.receipt_id)
+        return HandoffAnswer(
+            id=handoff.id,
+            status=HandoffStatus.COMPLETED,
+            expires_at=Moment(handoff.expires_ms),
+            receipt=receipt.receipt,
+            receipt_expires_at=receipt.expires_at,
+        )
+
+    async def _is_spent(self, site: SiteView, handoff: StoredHandoff) -> bool:
+        return await self._redemptions.find_redemption(site.id, handoff.receipt_id) is not None
+
+    def _kept_ms(self, handoff: StoredHandoff) -> int:
+        return handoff.expires_ms + self._receipts.lifetime_ms + KEPT_MS
+
+    def _shown(self, handoff: StoredHandoff, site: SiteView, now_ms: int) -> Handoff:
+        return Handoff(
+            id=handoff.id,
+            status=handoff.status,
+            url=f"{self._base_url}/handoff/{handoff.id}",
+            user_code=handoff.user_code,
+            poll_url=f"{self._base_url}/v1/handoff/{handoff.id}",
+            interval=HANDOFF_POLL_INTERVAL_S,
+            expires_in=max(0, (handoff.expires_ms - now_ms) // SECOND_MS),
+            expires_at=Moment(handoff.expires_ms),
+            site_key=site.site_key,
+            action=handoff.action,
+        )
+
+
+def is_of(handoff: StoredHandoff, identity: Identity, site: SiteView) -> bool:
+    """Say whether a verified agent received this handoff, at this site."""
+    return handoff.agent == identity.agent and handoff.site == site.number
+
+
+def new_user_code() -> str:
+    """Return a code that a person compares at a glance, such as `WDJB-MJHT`."""
+    code = "".join(secrets.choice(CODE_LETTERS) for _ in range(CODE_LENGTH))
+    return f"{code[:4]}-{code[4:]}"
+
+
+def _new_handoff(
+    site: SiteView, action: str, identity: Identity, request: HandoffRequest, *, now_ms: int
+) -> StoredHandoff:
+    agent, keyid = identity.agent, identity.keyid
+    if agent is None or keyid is None:
+        raise ValueError("only a verified agent gets a handoff")
+    asked = (site.id, agent, action, request.submission_id, request.content_digest)
+    return StoredHandoff(
+        id=new_handoff_id(),
+        # None of the parts can hold a line break, so no two requests have the same text.
+        request_key=hashlib.sha256("\n".join(asked).encode()).digest(),
+        site=site.number,
+        agent=agent,
+        keyid=keyid,
+        action=action,
+        submission_id=request.submission_id,
+        content_digest=request.content_digest,
+        decision_id=request.decision_id,
+        user_code=new_user_code(),
+        summary=summarise(request.content),
+        receipt_id=new_receipt_id(),
+        created_ms=now_ms,
+        expires_ms=now_ms + LIFETIME_MS,
+    )

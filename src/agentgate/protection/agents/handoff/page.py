@@ -1,0 +1,142 @@
+"""How the handoff page looks. Everything that came from outside is text, never markup; no other host is asked."""
+
+from collections.abc import Mapping
+
+from agentgate.http.markup import Markup, element, joined
+from agentgate.protection.agents.handoff.approval import Phase, Question, Sight
+from agentgate.protection.agents.handoff.words import LANGUAGES
+
+# The check needs its own files, its calls, and a worker that it makes of a file.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; worker-src blob:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types agentgate"
+)
+HEADERS = (
+    ("content-security-policy", POLICY),
+    # With the strictest policy a form would say that it comes from nowhere.
+    ("referrer-policy", "same-origin"),
+    ("vary", "Accept-Language"),
+    ("x-frame-options", "DENY"),
+    ("x-robots-tag", "noindex"),
+)
+_HOURS = (("1", "hour"), ("24", "day"), ("168", "week"), ("720", "month"))
+STYLE = element("link", rel="stylesheet", href="style.css")
+_ORIGINS_SHOWN = 3
+_USES = ("1", "3", "10", "30", "100")
+_USUAL_USES = "10"
+
+Words = Mapping[str, str]
+
+
+def handoff_page(sight: Sight, language: str) -> str:
+    """Return the page."""
+    words = LANGUAGES[language]
+    if sight.question is None:
+        name = sight.phase.value[0]
+        granted = element("p", words["granted"]) if sight.grant is not None else None
+        return _document(words[f"{name}_title"], language, element("p", words[name]), granted)
+    question = sight.question
+    problem = element("p", words["unchecked"], class_="problem", role="alert")
+    return _document(
+        words["title"],
+        language,
+        problem if sight.phase is Phase.UNCHECKED else None,
+        element("p", words["intro"]),
+        _facts(question, words),
+        _warning(question, words),
+        _form(question, words),
+        element("noscript", element("p", words["scripts"], class_="problem")),
+        script=element("script", src="../sdk/v1/agentgate.js", defer=""),
+    )
+
+
+def message_page(message: str, language: str = "en") -> str:
+    """Return a page that says what went wrong. It goes out under the policy of every refusal, so without a style."""
+    return _document(LANGUAGES[language]["refused_title"], language, element("p", message), style=None)
+
+
+def _document(
+    title: str, language: str, *parts: str | None, script: Markup | None = None, style: Markup | None = STYLE
+) -> str:
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        style,
+        script,
+    )
+    body = element("body", element("main", element("h1", title), *parts))
+    return "<!doctype html>" + element("html", head, body, lang=language)
+
+
+def _facts(question: Question, words: Words) -> Markup:
+    rows = [_row(words["agent"], element("span", question.agent, class_="address"), note=words["agent_note"])]
+    if question.agent_name is not None:
+        rows.append(_row(words["agent_name"], element("bdi", question.agent_name), note=words["agent_name_note"]))
+    site = joined(
+        [
+            element("strong", element("bdi", question.site_name)),
+            *(element("span", origin, class_="address") for origin in question.origins[:_ORIGINS_SHOWN]),
+        ],
+        " ",
+    )
+    rows += [_row(words["site"], site), _row(words["action"], element("code", question.action))]
+    if question.content:
+        lines = (
+            element("li", *((element("b", element("bdi", name)), " ") if name else ()), element("bdi", value))
+            for name, value in question.content
+        )
+        rows.append(_row(words["content"], element("ul", *lines), note=words["content_note"]))
+    until = question.expires_at.text()
+    rows.append(_row(words["expires"], element("time", f"{until[11:16]} UTC", datetime=until)))
+    return element("dl", *rows)
+
+
+def _row(name: str, value: str, *, note: str | None = None) -> Markup:
+    small = element("small", note) if note is not None else None
+    return element("div", element("dt", name), element("dd", value, small))
+
+
+def _warning(question: Question, words: Words) -> Markup:
+    return element(
+        "section",
+        element("h2", words["warning_title"], id="warning"),
+        element("p", words["warning"]),
+        element("p", f"{words['code']} ", element("strong", question.user_code, class_="code")),
+        class_="warning",
+        aria_labelledby="warning",
+    )
+
+
+def _form(question: Question, words: Words) -> Markup:
+    check = element(
+        "div",
+        class_="agentgate",
+        data_sitekey=question.handoff_id,
+        data_action=question.action,
+        data_mode="interactive",
+    )
+    # The first button is what a stray Enter presses.
+    buttons = element(
+        "div",
+        element("button", words["decline"], name="choice", value="decline"),
+        element("button", words["approve"], name="choice", value="approve", class_="main"),
+        class_="buttons",
+    )
+    grant = _grant(words) if question.may_grant else None
+    return element("form", grant, element("h2", words["check_title"]), check, buttons, method="post")
+
+
+def _grant(words: Words) -> Markup:
+    uses = (element("option", count, value=count, selected="" if count == _USUAL_USES else None) for count in _USES)
+    hours = (element("option", words[name], value=count) for count, name in _HOURS)
+    return element(
+        "fieldset",
+        element("legend", words["grant_title"]),
+        element("label", element("input", type="checkbox", name="remember"), f" {words['grant']}"),
+        element("label", f"{words['uses']} ", element("select", *uses, name="uses")),
+        element("label", f"{words['hours']} ", element("select", *hours, name="hours")),
+    )

@@ -1,0 +1,179 @@
+"""Handoffs and grants in SQL. Each step is one statement, so that two at the same time cannot both take it."""
+
+from agentgate.lib.database import Row, Session, Value
+from agentgate.lib.enums import HandoffStatus
+from agentgate.protection.agents.handoff.ports import StoredGrant, StoredHandoff
+
+_COLUMNS = """id, request_key, site, agent, keyid, action, submission_id, content_digest, decision_id, user_code,
+    summary, status, receipt_id, issued_ms, created_ms, expires_ms"""
+_GRANT_COLUMNS = """id, site, agent, keyid, action, handoff_id, uses, uses_left, created_ms, expires_ms, last_used_ms,
+    revoked_ms"""
+# Of two who take the last use of a grant, one finds it gone and looks for another grant. Nobody has many.
+LOOKS = 5
+MOST_LISTED = 1_000
+
+
+class SqlHandoffs:
+    """Implements HandoffStore."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def open_handoff(self, handoff: StoredHandoff) -> StoredHandoff:
+        """Keep a new handoff and return it, or the one that stands under the same request key and is not over."""
+        await self._session.run(
+            "UPDATE handoff SET request_key = NULL WHERE request_key = $1 AND expires_ms <= $2",
+            handoff.request_key,
+            handoff.created_ms,
+        )
+        await self._session.run(
+            f"""INSERT INTO handoff ({_COLUMNS})
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+                ON CONFLICT (request_key) DO NOTHING""",  # noqa: S608 - a constant
+            *_values(handoff),
+        )
+        row = await self._session.one(
+            f"SELECT {_COLUMNS} FROM handoff WHERE request_key = $1",  # noqa: S608 - likewise
+            handoff.request_key,
+        )
+        # Released in between, the request is its own again.
+        return _handoff(row) if row else handoff
+
+    async def find_handoff(self, handoff_id: str) -> StoredHandoff | None:
+        """Return a handoff in whatever state it is; None when there is none or it was forgotten."""
+        row = await self._session.one(f"SELECT {_COLUMNS} FROM handoff WHERE id = $1", handoff_id)  # noqa: S608 - likewise
+        return _handoff(row) if row else None
+
+    async def release_request(self, handoff_id: str) -> None:
+        """Let another handoff stand for the same request."""
+        await self._session.run("UPDATE handoff SET request_key = NULL WHERE id = $1", handoff_id)
+
+    async def decide_handoff(
+        self, handoff_id: str, status: HandoffStatus, *, now_ms: int, expires_ms: int
+    ) -> StoredHandoff | None:
+        """End the waiting and forget the summary; None, and no change, when it does not wait. Of many, one wins."""
+        row = await self._session.one(
+            f"""UPDATE handoff SET status = $2, expires_ms = $4, summary = NULL
+                WHERE id = $1 AND status = 'pending' AND expires_ms > $3
+                RETURNING {_COLUMNS}""",  # noqa: S608 - likewise
+            handoff_id,
+            status.value,
+            now_ms,
+            expires_ms,
+        )
+        return _handoff(row) if row else None
+
+    async def issue_receipt(self, handoff_id: str, *, now_ms: int, over_ms: int) -> StoredHandoff | None:
+        """Let the receipt be good from now on unless it was given since `over_ms`; return the handoff after that."""
+        await self._session.run(
+            """UPDATE handoff SET issued_ms = $2
+                WHERE id = $1 AND status = 'completed' AND (issued_ms IS NULL OR issued_ms <= $3)""",
+            handoff_id,
+            now_ms,
+            over_ms,
+        )
+        return await self.find_handoff(handoff_id)
+
+    async def forget_summaries(self, now_ms: int) -> int:
+        """Forget what the contents of handoffs were that nobody decided in time; return how many."""
+        return await self._session.run(
+            "UPDATE handoff SET summary = NULL WHERE expires_ms <= $1 AND summary IS NOT NULL", now_ms
+        )
+
+    async def forget_handoffs(self, before_ms: int, *, most: int) -> int:
+        """Remove some of those that expired before a moment, the oldest first; return how many."""
+        return await self._session.run(
+            """DELETE FROM handoff WHERE id IN (
+                SELECT id FROM handoff WHERE expires_ms < $1 ORDER BY expires_ms LIMIT $2)""",
+            before_ms,
+            most,
+        )
+
+
+class SqlAgentGrants:
+    """Implements GrantStore."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add_grant(self, grant: StoredGrant) -> None:
+        """Keep a new grant."""
+        await self._session.run(
+            f"INSERT INTO agent_grant ({_GRANT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",  # noqa: S608 - likewise
+            *_values(grant),
+        )
+
+    async def use_grant(self, *, site: int, agent: str, keyid: str, action: str, now_ms: int) -> StoredGrant | None:
+        """Take one use from the grant that ends first and return it after that; None when there is nothing to take."""
+        for _ in range(LOOKS):
+            found = await self._session.one(
+                """SELECT id FROM agent_grant
+                    WHERE site = $1 AND agent = $2 AND keyid = $3 AND action = $4
+                        AND uses_left > 0 AND revoked_ms IS NULL AND expires_ms > $5
+                    ORDER BY expires_ms, id LIMIT 1""",
+                site,
+                agent,
+                keyid,
+                action,
+                now_ms,
+            )
+            if found is None:
+                return None
+            row = await self._session.one(
+                f"""UPDATE agent_grant SET uses_left = uses_left - 1, last_used_ms = $2
+                    WHERE id = $1 AND uses_left > 0 AND revoked_ms IS NULL AND expires_ms > $2
+                    RETURNING {_GRANT_COLUMNS}""",  # noqa: S608 - likewise
+                found[0],
+                now_ms,
+            )
+            if row is not None:
+                return _grant(row)
+        return None
+
+    async def list_grants(self, site: int) -> list[StoredGrant]:
+        """Return a site's grants, the newest first."""
+        rows = await self._session.all(
+            f"SELECT {_GRANT_COLUMNS} FROM agent_grant WHERE site = $1 ORDER BY created_ms DESC, id LIMIT $2",  # noqa: S608 - likewise
+            site,
+            MOST_LISTED,
+        )
+        return [_grant(row) for row in rows]
+
+    async def revoke_grant(self, site: int, grant_id: str, *, now_ms: int) -> bool | None:
+        """End a grant; False when it was revoked before, None when the site has no such grant."""
+        changed = await self._session.run(
+            "UPDATE agent_grant SET revoked_ms = $3 WHERE site = $1 AND id = $2 AND revoked_ms IS NULL",
+            site,
+            grant_id,
+            now_ms,
+        )
+        if changed:
+            return True
+        found = await self._session.one("SELECT id FROM agent_grant WHERE site = $1 AND id = $2", site, grant_id)
+        return None if found is None else False
+
+    async def forget_grants(self, before_ms: int, *, most: int) -> int:
+        """Remove some of those that expired before a moment, the oldest first; return how many."""
+        return await self._session.run(
+            """DELETE FROM agent_grant WHERE id IN (
+                SELECT id FROM agent_grant WHERE expires_ms < $1 ORDER BY expires_ms LIMIT $2)""",
+            before_ms,
+            most,
+        )
+
+
+def _values(record: StoredHandoff | StoredGrant) -> list[Value]:
+    values = (getattr(record, name) for name in record.__struct_fields__)
+    return [value.value if isinstance(value, HandoffStatus) else value for value in values]
+
+
+def _handoff(row: Row) -> StoredHandoff:
+    values = dict(zip(StoredHandoff.__struct_fields__, row, strict=True))
+    key = values["request_key"]
+    values["request_key"] = None if key is None else bytes(key)
+    values["status"] = HandoffStatus(values["status"])
+    return StoredHandoff(**values)
+
+
+def _grant(row: Row) -> StoredGrant:
+    return StoredGrant(**dict(zip(StoredGrant.__struct_fields__, row, strict=True)))

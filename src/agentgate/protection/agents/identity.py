@@ -1,0 +1,52 @@
+"""Identity: what a request proves about the agent that sent it. `verify.py` finds it out."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+
+from msgspec import Struct
+
+from agentgate.lib.enums import AgentVerdict
+
+
+class SignedMessage(Struct, frozen=True):
+    """A request as its sender signed it, whoever passed it on to us."""
+
+    # As sent, in capitals or not.
+    method: str
+    # `https`, and host with a port where it is not the scheme's own, both in small letters.
+    scheme: str
+    authority: str
+    # Undecoded, with its query.
+    target: str
+    # Names in small letters; the values of a name that came more than once are joined with `, ` (RFC 9421 2.1).
+    headers: Mapping[bytes, bytes]
+
+
+class Identity(Struct, frozen=True, gc=False):
+    """Who sent a request."""
+
+    verdict: AgentVerdict
+    # Why it is invalid or unverified, in one sentence for whoever writes the agent; None otherwise.
+    why: str | None = None
+    # `https://agent.example` for a key set at the well-known place, else the key set's URL, without a query. Set when
+    # verified, and when a signature names an agent that could not be verified.
+    agent: str | None = None
+    keyid: str | None = None
+    # What the agent's key set says that it fetches pages for, in the words of the label catalogue.
+    purposes: tuple[str, ...] = ()
+    # Names of the components that the signature covers, such as `@authority`, `content-digest`, `crawler-max-price`.
+    covered: frozenset[str] = frozenset()
+    # What makes the signature one of its kind, and until when that must be remembered (with the allowed skew): key set
+    # URL, keyid and nonce, or the signature's bytes where there is no nonce.
+    unique: bytes = b""
+    has_nonce: bool = False
+    expires_ms: int = 0
+
+    @property
+    def replay_key(self) -> bytes:
+        """What is remembered of the signature; nothing where nothing makes it one of its kind."""
+        # Most signatures need not be remembered, so this is made for those that must.
+        return sha256(self.unique).digest() if self.unique else b""
+
+
+UNSIGNED = Identity(verdict=AgentVerdict.UNSIGNED)

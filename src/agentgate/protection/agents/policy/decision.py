@@ -1,0 +1,37 @@
+"""What a site's agent policy means for one agent and one action. The policy itself is stored with the site."""
+
+from msgspec import Struct, UnsetType
+
+from agentgate.lib.enums import AgentPolicyAction, AgentPolicyDecision, AgentPolicyDefault
+from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentActionTerms, AgentEntry, AgentPolicy
+
+__all__ = ["DEFAULT_POLICY", "AgentActionTerms", "AgentEntry", "AgentPolicy", "Stance", "stance_of"]
+
+_DEFAULTS = {
+    AgentPolicyDefault.ALLOW: AgentPolicyAction.ALLOW,
+    AgentPolicyDefault.CHALLENGE: AgentPolicyAction.CHALLENGE,
+    AgentPolicyDefault.BLOCK: AgentPolicyAction.DENY,
+}
+
+
+class Stance(Struct, frozen=True, gc=False):
+    """How a site stands to a verified agent that wants something."""
+
+    decision: AgentPolicyAction
+    # The policy names the agent, so its signature stands for the browser token that others need.
+    is_named: bool
+
+
+def stance_of(policy: AgentPolicy, agent: str, action: str | None) -> Stance:
+    """Return how a site stands to a verified agent. What is said about the action goes before what is said in general.
+
+    A denied agent stays denied for every action: who writes `deny` does not expect an exception further down.
+    """
+    entry = policy.entry_for(agent)
+    if entry is None:
+        return Stance(_DEFAULTS[policy.default], is_named=False)
+    if entry.decision is AgentPolicyDecision.DENY:
+        return Stance(AgentPolicyAction.DENY, is_named=True)
+    if action is not None and not isinstance(entry.actions, UnsetType):
+        return Stance(entry.actions.get(action, AgentPolicyAction.ALLOW), is_named=True)
+    return Stance(AgentPolicyAction.ALLOW, is_named=True)

@@ -1,0 +1,84 @@
+"""Prices: what an agent offers for a request, and whether that will do, compared in minor units.
+
+An offer counts only when the agent's verified signature covers it: who does not sign it did not make it.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from agentgate.lib.enums import AgentVerdict
+from agentgate.lib.errors import CrawlerError
+from agentgate.lib.price import Price, read_price
+from agentgate.protection.agents.identity import Identity
+
+EXACT = "crawler-exact-price"
+MOST = "crawler-max-price"
+# What every crawler reads to learn the rules is never charged for.
+FREE_PATHS = frozenset(
+    ("/robots.txt", "/sitemap.xml", "/security.txt", "/.well-known/security.txt", "/crawlers.json"),
+)
+READING = frozenset(("GET", "HEAD"))
+
+# The status of a refused offer at submit; the gateway's reasons go with it.
+REQUIRED, INVALID = "payment_required", "payment_invalid"
+
+Headers = Mapping[bytes, bytes]
+
+
+class Deal(Struct, frozen=True, gc=False):
+    """What came of an offer: a price to charge, or what is wrong with it."""
+
+    # What the request costs; None when it is free.
+    price: Price | None = None
+    error: CrawlerError | None = None
+    # `payment_required` or `payment_invalid`; None when the offer will do.
+    reason: str | None = None
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """What a refused offer is answered with: the price, and what is wrong."""
+        if self.price is None or self.error is None:
+            return []
+        return [(b"crawler-price", self.price.text().encode()), (b"crawler-error", self.error.value.encode())]
+
+
+FREE = Deal()
+
+
+def is_free(method: str, path: str) -> bool:
+    """Say whether a request is for one of the files that never cost anything."""
+    return path in FREE_PATHS and method in READING
+
+
+def is_offered(headers: Headers) -> bool:
+    """Say whether a request offers a price."""
+    return EXACT.encode() in headers or MOST.encode() in headers
+
+
+def strike(price: Price | None, headers: Headers, identity: Identity) -> Deal:
+    """Return what comes of a request with this price. For a free request no offer is looked at."""
+    if price is None:
+        return FREE
+    exact, most = headers.get(EXACT.encode()), headers.get(MOST.encode())
+    if exact is not None and most is not None:
+        return Deal(price, CrawlerError.CONFLICTING_PRICE_HEADERS, INVALID)
+    if exact is None and most is None:
+        return Deal(price, CrawlerError.MISSING_CRAWLER_PRICE, REQUIRED)
+    name, sent = (EXACT, exact) if exact is not None else (MOST, most or b"")
+    # Two lines of the same header came joined, so they are no price either.
+    offer = read_price(sent.decode("latin-1").strip(" \t"))
+    if offer is None:
+        return Deal(price, CrawlerError.INVALID_CRAWLER_PRICE_VALUE, INVALID)
+    if name not in identity.covered or identity.verdict is not AgentVerdict.VERIFIED:
+        is_verified = identity.verdict is AgentVerdict.VERIFIED
+        return Deal(price, CrawlerError.STRONG_AUTH_REQUIRED, INVALID if is_verified else REQUIRED)
+    error = _shortfall(name, offer, price)
+    return Deal(price) if error is None else Deal(price, error, REQUIRED)
+
+
+def _shortfall(name: str, offer: Price, price: Price) -> CrawlerError | None:
+    if name == EXACT:
+        return None if offer == price else CrawlerError.INVALID_CRAWLER_EXACT_PRICE
+    is_enough = offer.currency == price.currency and offer.minor_units >= price.minor_units
+    return None if is_enough else CrawlerError.INVALID_CRAWLER_MAX_PRICE

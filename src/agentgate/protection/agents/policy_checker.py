@@ -1,0 +1,357 @@
+"""AgentDesk: what the gateway asks about a request that is signed, claims an agent, or offers a price.
+
+Between route and token, in the contract's order: signature, replay, body digest, claim, policy, quota, price. Nothing
+is charged before the request was let through: `settle` comes last.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+from agentgate.lib.decision_ids import write_id
+from agentgate.lib.enums import (
+    AgentPolicyAction,
+    AgentPolicyDecision,
+    AgentPolicyDefault,
+    AgentVerdict,
+    ChargeSource,
+    Mode,
+    Outcome,
+)
+from agentgate.lib.limits import AGENT_QUOTA_RETRY_AFTER_S, GATEWAY_SIGNATURE_WINDOW_HOURS
+from agentgate.lib.price import Price
+from agentgate.protection.agents.identity import Identity, SignedMessage
+from agentgate.protection.agents.policy import prices
+from agentgate.protection.agents.policy.decision import AgentPolicy, Stance, stance_of
+from agentgate.protection.agents.policy.quota import Quotas
+from agentgate.protection.agents.signing.replays import Replays
+from agentgate.protection.agents.signing.signer import Signer
+from agentgate.protection.agents.signing.verify import NOT_SIGNED
+from agentgate.protection.agents.submission_ports import Charge, ChargeStore
+from agentgate.protection.signals.facts import AgentFacts
+from agentgate.protection.sites.directory import SiteView
+
+LONGEST_S = GATEWAY_SIGNATURE_WINDOW_HOURS * 3600
+ACCEPT_SIGNATURE = (
+    b"accept-signature",
+    b'sig1=("@authority" "@method" "@path" "signature-agent";key="sig1");created;expires;tag="web-bot-auth"',
+)
+BODY_DIGEST = b"x-original-body-digest"
+CONTENT_DIGEST = "content-digest"
+# Adapters wait one second for an answer (`adapters/`), and refuse with 503 after that.
+KEYS_WAIT_S = 0.7
+SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Verifier(Protocol):
+    """Finds out who sent a request; `verify.AgentVerifier` does."""
+
+    def verify(
+        self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
+    ) -> Identity | Awaitable[Identity]:
+        """Return what is known at once, or something to wait for."""
+        ...
+
+    def signer_of(self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int) -> Signer | None:
+        """Return who signed a request that was just verified, to know the next ones of the same second by."""
+        ...
+
+
+class Refusal(Struct, frozen=True, gc=False):
+    """Why a request is not let through: a reason of the gateway's table, and what enforce mode makes of it."""
+
+    reason: str
+    outcome: Outcome
+    # In one sentence, for whoever writes the agent.
+    why: str | None = None
+
+
+class Wanted(Protocol):
+    """What a request is for. What is claimed is asked only of those who prove nothing: it may have to be found out."""
+
+    @property
+    def action(self) -> str | None:
+        """The action of the route; None where there is none."""
+        ...
+
+    @property
+    def claimed(self) -> str | None:
+        """The agent that the User-Agent claims to be; None when it claims none, or the address settles the claim."""
+        ...
+
+
+class AgentRuling(Struct, frozen=True, kw_only=True):
+    """What the desk found out, and what stands against the request."""
+
+    identity: Identity
+    # For the rules; None for a request that is not signed.
+    facts: AgentFacts | None = None
+    # Stands whatever else the request shows.
+    refusal: Refusal | None = None
+    # Stands unless the request shows a token or clearance that is good.
+    challenge: Refusal | None = None
+    # What the answer carries when one of the two applies.
+    headers: Headers = []
+    # The signature stands for the token that the route asks others for.
+    waives_receipt: bool = False
+    # What is due once the request is let through.
+    price: Price | None = None
+
+    def against(self, *, has_receipt: bool) -> Refusal | None:
+        """Return what stands against the request, None when nothing does. The policy's challenge goes before prices."""
+        if self.challenge is not None and not has_receipt:
+            return self.challenge
+        return self.refusal
+
+
+class AgentDesk:
+    """Looks at what agents bring, and settles what they owe."""
+
+    def __init__(self, verifier: Verifier, *, replays: Replays, quotas: Quotas, charges: ChargeStore) -> None:
+        self._verifier = verifier
+        self._replays = replays
+        self._quotas = quotas
+        self._charges = charges
+
+    def look(
+        self, message: SignedMessage, site: SiteView, wanted: Wanted, *, now_ms: int
+    ) -> AgentRuling | Awaitable[AgentRuling]:
+        """Return the ruling about a request: at once when there is nothing to wait for, else something to wait for.
+
+        What is awaited raises StoreUnavailable when a signature cannot be remembered.
+        """
+        found = self._verifier.verify(message, policy=site.agent_policy, now_ms=now_ms, longest_s=LONGEST_S)
+        if isinstance(found, Identity):
+            return self._look_further(found, message, site, wanted)
+        return self._look_later(found, message, site, wanted)
+
+    async def settle(
+        self, ruling: AgentRuling, site: SiteView, *, action: str | None, decision_id: int, now_ms: int
+    ) -> Headers:
+        """Note what the agent owes for a request that is let through, durably; return what tells it so.
+
+        In monitor mode nobody is refused for not paying, so nobody pays.
+        """
+        identity, price = ruling.identity, ruling.price
+        if price is None or identity.agent is None or site.mode is Mode.MONITOR:
+            return []
+        charge = Charge(
+            site_id=site.id,
+            decision_id=write_id(decision_id),
+            agent=identity.agent,
+            keyid=identity.keyid or "",
+            source=ChargeSource.GATEWAY,
+            action=action,
+            price=price,
+            charged_ms=now_ms,
+        )
+        await self._charges.add_charge(charge)
+        return [(b"crawler-charged", price.text().encode())]
+
+    def signer_of(
+        self, message: SignedMessage, site: SiteView, ruling: AgentRuling, *, action: str | None, now_ms: int
+    ) -> Signer | None:
+        """Return who signed a request that was just ruled on, if `rule_again` can rule on its next ones of this second.
+
+        That is where nothing stands against it, nothing is to be remembered or paid, and counting does not wait.
+        """
+        identity = ruling.identity
+        if (
+            identity.verdict is not AgentVerdict.VERIFIED
+            or ruling.refusal is not None
+            or ruling.challenge is not None
+            or ruling.price is not None
+            or not self._quotas.is_local
+            or self._replays.must_remember(identity, unsafe=message.method.upper() not in SAFE)
+            # Some paths are free where others cost something.
+            or site.agent_policy.price_for(identity.agent, action) is not None
+        ):
+            return None
+        return self._verifier.signer_of(message, policy=site.agent_policy, now_ms=now_ms)
+
+    def rule_again(self, ruling: AgentRuling, site: SiteView, action: str | None, *, is_signed: bool) -> AgentRuling:
+        """Rule on a request like an earlier one: the same ruling, unless it is not signed or over the agent's quota."""
+        identity = ruling.identity
+        if not is_signed:
+            return _signature_invalid(identity, NOT_SIGNED)
+        if self._quotas.is_within_now(site, identity.agent or "", action):
+            return ruling
+        return AgentRuling(identity=identity, facts=ruling.facts, refusal=_OVER_QUOTA, headers=[_RETRY_AFTER])
+
+    async def _look_later(
+        self, found: Awaitable[Identity], message: SignedMessage, site: SiteView, wanted: Wanted
+    ) -> AgentRuling:
+        ruling = self._look_further(await _wait(found), message, site, wanted)
+        return ruling if isinstance(ruling, AgentRuling) else await ruling
+
+    def _look_further(
+        self, identity: Identity, message: SignedMessage, site: SiteView, wanted: Wanted
+    ) -> AgentRuling | Awaitable[AgentRuling]:
+        if identity.verdict is not AgentVerdict.VERIFIED or identity.agent is None:
+            return _rule_unproven(identity, message, site, wanted)
+        why = _digest_problem(identity, message.headers, site, wanted.action)
+        if why is not None:
+            return _signature_invalid(identity, why)
+        unsafe = message.method.upper() not in SAFE
+        if self._replays.must_remember(identity, unsafe=unsafe):
+            return self._remember(identity, message, site, wanted.action, unsafe=unsafe)
+        return self._weigh(identity, message, site, wanted.action)
+
+    async def _remember(
+        self, identity: Identity, message: SignedMessage, site: SiteView, action: str | None, *, unsafe: bool
+    ) -> AgentRuling:
+        if not await self._replays.is_new(identity, unsafe=unsafe):
+            return _signature_invalid(identity, _USED_BEFORE)
+        ruling = self._weigh(identity, message, site, action)
+        return ruling if isinstance(ruling, AgentRuling) else await ruling
+
+    def _weigh(
+        self, identity: Identity, message: SignedMessage, site: SiteView, action: str | None
+    ) -> AgentRuling | Awaitable[AgentRuling]:
+        """Rule on a request whose sender is known."""
+        policy, agent = site.agent_policy, identity.agent or ""
+        stance = stance_of(policy, agent, action)
+        if stance.decision is AgentPolicyAction.DENY:
+            return AgentRuling(identity=identity, facts=facts_of(identity), refusal=_DENIED)
+        deal = _deal(message, policy.price_for(agent, action), identity)
+        if self._quotas.is_local:
+            return _rule_counted(identity, stance, deal, is_within=self._quotas.is_within_now(site, agent, action))
+        return _count_first(self._quotas.is_within(site, agent, action), identity, stance, deal)
+
+
+async def _count_first(counting: Awaitable[bool], identity: Identity, stance: Stance, deal: prices.Deal) -> AgentRuling:
+    return _rule_counted(identity, stance, deal, is_within=await counting)
+
+
+def _rule_counted(identity: Identity, stance: Stance, deal: prices.Deal, *, is_within: bool) -> AgentRuling:
+    facts = facts_of(identity)
+    challenge = _CHALLENGED if stance.decision is AgentPolicyAction.CHALLENGE else None
+    if not is_within:
+        return AgentRuling(
+            identity=identity, facts=facts, refusal=_OVER_QUOTA, challenge=challenge, headers=[_RETRY_AFTER]
+        )
+    waives_receipt = stance.is_named and challenge is None
+    if deal is prices.FREE:
+        return AgentRuling(identity=identity, facts=facts, challenge=challenge, waives_receipt=waives_receipt)
+    return AgentRuling(
+        identity=identity,
+        facts=facts,
+        refusal=_payment(deal),
+        challenge=challenge,
+        headers=deal.headers,
+        waives_receipt=waives_receipt,
+        price=deal.price,
+    )
+
+
+async def _wait(found: Awaitable[Identity]) -> Identity:
+    """Wait for a key set no longer than a proxy waits for us. The fetch goes on, for the agent's next request."""
+    finding = asyncio.ensure_future(found)
+    done, _ = await asyncio.wait([finding], timeout=KEYS_WAIT_S)
+    return finding.result() if done else _KEYS_UNDER_WAY
+
+
+def facts_of(identity: Identity) -> AgentFacts | None:
+    """Return what the rules are told about who sent a request."""
+    if identity.verdict is AgentVerdict.UNSIGNED:
+        return None
+    is_verified = identity.verdict is AgentVerdict.VERIFIED
+    return AgentFacts(
+        verdict=identity.verdict, agent=identity.agent if is_verified else None, purposes=identity.purposes
+    )
+
+
+def _rule_unproven(identity: Identity, message: SignedMessage, site: SiteView, wanted: Wanted) -> AgentRuling:
+    """Rule on a request whose sender is not known for certain."""
+    if identity.verdict is AgentVerdict.INVALID:
+        return _signature_invalid(identity, identity.why)
+    facts = facts_of(identity)
+    claim = _claim(identity, site.agent_policy, wanted.claimed)
+    if claim is not None and claim.outcome is Outcome.BLOCK:
+        headers = [] if claim is _DENIED else [ACCEPT_SIGNATURE]
+        return AgentRuling(identity=identity, facts=facts, refusal=claim, headers=headers)
+    deal = _deal(message, site.agent_policy.price_for(None, wanted.action), identity)
+    return AgentRuling(
+        identity=identity,
+        facts=facts,
+        refusal=_payment(deal),
+        challenge=claim,
+        headers=deal.headers if claim is None else [ACCEPT_SIGNATURE, *deal.headers],
+    )
+
+
+def _claim(identity: Identity, policy: AgentPolicy, claimed: str | None) -> Refusal | None:
+    """Return what stands against a claim that nothing proves; None when there is no claim, or nothing does."""
+    if identity.verdict is AgentVerdict.UNSIGNED and claimed is None:
+        return None
+    entry = None if claimed is None else policy.entry_named(claimed)
+    if entry is not None:
+        # The site has said what it thinks of everybody who calls himself so. It proves nothing, and waives nothing.
+        return _DENIED if entry.decision is AgentPolicyDecision.DENY else None
+    if policy.unverified is AgentPolicyDefault.ALLOW:
+        return None
+    outcome = Outcome.CHALLENGE if policy.unverified is AgentPolicyDefault.CHALLENGE else Outcome.BLOCK
+    why = identity.why or "The User-Agent names an agent and no signature proves it. Sign as Accept-Signature says."
+    return Refusal("agent_unverified", outcome, why)
+
+
+def _signature_invalid(identity: Identity, why: str | None) -> AgentRuling:
+    # Whatever the signature said, it proves nothing now, and the rules must not take it for proven.
+    facts = AgentFacts(verdict=AgentVerdict.INVALID)
+    refusal = Refusal("agent_signature_invalid", Outcome.BLOCK, why)
+    return AgentRuling(identity=identity, facts=facts, refusal=refusal, headers=[ACCEPT_SIGNATURE])
+
+
+def _deal(message: SignedMessage, price: Price | None, identity: Identity) -> prices.Deal:
+    if price is None or prices.is_free(message.method, message.target.partition("?")[0]):
+        return prices.FREE
+    return prices.strike(price, message.headers, identity)
+
+
+def _payment(deal: prices.Deal) -> Refusal | None:
+    if deal.reason is None or deal.error is None:
+        return None
+    return Refusal(deal.reason, Outcome.BLOCK, f"{deal.error.value}: the price stands in Crawler-Price.")
+
+
+def _digest_problem(
+    identity: Identity, headers: Mapping[bytes, bytes], site: SiteView, action: str | None
+) -> str | None:
+    """Return what is wrong with what the signature says about the body; None when nothing is.
+
+    The body itself does not come here. What the adapter says of it is compared where it says anything.
+    """
+    rules = None if action is None else site.actions.get(action)
+    is_required = rules is not None and rules.require_content_digest is True
+    is_covered = CONTENT_DIGEST in identity.covered
+    if not is_covered:
+        return "This action needs a Content-Digest that the signature covers." if is_required else None
+    seen = headers.get(BODY_DIGEST)
+    if seen is None:
+        return None
+    signed, actual = _digests(headers.get(CONTENT_DIGEST.encode(), b"")), _digests(seen)
+    shared = signed.keys() & actual.keys()
+    if any(signed[name] != actual[name] for name in shared):
+        return "The body is not the one that Content-Digest was made of."
+    if is_required and not shared:
+        return "This action needs a Content-Digest of the kind that the proxy makes (sha-256)."
+    return None
+
+
+def _digests(value: bytes) -> dict[bytes, bytes]:
+    members = (member.strip(b" \t").partition(b"=") for member in value.split(b","))
+    return {name.lower(): digest for name, _, digest in members}
+
+
+_KEYS_UNDER_WAY = Identity(
+    verdict=AgentVerdict.UNVERIFIED, why="The key set of the agent is still being fetched. Ask again in a moment."
+)
+_USED_BEFORE = "This signature was used before. Sign every request anew, with a nonce of its own."
+_DENIED = Refusal("agent_denied", Outcome.BLOCK, "The site's policy denies this agent this action.")
+_CHALLENGED = Refusal("policy", Outcome.CHALLENGE, "The site wants a person to confirm what this agent does.")
+_OVER_QUOTA = Refusal("rate_limited", Outcome.BLOCK, "The agent is over its quota for this minute.")
+_RETRY_AFTER = (b"retry-after", b"%d" % AGENT_QUOTA_RETRY_AFTER_S)

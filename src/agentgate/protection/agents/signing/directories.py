@@ -1,0 +1,247 @@
+"""Keys of agents, fetched from the key sets that their requests name, and remembered.
+
+Visitors choose what is fetched here: so it goes to public addresses only, is bounded in time, size and number, and one
+visitor's key set never costs another's. A failure says nothing about an agent and takes nothing away from it.
+"""
+
+import asyncio
+import contextlib
+import math
+from collections import Counter
+from collections.abc import Awaitable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import structlog
+from msgspec import Struct
+
+from agentgate.lib.clock import DAY_MS, MINUTE_MS
+from agentgate.lib.outbound.client import Answer, Outbound, OutboundFailed, Target, look_up
+from agentgate.protection.agents.ports import KeyFound
+from agentgate.protection.agents.signing.key_sets import ListedKey, NotAKeySet, kept_s, read_key_set
+
+FETCH_S = 3.0
+# Who had less than this part of the time was kept waiting by others.
+OWN_TIME = 0.9
+MOST_READ_BYTES = 64 * 1024
+MOST_FETCHES = 4
+# The last place is for key sets that were good before: strangers that answer slowly must not keep them from renewal.
+STRANGERS_FETCHES = 3
+MOST_WAITING = 64
+# Remembered at once; those that were used longest ago go first, and failures before key sets.
+MOST_KEY_SETS = 1_000
+MOST_FAILURES = 1_000
+# However many paths a visitor makes up, a host that has no key sets is not asked more often a minute than this.
+MOST_OF_HOST = 8
+# How soon the same URL is asked again: after a failure, or because a request names a key that was not there.
+RETRY_MS = MINUTE_MS
+# A key set is renewed ahead of time, once this part of its time is over, so that no request waits for it.
+RENEWED_AFTER = 0.75
+# A key set that cannot be had any more is believed for as long.
+STALE_MS = 7 * DAY_MS
+PORT = 443
+HEADERS = {"accept": "application/http-message-signatures-directory+json, application/json;q=0.9, */*;q=0.1"}
+
+NOT_ALLOWED = "this service does not fetch key sets from that host; its operator can allow it"
+BUSY = "too many key sets are being fetched; try again in a few seconds"
+
+
+class KeySet(Struct):
+    """What is known of one URL."""
+
+    keys: Mapping[str, ListedKey]
+    fresh_until_ms: int
+    renewed_from_ms: int
+    # When it was asked for last, with or without success.
+    asked_ms: int
+
+
+class Failure(Struct, frozen=True):
+    """What became of asking a URL that was never good."""
+
+    reason: str
+    host: str
+    until_ms: int
+
+
+class KeyDirectories:
+    """Implements KeySource. `hosts` are the ones that may be asked, `*` stands for all; none is the usual setting."""
+
+    def __init__(self, outbound: Outbound, *, hosts: tuple[str, ...]) -> None:
+        self._outbound = outbound
+        self._hosts = frozenset(hosts)
+        # Both in the order of use, the longest unused first.
+        self._key_sets: dict[str, KeySet] = {}
+        self._failures: dict[str, Failure] = {}
+        # Failures that are remembered, and new key sets that are being fetched.
+        self._of_host: Counter[str] = Counter()
+        self._fetches: dict[str, asyncio.Task[KeyFound | None]] = {}
+        self._places = asyncio.Semaphore(MOST_FETCHES)
+        self._strangers_places = asyncio.Semaphore(STRANGERS_FETCHES)
+
+    def find(self, url: str, keyid: str, *, now_ms: int) -> KeyFound | Awaitable[KeyFound]:
+        """Return a key that is known at once; else something to wait for, at most three seconds."""
+        known = self._key_sets.get(url)
+        if known is None:
+            return self._find_new(url, keyid, now_ms=now_ms)
+        self._key_sets[url] = self._key_sets.pop(url)
+        listed = known.keys.get(keyid)
+        may_ask = now_ms - known.asked_ms >= RETRY_MS or now_ms < known.asked_ms
+        if listed is not None and now_ms < known.fresh_until_ms:
+            if now_ms >= known.renewed_from_ms and may_ask:
+                self._fetch(url, now_ms)
+            return listed.found(now_ms=now_ms)
+        if may_ask or url in self._fetches:
+            return self._wait(url, keyid, now_ms=now_ms)
+        return self._answer(url, keyid, now_ms=now_ms)
+
+    async def close(self) -> None:
+        """Give up what is being fetched."""
+        fetches = list(self._fetches.values())
+        for fetch in fetches:
+            fetch.cancel()
+        await asyncio.gather(*fetches, return_exceptions=True)
+
+    def _find_new(self, url: str, keyid: str, *, now_ms: int) -> KeyFound | Awaitable[KeyFound]:
+        failure = self._failures.get(url)
+        if failure is not None and failure.until_ms - RETRY_MS <= now_ms < failure.until_ms:
+            return KeyFound(None, failure.reason)
+        if url in self._fetches:
+            return self._wait(url, keyid, now_ms=now_ms)
+        try:
+            target = self._check(url)
+        except OutboundFailed as refused:
+            return KeyFound(None, f"the key set's URL cannot be used: it {refused.reason}")
+        if "*" not in self._hosts and target.host not in self._hosts:
+            return KeyFound(None, NOT_ALLOWED)
+        self._forget_failures(now_ms)
+        if self._of_host[target.host] >= MOST_OF_HOST or len(self._fetches) >= MOST_WAITING:
+            return KeyFound(None, BUSY)
+        return self._wait(url, keyid, now_ms=now_ms)
+
+    def _check(self, url: str) -> Target:
+        target = self._outbound.check(url)
+        if target.scheme != "https" or target.port != PORT:
+            raise OutboundFailed("must start with https:// and have no port of its own")
+        return target
+
+    async def _wait(self, url: str, keyid: str, *, now_ms: int) -> KeyFound:
+        # Whoever waits may leave; the others wait on.
+        busy = await asyncio.shield(self._fetch(url, now_ms))
+        return busy or self._answer(url, keyid, now_ms=now_ms)
+
+    def _answer(self, url: str, keyid: str, *, now_ms: int) -> KeyFound:
+        """Return what is known now, however old."""
+        known = self._key_sets.get(url)
+        if known is None or now_ms >= known.fresh_until_ms + STALE_MS:
+            failure = self._failures.get(url)
+            return KeyFound(None, failure.reason if failure else "the key set could not be fetched")
+        listed = known.keys.get(keyid)
+        if listed is None:
+            return KeyFound(None, "the key set does not list the key that `keyid` names; it is its thumbprint")
+        return listed.found(now_ms=now_ms)
+
+    def _fetch(self, url: str, now_ms: int) -> asyncio.Task[KeyFound | None]:
+        """Begin to fetch a key set, or join who already does."""
+        task = self._fetches.get(url)
+        if task is None:
+            task = self._fetches[url] = asyncio.create_task(self._fetch_in_turn(url, now_ms))
+            host = self._check(url).host
+            # Counted here and not when the task begins, or many could come in between.
+            self._of_host[host] += 1
+
+            def finish(_: object) -> None:
+                del self._fetches[url]
+                self._ease(host)
+
+            task.add_done_callback(finish)
+        return task
+
+    async def _fetch_in_turn(self, url: str, now_ms: int) -> KeyFound | None:
+        known = self._key_sets.get(url)
+        if known is not None:
+            known.asked_ms = now_ms
+        queue = contextlib.nullcontext() if known is not None else self._strangers_places
+        now_s = asyncio.get_running_loop().time
+        began_s = math.inf
+        try:
+            # Waiting for a place counts: nobody waits longer than this for an answer of any kind.
+            async with asyncio.timeout(FETCH_S):
+                async with queue, self._places:
+                    began_s = now_s()
+                    await self._fetch_now(url, now_ms)
+        except TimeoutError:
+            if now_s() - began_s < OWN_TIME * FETCH_S:
+                # Most of the time was the others', so this is no failure of its own that would be remembered.
+                return KeyFound(None, BUSY) if known is None else None
+            self._note_failure(url, f"no answer within {FETCH_S:g} seconds", now_ms)
+        return None
+
+    async def _fetch_now(self, url: str, now_ms: int) -> None:
+        try:
+            answer = await self._outbound.get(url, HEADERS)
+            keys = _keys_of(answer)
+        except (OutboundFailed, NotAKeySet) as failure:
+            self._note_failure(url, failure.reason, now_ms)
+            return
+        lifetime_ms = kept_s(answer.headers) * 1000
+        self._forget_failure(url)
+        self._key_sets.pop(url, None)
+        self._key_sets[url] = KeySet(
+            keys=keys,
+            fresh_until_ms=now_ms + lifetime_ms,
+            renewed_from_ms=now_ms + round(lifetime_ms * RENEWED_AFTER),
+            asked_ms=now_ms,
+        )
+        if len(self._key_sets) > MOST_KEY_SETS:
+            del self._key_sets[next(iter(self._key_sets))]
+
+    def _note_failure(self, url: str, reason: str, now_ms: int) -> None:
+        # Without the query, which may be anything.
+        structlog.get_logger().info("key set not fetched", key_set=url.partition("?")[0], reason=reason)
+        if url in self._key_sets:
+            return
+        self._forget_failure(url)
+        host = self._check(url).host
+        self._failures[url] = Failure(f"the key set could not be fetched: {reason}", host, now_ms + RETRY_MS)
+        self._of_host[host] += 1
+        if len(self._failures) > MOST_FAILURES:
+            self._forget_failure(next(iter(self._failures)))
+
+    def _forget_failures(self, now_ms: int) -> None:
+        """Forget the failures whose time is over; they stand in the order of their time."""
+        while self._failures:
+            url, failure = next(iter(self._failures.items()))
+            if failure.until_ms > now_ms:
+                return
+            self._forget_failure(url)
+
+    def _forget_failure(self, url: str) -> None:
+        failure = self._failures.pop(url, None)
+        if failure is not None:
+            self._ease(failure.host)
+
+    def _ease(self, host: str) -> None:
+        self._of_host[host] -= 1
+        if not self._of_host[host]:
+            del self._of_host[host]
+
+
+def _keys_of(answer: Answer) -> dict[str, ListedKey]:
+    if answer.status != 200:
+        raise NotAKeySet(f"it answered with status {answer.status}, and a key set comes with 200")
+    if answer.headers.get("content-encoding", "identity").lower() != "identity":
+        raise NotAKeySet("it is encoded, which was not asked for")
+    return read_key_set(answer.body)
+
+
+def open_directories(hosts: tuple[str, ...]) -> KeyDirectories:
+    """Return the key directories of a worker. Slow name servers hold up threads of their own and nobody else's."""
+    threads = ThreadPoolExecutor(MOST_FETCHES, thread_name_prefix="key-set-names")
+    outbound = Outbound(
+        resolve=partial(look_up, threads=threads),
+        connect_s=FETCH_S,
+        whole_s=FETCH_S,
+        most_read_bytes=MOST_READ_BYTES,
+    )
+    return KeyDirectories(outbound, hosts=hosts)

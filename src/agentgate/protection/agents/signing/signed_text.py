@@ -1,0 +1,204 @@
+"""The text that a signature of a request is made over, built anew from the request (RFC 9421 2.5: signature base).
+
+Components of responses, of trailers and of a related request have no meaning here and are refused.
+"""
+
+import base64
+import re
+from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import parse_qsl, quote
+
+from http_sf.types import DictionaryType
+
+from agentgate.protection.agents.identity import SignedMessage
+from agentgate.protection.agents.signing.fields import (
+    Component,
+    Coverage,
+    SignatureInput,
+    Unreadable,
+    read_dictionary,
+    rewrite,
+    write_member,
+)
+
+_FIELD_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+\Z", re.ASCII)
+_FOLD = re.compile(rb"\r?\n[ \t]+")
+_DEFAULT_PORTS = {"https": ":443", "http": ":80"}
+_FIELD_PARAMETERS = frozenset(("sf", "key", "bs"))
+
+
+def signed_text(message: SignedMessage, signature: SignatureInput) -> bytes:
+    """Return the bytes that must have been signed. Unreadable when the request lacks something that is covered."""
+    return text_over(message, signature.coverage, signature.text)
+
+
+def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> bytes:
+    """Return the bytes that must have been signed, given what is covered and how list and parameters are written."""
+    lines, headers, others = [], message.headers, None
+    for component in coverage.components:
+        name = component.name
+        derive = None if component.parameters else _DERIVED.get(name)
+        if derive is not None:
+            value = derive(message)
+        elif component.parameters or name == "host" or (sent := headers.get(name.encode())) is None:
+            others = others or _Values(message)
+            value = others.of(component)
+        else:
+            value = _one_line(sent).decode("latin-1")
+        lines.append(f"{component.identifier}: {value}")
+    lines.append(f'"@signature-params": {parameters}')
+    text = "\n".join(lines)
+    # A value with a line break could stand for other lines.
+    if not text.isascii() or text.count("\n") >= len(lines):
+        raise Unreadable("what a signature covers may only have ASCII characters and no line breaks")
+    return text.encode("ascii")
+
+
+class RepeatedText:
+    """The text of requests that differ from one another in nothing that is covered but their target."""
+
+    def __init__(self, message: SignedMessage, coverage: Coverage, parameters: str) -> None:
+        # Texts that stay, each but the last followed by a part of the target.
+        self._pieces: list[str] = []
+        self._parts: list[Callable[[str], str]] = []
+        start = ""
+        for component in coverage.components:
+            derived = None if component.parameters else _OF_TARGET.get(component.name)
+            if derived is None:
+                line = text_over(message, Coverage((component,), coverage.whole), "").partition(b"\n")[0]
+                start += f"{line.decode()}\n"
+            else:
+                self._pieces.append(f"{start}{component.identifier}: {derived[0](message)}")
+                self._parts.append(derived[1])
+                start = "\n"
+        self._end = f'{start}"@signature-params": {parameters}'
+
+    def of(self, target: str) -> bytes:
+        """Return the bytes that must have been signed by a request for this target, in ASCII without line breaks."""
+        text = ""
+        for piece, part in zip(self._pieces, self._parts):  # noqa: B905 - made together
+            text += piece + part(target)
+        return (text + self._end).encode("ascii")
+
+
+def can_repeat(coverage: Coverage, changing: frozenset[str]) -> bool:
+    """Say whether all that is covered is a request's target or stays as it is, while these headers change."""
+    return not any(each.name == "@query-param" or each.name in changing for each in coverage.components)
+
+
+def field_value(lines: Sequence[bytes]) -> str:
+    """Return the value of a header that came in so many lines (RFC 9421 2.1)."""
+    return ", ".join([_one_line(line).decode("latin-1") for line in lines])
+
+
+def binary_value(lines: Sequence[bytes]) -> str:
+    """Return the value of a header whose lines are kept apart (RFC 9421 2.1.3)."""
+    return ", ".join(f":{base64.b64encode(_one_line(line)).decode()}:" for line in lines)
+
+
+def authority_of(message: SignedMessage) -> str:
+    """Return host and port in their normal form (RFC 9421 2.2.3)."""
+    authority = message.authority.lower()
+    return authority.removesuffix(_DEFAULT_PORTS.get(message.scheme.lower(), ""))
+
+
+class _Values:
+    """The values of one request's less usual components. What several of them need is read once: the cost is linear."""
+
+    def __init__(self, message: SignedMessage) -> None:
+        self._message = message
+        self._dictionaries: dict[str, DictionaryType] = {}
+        self._query: Mapping[str, list[str]] | None = None
+
+    def of(self, component: Component) -> str:
+        """Return the value of a component."""
+        name, parameters = component.name, component.parameters
+        if name == "@query-param" and list(parameters) == ["name"]:
+            return self._query_parameter(parameters["name"])
+        # The host is what the visitor asked for; whoever passes the request on to us may have written another.
+        sent = authority_of(self._message).encode() if name == "host" else self._message.headers.get(name.encode())
+        if sent is None:
+            if _FIELD_NAME.match(name):
+                raise Unreadable(f"the signature covers {name}, which the request does not have")
+            raise Unreadable(f"a signature of a request cannot cover {component.identifier}")
+        return self._part(component, sent) if parameters else _one_line(sent).decode("latin-1")
+
+    def _part(self, component: Component, sent: bytes) -> str:
+        parameters = component.parameters
+        if not _FIELD_PARAMETERS.issuperset(parameters) or ("bs" in parameters and len(parameters) > 1):
+            raise Unreadable(f"a signature of a request cannot cover {component.identifier}")
+        if "bs" in parameters:
+            return binary_value((sent,))
+        key = parameters.get("key")
+        return rewrite(_one_line(sent)) if key is None else self._member(component.name, key, sent)
+
+    def _member(self, name: str, key: object, sent: bytes) -> str:
+        members = self._dictionaries.get(name)
+        if members is None:
+            members = self._dictionaries[name] = read_dictionary(_one_line(sent))
+        if not isinstance(key, str) or key not in members:
+            raise Unreadable(f"the signature covers a member of {name} that the header does not have")
+        return write_member(members[key])
+
+    def _query_parameter(self, name: object) -> str:
+        if self._query is None:
+            self._query = _query_of(self._message)
+        found = self._query.get(name, []) if isinstance(name, str) else []
+        if len(found) != 1:
+            raise Unreadable("the signature covers a query parameter that the URL has not exactly once")
+        return found[0]
+
+
+def _query_of(message: SignedMessage) -> dict[str, list[str]]:
+    query: dict[str, list[str]] = {}
+    try:
+        pairs = parse_qsl(message.target.partition("?")[2], keep_blank_values=True, errors="replace")
+    except ValueError:
+        raise Unreadable("the URL has too many query parameters to sign one of them") from None
+    for name, value in pairs:
+        query.setdefault(_percent_encoded(name), []).append(_percent_encoded(value))
+    return query
+
+
+def _percent_encoded(text: str) -> str:
+    # The one character that Python never encodes and forms do.
+    return quote(text, safe="*").replace("~", "%7E")
+
+
+def _one_line(line: bytes) -> bytes:
+    line = line.strip(b" \t")
+    return _FOLD.sub(b" ", line) if b"\n" in line else line
+
+
+def _root(message: SignedMessage) -> str:
+    return f"{message.scheme.lower()}://{authority_of(message)}"
+
+
+def _path(target: str) -> str:
+    return target.partition("?")[0] or "/"
+
+
+def _query(target: str) -> str:
+    return "?" + target.partition("?")[2]
+
+
+def _whole(target: str) -> str:
+    return target or "/"
+
+
+_DERIVED: Mapping[str, Callable[[SignedMessage], str]] = {
+    "@method": lambda message: message.method,
+    "@authority": authority_of,
+    "@scheme": lambda message: message.scheme.lower(),
+    "@path": lambda message: _path(message.target),
+    "@query": lambda message: _query(message.target),
+    "@request-target": lambda message: _whole(message.target),
+    "@target-uri": lambda message: _root(message) + _whole(message.target),
+}
+# What stands before a part of the target, and which part that is.
+_OF_TARGET: Mapping[str, tuple[Callable[[SignedMessage], str], Callable[[str], str]]] = {
+    "@path": (lambda _: "", _path),
+    "@query": (lambda _: "", _query),
+    "@request-target": (lambda _: "", _whole),
+    "@target-uri": (_root, _whole),
+}

@@ -1,0 +1,274 @@
+"""Who signed a request: the Web Bot Auth profile of RFC 9421, for gateway, submissions and handoff alike.
+
+Whether the request was seen before, what its body is and what the site thinks of the agent is for others to find out.
+"""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from inspect import iscoroutine
+from typing import Any
+
+from msgspec import Struct, UnsetType, structs
+
+from agentgate.lib.clock import SECOND_MS
+from agentgate.lib.ed25519 import PublicKey
+from agentgate.lib.enums import AgentVerdict
+from agentgate.lib.limits import SIGNATURE_SKEW_S
+from agentgate.protection.agents.identity import UNSIGNED, Identity, SignedMessage
+from agentgate.protection.agents.ports import KeyFound, KeySource
+from agentgate.protection.agents.signing.fields import Coverage, Unreadable
+from agentgate.protection.agents.signing.jwk import TEST_KEYS, is_current, is_thumbprint, read_key, thumbprint
+from agentgate.protection.agents.signing.signature_agent import AgentAddress, agent_address
+from agentgate.protection.agents.signing.signatures import ALGORITHM, OTHER_ALGORITHMS, Signature, tagged_signatures
+from agentgate.protection.agents.signing.signed_text import RepeatedText, can_repeat, text_over
+from agentgate.protection.agents.signing.signer import CHANGING, Signer
+from agentgate.protection.agents.signing.usual import ORIGIN_PARTS, Form, UsualSignature, usual_signature
+from agentgate.protection.sites.agent_policy import AgentPolicy, InlineKeys
+
+# Key sets written in policies, each read once: they stay the same objects as long as a site's settings do.
+MOST_INLINE_KEY_SETS = 1_000
+NOT_SIGNED = "the signature is not one of this request by this key"
+
+
+class _Claim(Struct, frozen=True):
+    """A signature that is as it should be, before its key is known."""
+
+    # What is true if the key turns out to be the agent's.
+    identity: Identity
+    agent: str
+    keyid: str
+    address: AgentAddress
+    text: bytes
+    signature: bytes
+
+
+class _InlineKey(Struct, frozen=True):
+    """A key of a policy, and the JSON Web Key it was read from."""
+
+    key: PublicKey
+    jwk: Mapping[str, Any]
+
+
+class AgentVerifier:
+    """Finds out who signed a request."""
+
+    def __init__(self, keys: KeySource, *, allow_test_keys: bool = False) -> None:
+        self._keys = keys
+        self._refused_keys = frozenset[str]() if allow_test_keys else TEST_KEYS
+        # By the identity of the key set, which is kept so that no other can take its place in memory.
+        self._inline: dict[int, tuple[InlineKeys, dict[str, _InlineKey]]] = {}
+
+    def verify(
+        self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
+    ) -> Identity | Awaitable[Identity]:
+        """Return who sent a request; at once, unless a key set has to be fetched first.
+
+        `longest_s` is the longest time that a signature may be good for.
+        """
+        if b"signature-input" not in message.headers:
+            return UNSIGNED
+        usual = usual_signature(message.headers)
+        claim = None if usual is None else self._usual_claim(usual, message, now_ms=now_ms, longest_s=longest_s)
+        if claim is not None:
+            return self._settle(claim, policy=policy, now_ms=now_ms)
+        return self._verify_any(message, policy=policy, now_ms=now_ms, longest_s=longest_s)
+
+    def signer_of(self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int) -> Signer | None:
+        """Return who has signed a request that was just verified, to know the next ones of the same second by.
+
+        None where a signature says more than such requests have in common (a nonce), or the key may not last so long.
+        """
+        usual = usual_signature(message.headers)
+        if usual is None or usual.nonce is not None or not can_repeat(usual.form.coverage, CHANGING):
+            return None
+        # Signatures begin and end with a second. Of keys it is asked: one that is good now and then is good in between.
+        last_ms = now_ms // SECOND_MS * SECOND_MS + SECOND_MS - 1
+        found = self._find_key(usual.form.address, usual.form.keyid, policy=policy, now_ms=last_ms)
+        if iscoroutine(found):
+            # Nobody waits for it: the next request of a later second will.
+            found.close()
+        if not isinstance(found, KeyFound) or found.key is None:
+            return None
+        return Signer(found.key, usual.form.start, RepeatedText(message, usual.form.coverage, usual.text))
+
+    def _verify_any(
+        self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
+    ) -> Identity | Awaitable[Identity]:
+        """Return who sent a request, however many signatures it has and however they are written."""
+        try:
+            signatures = tagged_signatures(message.headers)
+        except Unreadable as problem:
+            return _refused(AgentVerdict.INVALID, str(problem))
+        if not signatures:
+            return UNSIGNED
+        if len(signatures) == 1:
+            claim = self._claim(signatures[0], message, now_ms=now_ms, longest_s=longest_s)
+            return self._settle(claim, policy=policy, now_ms=now_ms)
+        claims = [self._claim(signature, message, now_ms=now_ms, longest_s=longest_s) for signature in signatures]
+        refused = _find_problem(claims)
+        if refused is not None:
+            return refused
+        return _settle_all([self._settle(claim, policy=policy, now_ms=now_ms) for claim in claims])
+
+    def _usual_claim(
+        self, usual: UsualSignature, message: SignedMessage, *, now_ms: int, longest_s: int
+    ) -> _Claim | Identity | None:
+        """Return what a signature claims that has nothing unusual about it; None when there is something wrong."""
+        form = usual.form
+        if form.keyid in self._refused_keys or _time_problem(form.created_s, form.expires_s, now_ms, longest_s):
+            return None
+        try:
+            text = text_over(message, form.coverage, usual.text)
+        except Unreadable as problem:
+            return _refused(AgentVerdict.INVALID, str(problem))
+        return _claim_of(form, usual.nonce, text, usual.value)
+
+    def _claim(self, signature: Signature, message: SignedMessage, *, now_ms: int, longest_s: int) -> _Claim | Identity:
+        try:
+            created_s, expires_s = _times(signature.input.parameters, now_ms=now_ms, longest_s=longest_s)
+            keyid = self._keyid(signature.input.parameters)
+            coverage = _covered(signature.input.coverage)
+            address = agent_address(message.headers, signature.label, signature.input)
+            text = signature.text(message)
+        except Unreadable as problem:
+            return _refused(AgentVerdict.INVALID, str(problem))
+        algorithm = signature.input.parameters.get("alg", ALGORITHM)
+        if algorithm != ALGORITHM:
+            return _other_algorithm(algorithm, address, keyid)
+        if address is None:
+            return _refused(
+                AgentVerdict.UNVERIFIED, "no Signature-Agent says where the key is to be found", keyid=keyid
+            )
+        form = Form(signature.label, coverage, created_s, expires_s, keyid, address)
+        return _claim_of(form, signature.input.parameters.get("nonce"), text, signature.value)
+
+    def _keyid(self, parameters: Mapping[str, object]) -> str:
+        keyid = parameters.get("keyid")
+        if not isinstance(keyid, str) or not is_thumbprint(keyid):
+            raise Unreadable("keyid must be the base64url SHA-256 thumbprint of the key (RFC 7638)")
+        if keyid in self._refused_keys:
+            raise Unreadable("the key is printed in a standard, so everybody can sign with it")
+        return keyid
+
+    def _settle(self, claim: _Claim | Identity, *, policy: AgentPolicy, now_ms: int) -> Identity | Awaitable[Identity]:
+        if isinstance(claim, Identity):
+            return claim
+        found = self._find_key(claim.address, claim.keyid, policy=policy, now_ms=now_ms)
+        return _judged(claim, found) if isinstance(found, KeyFound) else _wait(claim, found)
+
+    def _find_key(
+        self, address: AgentAddress, keyid: str, *, policy: AgentPolicy, now_ms: int
+    ) -> KeyFound | Awaitable[KeyFound]:
+        entry = policy.entry_for(address.agent)
+        if entry is not None and not isinstance(entry.jwks, UnsetType):
+            # The site has said which keys are the agent's. No key set elsewhere adds to them.
+            return self._inline_key(entry.jwks, keyid, now_ms=now_ms)
+        return self._keys.find(address.key_url, keyid, now_ms=now_ms)
+
+    def _inline_key(self, keys: InlineKeys, keyid: str, *, now_ms: int) -> KeyFound:
+        known = self._inline.get(id(keys))
+        if known is None:
+            if len(self._inline) >= MOST_INLINE_KEY_SETS:
+                self._inline.clear()
+            known = self._inline[id(keys)] = (keys, _read_keys(keys))
+        found = known[1].get(keyid)
+        if found is None:
+            return KeyFound(None, "the site lists other keys for this agent")
+        if not is_current(found.jwk, now_ms=now_ms):
+            return KeyFound(None, "the key is not yet, or no longer, in use (nbf, exp)")
+        return KeyFound(found.key)
+
+
+def _claim_of(form: Form, nonce: object, text: bytes, signature: bytes) -> _Claim:
+    keyid, address = form.keyid, form.address
+    # By position: finding so many fields by their names takes longer than filling them.
+    identity = Identity(
+        AgentVerdict.VERIFIED,
+        None,
+        address.agent,
+        keyid,
+        (),
+        form.coverage.whole,
+        f"nonce\n{address.agent}\n{keyid}\n{nonce}".encode() if nonce else b"signature\n" + signature,
+        bool(nonce),
+        (form.expires_s + SIGNATURE_SKEW_S) * 1000,
+    )
+    return _Claim(identity, address.agent, keyid, address, text, signature)
+
+
+def _covered(coverage: Coverage) -> Coverage:
+    if ORIGIN_PARTS.isdisjoint(coverage.whole):
+        raise Unreadable("the signature must cover @authority or @target-uri")
+    return coverage
+
+
+def _times(parameters: Mapping[str, object], *, now_ms: int, longest_s: int) -> tuple[int, int]:
+    created_s, expires_s = parameters.get("created"), parameters.get("expires")
+    if type(created_s) is not int or type(expires_s) is not int:
+        raise Unreadable("the signature must have created and expires, in seconds")
+    problem = _time_problem(created_s, expires_s, now_ms, longest_s)
+    if problem is not None:
+        raise Unreadable(problem)
+    return created_s, expires_s
+
+
+def _time_problem(created_s: int, expires_s: int, now_ms: int, longest_s: int) -> str | None:
+    if created_s * 1000 > now_ms + SIGNATURE_SKEW_S * 1000:
+        return "the signature was created in the future; the clock of the agent is ahead"
+    if (expires_s + SIGNATURE_SKEW_S) * 1000 <= now_ms:
+        return "the signature has expired"
+    if not 0 < expires_s - created_s <= longest_s:
+        return f"expires must be after created, by at most {longest_s} seconds"
+    return None
+
+
+def _other_algorithm(algorithm: object, address: AgentAddress | None, keyid: str) -> Identity:
+    agent = None if address is None else address.agent
+    if algorithm in OTHER_ALGORITHMS:
+        return _refused(AgentVerdict.UNVERIFIED, "only ed25519 is checked here", agent=agent, keyid=keyid)
+    return _refused(AgentVerdict.INVALID, "alg must be ed25519", agent=agent, keyid=keyid)
+
+
+def _read_keys(keys: InlineKeys) -> dict[str, _InlineKey]:
+    read = ((jwk, read_key(jwk)) for jwk in keys.keys)
+    return {thumbprint(jwk): _InlineKey(key, jwk) for jwk, key in read if key is not None}
+
+
+def _judged(claim: _Claim, found: KeyFound) -> Identity:
+    if found.key is None:
+        why = found.why or "the key is not known"
+        return _refused(AgentVerdict.UNVERIFIED, why, agent=claim.agent, keyid=claim.keyid)
+    if not found.key.has_signed(claim.text, claim.signature):
+        return _refused(AgentVerdict.INVALID, NOT_SIGNED, agent=claim.agent, keyid=claim.keyid)
+    return structs.replace(claim.identity, purposes=found.purposes) if found.purposes else claim.identity
+
+
+async def _wait(claim: _Claim, found: Awaitable[KeyFound]) -> Identity:
+    return _judged(claim, await found)
+
+
+def _find_problem(claims: Sequence[_Claim | Identity]) -> Identity | None:
+    """Return what is wrong with several signatures, before any key is looked for."""
+    for claim in claims:
+        if isinstance(claim, Identity) and claim.verdict is AgentVerdict.INVALID:
+            return claim
+    if len({claim.agent for claim in claims}) > 1:
+        return _refused(AgentVerdict.INVALID, "the signatures of the request name two agents")
+    return None
+
+
+async def _settle_all(found: Sequence[Identity | Awaitable[Identity]]) -> Identity:
+    identities = [each if isinstance(each, Identity) else await each for each in found]
+    by_verdict: dict[AgentVerdict, list[Identity]] = {}
+    for identity in identities:
+        by_verdict.setdefault(identity.verdict, []).append(identity)
+    if AgentVerdict.INVALID in by_verdict:
+        return by_verdict[AgentVerdict.INVALID][0]
+    verified = by_verdict.get(AgentVerdict.VERIFIED, [])
+    if len(verified) > 1:
+        # Each could be sent again alone, so that neither makes the request one of its kind.
+        return _refused(AgentVerdict.INVALID, "the request has two signatures of the agent; one is enough")
+    return verified[0] if verified else identities[0]
+
+
+def _refused(verdict: AgentVerdict, why: str, *, agent: str | None = None, keyid: str | None = None) -> Identity:
+    return Identity(verdict=verdict, why=why, agent=agent, keyid=keyid)

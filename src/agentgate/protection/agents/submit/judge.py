@@ -1,0 +1,171 @@
+"""What stands against a submission: policy, quota, price, and what the rules make of its content; and its event."""
+
+import msgspec
+from msgspec import Struct
+
+from agentgate.events.recorder import Recorder
+from agentgate.events.records import CounterName
+from agentgate.http.call import Call
+from agentgate.lib import errors
+from agentgate.lib.decision_ids import DecisionIds
+from agentgate.lib.enums import AgentPolicyAction, AgentVerdict, Mode, Outcome
+from agentgate.lib.price import Price
+from agentgate.protection.agents.identity import Identity, SignedMessage
+from agentgate.protection.agents.policy import prices
+from agentgate.protection.agents.policy.decision import stance_of
+from agentgate.protection.agents.policy.quota import Quotas
+from agentgate.protection.agents.policy_checker import facts_of
+from agentgate.protection.agents.submit.canonical import texts
+from agentgate.protection.agents.submit.records import SubmissionInput
+from agentgate.protection.decision.decider import Decider
+from agentgate.protection.decision.engine import Decision
+from agentgate.protection.decision.event import Answered, make_event
+from agentgate.protection.decision.outcome import apply_mode
+from agentgate.protection.signals.facts import RequestFacts
+from agentgate.protection.sites.directory import SiteView
+
+ROUTE = "/agent/submit"
+# What says something about the way here and not about the agent.
+_NOT_LOOKED_AT = ("x-forwarded-", "authorization", "cookie")
+
+
+class Obstacle(Struct, frozen=True):
+    """Why a submission is not accepted as it is: a code of the agents' table, and what enforce mode makes of it."""
+
+    code: str
+    outcome: Outcome
+    message: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """A submission of a verified agent, and what was found out about it."""
+
+    call: Call
+    body: SubmissionInput
+    site: SiteView
+    identity: Identity
+    facts: RequestFacts
+    visitor: int
+    decision: Decision
+    decision_id: int
+
+    @property
+    def agent(self) -> str:
+        """The agent that submits."""
+        assert self.identity.agent is not None, "a verified identity has an agent"
+        return self.identity.agent
+
+
+class Judge:
+    """Decides about submissions and records what was decided."""
+
+    def __init__(self, decider: Decider, quotas: Quotas, *, recorder: Recorder, ids: DecisionIds) -> None:
+        self._decider = decider
+        self._quotas = quotas
+        self._recorder = recorder
+        self._ids = ids
+
+    def open_case(self, call: Call, body: SubmissionInput, site: SiteView, *, identity: Identity) -> Case:
+        """Look at a submission and score its content, which is forgotten after that."""
+        address = call.request.address
+        visitor = self._decider.visitors.find(site.site_key, address)
+        facts = RequestFacts(
+            now_ms=call.now,
+            method=call.request.method,
+            target=ROUTE,
+            address=address,
+            headers=_headers(call),
+            route=ROUTE,
+            action=body.action,
+            rates=self._decider.count(site, visitor, address, call.now),
+            agent=facts_of(identity),
+            content="\n".join(texts(body.content)),
+        )
+        decision = self._decider.decide(facts, site)
+        return Case(
+            call=call,
+            body=body,
+            site=site,
+            identity=identity,
+            facts=facts,
+            visitor=visitor,
+            decision=decision,
+            decision_id=self._ids.next(),
+        )
+
+    async def find_obstacle(self, case: Case, message: SignedMessage) -> tuple[Obstacle | None, Price | None]:
+        """Return what stands against a submission, None when nothing does, and what it costs."""
+        policy = case.site.agent_policy
+        stance = stance_of(policy, case.agent, case.body.action)
+        if stance.decision is AgentPolicyAction.DENY:
+            return Obstacle("agent_denied", Outcome.BLOCK), None
+        if not await self._quotas.is_within(case.site, case.agent, case.body.action):
+            return Obstacle("rate_limited", Outcome.BLOCK), None
+        deal = prices.strike(policy.price_for(case.agent, case.body.action), message.headers, case.identity)
+        if deal.reason is not None:
+            headers = tuple((name.decode(), value.decode()) for name, value in deal.headers)
+            return Obstacle(deal.reason, Outcome.BLOCK, _about(deal), headers), None
+        ruled = case.decision.verdict.outcome
+        if ruled in {Outcome.BLOCK, Outcome.DROP}:
+            return Obstacle("policy", ruled), None
+        if stance.decision is AgentPolicyAction.CHALLENGE or ruled is Outcome.CHALLENGE:
+            return Obstacle("challenge_required", Outcome.CHALLENGE), deal.price
+        return None, deal.price
+
+    def record(self, case: Case, obstacle: Obstacle | None) -> None:
+        """Record a decision, with what enforce mode would have done where monitor mode let it through."""
+        outcome, would = apply_mode(Outcome.ALLOW if obstacle is None else obstacle.outcome, case.site.mode)
+        is_accepted = outcome is Outcome.ALLOW
+        answered = Answered(
+            id=case.decision_id,
+            visitor=case.visitor,
+            status=200 if obstacle is None or is_accepted else errors.AGENTS.lookup(obstacle.code).status,
+            request_id=case.call.request_id,
+        )
+        event = make_event(case.facts, case.site, case.decision, answered)
+        if (outcome, would) != (event.outcome, event.would) or (obstacle is not None and obstacle.code != "policy"):
+            reason = "allowed" if obstacle is None else _REASONS.get(obstacle.code, obstacle.code)
+            event = msgspec.structs.replace(
+                event, outcome=outcome, would=would, reasons=(reason,), ruled=False, rule=None
+            )
+        self._recorder.put(event)
+        if is_accepted:
+            self._recorder.count(case.site.number, CounterName.TOKENS_ISSUED, now_ms=case.call.now)
+
+    def record_stranger(self, case: Case, code: str) -> None:
+        """Record that somebody did not prove who he is. Monitor mode does not change that."""
+        row = errors.AGENTS.lookup(code)
+        answered = Answered(
+            id=case.decision_id, visitor=case.visitor, status=row.status, request_id=case.call.request_id
+        )
+        event = make_event(case.facts, case.site, case.decision, answered)
+        self._recorder.put(
+            msgspec.structs.replace(event, outcome=Outcome.BLOCK, would=None, reasons=(code,), ruled=False, rule=None)
+        )
+
+
+def applies(obstacle: Obstacle | None, site: SiteView) -> bool:
+    """Say whether an obstacle keeps a submission from being accepted."""
+    return obstacle is not None and site.mode is not Mode.MONITOR
+
+
+def as_stranger(identity: Identity, code: str) -> Identity:
+    """Return the identity that the rules are told of somebody who was refused for what he did not prove."""
+    if code == "agent_signature_invalid":
+        return Identity(verdict=AgentVerdict.INVALID, why=identity.why)
+    return identity
+
+
+def _about(deal: prices.Deal) -> str:
+    assert deal.price is not None and deal.error is not None, "an offer is refused for a reason"  # noqa: PT018 - one thought
+    return f"{deal.error.value}. The price is {deal.price.text()}: offer it in a header that the signature covers."
+
+
+def _headers(call: Call) -> tuple[tuple[str, str], ...]:
+    named = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in call.request.headers)
+    return tuple((name, value) for name, value in named if not name.startswith(_NOT_LOOKED_AT))
+
+
+# Events speak the gateway's language.
+_REASONS = {"challenge_required": "policy"}

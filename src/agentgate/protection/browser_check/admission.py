@@ -1,0 +1,194 @@
+"""Who may run the check: the site, its action, the page's origin, and how often. In the order of the contract."""
+
+import re
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from agentgate.events.recorder import Recorder
+from agentgate.events.records import CounterName
+from agentgate.http.address import source_of
+from agentgate.http.call import Call
+from agentgate.http.origin import check_same_origin
+from agentgate.http.request import Request
+from agentgate.lib import limits
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.enums import Mode, WidgetMode
+from agentgate.lib.errors import Refused
+from agentgate.lib.limiter import Limiter, Window
+from agentgate.lib.records import ACTION_PATTERN
+from agentgate.protection.browser_check.forwarded_request import as_seen_by_adapter
+from agentgate.protection.browser_check.ports import Binding, OwnPages
+from agentgate.protection.decision.visitor import Visitors
+from agentgate.protection.sites.directory import SiteDirectory, SiteView
+from agentgate.protection.sites.test_keys import testing_sites
+from agentgate.protection.sites.validate import canonical_origin
+
+_ACTION = re.compile(ACTION_PATTERN, re.ASCII)
+
+
+class Budget(Struct, frozen=True):
+    """How often an address, and all addresses of a site together, may call one route."""
+
+    per_address: Window
+    per_site: Window
+
+
+CHALLENGES = Budget(
+    Window("browser-challenge-address", limits.CHALLENGES_PER_MINUTE_PER_ADDRESS, MINUTE_MS),
+    Window("browser-challenge-site", limits.CHALLENGES_PER_MINUTE_PER_SITE, MINUTE_MS),
+)
+VERIFICATIONS = Budget(
+    Window("browser-verify-address", limits.VERIFICATIONS_PER_MINUTE_PER_ADDRESS, MINUTE_MS),
+    Window("browser-verify-site", limits.VERIFICATIONS_PER_MINUTE_PER_SITE, MINUTE_MS),
+)
+INSTRUMENTS = Window("browser-instrument-address", limits.INSTRUMENTS_PER_MINUTE_PER_ADDRESS, MINUTE_MS)
+
+
+class Visit(Struct, frozen=True, kw_only=True):
+    """A page that may run the check, and who runs it there."""
+
+    site: SiteView
+    # No site of anybody's: its tokens are test tokens, and nothing of it is recorded.
+    test: bool
+    action: str
+    origin: str
+    # The same number as in `binding`, which has it as text.
+    visitor: int
+
+    @property
+    def binding(self) -> Binding:
+        """What a challenge of this visit is bound to."""
+        return Binding(site=self.site.number, action=self.action, origin=self.origin, visitor=f"{self.visitor:016x}")
+
+
+class Door:
+    """Lets pages in, or says why not."""
+
+    def __init__(
+        self,
+        sites: SiteDirectory,
+        *,
+        visitors: Visitors,
+        limiter: Limiter,
+        recorder: Recorder,
+        own_pages: OwnPages | None = None,
+    ) -> None:
+        self._sites = sites
+        self._own_pages = own_pages
+        self._visitors = visitors
+        self._limiter = limiter
+        self._recorder = recorder
+        self._testing = testing_sites()
+        self._testing_by_number = {view.number: view for view in self._testing.values()}
+
+    async def admit(self, call: Call, site_key: str, action: str, budget: Budget) -> Visit:
+        """Return the visit, counted against the budget; refuse what may not run the check here."""
+        if self._own_pages is not None and site_key.startswith(self._own_pages.prefix):
+            return await self._admit_own(call, site_key, action, budget, self._own_pages)
+        test = site_key in self._testing
+        site = self._testing.get(site_key) or self._sites.find(site_key)
+        if site is None:
+            raise Refused("site_invalid")
+        if site.disabled:
+            raise Refused("site_disabled")
+        if not _ACTION.match(action) or not (test or action in site.actions):
+            raise Refused("action_invalid")
+        origin = page_origin(call.request)
+        if origin is None or not (test or origin in site.origins):
+            raise self.denied(site, call)
+        # Last, so that a page that is set up wrongly learns that, and not that it asked too often.
+        await self._spend(budget.per_address, source_of(call.request.address))
+        await self._spend(budget.per_site, site.site_key)
+        visitor = self._visitors.find(site.site_key, call.request.address)
+        return Visit(site=site, test=test, action=action, origin=origin, visitor=visitor)
+
+    async def _admit_own(self, call: Call, key: str, action: str, budget: Budget, pages: OwnPages) -> Visit:
+        """Let a page of the service itself run a site's check. No other page may use its key."""
+        await self._spend(budget.per_address, source_of(call.request.address))
+        page = await pages.find_page(key, now_ms=call.now)
+        if page is None:
+            raise Refused("site_invalid", "The page is over. Ask whoever sent you there for a new one.")
+        if action != page.action:
+            raise Refused("action_invalid")
+        origin = page_origin(call.request)
+        if origin is None or not _is_same_origin(call.request):
+            raise Refused("origin_denied")
+        await self._spend(budget.per_site, page.site.site_key)
+        visitor = self._visitors.find(page.site.site_key, call.request.address)
+        # Its token names the page and not the site, so that no site's server takes it. A person is always asked, and
+        # monitor mode lets nobody through who did not answer: what the token is good for cannot be taken back.
+        site = msgspec.structs.replace(
+            page.site, site_key=key, mode=Mode.ENFORCE, widget_mode=WidgetMode.INTERACTIVE, actions={}
+        )
+        return Visit(site=site, test=False, action=action, origin=origin, visitor=visitor)
+
+    async def see(self, call: Call, site_key: str) -> Call:
+        """Return the call as the visitor made it, where the site's own adapter passed it on."""
+        # Its secret may have been made a moment ago, and so may the site.
+        await self._sites.settle_if_possible()
+        return as_seen_by_adapter(call, self._sites, site_key)
+
+    async def admit_program(self, call: Call) -> None:
+        """Count a request for a program; whose it is, only the challenge says."""
+        await self._spend(INSTRUMENTS, source_of(call.request.address))
+
+    def find_site(self, number: int) -> SiteView | None:
+        """Return the site that a challenge is bound to; None when there is none any more."""
+        site = self._testing_by_number.get(number) or self._sites.find_by_number(number)
+        return None if site is None or site.disabled else site
+
+    def visitor_of(self, site: SiteView, call: Call) -> str:
+        """Return the caller's 16 hex digits at a site."""
+        return f"{self._visitors.find(site.site_key, call.request.address):016x}"
+
+    def denied(self, site: SiteView, call: Call) -> Refused:
+        """Count an origin that is not the site's, and return its refusal."""
+        sent = call.request.header("origin")
+        origin = page_origin(call.request) or ("null" if sent == "null" else None)
+        # What no browser sends as an origin is not worth remembering.
+        if origin is not None and site.site_key not in self._testing:
+            self._recorder.count(site.number, CounterName.ORIGIN_REFUSED, origin, now_ms=call.now)
+        if sent is None:
+            return Refused("origin_denied", "The Origin header is missing. Run the check from a page of the site.")
+        return Refused("origin_denied")
+
+    async def _spend(self, window: Window, subject: str) -> None:
+        if not await self._limiter.count(window, subject):
+            raise Refused("rate_limited")
+
+
+def page_origin(request: Request) -> str | None:
+    """Return the page's origin as the site has it; None when there is none, or one that no site can have."""
+    return _canonical(request.header("origin"))
+
+
+def is_from(request: Request, origin: str) -> bool:
+    """Say whether a GET comes from a page of an origin. Within one origin, browsers send no Origin with it."""
+    if request.header("origin") is not None:
+        return page_origin(request) == origin
+    if request.header("sec-fetch-site") == "same-origin":
+        return True
+    try:
+        referer = urlsplit(request.header("referer") or "")
+    except ValueError:
+        return False
+    return _canonical(f"{referer.scheme}://{referer.netloc}") == origin
+
+
+def _is_same_origin(request: Request) -> bool:
+    try:
+        check_same_origin(request)
+    except Refused:
+        return False
+    return True
+
+
+def _canonical(text: str | None) -> str | None:
+    if text is None:
+        return None
+    try:
+        return canonical_origin(text)
+    except Refused:
+        return None

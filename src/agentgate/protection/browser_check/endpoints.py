@@ -1,0 +1,42 @@
+"""The three routes of the browser check."""
+
+from agentgate.http.call import Call
+from agentgate.http.replies import Reply, Text
+from agentgate.protection.browser_check.issue import ChallengeIssuer
+from agentgate.protection.browser_check.records import (
+    Challenge,
+    ChallengeInput,
+    InstrumentQuery,
+    VerifyInput,
+    VerifyResult,
+)
+from agentgate.protection.browser_check.verify import ChallengeVerifier
+
+
+async def create_challenge(call: Call, body: ChallengeInput, issuer: ChallengeIssuer) -> Challenge:
+    """Issue a challenge to a page.
+
+    It is bound to site, action, origin and visitor, and good for five minutes and four attempts.
+    """
+    return await issuer.issue(call, body)
+
+
+async def read_instrument(call: Call, query: InstrumentQuery, issuer: ChallengeIssuer) -> Reply[Text]:
+    """Return the program made for a challenge.
+
+    Only an engine that runs it can find its answer. A classic script: it calls the function that the page has put
+    under `agentgate:` and the challenge's ID.
+    """
+    program, seconds_left = await issuer.program(call, query.challenge_id)
+    # The worker fetches it a second time; it never changes.
+    cached = ("cache-control", f"private, max-age={seconds_left}, immutable")
+    return Reply(body=Text(program.encode(), "text/javascript; charset=utf-8"), headers=(cached,))
+
+
+async def verify_challenge(call: Call, body: VerifyInput, verifier: ChallengeVerifier) -> VerifyResult:
+    """Verify what a page found out, and answer with a token or with the check to show.
+
+    Every call uses up one of the challenge's four attempts. In monitor mode everybody passes; what enforce mode would
+    have done is recorded.
+    """
+    return await verifier.verify(call, body)

@@ -1,0 +1,1 @@
+"""The program that a browser must run, made anew for each challenge."""

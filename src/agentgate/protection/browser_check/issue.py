@@ -1,0 +1,120 @@
+"""Issuing challenges, and the program that goes with each."""
+
+import re
+import secrets
+
+from msgspec import UNSET
+
+from agentgate.http.call import Call
+from agentgate.lib import limits
+from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.enums import Outcome, WidgetMode
+from agentgate.lib.errors import Refused
+from agentgate.lib.ids import new_challenge_id
+from agentgate.lib.moment import Moment
+from agentgate.protection.browser_check.admission import CHALLENGES, Door, Visit, is_from
+from agentgate.protection.browser_check.event_log import Journal
+from agentgate.protection.browser_check.facts import facts_of
+from agentgate.protection.browser_check.instrument.program import make_program
+from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
+from agentgate.protection.browser_check.records import SCHEMA, Challenge, ChallengeInput
+from agentgate.protection.browser_check.step_up import step_up_of
+from agentgate.protection.browser_check.work import Level, challenge_work
+from agentgate.protection.decision.decider import Decider
+from agentgate.protection.decision.engine import Decision
+
+SEED_BYTES = 16
+LIFETIME_MS = limits.CHALLENGE_LIFETIME_MINUTES * MINUTE_MS
+CHALLENGE_ID = re.compile(r"ch_[0-7][0-9a-hjkmnp-tv-z]{25}\Z", re.ASCII)
+
+LEVEL_OF = {
+    Outcome.ALLOW: Level.USUAL,
+    Outcome.CHALLENGE: Level.RAISED,
+    Outcome.BLOCK: Level.HIGH,
+    Outcome.DROP: Level.HIGH,
+}
+# So many checks in a minute are a program's; the mode of the site does not matter for a throttle.
+FLOODS = frozenset(("rate.visitor.high", "rate.network.extreme"))
+
+
+class ChallengeIssuer:
+    """Makes challenges."""
+
+    def __init__(self, store: ChallengeStore, *, door: Door, decider: Decider, journal: Journal) -> None:
+        self._store = store
+        self._door = door
+        self._decider = decider
+        self._journal = journal
+
+    async def issue(self, call: Call, body: ChallengeInput) -> Challenge:
+        """Return a new challenge for a page that may run the check."""
+        call = await self._door.see(call, body.site_key)
+        visit = await self._door.admit(call, body.site_key, body.action, CHALLENGES)
+        rates = self._decider.count(visit.site, visit.visitor, call.request.address, call.now)
+        facts = facts_of(call, visit, rates)
+        decision = self._decider.decide(facts, visit.site)
+        widget = widget_of(visit, body)
+        challenge = StoredChallenge(
+            id=new_challenge_id(),
+            binding=visit.binding,
+            seed=new_seed(),
+            level=level_of(decision),
+            widget=widget,
+            c_data=body.c_data if isinstance(body.c_data, str) else None,
+            issued_ms=int(call.now),
+            expires_ms=call.now + LIFETIME_MS,
+            stepped_ms=int(call.now) if widget is WidgetMode.INTERACTIVE else None,
+        )
+        await self._store.add_challenge(challenge)
+        self._journal.issued(call, visit, facts, decision)
+        return _shown(challenge)
+
+    async def program(self, call: Call, challenge_id: str) -> tuple[str, int]:
+        """Return the program of a challenge and for how many seconds it may be kept."""
+        await self._door.admit_program(call)
+        challenge = await self._store.find_challenge(challenge_id) if CHALLENGE_ID.match(challenge_id) else None
+        site = self._door.find_site(challenge.binding.site) if challenge is not None else None
+        if challenge is None or site is None:
+            raise Refused("challenge_invalid")
+        call = await self._door.see(call, site.site_key)
+        if not is_from(call.request, challenge.binding.origin):
+            raise self._door.denied(site, call)
+        if challenge.binding.visitor != self._door.visitor_of(site, call):
+            raise Refused("challenge_invalid")
+        if call.now >= challenge.expires_ms:
+            raise Refused("challenge_expired")
+        return make_program(challenge.seed, challenge.id), (challenge.expires_ms - call.now) // 1000
+
+
+def new_seed() -> bytes:
+    """Return what a challenge's puzzles and program come from: random, so that nobody can work ahead."""
+    return secrets.token_bytes(SEED_BYTES)
+
+
+def widget_of(visit: Visit, body: ChallengeInput) -> WidgetMode:
+    """Return how the check is shown. A page may always ask a person; whether it must, the site says."""
+    if visit.site.widget_mode is WidgetMode.INTERACTIVE or not isinstance(body.widget, WidgetMode):
+        return visit.site.widget_mode
+    return body.widget
+
+
+def level_of(decision: Decision) -> Level:
+    """Return how much work is asked of a visitor about whom this was decided."""
+    if not FLOODS.isdisjoint(decision.labels):
+        return Level.HIGH
+    return LEVEL_OF[decision.outcome]
+
+
+def _shown(challenge: StoredChallenge) -> Challenge:
+    show = challenge.stepped_ms is not None
+    return Challenge(
+        challenge_id=challenge.id,
+        schema=SCHEMA,
+        expires_at=Moment(challenge.expires_ms),
+        attempts=limits.VERIFY_ATTEMPTS_PER_CHALLENGE,
+        widget=challenge.widget,
+        show=show,
+        work=challenge_work(challenge.seed, Level(challenge.level)),
+        instrument=f"/v1/browser/instrument?challengeId={challenge.id}",
+        step_up=step_up_of(challenge.seed) if show else UNSET,
+    )

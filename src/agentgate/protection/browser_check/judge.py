@@ -1,0 +1,61 @@
+"""The verdict on a verification: what the proofs, the rules and the answer of a person lead to. Pure."""
+
+from enum import Enum
+
+from msgspec import Struct
+
+from agentgate.lib.enums import Mode, Outcome
+
+# A program that drives a browser gives these; pressing a button does not make it a person.
+DEFINITE = frozenset(
+    (
+        "browser.webdriver",
+        "browser.automation",
+        "browser.headless",
+        "browser.instrument_failed",
+        "behavior.untrusted_events",
+    )
+)
+
+
+class Verdict(Enum):
+    """What a verification ends with."""
+
+    PASSED = "passed"
+    STEP_UP = "step_up"
+    FAILED = "failed"
+
+
+class Proof(Struct, frozen=True, kw_only=True):
+    """What was proved, apart from what the rules make of the evidence."""
+
+    # Every puzzle is solved, and the program's answer is right.
+    work: bool
+    instrument: bool
+    # The check for a person was asked for before this verification.
+    asked: bool
+    # Whether its answer is right; None when none came, or none had been asked for.
+    answer: bool | None
+
+
+def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> Verdict:
+    """Return what enforce mode does. `outcome` is what the rules say."""
+    if not (proof.work and proof.instrument) or outcome in {Outcome.BLOCK, Outcome.DROP} or proof.answer is False:
+        return Verdict.FAILED
+    if proof.answer is None:
+        # Once asked for, the check stays asked for: evidence that got cleaner since is no answer.
+        return Verdict.STEP_UP if proof.asked or outcome is Outcome.CHALLENGE else Verdict.PASSED
+    still_challenged = outcome is Outcome.CHALLENGE and not DEFINITE.isdisjoint(labels)
+    return Verdict.FAILED if still_challenged else Verdict.PASSED
+
+
+def recorded(verdict: Verdict, outcome: Outcome, mode: Mode) -> tuple[Outcome, Outcome | None]:
+    """Return the outcome to record and, in monitor mode, the one that enforce mode would have had.
+
+    Where the rules allow what the proofs or the answer do not, somebody was challenged and did not pass.
+    """
+    if verdict is not Verdict.PASSED and outcome is Outcome.ALLOW:
+        outcome = Outcome.CHALLENGE
+    if mode is Mode.ENFORCE or outcome is Outcome.ALLOW:
+        return outcome, None
+    return Outcome.ALLOW, outcome

@@ -1,0 +1,133 @@
+"""Bodies of the browser check. Site key, action and challenge ID are plain text: wrong ones have codes of their own."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from agentgate.lib.enums import VerifyStatus, WidgetMode
+from agentgate.lib.limits import CUSTOM_DATA_CHARACTERS
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Input, Query, Record
+
+SCHEMA = 1
+LARGEST_SOLUTION = 2**32 - 1
+# More than any level of work has puzzles; more than any answer of the program has characters.
+MOST_SOLUTIONS = 64
+ANSWER_CHARACTERS = 128
+MOST_STEPS = 8
+LOCALE_CHARACTERS = 64
+LONGEST_STEP_MS = 3_600_000
+
+Solutions = Annotated[list[Annotated[int, Meta(ge=0, le=LARGEST_SOLUTION)]], Meta(max_length=MOST_SOLUTIONS)]
+ProgramAnswer = Annotated[str, Meta(max_length=ANSWER_CHARACTERS)]
+
+
+class Work(Record, frozen=True, kw_only=True):
+    """Puzzles: for each i below `count` an n such that SHA-256 of `salt:i:n` begins with `bits` zero bits."""
+
+    algorithm: str
+    salt: str
+    count: int
+    bits: int
+
+
+class StepUp(Record, frozen=True, kw_only=True):
+    """The check that is shown to a person: a button pressed `steps` times, `wait_ms` apart, while more work is done."""
+
+    kind: str
+    steps: int
+    wait_ms: int
+    work: Work
+
+
+class ChallengeInput(Input, frozen=True, kw_only=True):
+    """A page wants to run the check. `widget` may ask for more than the site does, never for less."""
+
+    shape_version: ClassVar = ("schema", SCHEMA, "schema_unsupported")
+
+    schema: Literal[1]
+    site_key: str
+    action: str
+    widget: WidgetMode | UnsetType = UNSET
+    locale: Annotated[str, Meta(max_length=LOCALE_CHARACTERS)] | UnsetType = UNSET
+    c_data: Annotated[str, Meta(max_length=CUSTOM_DATA_CHARACTERS)] | UnsetType = UNSET
+
+
+class Challenge(Record, frozen=True, kw_only=True):
+    """What has to be done to get a token. `instrument` is the path of the program made for this challenge."""
+
+    challenge_id: str
+    schema: int
+    expires_at: Moment
+    attempts: int
+    # How the check is shown: as the page asked, or as the site has it.
+    widget: WidgetMode
+    show: bool
+    work: Work
+    instrument: str
+    step_up: StepUp | UnsetType = UNSET
+
+
+class InstrumentQuery(Query, frozen=True, kw_only=True):
+    """Whose program is wanted."""
+
+    challenge_id: str
+
+
+class InstrumentInput(Input, frozen=True, kw_only=True):
+    """What the program answered in the page and, where there is one, in the worker."""
+
+    page: ProgramAnswer
+    worker: ProgramAnswer | UnsetType = UNSET
+
+
+class StepInput(Input, frozen=True, kw_only=True):
+    """One press of the button: with what, how long after the one before, and whether the browser vouches for it."""
+
+    input: Literal["pointer", "touch", "keyboard", "assistive"]
+    after_ms: Annotated[float, Meta(ge=0, le=LONGEST_STEP_MS)]
+    trusted: bool
+
+
+class AnswerInput(Input, frozen=True, kw_only=True):
+    """The answer to a step-up."""
+
+    kind: Literal["confirm"]
+    steps: Annotated[list[StepInput], Meta(max_length=MOST_STEPS)]
+    work: Solutions
+
+
+class VerifyInput(Input, frozen=True, kw_only=True):
+    """What the page found out. `signals` and `interaction` may have any shape; what is not understood is not used."""
+
+    shape_version: ClassVar = ("schema", SCHEMA, "schema_unsupported")
+
+    schema: Literal[1]
+    site_key: str
+    action: str
+    challenge_id: str
+    work: Solutions
+    instrument: InstrumentInput
+    signals: dict[str, Any]
+    interaction: dict[str, Any] | UnsetType = UNSET
+    answer: AnswerInput | UnsetType = UNSET
+
+
+class ClearanceCookie(Record, frozen=True, kw_only=True):
+    """A cookie for the SDK to set, first party."""
+
+    name: str
+    value: str
+    expires_at: Moment
+
+
+class VerifyResult(Record, frozen=True, kw_only=True):
+    """A token (`passed`), or what has to be shown to a person first (`step_up`)."""
+
+    status: VerifyStatus
+    token: str | UnsetType = UNSET
+    expires_at: Moment | UnsetType = UNSET
+    decision_id: str | UnsetType = UNSET
+    clearance: ClearanceCookie | UnsetType = UNSET
+    step_up: StepUp | UnsetType = UNSET
+    attempts_left: int | UnsetType = UNSET

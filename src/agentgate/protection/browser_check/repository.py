@@ -1,0 +1,97 @@
+"""Challenges in SQL. Each step is one statement, so that two at the same time cannot both take it."""
+
+from agentgate.lib.database import Row, Session
+from agentgate.lib.enums import WidgetMode
+from agentgate.protection.browser_check.ports import Binding, StoredChallenge
+
+_COLUMNS = """id, site, action, origin, visitor, seed, level, widget, c_data, issued_ms, expires_ms, attempts,
+    stepped_ms, used"""
+
+
+class SqlChallenges:
+    """Implements ChallengeStore."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add_challenge(self, challenge: StoredChallenge) -> None:
+        """Keep a new challenge."""
+        binding = challenge.binding
+        await self._session.run(
+            f"INSERT INTO challenge ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",  # noqa: S608 - a constant
+            challenge.id,
+            binding.site,
+            binding.action,
+            binding.origin,
+            binding.visitor,
+            challenge.seed,
+            int(challenge.level),
+            challenge.widget.value,
+            challenge.c_data,
+            challenge.issued_ms,
+            challenge.expires_ms,
+            challenge.attempts,
+            challenge.stepped_ms,
+            int(challenge.used),
+        )
+
+    async def find_challenge(self, challenge_id: str) -> StoredChallenge | None:
+        """Return a challenge in whatever state it is; None when there is none or it was forgotten."""
+        row = await self._session.one(f"SELECT {_COLUMNS} FROM challenge WHERE id = $1", challenge_id)  # noqa: S608 - likewise
+        return _challenge(row) if row else None
+
+    async def take_attempt(
+        self, challenge_id: str, binding: Binding, *, most: int, now_ms: int
+    ) -> StoredChallenge | None:
+        """Use up one attempt and return the challenge after it; None, and no change, when it cannot be tried."""
+        row = await self._session.one(
+            f"""UPDATE challenge SET attempts = attempts + 1
+                WHERE id = $1 AND site = $2 AND action = $3 AND origin = $4 AND visitor = $5
+                    AND used = 0 AND attempts < $6 AND expires_ms > $7
+                RETURNING {_COLUMNS}""",  # noqa: S608 - likewise
+            challenge_id,
+            binding.site,
+            binding.action,
+            binding.origin,
+            binding.visitor,
+            most,
+            now_ms,
+        )
+        return _challenge(row) if row else None
+
+    async def note_step_up(self, challenge_id: str, now_ms: int) -> None:
+        """Remember when the check for a person was first asked for."""
+        await self._session.run(
+            "UPDATE challenge SET stepped_ms = $2 WHERE id = $1 AND stepped_ms IS NULL", challenge_id, now_ms
+        )
+
+    async def use_challenge(self, challenge_id: str) -> bool:
+        """Let a challenge produce its token; False when it already did. Of many at once, one wins."""
+        return await self._session.run("UPDATE challenge SET used = 1 WHERE id = $1 AND used = 0", challenge_id) == 1
+
+    async def forget_challenges(self, before_ms: int, *, most: int) -> int:
+        """Remove some of those that expired before a moment, the oldest first; return how many."""
+        return await self._session.run(
+            """DELETE FROM challenge WHERE id IN (
+                SELECT id FROM challenge WHERE expires_ms < $1 ORDER BY expires_ms LIMIT $2)""",
+            before_ms,
+            most,
+        )
+
+
+def _challenge(row: Row) -> StoredChallenge:
+    challenge_id, site, action, origin, visitor, seed, level, widget, c_data, *state = row
+    issued_ms, expires_ms, attempts, stepped_ms, used = state
+    return StoredChallenge(
+        id=challenge_id,
+        binding=Binding(site=site, action=action, origin=origin, visitor=visitor),
+        seed=bytes(seed),
+        level=level,
+        widget=WidgetMode(widget),
+        c_data=c_data,
+        issued_ms=issued_ms,
+        expires_ms=expires_ms,
+        attempts=attempts,
+        stepped_ms=stepped_ms,
+        used=bool(used),
+    )

@@ -1,0 +1,136 @@
+"""Verifying what a page found out: one attempt, one verdict, at most one token."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from agentgate.http.call import Call
+from agentgate.lib import limits
+from agentgate.lib.enums import VerifyStatus
+from agentgate.lib.errors import Refused
+from agentgate.protection.browser_check.admission import VERIFICATIONS, Door, Visit
+from agentgate.protection.browser_check.challenge_locks import Turns
+from agentgate.protection.browser_check.event_log import Journal
+from agentgate.protection.browser_check.facts import facts_of
+from agentgate.protection.browser_check.grant import Grants
+from agentgate.protection.browser_check.instrument.program import Answer, check_answer
+from agentgate.protection.browser_check.issue import CHALLENGE_ID
+from agentgate.protection.browser_check.judge import Proof, Verdict, judge
+from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
+from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
+from agentgate.protection.browser_check.step_up import is_right, step_up_of
+from agentgate.protection.browser_check.trial import Trial
+from agentgate.protection.browser_check.work import Level, challenge_work, is_solved, step_up_work
+from agentgate.protection.decision.decider import Decider
+from agentgate.protection.sites.test_keys import ALWAYS_FAIL
+
+
+class ChallengeVerifier:
+    """Judges verifications and gives tokens to those that pass."""
+
+    def __init__(
+        self, store: ChallengeStore, *, door: Door, decider: Decider, journal: Journal, grants: Grants
+    ) -> None:
+        self._store = store
+        self._door = door
+        self._decider = decider
+        self._journal = journal
+        self._grants = grants
+        self._turns = Turns()
+
+    async def verify(self, call: Call, body: VerifyInput) -> VerifyResult:
+        """Use up an attempt and return a token or a step-up; refuse what does not pass."""
+        call = await self._door.see(call, body.site_key)
+        visit = await self._door.admit(call, body.site_key, body.action, VERIFICATIONS)
+        if not CHALLENGE_ID.match(body.challenge_id):
+            raise Refused("challenge_invalid")
+        async with self._turns.of(body.challenge_id):
+            challenge = await self._attempt(call, visit, body.challenge_id)
+            trial = self._try(call, visit, challenge, body)
+            if trial.applied is Verdict.STEP_UP:
+                return await self._step_up(trial)
+            if trial.applied is Verdict.FAILED:
+                raise self._failed(trial)
+            return await self._passed(trial)
+
+    async def _attempt(self, call: Call, visit: Visit, challenge_id: str) -> StoredChallenge:
+        mine = visit.binding
+        challenge = await self._store.take_attempt(
+            challenge_id, mine, most=limits.VERIFY_ATTEMPTS_PER_CHALLENGE, now_ms=call.now
+        )
+        if challenge is not None:
+            return challenge
+        # Nothing was changed. Why, a look at what is there says.
+        found = await self._store.find_challenge(challenge_id)
+        if found is None or msgspec.structs.replace(found.binding, origin=mine.origin) != mine:
+            raise Refused("challenge_invalid")
+        if found.binding.origin != mine.origin:
+            raise Refused("origin_denied", "The challenge was issued to another origin. Ask for a new one.")
+        if found.used:
+            raise Refused("challenge_used")
+        if call.now >= found.expires_ms:
+            raise Refused("challenge_expired")
+        raise Refused("too_many_attempts")
+
+    def _try(self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput) -> Trial:
+        proof = prove(challenge, body, now_ms=call.now)
+        evidence = {"signals": body.signals, "instrument": "passed" if proof.instrument else "failed"}
+        if isinstance(body.interaction, dict):
+            evidence["interaction"] = body.interaction
+        # The visit was counted when the challenge was issued.
+        rates = self._decider.rates(visit.site, visit.visitor, call.request.address, call.now)
+        facts = facts_of(call, visit, rates, evidence)
+        decision = self._decider.decide(facts, visit.site)
+        verdict = judge(proof, decision.verdict.outcome, decision.labels)
+        has_more_attempts = challenge.attempts < limits.VERIFY_ATTEMPTS_PER_CHALLENGE
+        if visit.site.site_key == ALWAYS_FAIL or (verdict is Verdict.STEP_UP and not has_more_attempts):
+            # A check that can no longer be answered is not worth showing.
+            verdict = Verdict.FAILED
+        return Trial(
+            call=call,
+            visit=visit,
+            challenge=challenge,
+            facts=facts,
+            decision=decision,
+            verdict=verdict,
+            answered=proof.answer is True,
+        )
+
+    async def _step_up(self, trial: Trial) -> VerifyResult:
+        challenge = trial.challenge
+        if challenge.stepped_ms is None:
+            await self._store.note_step_up(challenge.id, trial.call.now)
+        return VerifyResult(
+            status=VerifyStatus.STEP_UP, step_up=step_up_of(challenge.seed), attempts_left=trial.attempts_left
+        )
+
+    def _failed(self, trial: Trial) -> Refused:
+        return Refused("challenge_failed", decisionId=self._journal.concluded(trial))
+
+    async def _passed(self, trial: Trial) -> VerifyResult:
+        if not await self._store.use_challenge(trial.challenge.id):
+            raise Refused("challenge_used")
+        return self._grants.give(trial, self._journal.concluded(trial))
+
+
+def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int) -> Proof:
+    """Check work, program and answer. A body that cannot be an answer to this challenge is refused."""
+    work = challenge_work(challenge.seed, Level(challenge.level))
+    _check_length("work", work, body.work)
+    worker = body.instrument.worker
+    program = Answer(page=body.instrument.page, worker=worker if isinstance(worker, str) else None)
+    asked = challenge.stepped_ms is not None
+    answer = body.answer if asked else msgspec.UNSET
+    if not isinstance(answer, msgspec.UnsetType):
+        _check_length("answer.work", step_up_work(challenge.seed), answer.work)
+    return Proof(
+        work=is_solved(work, body.work),
+        instrument=check_answer(challenge.seed, challenge.id, program),
+        asked=asked,
+        answer=None if isinstance(answer, msgspec.UnsetType) else is_right(answer, challenge, now_ms),
+    )
+
+
+def _check_length(place: str, work: Work, solutions: Sequence[int]) -> None:
+    if len(solutions) != work.count:
+        raise Refused("bad_request", f"{place} must have {work.count} numbers, one for each puzzle.")

@@ -1,0 +1,1 @@
+"""The hosted challenge page, under the site's own address."""

@@ -1,0 +1,208 @@
+"""The hosted challenge page: what a visitor is shown under the site's own address instead of what it asked for.
+
+Pages are for navigations. Everything else gets the gateway's small JSON, with the status of the decision.
+"""
+
+from typing import Any
+from urllib.parse import unquote_plus
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentgate.http.raw_body import RawBody
+from agentgate.http.replies import Reply, Text
+from agentgate.http.request import Request
+from agentgate.lib import errors
+from agentgate.lib.decision_ids import read_id
+from agentgate.lib.enums import Outcome
+from agentgate.protection.challenge_page.challenge_pass import WAIT_MS, Passes
+from agentgate.protection.challenge_page.languages import Languages
+from agentgate.protection.challenge_page.page import GATEWAY, ChallengePage, Check, View
+from agentgate.protection.challenge_page.proxied_call import Asking, framed_of
+from agentgate.protection.challenge_page.return_url import back_of, is_own, return_of
+from agentgate.protection.challenge_page.saved_form import read_form
+from agentgate.protection.gateway.answers import Answers, Ruling
+from agentgate.protection.gateway.original_request import Original
+from agentgate.protection.gateway.receipts import TOKEN_HEADER, Receipts
+from agentgate.protection.gateway.route_protection import Protection, protection_of
+from agentgate.protection.sites.directory import SiteView
+
+HTML = "text/html; charset=utf-8"
+REDIRECT_SLACK_S = 1
+_OUTCOMES = {"challenge": Outcome.CHALLENGE, "block": Outcome.BLOCK}
+# Reasons that have words of their own.
+_TEXTS = {"rate_limited": "rate_text", "service_unavailable": "unavailable_text"}
+_WAITS_S = {"rate_limited": 60, "service_unavailable": 5}
+
+
+class Told(Struct, frozen=True):
+    """What the adapter says that the check decided."""
+
+    ruling: Ruling
+    decision: str
+    decision_id: str | None
+
+
+class Found(Struct, frozen=True):
+    """What the page can do for the visitor."""
+
+    told: Told
+    protection: Protection
+    # What the visitor showed: states of a clearance, such as `clearance` or `wrong_visitor`.
+    states: tuple[str, ...]
+    return_url: str
+
+
+class ChallengePages:
+    """Makes pages and denials."""
+
+    def __init__(self, receipts: Receipts, passes: Passes, *, without_javascript: bool) -> None:
+        self._receipts = receipts
+        self._passes = passes
+        self._without_javascript = without_javascript
+        self._answers = Answers()
+        self._languages = Languages()
+        self._page = ChallengePage()
+
+    async def answer(self, asking: Asking, body: RawBody | None) -> Reply[Text]:
+        """Return the page for a navigation, the denial for everything else."""
+        told = told_by(asking.call.request)
+        if not asking.is_navigation:
+            return self.deny(told.ruling, told.decision_id)
+        found = self._find(asking, told)
+        view, reason = self._view(asking, found), told.ruling.reason
+        action = action_of(asking.site, found.protection)
+        if told.decision == "block":
+            view = replace(view, text=_TEXTS.get(reason, view.text), retry=reason in _TEXTS)
+        elif action is None:
+            view = replace(view, text="form_text", owners_hint=True)
+        elif "clearance" in found.states and "clearance_low" not in found.states:
+            # It passed already and is challenged all the same: another check would change nothing.
+            view = replace(view, retry=True)
+        else:
+            view = replace(view, check=await self._check(asking, found, action, body))
+        return self._show(view, told)
+
+    async def answer_late(self, asking: Asking) -> Reply[Text]:
+        """Return the page for a ticket that is not good."""
+        told = Told(Ruling(Outcome.CHALLENGE, "invalid_clearance"), "challenge", None)
+        if not asking.is_navigation:
+            return self.deny(told.ruling, None)
+        found = self._find(asking, told)
+        action = action_of(asking.site, found.protection)
+        check = None if action is None else Check(site_key=asking.site.site_key, action=action, stuck=True)
+        return self._show(replace(self._view(asking, found), check=check), told)
+
+    def deny(self, ruling: Ruling, decision_id: str | None) -> Reply[Any]:
+        """Return what a program is told."""
+        made = self._answers.write(ruling, None if decision_id is None else read_id(decision_id))
+        headers = tuple(
+            (name.decode(), value.decode("latin-1")) for name, value in made.headers if name != b"content-type"
+        )
+        return Reply(body=Text(made.body, "application/json"), status=made.status, headers=headers)
+
+    def _find(self, asking: Asking, told: Told) -> Found:
+        original = asking.original
+        url = return_of(original, first(asking.call.request, "return"))
+        if is_own(original.path):
+            # The page was opened by itself; what counts is where it leads.
+            target = url.removeprefix(original.origin)
+            original = Original("GET", original.origin, target, target.partition("?")[0], original.address)
+        protection = protection_of(asking.site, original.method, original.path)
+        headers = {name: value for name, value in asking.headers.items() if name != TOKEN_HEADER}
+        shown = self._receipts.look(
+            headers, original, protection, site=asking.site, visitor=asking.visitor, now_ms=asking.call.now
+        )
+        return Found(told, protection, shown.states, url)
+
+    async def _check(self, asking: Asking, found: Found, action: str, body: RawBody | None) -> Check:
+        request, original = asking.call.request, asking.original
+        form = None
+        posted = original.method not in {"GET", "HEAD"}
+        # A form of another site is never repeated: from here it would look like one of this site's own.
+        if posted and body is not None and asking.is_same_origin:
+            form = read_form(body, found.return_url)
+        stuck = await self._is_stuck(asking, found)
+        waits = self._without_javascript and not (found.protection.required or posted or stuck)
+        ticket = self._passes.ticket(asking, found.return_url) if waits and "clearance" not in found.states else None
+        return Check(
+            site_key=asking.site.site_key,
+            action=action,
+            framed=framed_of(request),
+            capsule=None if form is None else self._passes.enclose(asking, form),
+            resend=posted and form is None,
+            stuck=stuck,
+            refresh=None if ticket is None else f"{GATEWAY}pass?ticket={ticket}",
+            refresh_s=WAIT_MS // 1000 + REDIRECT_SLACK_S,
+        )
+
+    async def _is_stuck(self, asking: Asking, found: Found) -> bool:
+        """Say whether a pass a moment ago has left no trace. Who comes from elsewhere has not been sent by our page."""
+        if asking.call.request.header("sec-fetch-site") not in {None, "same-origin"}:
+            return False
+        return await self._passes.was_here_lately(asking, found.return_url)
+
+    def _view(self, asking: Asking, found: Found) -> View:
+        """Return what stands on every page; without more it is a refusal."""
+        request = asking.call.request
+        return View(
+            language=self._languages.choose(request.header("accept-language")),
+            site_name=asking.site.name,
+            decision_id=found.told.decision_id,
+            return_url=found.return_url,
+            back_url=back_of(asking.original, request.header("referer")),
+        )
+
+    def _show(self, view: View, told: Told) -> Reply[Text]:
+        rendered = self._page.render(view)
+        denial = self.deny(told.ruling, told.decision_id)
+        kept = [each for each in denial.headers if each[0] not in {"cache-control", "retry-after"}]
+        wait_s = _WAITS_S.get(told.ruling.reason)
+        headers = (
+            *kept,
+            ("cache-control", "no-store"),
+            ("content-security-policy", rendered.policy),
+            # Within the origin the SDK's requests must say where they come from, also without a secure context.
+            ("referrer-policy", "same-origin"),
+            ("x-robots-tag", "noindex"),
+            ("vary", "Accept-Language, Sec-Fetch-Mode, Sec-Fetch-Dest, Accept, Cookie"),
+            *((("retry-after", str(wait_s)),) if wait_s is not None else ()),
+        )
+        return Reply(body=Text(rendered.html, HTML), status=denial.status, headers=headers)
+
+
+def told_by(request: Request) -> Told:
+    """Return what the query says, as far as it is among what the gateway says; a plain challenge otherwise."""
+    reason = first(request, "reason")
+    row = errors.GATEWAY.rows.get(reason or "")
+    decisions = [] if row is None else [each.decision for each in row.answers if each.decision != "allow"]
+    if row is None or not decisions:
+        reason, decisions = "receipt_required", ["challenge"]
+    asked = first(request, "decision")
+    decision = next((each for each in decisions if each == asked), decisions[0])
+    decision_id = first(request, "decisionId")
+    known = decision_id if decision_id is not None and read_id(decision_id) is not None else None
+    return Told(Ruling(_OUTCOMES[decision], reason or ""), decision, known)
+
+
+def first(request: Request, name: str) -> str | None:
+    """Return a parameter of the query. What a proxy wrote before the visitor's own address counts."""
+    wanted = name.encode() + b"="
+    for pair in request.query_string.split(b"&"):
+        if pair.startswith(wanted):
+            return unquote_plus(pair[len(wanted) :].decode("latin-1"), errors="replace")
+    return None
+
+
+def action_of(site: SiteView, protection: Protection) -> str | None:
+    """Return the action whose check earns what the request needs; None when a clearance would not do."""
+    if protection.required and not protection.clearance:
+        return None
+    if protection.action is not None and _gives_clearance(site, protection.action):
+        return protection.action
+    giving = [name for name in site.actions if _gives_clearance(site, name)]
+    return next((name for name in giving if site.actions[name].browser_required), giving[0] if giving else None)
+
+
+def _gives_clearance(site: SiteView, action: str) -> bool:
+    return action in site.actions and site.actions[action].clearance is True

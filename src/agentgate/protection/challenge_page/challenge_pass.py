@@ -1,0 +1,176 @@
+"""Passing: what the challenge page brings back. A token becomes a clearance, a capsule becomes its form again."""
+
+import hashlib
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+from agentgate.events.records import CounterName
+from agentgate.http.replies import set_cookie
+from agentgate.lib.clock import MINUTE_MS, SECOND_MS
+from agentgate.lib.enums import ClearanceLevel, ReceiptKind
+from agentgate.lib.records import Input
+from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.visitor_ids import write_visitor
+from agentgate.protection.challenge_page.proxied_call import Asking
+from agentgate.protection.challenge_page.saved_form import Capsule, Capsules
+from agentgate.protection.challenge_page.sealed_token import Envelopes
+from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.gateway.receipts import Receipts
+from agentgate.protection.tokens.claims import Claims
+from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances, IssuedClearance
+from agentgate.protection.tokens.format import NotAReceipt, read_receipt
+from agentgate.protection.tokens.keys import SigningKeys
+
+TICKET = "ticket"
+# How long somebody without JavaScript waits, and how long the way on stays open after that.
+WAIT_MS = 8 * SECOND_MS
+TICKET_MS = 5 * MINUTE_MS
+# A page that is asked for again so soon after a pass was not helped by it.
+LATELY_MS = 30 * SECOND_MS
+
+
+class PassInput(Input, frozen=True, kw_only=True):
+    """The page has passed the check."""
+
+    token: str
+    return_: str | UnsetType = field(name="return", default=UNSET)
+    framed: str | UnsetType = UNSET
+
+
+class Passed(Struct, frozen=True):
+    """A visitor who may go on: with which cookie, where to."""
+
+    clearance: IssuedClearance
+    url: str
+    framed: str = ""
+
+
+class Passes:
+    """Gives clearances for tokens and for time, and forms for capsules. Each is taken once."""
+
+    def __init__(
+        self,
+        keys: SigningKeys,
+        clearances: Clearances,
+        receipts: Receipts,
+        *,
+        envelopes: Envelopes,
+        journal: Journal,
+        fast: FastStore,
+    ) -> None:
+        self._keys = keys
+        self._clearances = clearances
+        self._receipts = receipts
+        self._envelopes = envelopes
+        self._capsules = Capsules(envelopes)
+        self._journal = journal
+        self._fast = fast
+
+    async def redeem(self, asking: Asking, token: str, url: str, *, framed: str) -> Passed | str:
+        """Spend a token and return the clearance, or the reason why it is not good for one."""
+        site, now_ms = asking.site, asking.call.now
+        try:
+            signed = read_receipt(token, self._keys)
+        except NotAReceipt:
+            return "invalid_token"
+        reason = "invalid_token" if signed.test else _misfit(signed.claims, asking)
+        if reason is not None:
+            return reason
+        if not await self._receipts.spend(site, signed.claims, now_ms=now_ms):
+            return "token_used"
+        self._journal.count(site, CounterName.TOKENS_REDEEMED, now_ms)
+        await self._fast.put(_lately(asking, url), b"1", ttl_ms=LATELY_MS)
+        level, renewed = self._level(asking)
+        return Passed(self._issue(asking, level, renewed), url, framed)
+
+    def ticket(self, asking: Asking, url: str) -> str:
+        """Return what becomes a low clearance for whoever waits."""
+        now_ms = asking.call.now
+        not_before_ms = now_ms + WAIT_MS
+        return self._envelopes.seal(
+            TICKET, url.encode(), asking.holder, not_before_ms=not_before_ms, expires_ms=not_before_ms + TICKET_MS
+        )
+
+    async def wait_is_over(self, asking: Asking, ticket: str) -> Passed | None:
+        """Take a ticket and return the low clearance; None when it is not this visitor's, not yet good or used."""
+        content = await self._envelopes.take(TICKET, ticket, asking.holder, now_ms=asking.call.now)
+        if content is None:
+            return None
+        url = content.decode()
+        await self._fast.put(_lately(asking, url), b"1", ttl_ms=LATELY_MS)
+        return Passed(self._issue(asking, ClearanceLevel.LOW, None), url)
+
+    async def was_here_lately(self, asking: Asking, url: str) -> bool:
+        """Say whether this visitor passed a moment ago, on the way to the same address."""
+        return await self._fast.get(_lately(asking, url)) is not None
+
+    def enclose(self, asking: Asking, form: Capsule) -> str:
+        """Return a form as the page carries it."""
+        return self._capsules.close(form, asking.holder, now_ms=asking.call.now)
+
+    async def release(self, asking: Asking, capsule: str) -> Capsule | None:
+        """Return the form; None when it is not this visitor's, over, or was sent already."""
+        return await self._capsules.take(capsule, asking.holder, now_ms=asking.call.now)
+
+    def _issue(self, asking: Asking, level: ClearanceLevel, renewed: str | None) -> IssuedClearance:
+        holder = asking.holder
+        return self._clearances.issue(
+            site_key=holder.site_key,
+            origin=holder.origin,
+            visitor=holder.visitor,
+            level=level,
+            now_ms=asking.call.now,
+            renewed=renewed,
+        )
+
+    def _level(self, asking: Asking) -> tuple[ClearanceLevel, str | None]:
+        """Return the level of the check that was passed: the SDK has just set a cookie that says so."""
+        holder, now_ms = asking.holder, asking.call.now
+        value = asking.call.request.cookie(self._clearances.cookie_name(holder.site_key))
+        try:
+            known = None if value is None else self._clearances.read(value, site_key=holder.site_key, now_ms=now_ms)
+        except ClearanceRefused:
+            known = None
+        if known is None or (known.origin, known.visitor) != (holder.origin, holder.visitor):
+            return ClearanceLevel.CHECKED, None
+        is_low = known.level is ClearanceLevel.LOW
+        return (ClearanceLevel.CHECKED if is_low else known.level), known.id
+
+
+def cookie_of(passed: Passed, asking: Asking) -> tuple[str, str]:
+    """Return the `Set-Cookie` header of a clearance."""
+    issued = passed.clearance
+    secure = asking.original.origin.startswith("https://")
+    # A frame of another site is sent no `Lax` cookie at all.
+    same_site = "None" if passed.framed == "cross" and secure else "Lax"
+    name, text = set_cookie(
+        issued.name,
+        issued.value,
+        path="/",
+        same_site=same_site,
+        secure=secure,
+        max_age_s=max(0, (issued.expires_at - asking.call.now) // SECOND_MS),
+    )
+    return name, f"{text}; Partitioned" if passed.framed and secure else text
+
+
+def _misfit(claims: Claims, asking: Asking) -> str | None:
+    site, origin = asking.site, asking.original.origin
+    if claims.kind is not ReceiptKind.BROWSER or claims.aud != site.site_key:
+        return "invalid_token"
+    if asking.call.now >= claims.exp * SECOND_MS:
+        return "expired_token"
+    action = site.actions.get(claims.action)
+    if action is None or action.clearance is not True:
+        return "action_mismatch"
+    if claims.origin != origin:
+        return "origin_mismatch"
+    # Passed by somebody else, somewhere else.
+    return None if claims.sub == write_visitor(asking.visitor) else "invalid_token"
+
+
+def _lately(asking: Asking, url: str) -> str:
+    # Many people may share an address. Those who also share a browser and a destination are sent one click too many.
+    request = asking.call.request
+    described = "\n".join((request.header("user-agent") or "", request.header("accept-language") or "", url))
+    return f"gateway-pass:{asking.site.number}:{asking.visitor:016x}:{hashlib.sha256(described.encode()).hexdigest()}"

@@ -1,0 +1,139 @@
+"""The challenge page over HTTP: the page, what it brings back, and the form that it sends again."""
+
+from typing import Any
+
+import msgspec
+
+from agentgate.http.call import Call
+from agentgate.http.raw_body import RawBody
+from agentgate.http.replies import Reply, Text
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.enums import Outcome
+from agentgate.lib.records import Input, Record, json_decoder
+from agentgate.protection.challenge_page.challenge import ChallengePages, first
+from agentgate.protection.challenge_page.challenge_pass import Passes, PassInput, cookie_of
+from agentgate.protection.challenge_page.proxied_call import Asker, Asking
+from agentgate.protection.challenge_page.return_url import within
+from agentgate.protection.gateway.answers import Ruling
+
+FRAMES = frozenset({"same", "cross"})
+UNAVAILABLE = Ruling(Outcome.BLOCK, "service_unavailable")
+
+
+class ReturnTo(Record, frozen=True, kw_only=True):
+    """Where the visitor goes now."""
+
+    return_: str = msgspec.field(name="return")
+
+
+class ReplayInput(Input, frozen=True, kw_only=True):
+    """A form that the page has carried."""
+
+    capsule: str
+
+
+class Replay(Record, frozen=True, kw_only=True):
+    """A form to send: where to, how, and the name and value of each field, in their order."""
+
+    url: str
+    enctype: str
+    fields: list[list[str]]
+
+
+_PASS = json_decoder(PassInput)
+_REPLAY = json_decoder(ReplayInput)
+
+
+async def show_challenge(call: Call, asker: Asker, pages: ChallengePages) -> Reply[Text]:
+    """Show the challenge page.
+
+    An adapter asks for it, with the headers of the gateway check, when the check has denied a navigation; the query
+    says what was decided: `reason`, `decision`, `decisionId`. To what is no navigation it answers with the denial.
+    """
+    return await _show(call, None, asker, pages)
+
+
+async def show_challenge_to_form(call: Call, body: RawBody, asker: Asker, pages: ChallengePages) -> Reply[Text]:
+    """Show the challenge page for a request with a body.
+
+    A form of up to 64 KiB without files, sent by a page of the site itself, is repeated after the check.
+    """
+    return await _show(call, body, asker, pages)
+
+
+async def pass_challenge(
+    call: Call, body: RawBody, asker: Asker, passes: Passes, pages: ChallengePages
+) -> Reply[ReturnTo]:
+    """Turn a token into a clearance: `{token, return?, framed?}`.
+
+    The token is spent. The clearance is a cookie that scripts cannot read.
+    """
+    asking = await _same_origin(call, asker, pages)
+    if isinstance(asking, Reply):
+        return asking
+    try:
+        sent: PassInput = _PASS.decode(body.content or b"")
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _deny(pages, "invalid_request", "The body must be JSON with token.")
+    origin = asking.original.origin
+    url = within(origin, sent.return_ if isinstance(sent.return_, str) else None) or f"{origin}/"
+    framed = sent.framed if isinstance(sent.framed, str) and sent.framed in FRAMES else ""
+    try:
+        passed = await passes.redeem(asking, sent.token, url, framed=framed)
+    except StoreUnavailable:
+        return pages.deny(UNAVAILABLE, None)
+    if isinstance(passed, str):
+        return pages.deny(Ruling(Outcome.CHALLENGE, passed), None)
+    return Reply(body=ReturnTo(return_=passed.url), headers=(cookie_of(passed, asking),))
+
+
+async def pass_by_waiting(call: Call, asker: Asker, passes: Passes, pages: ChallengePages) -> Reply[Any]:
+    """Let somebody on who has waited, without JavaScript: a low clearance for a `ticket`."""
+    asking = await asker.read(call)
+    if not isinstance(asking, Asking):
+        return _deny(pages, *asking)
+    try:
+        passed = await passes.wait_is_over(asking, first(call.request, "ticket") or "")
+    except StoreUnavailable:
+        return pages.deny(UNAVAILABLE, None)
+    if passed is None:
+        return await pages.answer_late(asking)
+    return Reply(body=None, status=303, headers=(("location", passed.url), cookie_of(passed, asking)))
+
+
+async def replay_form(call: Call, body: RawBody, asker: Asker, passes: Passes, pages: ChallengePages) -> Reply[Replay]:
+    """Give a form back to the page that carried it: `{capsule}`. Once."""
+    asking = await _same_origin(call, asker, pages)
+    if isinstance(asking, Reply):
+        return asking
+    try:
+        sent: ReplayInput = _REPLAY.decode(body.content or b"")
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _deny(pages, "invalid_request", "The body must be JSON with capsule.")
+    try:
+        form = await passes.release(asking, sent.capsule)
+    except StoreUnavailable:
+        return pages.deny(UNAVAILABLE, None)
+    if form is None:
+        return _deny(pages, "invalid_request", "The form was sent already, or is too old. Send it again by hand.")
+    return Reply(body=Replay(url=form.url, enctype=form.enctype, fields=[list(pair) for pair in form.fields]))
+
+
+async def _show(call: Call, body: RawBody | None, asker: Asker, pages: ChallengePages) -> Reply[Text]:
+    asking = await asker.read(call)
+    if not isinstance(asking, Asking):
+        return _deny(pages, *asking)
+    return await pages.answer(asking, body)
+
+
+async def _same_origin(call: Call, asker: Asker, pages: ChallengePages) -> Asking | Reply[Any]:
+    asking = await asker.read(call)
+    if not isinstance(asking, Asking):
+        return _deny(pages, *asking)
+    if not asking.is_same_origin:
+        return _deny(pages, "invalid_request", "The Origin header must be the origin of the page itself.")
+    return asking
+
+
+def _deny(pages: ChallengePages, reason: str, hint: str | None = None) -> Reply[Any]:
+    return pages.deny(Ruling(Outcome.BLOCK, reason, hint=hint), None)

@@ -1,0 +1,100 @@
+"""Languages: which one a visitor reads, and the page's words in it. The SDK's packs are used for what it says too."""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from importlib.resources import files
+
+from msgspec import Struct
+
+ENGLISH = "en"
+RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
+# What a browser sends is short; the rest of a long one is not looked at.
+LONGEST_HEADER = 512
+
+# The SDK's packs are bare words in this order.
+SDK_WORDS = (
+    "title",
+    "checking",
+    "verified",
+    "failed",
+    "offline",
+    "expired",
+    "retry",
+    "confirm",
+    "hint",
+    "wait",
+    "continue",
+    "cancel",
+    "trouble",
+    "help",
+    "quote",
+    "canceled",
+)
+
+_TAG = re.compile(r"\s*([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)\s*(?:;\s*[qQ]\s*=\s*([01](?:\.[0-9]{0,3})?)\s*)?\Z")
+# Tags that browsers still send or that have their pack under another name.
+_RENAMED = {"no": "nb", "nn": "nb", "iw": "he", "in": "id"}
+_TRADITIONAL = frozenset({"hant", "tw", "hk", "mo"})
+
+
+class Language(Struct, frozen=True):
+    """One language: its tag, its direction, its words."""
+
+    tag: str
+    direction: str
+    words: Mapping[str, str]
+
+
+class Languages:
+    """Every language that the page speaks. The packs are read when the first page is made."""
+
+    @cached_property
+    def _known(self) -> Mapping[str, Language]:
+        own = files("agentgate") / "protection" / "challenge_page" / "page" / "words"
+        of_sdk = files("agentgate") / "http" / "static" / "sdk" / "v1" / "i18n"
+        english = json.loads((own / "en.json").read_text(encoding="utf-8"))
+        found = {ENGLISH: Language(ENGLISH, "ltr", english)}
+        for entry in own.iterdir():
+            tag = entry.name.removesuffix(".json")
+            if tag == ENGLISH:
+                continue
+            shared = json.loads((of_sdk / entry.name).read_text(encoding="utf-8"))
+            words = {
+                **english,
+                **dict(zip(SDK_WORDS, shared, strict=True)),
+                **json.loads(entry.read_text(encoding="utf-8")),
+            }
+            found[tag] = Language(tag, "rtl" if tag in RIGHT_TO_LEFT else "ltr", words)
+        return found
+
+    def choose(self, accepted: str | None) -> Language:
+        """Return the language of an `Accept-Language` header that the page speaks; English without any."""
+        for tag in _preferred(accepted or ""):
+            found = self._known.get(pack_of(tag))
+            if found is not None:
+                return found
+        return self._known[ENGLISH]
+
+    def all(self) -> tuple[Language, ...]:
+        """Return every language."""
+        return tuple(self._known.values())
+
+
+def pack_of(tag: str) -> str:
+    """Return the name under which a language tag would have its pack: `zh-Hant-HK` is in `zh-TW`."""
+    language, *rest = tag.lower().split("-")
+    if language == "zh":
+        return "zh-TW" if _TRADITIONAL & set(rest) and "hans" not in rest else "zh-CN"
+    return _RENAMED.get(language, language)
+
+
+def _preferred(header: str) -> list[str]:
+    weighed: list[tuple[float, str]] = []
+    for part in header[:LONGEST_HEADER].split(","):
+        match = _TAG.match(part)
+        if match is not None and (weight := float(match[2] or 1)) > 0:
+            weighed.append((-weight, match[1]))
+    # Of equal weights the first one counts.
+    return [tag for _, tag in sorted(weighed, key=lambda each: each[0])]

@@ -1,0 +1,217 @@
+"""The challenge page as HTML: one template for the check, for what stands in its way, and for a refusal.
+
+Everything that is not ours is text and escaped as such. The page asks for nothing outside the site's own origin.
+"""
+
+import secrets
+from collections.abc import Mapping
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+from msgspec import Struct
+
+from agentgate.http.markup import Markup, element, joined
+from agentgate.lib.records import to_json
+from agentgate.protection.challenge_page.languages import Language
+
+SERVICE = "/.agentgate"
+GATEWAY = f"{SERVICE}/v1/gateway/"
+SDK = f"{SERVICE}/sdk/v1/agentgate.js?render=explicit"
+NONCE_BYTES = 16
+
+OWNERS_HINT = (
+    "For the owner of this site: this action takes a token with every request, in the header X-AgentGate-Token. "
+    "Send it with agentgate.fetch(), or give the action `clearance` so that one check is good for a while."
+)
+
+
+class Check(Struct, frozen=True, kw_only=True):
+    """The check that the page runs, and what it does with the result."""
+
+    site_key: str
+    action: str
+    # Empty, `same` or `cross`: the page is shown in a frame, of the same site or another.
+    framed: str = ""
+    # A form that is sent again by the page, or that somebody has to send again.
+    capsule: str | None = None
+    resend: bool = False
+    # The check was passed already, and that did not help.
+    stuck: bool = False
+    # Where a visitor without JavaScript goes by itself.
+    refresh: str | None = None
+    refresh_s: int = 0
+
+
+class View(Struct, frozen=True, kw_only=True):
+    """What is shown. Without a check it is a refusal, and `text` says which."""
+
+    language: Language
+    site_name: str
+    decision_id: str | None
+    return_url: str
+    back_url: str
+    check: Check | None = None
+    text: str = "blocked_text"
+    # Whether trying again makes sense, and whether the owner has to change something.
+    retry: bool = False
+    owners_hint: bool = False
+
+
+class Rendered(Struct, frozen=True):
+    """A page and the policy that it runs under."""
+
+    html: bytes
+    policy: str
+
+
+class ChallengePage:
+    """Renders views. Style and script are read once."""
+
+    @cached_property
+    def _style(self) -> Markup:
+        return Markup(
+            (files("agentgate") / "protection" / "challenge_page" / "page" / "challenge.css").read_text(
+                encoding="utf-8"
+            )
+        )
+
+    @cached_property
+    def _script(self) -> Markup:
+        return Markup(
+            (files("agentgate") / "protection" / "challenge_page" / "page" / "challenge.js").read_text(encoding="utf-8")
+        )
+
+    def render(self, view: View) -> Rendered:
+        """Return the page."""
+        nonce = secrets.token_urlsafe(NONCE_BYTES)
+        words = view.language.words
+        heading = words["checking_title"] if view.check is not None else words["blocked_title"]
+        head = joined(
+            (
+                element("meta", charset="utf-8"),
+                element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+                element("meta", name="robots", content="noindex"),
+                element("title", f"{heading} · {view.site_name}" if view.site_name else heading),
+                element("style", self._style, nonce=nonce),
+                _refresh(view.check),
+            )
+        )
+        content = _plain(view) if view.check is None else _checking(view, view.check)
+        main = element("main", element("p", view.site_name, class_="site"), content, _number(view))
+        body = element("body", main, None if view.check is None else self._scripts(view, view.check, nonce))
+        html = element("html", element("head", head), body, lang=view.language.tag, dir=view.language.direction)
+        return Rendered(f"<!doctype html>{html}".encode(), _policy(nonce, view.check))
+
+    def _scripts(self, view: View, check: Check, nonce: str) -> Markup:
+        facts = {
+            "base": GATEWAY,
+            "siteKey": check.site_key,
+            "action": check.action,
+            "mode": "managed",
+            "language": view.language.tag,
+            "return": view.return_url,
+            "framed": check.framed,
+            "capsule": check.capsule,
+            "resend": check.resend,
+            "stuck": check.stuck,
+            "words": {name: view.language.words[name] for name in ("checking_text", "done")},
+        }
+        return joined(
+            (
+                element("script", _as_data(facts), type="application/json", id="page"),
+                element("script", src=SDK, nonce=nonce),
+                element("script", self._script, nonce=nonce),
+            )
+        )
+
+
+def _checking(view: View, check: Check) -> Markup:
+    words = view.language.words
+    retry = element("button", words["retry"], type="button", class_="button")
+    causes = element("ul", element("li", words["stuck_cookies"]), element("li", words["stuck_address"]))
+    again = element("a", words["continue"], href=view.back_url, class_="button")
+    return joined(
+        (
+            element(
+                "div",
+                element("h1", words["checking_title"]),
+                element("p", words["checking_text"], id="text", role="status"),
+                element("div", id="widget"),
+                id="check",
+                hidden="" if check.stuck else None,
+            ),
+            element(
+                "div",
+                element("h1", words["stuck_title"]),
+                causes,
+                retry,
+                id="stuck",
+                role="alert",
+                hidden=None if check.stuck else "",
+            ),
+            element("div", element("h1", words["title"]), element("p", words["resend"]), again, id="resend", hidden=""),
+            element(
+                "div",
+                element("h1", words["offline"]),
+                element("button", words["retry"], type="button", class_="button", id="retry"),
+                id="failed",
+                hidden="",
+            ),
+            element("noscript", element("p", words["no_script" if check.refresh is None else "no_script_wait"])),
+        )
+    )
+
+
+def _plain(view: View) -> Markup:
+    words = view.language.words
+    hint = element(
+        "details", element("summary", "For the owner of this site"), element("p", OWNERS_HINT), lang="en", dir="ltr"
+    )
+    return joined(
+        (
+            element("h1", words["blocked_title"]),
+            element("p", words[view.text]),
+            element("a", words["retry"], href=view.return_url, class_="button") if view.retry else None,
+            hint if view.owners_hint else None,
+        )
+    )
+
+
+def _number(view: View) -> Markup | None:
+    if view.decision_id is None:
+        return None
+    before, _, after = view.language.words["quote"].partition("{id}")
+    return element("p", before, element("code", view.decision_id), after, class_="number")
+
+
+def _refresh(check: Check | None) -> Markup | None:
+    if check is None or check.refresh is None:
+        return None
+    content = f"{check.refresh_s};url={check.refresh}"
+    return element("noscript", element("meta", http_equiv="refresh", content=content))
+
+
+def _as_data(facts: Mapping[str, Any]) -> Markup:
+    # No character that could end the element, or begin a comment in it.
+    text = to_json(facts).decode()
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+def _policy(nonce: str, check: Check | None) -> str:
+    parts = ["default-src 'none'", "base-uri 'none'", f"style-src 'nonce-{nonce}'"]
+    if check is None:
+        parts += ["form-action 'none'"]
+    else:
+        parts += [
+            f"script-src 'nonce-{nonce}'",
+            "connect-src 'self'",
+            "worker-src 'self' blob:",
+            "form-action 'self'",
+            "require-trusted-types-for 'script'",
+            "trusted-types agentgate",
+        ]
+    if check is not None and check.capsule is not None:
+        # What somebody has typed is in the page: no other site may show it as its own.
+        parts.append("frame-ancestors 'self'")
+    return "; ".join(parts)

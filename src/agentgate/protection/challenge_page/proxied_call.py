@@ -1,0 +1,82 @@
+"""Asking: a call that an adapter passed on for a visitor: whose site, which original request, which visitor."""
+
+from msgspec import Struct
+
+from agentgate.http.call import Call
+from agentgate.http.request import Request, joined_headers
+from agentgate.lib.visitor_ids import write_visitor
+from agentgate.protection.challenge_page.sealed_token import Holder
+from agentgate.protection.credentials.bearer_secret import shown_secret
+from agentgate.protection.decision.visitor import Visitors
+from agentgate.protection.gateway.original_request import Original, OriginalReader
+from agentgate.protection.sites.directory import SiteDirectory, SiteView
+from agentgate.protection.tokens.uses import CredentialUses
+
+DOCUMENTS = frozenset({"document", "iframe", "frame", "embed", "object"})
+
+
+class Asking(Struct, frozen=True):
+    """What is known of the call before anything is decided."""
+
+    call: Call
+    site: SiteView
+    original: Original
+    visitor: int
+    # The visitor's headers, those that came more than once joined as HTTP joins them.
+    headers: dict[bytes, bytes]
+
+    @property
+    def holder(self) -> Holder:
+        """Who may carry something sealed."""
+        return Holder(self.site.id, self.site.site_key, self.original.origin, write_visitor(self.visitor))
+
+    @property
+    def is_navigation(self) -> bool:
+        """Say whether a person's browser shows the answer as a page."""
+        return is_navigation(self.call.request)
+
+    @property
+    def is_same_origin(self) -> bool:
+        """Say whether a page of the original origin itself sent this. Nobody who says nothing is believed."""
+        return self.call.request.header("origin") == self.original.origin
+
+
+class Asker:
+    """Reads calls. What is wrong is said as the gateway check says it."""
+
+    def __init__(self, sites: SiteDirectory, visitors: Visitors, uses: CredentialUses) -> None:
+        self._sites = sites
+        self._visitors = visitors
+        self._uses = uses
+        self._originals = OriginalReader()
+
+    async def read(self, call: Call) -> Asking | tuple[str, str | None]:
+        """Return the call as it is to be understood, or the reason why not and a sentence about it."""
+        await self._sites.settle_if_possible()
+        headers = joined_headers(call.request)
+        secret = shown_secret(headers)
+        caller = None if secret is None else self._sites.find_caller_showing(secret, now_ms=call.now)
+        if caller is None:
+            return "invalid_credential", None
+        self._uses.note(caller.credential_id, call.now)
+        original = self._originals.read(headers)
+        if isinstance(original, str):
+            return "invalid_request", original
+        visitor = self._visitors.find(caller.site.site_key, original.address)
+        return Asking(call, caller.site, original, visitor, headers)
+
+
+def is_navigation(request: Request) -> bool:
+    """Say whether a request is a browser's way to a page, and not a script's, an image's or a program's."""
+    mode, destination = request.header("sec-fetch-mode"), request.header("sec-fetch-dest")
+    if mode is not None or destination is not None:
+        return (mode is None or mode == "navigate") and (destination is None or destination in DOCUMENTS)
+    # Browsers without these headers, and every browser on plain HTTP.
+    return "text/html" in (request.header("accept") or "").lower() and request.header("x-requested-with") is None
+
+
+def framed_of(request: Request) -> str:
+    """Return whether the page will stand in a frame: empty, `same` (site), or `cross`."""
+    if request.header("sec-fetch-dest") not in DOCUMENTS - {"document"}:
+        return ""
+    return "cross" if request.header("sec-fetch-site") == "cross-site" else "same"

@@ -1,0 +1,87 @@
+"""Credentials in SQL."""
+
+from agentgate.lib.database import Row, Transaction
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import optional_moment
+from agentgate.protection.credentials.records import Credential
+
+_COLUMNS = "id, site_id, name, created_ms, expires_ms, revoked_ms, last_used_ms"
+
+
+class SqlCredentials:
+    """Implements CredentialStore."""
+
+    def __init__(self, session: Transaction) -> None:
+        self._session = session
+
+    async def lock_site(self, site_id: str) -> None:
+        """Keep other units of work from adding, rotating or revoking the site's credentials until this one is done."""
+        await self._session.lock("credentials", site_id)
+
+    async def add_credential(self, credential: Credential, secret_digest: bytes) -> None:
+        """Keep a new credential."""
+        await self._session.run(
+            "INSERT INTO credential (id, site_id, name, secret_digest, created_ms) VALUES ($1, $2, $3, $4, $5)",
+            credential.id,
+            credential.site_id,
+            credential.name,
+            secret_digest,
+            credential.created_at,
+        )
+
+    async def find_credential(self, site_id: str, credential_id: str) -> Credential | None:
+        """Return a site's credential; None when the site has none of this ID, whoever else may."""
+        row = await self._session.one(
+            f"SELECT {_COLUMNS} FROM credential WHERE site_id = $1 AND id = $2",  # noqa: S608
+            site_id,
+            credential_id,
+        )
+        return _credential(row) if row else None
+
+    async def list_credentials(self, site_id: str) -> list[Credential]:
+        """Return a site's credentials, newest first, revoked ones included."""
+        rows = await self._session.all(
+            f"SELECT {_COLUMNS} FROM credential WHERE site_id = $1 ORDER BY created_ms DESC, id",  # noqa: S608
+            site_id,
+        )
+        return [_credential(row) for row in rows]
+
+    async def save_end(self, credential: Credential) -> None:
+        """Keep a credential's `expiresAt` and `revokedAt`."""
+        await self._session.run(
+            "UPDATE credential SET expires_ms = $3, revoked_ms = $4 WHERE site_id = $1 AND id = $2",
+            credential.site_id,
+            credential.id,
+            credential.expires_at or None,
+            credential.revoked_at or None,
+        )
+
+    async def note_use(self, credential_id: str, now_ms: int) -> None:
+        """Note that a credential was used."""
+        await self._session.run(
+            "UPDATE credential SET last_used_ms = $2 WHERE id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)",
+            credential_id,
+            now_ms,
+        )
+
+    async def live_limit(self, site_id: str) -> int:
+        """Return how many live credentials the site's account allows it; none once the account is deleted."""
+        row = await self._session.one(
+            """SELECT account.limit_credentials FROM account JOIN site ON site.account_id = account.id
+                WHERE site.id = $1 AND account.status <> 'deleted'""",
+            site_id,
+        )
+        return int(row[0]) if row else 0
+
+
+def _credential(row: Row) -> Credential:
+    credential_id, site_id, name, created_ms, expires_ms, revoked_ms, last_used_ms = row
+    return Credential(
+        id=credential_id,
+        site_id=site_id,
+        name=name,
+        created_at=Moment(created_ms),
+        expires_at=optional_moment(expires_ms),
+        revoked_at=optional_moment(revoked_ms),
+        last_used_at=optional_moment(last_used_ms),
+    )

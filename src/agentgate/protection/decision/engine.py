@@ -1,0 +1,83 @@
+"""decide(): from the facts of a request to its outcome. Pure and synchronous: no I/O, no clock but the stopwatch.
+
+The steps: signals give labels, models give scores, scores give bands (labels too), rules give a verdict, the site's
+mode says what applies. Callers do what must wait (tokens, signatures, quotas) before or after.
+"""
+
+import functools
+from collections.abc import Mapping
+from time import perf_counter_ns
+
+from msgspec import Struct
+
+from agentgate.lib.enums import Outcome
+from agentgate.protection.decision.outcome import apply_mode
+from agentgate.protection.rules.evaluate import Verdict
+from agentgate.protection.scoring.bands import band_labels
+from agentgate.protection.scoring.score import ModelView, Scores
+from agentgate.protection.signals.facts import Observation, RequestFacts
+from agentgate.protection.signals.observe import observe
+from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.threat_data.intel import Intel
+
+ALLOWED = ("allowed",)
+POLICY = ("policy",)
+
+
+class Decision(Struct, frozen=True, gc=False):
+    """What was decided, and everything that led to it."""
+
+    outcome: Outcome
+    would: Outcome | None
+    # Codes of the gateway's table; never which rule it was.
+    reasons: tuple[str, ...]
+    labels: tuple[str, ...]
+    observation: Observation
+    scores: Scores
+    verdict: Verdict
+    duration_us: int
+
+
+def decide(facts: RequestFacts, site: SiteView, models: ModelView, intel: Intel) -> Decision:
+    """Decide about one request."""
+    started_ns = perf_counter_ns()
+    observation = observe(facts, intel)
+    scores = models.score(observation, content=facts.content is not None)
+    return conclude(Observed(observation, scores, facts.route, facts.action, started_ns), site)
+
+
+class Observed(Struct, frozen=True, gc=False):
+    """A request after signals and models, before the rules."""
+
+    observation: Observation
+    scores: Scores
+    route: str
+    action: str | None
+    # By the stopwatch.
+    started_ns: int
+
+
+def conclude(observed: Observed, site: SiteView) -> Decision:
+    """Ask the rules, and apply the site's mode."""
+    observation, scores = observed.observation, observed.scores
+    labels = with_bands(observation.labels, scores.values)
+    verdict = site.rules.evaluate(labels, scores.values, route=observed.route, action=observed.action)
+    outcome = verdict.outcome
+    would, reasons = None, ALLOWED
+    if outcome is not Outcome.ALLOW:
+        outcome, would = apply_mode(outcome, site.mode)
+        reasons = POLICY
+    duration_us = (perf_counter_ns() - observed.started_ns) // 1000
+    return Decision(outcome, would, reasons, labels, observation, scores, verdict, duration_us)
+
+
+def with_bands(labels: tuple[str, ...], scores: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the labels with those of the score bands, sorted again."""
+    bands = band_labels(scores)
+    return _merged(labels, bands) if bands else labels
+
+
+# The same few thousand sets of labels come again and again.
+@functools.lru_cache(maxsize=4_096)
+def _merged(labels: tuple[str, ...], bands: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted((*labels, *bands)))

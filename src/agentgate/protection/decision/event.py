@@ -1,0 +1,80 @@
+"""From a decision to the event that is recorded of it."""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from agentgate.events.records import Event
+from agentgate.lib.enums import ChallengeStage, DecisionKind, SolveType
+from agentgate.protection.decision.engine import Decision
+from agentgate.protection.scoring.features import feature_values
+from agentgate.protection.signals.facts import AgentFacts
+from agentgate.protection.sites.directory import SiteView
+
+
+class Answered(Struct, frozen=True, kw_only=True, gc=False):
+    """What the caller knows and the decision does not: under which ID, for whom, with which answer."""
+
+    id: int
+    visitor: int | None
+    status: int
+    request_id: str | None = None
+    trace_id: str | None = None
+    kind: DecisionKind = DecisionKind.REQUEST
+    stage: ChallengeStage | None = None
+    solve_type: SolveType | None = None
+    solve_ms: int | None = None
+
+
+class Asked(Protocol):
+    """What is recorded of the request itself."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def route(self) -> str: ...
+    @property
+    def action(self) -> str | None: ...
+    @property
+    def agent(self) -> AgentFacts | None: ...
+
+
+def make_event(facts: Asked, site: SiteView, decision: Decision, answered: Answered) -> Event:
+    """Return the event of a decision that the rules made."""
+    scores, agent = decision.scores, facts.agent
+    # By position, in the order of the fields: msgspec takes five times as long to find 27 of them by their names.
+    return Event(
+        answered.id,
+        answered.visitor,
+        decision.duration_us,
+        site.number,
+        answered.kind,
+        site.mode,
+        decision.outcome,
+        facts.method if facts.method in KNOWN_METHODS else "OTHER",
+        facts.route,
+        answered.status,
+        decision.would,
+        facts.action,
+        decision.reasons,
+        True,  # noqa: FBT003 - `ruled`
+        decision.verdict.rule,
+        site.rules.version,
+        (None if agent is None else agent.agent) or decision.observation.claimed_agent,
+        answered.stage,
+        answered.solve_type,
+        False,  # noqa: FBT003 - `error`
+        decision.labels,
+        scores.values,
+        scores.versions,
+        scores.shadow_values,
+        scores.shadow_versions,
+        answered.request_id,
+        answered.trace_id,
+        answered.solve_ms,
+        feature_values(decision.observation) if site.captures_features else None,
+    )
+
+
+# The method is the client's word, and only a bounded number of words is remembered.
+KNOWN_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"))

@@ -1,0 +1,50 @@
+"""How the agents' desk is asked about a request, and what its ruling means for one."""
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from agentgate.lib.enums import Outcome
+from agentgate.protection.agents.identity import SignedMessage
+from agentgate.protection.agents.policy_checker import AgentRuling
+from agentgate.protection.decision.outcome import apply_mode
+from agentgate.protection.gateway.answers import Ruling
+from agentgate.protection.gateway.original_request import Original
+from agentgate.protection.gateway.pending_check import Visit
+from agentgate.protection.signals.facts import Observation
+
+# What the address says of a claim to be a search engine's crawler is for the rules to weigh.
+SETTLED_CLAIMS = frozenset(("agent.search_verified", "agent.search_unconfirmed", "agent.search_forged"))
+
+
+class Wish(Struct, frozen=True, gc=False):
+    """What a request is for. What the signals make of it is found out when a claim matters, which is without proof."""
+
+    action: str | None
+    observe: Callable[[], Observation]
+
+    @property
+    def claimed(self) -> str | None:
+        """The agent that the request claims to come from; None where the address settles that."""
+        observation = self.observe()
+        return observation.claimed_agent if SETTLED_CLAIMS.isdisjoint(observation.labels) else None
+
+
+def message_of(headers: Mapping[bytes, bytes], original: Original) -> SignedMessage:
+    """Return the request as its sender signed it."""
+    scheme, _, authority = original.origin.partition("://")
+    return SignedMessage(original.method, scheme, authority, original.target, headers)
+
+
+def rule_on_agent(visit: Visit, agent: AgentRuling) -> Ruling | None:
+    """Return what stands against an agent's request in the site's mode; None when nothing does."""
+    against = agent.against(has_receipt=visit.shown.reason is None)
+    if against is None:
+        return None
+    if against.outcome is Outcome.CHALLENGE and visit.decision.verdict.outcome in (Outcome.BLOCK, Outcome.DROP):
+        # No check that it could pass would open what the rules close.
+        return None
+    applied, would = apply_mode(against.outcome, visit.site.mode)
+    if would is not None:
+        return Ruling(applied, "monitor", would, cause=against.reason)
+    return Ruling(applied, against.reason, hint=against.why, headers=tuple(agent.headers))

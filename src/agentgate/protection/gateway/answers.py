@@ -1,0 +1,129 @@
+"""How a decision of the gateway looks to the proxy that asked: status, headers, and a small body for denials."""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from agentgate.http.connection.fast_functions import HotReply, write_around, write_headers
+from agentgate.lib import errors
+from agentgate.lib.decision_ids import write_id
+from agentgate.lib.enums import Outcome
+from agentgate.protection.rules.records import RuleResponse
+
+NO_STORE = (b"cache-control", b"no-store")
+JSON = (b"content-type", b"application/json")
+
+# Outcomes as the specification writes them in headers: dropping is a way to block.
+_SHOWN: Mapping[Outcome, errors.GatewayDecision] = {
+    Outcome.ALLOW: "allow",
+    Outcome.CHALLENGE: "challenge",
+    Outcome.BLOCK: "block",
+    Outcome.DROP: "block",
+}
+
+
+class Ruling(Struct, frozen=True, gc=False):
+    """What is answered: the outcome that applies, why, and what enforce mode would have done."""
+
+    outcome: Outcome
+    reason: str
+    would: Outcome | None = None
+    # The reason that is recorded where monitor mode shows another one.
+    cause: str | None = None
+    response: RuleResponse | None = None
+    # A sentence for whoever sets the adapter up, or writes the agent.
+    hint: str | None = None
+    # What an agent is told beside: how to sign, what it costs, what was charged.
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class _Parts(Struct, frozen=True):
+    """What all answers of a kind have in common."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+    # The headers as they are written.
+    written: bytes
+
+
+class Answers:
+    """Writes rulings. What does not change from request to request is made once."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Outcome, str, Outcome | None], _Parts] = {}
+
+    def status_of(self, ruling: Ruling) -> int:
+        """Return the status that a ruling is answered with."""
+        return self._parts(ruling).status
+
+    def write(self, ruling: Ruling, decision_id: int | None, *, ok: bytes = b"") -> HotReply:
+        """Return the answer; `ok=200` is for proxies that take nothing else for a yes."""
+        parts = self._parts(ruling)
+        status = 200 if ok and parts.status == 204 and ok == b"ok=200" else parts.status
+        if ruling.response is not None or ruling.hint is not None or ruling.headers:
+            return HotReply(status, _more_headers(parts.headers, ruling, decision_id), parts.body)
+        if decision_id is None:
+            return HotReply(status, parts.headers, parts.body, parts.written)
+        name = write_id(decision_id).encode()
+        headers = [*parts.headers, (b"x-service-decision-id", name)]
+        return HotReply(status, headers, parts.body, b"%bx-service-decision-id: %b\r\n" % (parts.written, name))
+
+    def prepare(self, ruling: Ruling, *, ok: bytes) -> tuple[bytes, bytes, bytes] | None:
+        """Return the answer as written: before the date, between it and the decision's ID, and the end.
+
+        None where more than date and ID differ from answer to answer.
+        """
+        if ruling.response is not None or ruling.hint is not None or ruling.headers:
+            return None
+        reply = self.write(ruling, None, ok=ok)
+        start, end = write_around(reply)
+        return start, reply.written + b"x-service-decision-id: ", b"\r\n" + end
+
+    def _parts(self, ruling: Ruling) -> _Parts:
+        key = (ruling.outcome, ruling.reason, ruling.would)
+        parts = self._made.get(key)
+        if parts is None:
+            parts = self._made[key] = _parts_of(ruling)
+        return parts
+
+
+def _parts_of(ruling: Ruling) -> _Parts:
+    row = errors.GATEWAY.lookup(ruling.reason)
+    shown = _SHOWN[ruling.outcome]
+    status = row.status_for(shown)
+    headers = [NO_STORE, (b"x-service-decision", shown.encode()), (b"x-service-reason", ruling.reason.encode())]
+    if ruling.would is not None:
+        headers.append((b"x-service-would-decision", _SHOWN[ruling.would].encode()))
+    if ruling.outcome is Outcome.DROP:
+        headers.append((b"x-service-drop", b"1"))
+    if status == 503:
+        headers.append((b"retry-after", b"5"))
+    if status == 204:
+        return _Parts(status, headers, b"", write_headers(headers))
+    body = msgspec.json.encode({"decision": shown, "reason": ruling.reason})
+    return _Parts(status, [JSON, *headers], body, write_headers([JSON, *headers]))
+
+
+def _more_headers(
+    headers: list[tuple[bytes, bytes]], ruling: Ruling, decision_id: int | None
+) -> list[tuple[bytes, bytes]]:
+    """Return the headers with those that differ from answer to answer."""
+    named = [] if decision_id is None else [(b"x-service-decision-id", write_id(decision_id).encode())]
+    asked = [] if ruling.response is None else _response_headers(ruling.response)
+    hint = [] if ruling.hint is None else [(b"x-service-message", ruling.hint.encode("latin-1", "replace"))]
+    return [*headers, *named, *asked, *hint, *ruling.headers]
+
+
+def _response_headers(response: RuleResponse) -> list[tuple[bytes, bytes]]:
+    headers = []
+    if response.status is not UNSET:
+        headers.append((b"x-service-status", b"%d" % response.status))
+    if response.retry_after is not UNSET:
+        headers.append((b"retry-after", b"%d" % response.retry_after))
+    if response.message is not UNSET:
+        # A header holds one line of Latin-1; what does not fit is left out rather than the whole.
+        line = " ".join(response.message.split())
+        headers.append((b"x-service-message", line.encode("latin-1", "replace")))
+    return headers

@@ -1,0 +1,80 @@
+"""Journal: the event of each check, and what is counted beside."""
+
+import msgspec
+
+from agentgate.events.count_buffer import Key
+from agentgate.events.recorder import Recorder, counter_key
+from agentgate.events.records import CounterName, Event, Pattern, Repeated
+from agentgate.lib.clock import SECOND_MS
+from agentgate.lib.decision_ids import DecisionIds
+from agentgate.protection.decision.event import Answered, make_event
+from agentgate.protection.gateway.answers import Ruling
+from agentgate.protection.gateway.pending_check import Visit
+from agentgate.protection.sites.directory import SiteCaller, SiteView
+from agentgate.protection.tokens.uses import CredentialUses
+
+# Reasons that the rules give. An event with one of these can be decided again from its labels.
+BY_RULES = frozenset(("allowed", "monitor", "policy", "agent_unverified"))
+
+
+# A credential's use is noted by the minute.
+SAME_MS = SECOND_MS
+
+
+class Journal:
+    """Records checks. It never waits."""
+
+    def __init__(self, recorder: Recorder, ids: DecisionIds, uses: CredentialUses) -> None:
+        self._recorder = recorder
+        self._ids = ids
+        self._uses = uses
+        # Who called last, and for how long all that is noted of the next call is one more of it.
+        self._caller: SiteCaller | None = None
+        self._since_ms = self._until_ms = 0
+        self._key: Key = (0, 0, CounterName.SERVER_CHECK, "")
+
+    def note_call(self, caller: SiteCaller, now_ms: int) -> None:
+        """Note that a site's server called, with which credential."""
+        if caller is not self._caller or not self._since_ms <= now_ms < self._until_ms:
+            self._uses.note(caller.credential_id, now_ms)
+            self._caller, self._since_ms = caller, now_ms
+            self._key, end_ms = counter_key(caller.site.number, CounterName.SERVER_CHECK, now_ms)
+            self._until_ms = min(now_ms + SAME_MS, end_ms)
+        self._recorder.count_key(self._key)
+
+    def count(self, site: SiteView, name: CounterName, now_ms: int) -> None:
+        """Count something of a site."""
+        self._recorder.count(site.number, name, now_ms=now_ms)
+
+    def new_id(self) -> int:
+        """Return the ID of a decision that is about to be recorded."""
+        return self._ids.next()
+
+    def record_again(self, pattern: Pattern, visitor: int, duration_us: int, now_ms: int) -> int:
+        """Record a decision like an earlier one."""
+        decision_id = self._ids.next_at(now_ms)
+        self._recorder.put(Repeated(decision_id, visitor, duration_us, pattern))
+        return decision_id
+
+    def record(self, visit: Visit, ruling: Ruling, status: int, decision_id: int | None = None) -> int:
+        """Record a decision, under an ID that was made before or a new one, and return the ID."""
+        decision_id = self._ids.next() if decision_id is None else decision_id
+        self._recorder.put(self.event_of(visit, ruling, status, decision_id))
+        return decision_id
+
+    def event_of(self, visit: Visit, ruling: Ruling, status: int, decision_id: int) -> Event:
+        """Return the event of a decision."""
+        answered = Answered(id=decision_id, visitor=visit.visitor, status=status)
+        event = make_event(visit.glimpse, visit.site, visit.decision, answered)
+        if ruling.cause is not None or ruling.reason not in BY_RULES:
+            # Something else than the rules decided, so replaying the rules would not show it.
+            event = msgspec.structs.replace(
+                event,
+                outcome=ruling.outcome,
+                would=ruling.would,
+                reasons=(ruling.cause or ruling.reason,),
+                ruled=False,
+                rule=None,
+                error=ruling.reason == "service_unavailable",
+            )
+        return event

@@ -1,0 +1,130 @@
+"""Backtests: stored decisions made again by a draft. Nothing is changed by it, and the event loop goes on meanwhile."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentgate.lib.decision_ids import write_id
+from agentgate.lib.enums import Outcome
+from agentgate.lib.errors import Refused
+from agentgate.lib.moment import Moment
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.protection.rules.compile import compile_rules
+from agentgate.protection.rules.evaluate import CompiledRules
+from agentgate.protection.rules.ports import EventReplay
+from agentgate.protection.rules.records import RuleSet
+from agentgate.protection.rules.replay_records import BacktestFlip, BacktestReport, ReplayedEvent
+
+MOST_EVENTS = 1_000_000
+EXAMPLES = 5
+DEFAULT_ACTION = "(default)"
+# One at a time in a worker, and a few that wait: each takes seconds of processor time.
+MOST_WAITING = 4
+BUSY_RETRY_S = 10
+
+
+@dataclass
+class _Flip:
+    count: int = 0
+    human: int = 0
+    bot: int = 0
+    examples: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _Tally:
+    evaluated: int = 0
+    flips: dict[tuple[Outcome, Outcome], _Flip] = field(default_factory=dict)
+    by_rule: Counter[str] = field(default_factory=Counter)
+    counted: Counter[str] = field(default_factory=Counter)
+
+
+class Backtests:
+    """Runs backtests over stored events, one after the other."""
+
+    def __init__(self, replay: EventReplay, *, most_events: int = MOST_EVENTS) -> None:
+        self._replay = replay
+        self._most_events = most_events
+        self._lock = asyncio.Lock()
+        self._waiting = 0
+
+    async def run(self, site_id: str, effective: RuleSet, span: TimeRange) -> BacktestReport:
+        """Decide a site's events of a range again."""
+        if self._waiting > MOST_WAITING:
+            raise Refused(
+                "rate_limited",
+                f"Other backtests are running. Try again in {BUSY_RETRY_S} seconds.",
+                headers={"retry-after": str(BUSY_RETRY_S)},
+            )
+        self._waiting += 1
+        try:
+            async with self._lock:
+                return _report(await self._tally(site_id, effective, span), span, most_events=self._most_events)
+        finally:
+            self._waiting -= 1
+
+    async def _tally(self, site_id: str, effective: RuleSet, span: TimeRange) -> _Tally:
+        tally, rules = _Tally(), compile_rules(effective)
+        batches = self._replay.replay(site_id, from_ms=span.from_ms, to_ms=span.to_ms, limit=self._most_events)
+        async for batch in batches:
+            await asyncio.to_thread(_evaluate, batch, rules, tally)
+        return tally
+
+
+def human_flips(report: BacktestReport) -> int:
+    """Return how many decisions about people would turn from allow to something stricter."""
+    return sum(flip.human_labelled for flip in report.flips if flip.from_ == Outcome.ALLOW)
+
+
+def _evaluate(batch: list[ReplayedEvent], rules: CompiledRules, tally: _Tally) -> None:
+    # Alike requests get the very same verdict, so that it is counted here and looked into once.
+    alike: dict[int, list[Any]] = {}
+    for event in batch:
+        verdict = rules.evaluate(event.labels, event.scores, route=event.route, action=event.action)
+        found = alike.get(id(verdict))
+        if found is None:
+            alike[id(verdict)] = [verdict, 1]
+        else:
+            found[1] += 1
+        if verdict.outcome is not event.recorded:
+            _flip(event, verdict.outcome, tally)
+    for verdict, count in alike.values():
+        tally.by_rule[verdict.rule or DEFAULT_ACTION] += count
+        for name in verdict.counted:
+            tally.counted[name] += count
+    tally.evaluated += len(batch)
+
+
+def _flip(event: ReplayedEvent, outcome: Outcome, tally: _Tally) -> None:
+    flip = tally.flips.setdefault((event.recorded, outcome), _Flip())
+    flip.count += 1
+    flip.human += event.human is True
+    flip.bot += event.human is False
+    if len(flip.examples) < EXAMPLES:
+        flip.examples.append(event.id)
+
+
+def _report(tally: _Tally, span: TimeRange, *, most_events: int) -> BacktestReport:
+    flips = [
+        BacktestFlip(
+            from_=before,
+            to=after,
+            count=flip.count,
+            human_labelled=flip.human,
+            bot_labelled=flip.bot,
+            examples=[write_id(each) for each in flip.examples],
+        )
+        for (before, after), flip in tally.flips.items()
+    ]
+    flips.sort(key=lambda flip: (-flip.count, flip.from_, flip.to))
+    return BacktestReport(
+        from_=Moment(span.from_ms),
+        to=Moment(span.to_ms),
+        evaluated=tally.evaluated,
+        changed=sum(flip.count for flip in flips),
+        flips=flips,
+        by_rule=dict(tally.by_rule.most_common()),
+        counted=dict(tally.counted.most_common()),
+        complete=tally.evaluated < most_events,
+    )

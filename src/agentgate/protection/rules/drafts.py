@@ -1,0 +1,111 @@
+"""Drafts: rules as somebody sent them, read and checked. Work for a thread: a large text takes a while."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, UnsetType
+
+from agentgate.lib.errors import Refused
+from agentgate.lib.records import optional
+from agentgate.protection.rules.effective import effective_set, read_set, server_document
+from agentgate.protection.rules.lints import Lint, find_lints
+from agentgate.protection.rules.logic import Situation
+from agentgate.protection.rules.positions import TextProblem
+from agentgate.protection.rules.records import (
+    CheckedRules,
+    DraftInput,
+    RuleLint,
+    RuleProblem,
+    RuleSet,
+    ValidateResult,
+    Witness,
+)
+from agentgate.protection.rules.text import ReadText, read_text
+from agentgate.protection.rules.validate import Problem, check_rules
+
+
+class Draft(Struct, frozen=True, kw_only=True):
+    """What was sent. It is valid when it has an effective set."""
+
+    # None: the server's set is meant.
+    own: Mapping[str, Any] | None
+    overrides: dict[str, str]
+    errors: list[RuleProblem]
+    effective: RuleSet | None = None
+    # The set itself, own or the server's, and where its parts stand if it came as text.
+    document: Mapping[str, Any] = {}
+    text: ReadText | None = None
+
+
+def check_one_form(body: DraftInput) -> None:
+    """Refuse a set that is sent in two forms at once."""
+    if body.rule_set is not None and not isinstance(body.rule_set, UnsetType) and isinstance(body.rule_set_text, str):
+        raise Refused("invalid_request", "Give ruleSet or ruleSetText, not both.")
+
+
+def is_given(body: DraftInput) -> bool:
+    """Say whether a set was sent, in either form."""
+    return isinstance(body.rule_set, dict) or isinstance(body.rule_set_text, str)
+
+
+def read_draft(body: DraftInput, *, otherwise: Mapping[str, Any] | None = None) -> Draft:
+    """Read and check what was sent. A set that was not sent is the one given here, else the server's."""
+    overrides = {} if isinstance(body.overrides, UnsetType) else body.overrides
+    text: ReadText | None = None
+    own: Any = otherwise
+    if isinstance(body.rule_set, dict):
+        own = body.rule_set
+    elif isinstance(body.rule_set_text, str):
+        try:
+            text = read_text(body.rule_set_text)
+        except TextProblem as problem:
+            error = RuleProblem(message=problem.message, line=problem.place.line, column=problem.place.column)
+            return Draft(own={}, overrides=overrides, errors=[error])
+        # A text that says null is a set that is wrong, not one that was not sent.
+        own = [] if text.value is None else text.value
+    document = server_document() if own is None else own
+    errors = [_error(problem, text) for problem in check_rules(document, overrides)]
+    if errors:
+        return Draft(own=own if isinstance(own, dict) else {}, overrides=overrides, errors=errors)
+    effective = effective_set(read_set(document), overrides)
+    return Draft(own=own, overrides=overrides, errors=[], effective=effective, document=document, text=text)
+
+
+def result_of(draft: Draft) -> ValidateResult:
+    """Return whether a draft is valid, and why not."""
+    return ValidateResult(valid=not draft.errors, errors=draft.errors, effective=optional(draft.effective))
+
+
+def checked(draft: Draft) -> CheckedRules:
+    """Return the same with lints, which only a valid draft has."""
+    lints = [] if draft.effective is None else find_lints(draft.document, draft.effective)
+    return CheckedRules(
+        valid=not draft.errors,
+        errors=draft.errors,
+        effective=optional(draft.effective),
+        lints=[_lint(lint, draft.text) for lint in lints],
+    )
+
+
+def _error(problem: Problem, text: ReadText | None) -> RuleProblem:
+    if text is None or problem.path is None:
+        return RuleProblem(message=problem.message, rule=optional(problem.rule))
+    place = text.place(problem.path)
+    return RuleProblem(message=problem.message, rule=optional(problem.rule), line=place.line, column=place.column)
+
+
+def _lint(lint: Lint, text: ReadText | None) -> RuleLint:
+    place = None if text is None else text.place(lint.path)
+    return RuleLint(
+        kind=lint.kind,
+        message=lint.message,
+        rule=optional(lint.rule),
+        other=optional(lint.other),
+        witness=optional(None if lint.witness is None else _witness(lint.witness)),
+        line=optional(None if place is None else place.line),
+        column=optional(None if place is None else place.column),
+    )
+
+
+def _witness(shown: Situation) -> Witness:
+    return Witness(labels=sorted(shown.labels), scores=shown.scores, route=shown.route, action=optional(shown.action))

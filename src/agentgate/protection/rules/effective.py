@@ -1,0 +1,107 @@
+"""The effective set: groups expanded, overrides applied, and a version that tells it from every other set."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from agentgate.lib.enums import RulesSource
+from agentgate.protection.rules.managed import canonical_json, managed_groups
+from agentgate.protection.rules.records import RuleItem, RuleSet, RulesSummary, StoredRules
+
+VERSION_DIGITS = 8
+
+
+@cache
+def server_rule_set() -> RuleSet:
+    """Return the set that applies where a site has none of its own, as written."""
+    return read_set(server_document())
+
+
+def server_document() -> dict[str, Any]:
+    """Return the server's set as the plain value it is."""
+    text = resources.files("agentgate.protection.rules").joinpath("default.json").read_text("utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+def read_set(document: Mapping[str, Any]) -> RuleSet:
+    """Return a valid set; keys beside its three are left out, those of its rules stay."""
+    return msgspec.convert(document, RuleSet)
+
+
+def effective_set(base: RuleSet, overrides: Mapping[str, str]) -> RuleSet:
+    """Return what a valid set amounts to: plain rules only, under the version by which decisions will name it."""
+    rules = [_overridden(item, overrides) for item in _expanded(base)]
+    said = {"version": base.version, "rules": rules, "default_action": base.default_action}
+    return RuleSet(version=effective_version(said), rules=rules, default_action=base.default_action)
+
+
+def effective_of(stored: StoredRules | None) -> RuleSet:
+    """Return the effective set of a site, from what the store has of it."""
+    if stored is None:
+        return _server_effective()
+    base = server_rule_set() if stored.rule_set is None else read_set(stored.rule_set)
+    return effective_set(base, stored.overrides)
+
+
+def effective_version(rule_set: Mapping[str, Any]) -> str:
+    """Return the version under which decisions will name this set: its own, and digits of what it says."""
+    digest = hashlib.sha256(canonical_json(rule_set).encode()).hexdigest()
+    return f"{rule_set['version']}-{digest[:VERSION_DIGITS]}"
+
+
+def summary_of(stored: StoredRules | None) -> RulesSummary:
+    """Say which rules apply to a site."""
+    return RulesSummary(
+        source=RulesSource.SERVER if stored is None else stored.source,
+        # Not as stored: what follows the server's set changes with the release.
+        effective_version=effective_of(stored).version,
+        overrides=0 if stored is None else len(stored.overrides),
+        revision=0 if stored is None else stored.revision,
+    )
+
+
+def is_group(item: Mapping[str, Any]) -> bool:
+    """Say whether an entry stands for a managed group. A rule may carry the key too, but has a name."""
+    return "group" in item and not item.get("name")
+
+
+@cache
+def _server_effective() -> RuleSet:
+    return effective_set(server_rule_set(), {})
+
+
+def _expanded(base: RuleSet) -> Iterator[RuleItem]:
+    for item in base.rules:
+        if is_group(item):
+            yield from _members(item)
+        else:
+            yield item
+
+
+def _members(reference: Mapping[str, Any]) -> Iterator[RuleItem]:
+    group = managed_groups()[reference["group"], reference["version"]]
+    overrides = reference.get("overrides", {})
+    scope_down = {"scope_down": reference["scope_down"]} if reference.get("scope_down") else {}
+    for member in group.rules:
+        plain: dict[str, Any] = msgspec.to_builtins(member)
+        # An empty list and none mean the same; without it there is one form less to read.
+        routes = {"routes": plain["routes"]} if plain["routes"] else {}
+        yield {
+            "name": member.name,
+            "match": plain["match"],
+            "action": overrides.get(member.name, plain["action"]),
+            **routes,
+            **scope_down,
+            "group": group.name,
+        }
+
+
+def _overridden(item: RuleItem, overrides: Mapping[str, str]) -> RuleItem:
+    action = overrides.get(item["name"])
+    return item if action is None else {**item, "action": action}

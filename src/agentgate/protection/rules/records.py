@@ -1,0 +1,253 @@
+"""Rule sets as they go over the wire and as the store keeps them. What is inside them keeps its snake_case names.
+
+A set and its rules may carry keys that nobody knows yet. So what is sent, stored and sent back is the plain JSON
+value; `Rule`, `RuleMatch` and the others are how the service reads it.
+"""
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from agentgate.lib.enums import RuleAction, RulesSource
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Input, Record, SiteKey
+
+# What the column holds, and as many as a backtest reads.
+MOST_REVISIONS = 2**31 - 1
+MOST_HUMAN_FLIPS = 1_000_000
+
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_LABELS = {"type": "array", "items": {"type": "string", "examples": ["net.tor"]}}
+_ACTION = {"enum": [action.value for action in RuleAction]}
+_MATCH_SCHEMA = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("all_labels", "any_labels", "none_labels", "any_prefix"), _LABELS),
+        "score": {"type": "string"},
+        "min_score": {"type": "number"},
+    },
+    "additionalProperties": True,
+}
+_RULE_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "examples": ["block-scanners"]},
+        "match": _MATCH_SCHEMA,
+        "action": _ACTION,
+        "routes": _TEXTS,
+        "response": {
+            "type": "object",
+            "properties": {
+                "status": {"type": "integer"},
+                "message": {"type": "string"},
+                "retry_after": {"type": "integer"},
+            },
+            "additionalProperties": True,
+        },
+    },
+    "required": ["name", "match", "action"],
+    "additionalProperties": True,
+}
+_GROUP_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "group": {"type": "string", "examples": ["automation"]},
+        "version": {"type": "integer", "minimum": 1},
+        "overrides": {"type": "object", "additionalProperties": _ACTION},
+        "scope_down": _MATCH_SCHEMA,
+    },
+    "required": ["group", "version"],
+    "additionalProperties": True,
+}
+_ITEM_SCHEMA = {"anyOf": [_RULE_SCHEMA, _GROUP_SCHEMA]}
+_SET_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "version": {"type": "string", "examples": ["1"]},
+        "rules": {"type": "array", "items": _ITEM_SCHEMA},
+        "default_action": {"type": "string", "examples": ["allow"]},
+    },
+    "required": ["version", "rules", "default_action"],
+    "additionalProperties": True,
+}
+
+# One entry of `rules`: a Rule or a ManagedGroupRef, with whatever else it carries.
+RuleItem = Annotated[dict[str, Any], Meta(extra_json_schema=_ITEM_SCHEMA)]
+# A RuleSet with whatever else it carries.
+RuleSetDocument = Annotated[dict[str, Any], Meta(extra_json_schema=_SET_SCHEMA)]
+# Rule name -> action. Unknown names and actions are problems of the set, told like all others.
+Overrides = dict[str, str]
+
+
+class RuleMatch(Struct, frozen=True, kw_only=True):
+    """When a rule applies: every condition that is given must hold."""
+
+    all_labels: list[str] | UnsetType = UNSET
+    any_labels: list[str] | UnsetType = UNSET
+    none_labels: list[str] | UnsetType = UNSET
+    any_prefix: list[str] | UnsetType = UNSET
+    score: str | UnsetType = UNSET
+    min_score: float | UnsetType = UNSET
+
+
+class RuleResponse(Struct, frozen=True, kw_only=True):
+    """What a visitor is answered instead of the usual refusal."""
+
+    status: int | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+    retry_after: int | UnsetType = UNSET
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """What to do about requests that match."""
+
+    name: str
+    match: RuleMatch
+    action: RuleAction
+    routes: list[str] | UnsetType = UNSET
+    response: RuleResponse | UnsetType = UNSET
+
+
+class ManagedGroupRef(Struct, frozen=True, kw_only=True):
+    """A managed group in place of a rule."""
+
+    group: str
+    version: Annotated[int, Meta(ge=1)]
+    overrides: dict[str, RuleAction] | UnsetType = UNSET
+    scope_down: RuleMatch | UnsetType = UNSET
+
+
+class RuleSet(Struct, frozen=True, kw_only=True):
+    """Rules in the order in which they are asked, and what applies when none decides."""
+
+    version: str
+    rules: list[RuleItem]
+    default_action: str
+
+
+class ManagedGroupMember(Struct, frozen=True, kw_only=True):
+    """A rule of a managed group, before any override."""
+
+    name: str
+    action: RuleAction
+    routes: list[str]
+    match: RuleMatch
+
+
+class ManagedGroup(Struct, frozen=True, kw_only=True):
+    """A group of rules that comes with the service. A version never changes; the digest is that of its members."""
+
+    name: str
+    version: int
+    description: str
+    digest: str
+    rules: list[ManagedGroupMember]
+
+
+class ManagedGroupList(Record, frozen=True, kw_only=True):
+    """Every version of every managed group."""
+
+    items: list[ManagedGroup]
+
+
+class RulesView(Record, frozen=True, kw_only=True):
+    """A site's rules: the set itself, what the site changes in it, and what results."""
+
+    site_key: SiteKey
+    source: RulesSource
+    revision: int
+    server_version: str
+    rule_set: RuleSetDocument
+    overrides: Overrides
+    effective: RuleSet
+    updated_at: Moment | UnsetType = UNSET
+    updated_by: str | UnsetType = UNSET
+
+
+class DraftInput(Input, frozen=True, kw_only=True):
+    """Rules that are not stored: a set as a value or as text, and overrides beside it."""
+
+    rule_set: RuleSetDocument | UnsetType | None = UNSET
+    rule_set_text: str | UnsetType = UNSET
+    overrides: Overrides | UnsetType = UNSET
+
+
+class RulesRequest(DraftInput, frozen=True, kw_only=True):
+    """Rules to be checked. With neither `ruleSet` nor `ruleSetText` they are the server's."""
+
+    revision: Annotated[int, Meta(ge=0, le=MOST_REVISIONS)] | UnsetType = UNSET
+
+
+class RulesChange(RulesRequest, frozen=True, kw_only=True):
+    """Rules to be stored. `revision` is the one they were edited from, 0 when there was none.
+
+    With `maxHumanFlips`, they are first tried on the last seven days, and refused when they would turn more decisions
+    labelled human from `allow` to something stricter.
+    """
+
+    max_human_flips: Annotated[int, Meta(ge=0, le=MOST_HUMAN_FLIPS)] | UnsetType = UNSET
+
+
+class RuleProblem(Record, frozen=True, kw_only=True):
+    """Why a rule set is not valid, and where: in `ruleSetText`, counted from 1."""
+
+    message: str
+    line: int | UnsetType = UNSET
+    column: int | UnsetType = UNSET
+    rule: str | UnsetType = UNSET
+
+
+class ValidateResult(Record, frozen=True, kw_only=True):
+    """Whether rules are valid, everything that is wrong with them, and what they amount to."""
+
+    valid: bool
+    errors: list[RuleProblem]
+    effective: RuleSet | UnsetType = UNSET
+
+
+class Witness(Record, frozen=True, kw_only=True):
+    """A request that shows what a lint says."""
+
+    labels: list[str]
+    scores: dict[str, float]
+    route: str
+    action: str | UnsetType = UNSET
+
+
+class RuleLint(Record, frozen=True, kw_only=True):
+    """Something that is valid but hardly meant: `dead`, `shadowed`, `contradictory` and others."""
+
+    kind: str
+    message: str
+    rule: str | UnsetType = UNSET
+    other: str | UnsetType = UNSET
+    witness: Witness | UnsetType = UNSET
+    line: int | UnsetType = UNSET
+    column: int | UnsetType = UNSET
+
+
+class CheckedRules(ValidateResult, frozen=True, kw_only=True):
+    """The result of a validation, with what is valid but hardly meant."""
+
+    lints: list[RuleLint]
+
+
+class RulesSummary(Record, frozen=True, kw_only=True):
+    """Where a site's rules come from and which version is in force."""
+
+    source: RulesSource
+    effective_version: str
+    overrides: int
+    revision: int
+
+
+class StoredRules(Record, frozen=True, kw_only=True):
+    """A site's own rules as the store keeps them; without a set of its own it follows the server's."""
+
+    source: RulesSource
+    effective_version: str
+    overrides: Overrides
+    revision: int
+    rule_set: dict[str, Any] | None = None
+    updated_ms: int = 0
+    updated_by: str = ""

@@ -1,0 +1,113 @@
+"""Trying rules out: one sample request explained, and stored events decided again."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from agentgate.lib.enums import Outcome
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Input, Record
+from agentgate.protection.rules.records import DraftInput, RuleResponse
+
+SAMPLE_HEADERS = 64
+SAMPLE_CHARACTERS = 8_192
+
+
+class SampleRequest(Input, frozen=True, kw_only=True):
+    """A request as a visitor would send it. `url` is absolute; `headers` map names to values."""
+
+    method: Annotated[str, Meta(pattern=r"^[A-Z]{1,20}\Z", examples=["POST"])]
+    url: Annotated[
+        str, Meta(max_length=SAMPLE_CHARACTERS, pattern=r"^https?://[!-~]+\Z", examples=["https://shop.example/login"])
+    ]
+    headers: Annotated[dict[str, Annotated[str, Meta(max_length=SAMPLE_CHARACTERS)]], Meta(max_length=SAMPLE_HEADERS)]
+    address: Annotated[str, Meta(min_length=2, max_length=45, examples=["198.51.100.7"])]
+
+
+class TestInput(DraftInput, frozen=True, kw_only=True):
+    """A sample request. With neither `ruleSet` nor `ruleSetText` the site's present rules are explained."""
+
+    # The name says so, but pytest need not look for tests in it.
+    __test__ = False
+
+    request: SampleRequest
+
+
+class TracedRule(Record, frozen=True, kw_only=True):
+    """One rule that was asked, and why it matched or did not."""
+
+    rule: str
+    matched: bool
+    because: str
+
+
+class TestReport(Record, frozen=True, kw_only=True):
+    """What would become of the sample request. Without `rule`, the default action decided."""
+
+    __test__ = False
+
+    labels: list[str]
+    scores: dict[str, float]
+    route: str
+    outcome: Outcome
+    trace: list[TracedRule]
+    action: str | UnsetType = UNSET
+    rule: str | UnsetType = UNSET
+    response: RuleResponse | UnsetType = UNSET
+
+
+class BacktestInput(DraftInput, frozen=True, kw_only=True):
+    """Rules to decide stored events by. Without a range: the last 24 hours."""
+
+    from_: str | UnsetType = UNSET
+    to: str | UnsetType = UNSET
+
+
+class BacktestFlip(Record, frozen=True, kw_only=True):
+    """How many decisions would turn from one outcome to another, how many of them are labelled, and a few of them."""
+
+    from_: Outcome
+    to: Outcome
+    count: int
+    human_labelled: int
+    bot_labelled: int
+    examples: list[str]
+
+
+class BacktestReport(Record, frozen=True, kw_only=True):
+    """What would have become of the decisions of a range. `byRule` also counts the default, as `(default)`."""
+
+    from_: Moment
+    to: Moment
+    evaluated: int
+    changed: int
+    flips: list[BacktestFlip]
+    by_rule: dict[str, int]
+    # Matches of rules whose action is `count`.
+    counted: dict[str, int]
+    # False: there were more events than a backtest reads; these are the newest.
+    complete: bool
+
+
+class Sample(Struct, frozen=True, kw_only=True):
+    """What the service sees in a sample request."""
+
+    labels: tuple[str, ...]
+    scores: Mapping[str, float]
+    route: str
+    action: str | None
+
+
+class ReplayedEvent(Struct, frozen=True, gc=False):
+    """A stored decision that the rules made, as they saw it."""
+
+    id: int
+    labels: tuple[str, ...]
+    scores: Mapping[str, float]
+    route: str
+    action: str | None
+    # What enforce mode did, or would have done.
+    recorded: Outcome
+    # Labelled as a human or not; None without a label, or with one that is unsure.
+    human: bool | None

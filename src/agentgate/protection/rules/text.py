@@ -1,0 +1,188 @@
+"""Editor text to a plain value: JSON, or YAML 1.2 without aliases, anchors and tags. Each part knows where it stands.
+
+Scalars are read by YAML 1.2's core schema, whatever the library thinks: `no` and `on` are text. What the value means is
+not looked at here.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from agentgate.lib.limits import RULE_SET_DEPTH, RULE_SET_TEXT_BYTES
+from agentgate.protection.rules.json_text import read_json
+from agentgate.protection.rules.positions import NUMBER_CHARACTERS, Path, Place, TextProblem
+
+_NULL = re.compile(r"(?:null|Null|NULL|~|)\Z")
+_TRUE = re.compile(r"(?:true|True|TRUE)\Z")
+_FALSE = re.compile(r"(?:false|False|FALSE)\Z")
+_INTEGER = re.compile(r"[-+]?[0-9]+\Z|0o[0-7]+\Z|0x[0-9a-fA-F]+\Z", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z", re.ASCII)
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
+# The library written in C is thirty times faster; the other reads the same texts, but for tabs within braces.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """What a text says, and where each part of it stands."""
+
+    value: Any
+    places: Mapping[Path, Place]
+
+    def place(self, path: Path) -> Place:
+        """Return where a part stands, or the nearest part around it that is written down."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places.get(path, Place(1, 1))
+
+
+def read_text(text: str) -> ReadText:
+    """Read a text, or raise TextProblem."""
+    # Characters have one to four bytes, so this alone bounds the work below.
+    if len(text) > RULE_SET_TEXT_BYTES or len(text.encode("utf-8", "replace")) > RULE_SET_TEXT_BYTES:
+        raise TextProblem(f"The text is too long; at most {RULE_SET_TEXT_BYTES // 1024} KiB are accepted.", Place(1, 1))
+    if text.lstrip("\ufeff \t\r\n").startswith("{"):
+        # YAML's readers do not know all of JSON's escapes, nor its tabs.
+        read = read_json(text.removeprefix("\ufeff"), depth=RULE_SET_DEPTH)
+        if read is not None:
+            return ReadText(*read)
+    return _read_yaml(text)
+
+
+def _read_yaml(text: str) -> ReadText:
+    builder = _Builder()
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            builder.take(event)
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        raise TextProblem(f"This is not YAML: {problem.problem or problem.context}.", _place(mark)) from None
+    except yaml.reader.ReaderError as problem:
+        raise TextProblem("Control characters are not allowed; remove them.", _at(text, problem.position)) from None
+    except yaml.YAMLError:
+        raise TextProblem("This is not YAML.", Place(1, 1)) from None
+    if not builder.done:
+        raise TextProblem("The text is empty; write a rule set with version, rules and default_action.", Place(1, 1))
+    return ReadText(builder.value, builder.places)
+
+
+@dataclass
+class _Open:
+    """A mapping or a list that is being read."""
+
+    value: Any
+    path: Path
+    # The key that waits for its value.
+    key: str | None = None
+
+
+@dataclass
+class _Builder:
+    """Puts a value together from events. No recursion, so depth is only what is allowed."""
+
+    value: Any = None
+    done: bool = False
+    places: dict[Path, Place] = field(default_factory=dict)
+    _open: list[_Open] = field(default_factory=list)
+
+    def take(self, event: yaml.Event) -> None:
+        place = _place(event.start_mark)
+        _check_plain(event, place)
+        if isinstance(event, yaml.DocumentStartEvent) and self.done:
+            raise TextProblem("Only one document is allowed; remove what follows ---.", place)
+        if isinstance(event, yaml.ScalarEvent):
+            self._scalar(event, place)
+        elif isinstance(event, yaml.MappingStartEvent):
+            self._begin({}, place)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            self._begin([], place)
+        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            self._open.pop()
+
+    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> None:
+        if _has_surrogate(event.value):
+            raise TextProblem("Half of a surrogate pair is no character; write the character itself.", place)
+        top = self._open[-1] if self._open else None
+        if top is not None and isinstance(top.value, dict) and top.key is None:
+            if event.value in top.value:
+                raise TextProblem(f"The key {event.value[:40]} stands here twice; keep one.", place)
+            top.key = event.value
+            # A key that is missing its value is looked for here; the value overwrites it.
+            self.places[(*top.path, event.value)] = place
+            return
+        self._put(_plain_value(event.value, place) if event.implicit[0] else event.value, place)
+
+    def _begin(self, value: Any, place: Place) -> None:
+        top = self._open[-1] if self._open else None
+        if top is not None and isinstance(top.value, dict) and top.key is None:
+            raise TextProblem("A key must be text.", place)
+        if len(self._open) >= RULE_SET_DEPTH:
+            raise TextProblem(f"This is nested too deeply; at most {RULE_SET_DEPTH} levels are allowed.", place)
+        self._open.append(_Open(value, self._put(value, place)))
+
+    def _put(self, value: Any, place: Place) -> Path:
+        path: Path = ()
+        if not self._open:
+            self.value, self.done = value, True
+        else:
+            top = self._open[-1]
+            if isinstance(top.value, dict):
+                assert top.key is not None, "a mapping's values follow its keys"
+                path = (*top.path, top.key)
+                top.value[top.key], top.key = value, None
+            else:
+                path = (*top.path, len(top.value))
+                top.value.append(value)
+        self.places[path] = place
+        return path
+
+
+def _check_plain(event: yaml.Event, place: Place) -> None:
+    if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+        raise TextProblem("Anchors (&) and aliases (*) are not allowed; write it out, or put text in quotes.", place)
+    tags = getattr(event, "tags", None)
+    if tags or getattr(event, "tag", None) is not None:
+        raise TextProblem("Tags (!) are not allowed; remove it, or put text in quotes.", place)
+
+
+def _plain_value(text: str, place: Place) -> Any:
+    if _NULL.match(text):
+        return None
+    if _TRUE.match(text):
+        return True
+    if _FALSE.match(text):
+        return False
+    if _NOT_FINITE.match(text):
+        raise TextProblem("Infinity and not-a-number are not allowed; write a number.", place)
+    is_integer = _INTEGER.match(text) is not None
+    if not is_integer and not _FLOAT.match(text):
+        return text
+    return _number(text, place, is_integer=is_integer)
+
+
+def _number(text: str, place: Place, *, is_integer: bool) -> int | float:
+    if len(text) > NUMBER_CHARACTERS:
+        raise TextProblem(f"This number is too long; at most {NUMBER_CHARACTERS} characters are read.", place)
+    if is_integer:
+        # Zeros in front do not make it octal in YAML 1.2, and Python's base 0 would refuse them.
+        return int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
+    number = float(text)
+    if number in {float("inf"), float("-inf")}:
+        raise TextProblem("This number is too large.", place)
+    return number
+
+
+def _has_surrogate(text: str) -> bool:
+    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _place(mark: Any) -> Place:
+    return Place(mark.line + 1, mark.column + 1) if mark is not None else Place(1, 1)
+
+
+def _at(text: str, position: int) -> Place:
+    before = text[:position]
+    return Place(before.count("\n") + 1, len(before) - before.rfind("\n"))

@@ -1,0 +1,138 @@
+"""Candidate against active model: do they agree on recent traffic, what would change, and who is right about labels."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from msgspec import UnsetType
+
+from agentgate.events.label_records import LabelEvidence, StoredLabel
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.database import Store
+from agentgate.lib.decision_ids import first_id
+from agentgate.lib.enums import DecisionLabelValue, ModelKind, ModelRole, Outcome
+from agentgate.lib.errors import Refused
+from agentgate.lib.moment import Moment
+from agentgate.protection.scoring.bands import band_labels
+from agentgate.protection.scoring.features import SCORE_LABELS
+from agentgate.protection.scoring.model_file import read_model
+from agentgate.protection.scoring.ports import RulesInForce, ScoreSamples, ScoringStores
+from agentgate.protection.scoring.records import (
+    CompareReport,
+    LabelRates,
+    ScoreSample,
+    StoredModel,
+    WouldChange,
+)
+from agentgate.protection.scoring.roles import find_model, summarise
+from agentgate.protection.scoring.score import Scorer, make_scorer
+from agentgate.protection.signals.numbers import NUMBERS
+
+COMPARED_DAYS = 7
+MOST_SAMPLES = 20_000
+MOST_LABELS = 10_000
+# From here on a model says yes.
+YES = 0.5
+
+_STRICTNESS = {Outcome.ALLOW: 0, Outcome.CHALLENGE: 1, Outcome.BLOCK: 2, Outcome.DROP: 3}
+_TRAINED_ON = (DecisionLabelValue.HUMAN, DecisionLabelValue.BOT, DecisionLabelValue.AGENT)
+
+
+async def compare(
+    store: Store[ScoringStores], samples: ScoreSamples, rules: RulesInForce, kind: ModelKind, now: Moment
+) -> CompareReport:
+    """Return the report, or refuse when there is nothing to compare."""
+    active = await find_model(store.read, kind, ModelRole.ACTIVE)
+    candidate = await find_model(store.read, kind, ModelRole.CANDIDATE)
+    if active is None or candidate is None:
+        raise Refused("invalid_request", f"There is no candidate of kind {kind} to compare; install one first.")
+    summaries = summarise(active), summarise(candidate)
+    since = Moment(now - COMPARED_DAYS * DAY_MS)
+    found = await samples.newest(
+        kind,
+        active_version=summaries[0].version,
+        candidate_version=summaries[1].version,
+        # Nothing older can have been scored by the candidate, and need not be looked through.
+        since_id=first_id(max(since, candidate.installed_ms)),
+        limit=MOST_SAMPLES,
+    )
+    labels = await store.read.decision_labels.list_newest_labels(MOST_LABELS)
+    # Tens of thousands of evaluations: beside the loop, so that nobody waits for them.
+    would_change = await asyncio.to_thread(count_changes, found, rules, kind)
+    per_label = await asyncio.to_thread(_rates, labels, active, candidate)
+    return CompareReport(
+        kind=kind,
+        active=summaries[0],
+        candidate=summaries[1],
+        from_=since,
+        to=now,
+        samples=len(found),
+        agreement=agreement(found, kind),
+        would_change=would_change,
+        per_label=per_label,
+    )
+
+
+def agreement(samples: list[ScoreSample], kind: ModelKind) -> float | None:
+    """Return the share of samples that both models put on the same side of 0.5; None of none."""
+    if not samples:
+        return None
+    same = sum((sample.scores[kind] >= YES) == (sample.shadow_scores[kind] >= YES) for sample in samples)
+    return round(same / len(samples), 4)
+
+
+def count_changes(samples: Iterable[ScoreSample], rules: RulesInForce, kind: ModelKind) -> WouldChange:
+    """Count the outcomes that today's rules would decide otherwise with the candidate's score."""
+    stricter = looser = 0
+    for sample in samples:
+        compiled = rules.compiled(sample.site)
+        if compiled is None or not sample.ruled:
+            continue
+        labels = tuple(label for label in sample.labels if not label.startswith(SCORE_LABELS))
+        outcomes = [
+            compiled.evaluate((*labels, *band_labels(scores)), scores, route=sample.route, action=sample.action).outcome
+            for scores in (sample.scores, {**sample.scores, kind.value: sample.shadow_scores[kind]})
+        ]
+        before, after = (_STRICTNESS[outcome] for outcome in outcomes)
+        stricter += after > before
+        looser += after < before
+    return WouldChange(total=stricter + looser, stricter=stricter, looser=looser)
+
+
+def _rates(
+    labels: list[StoredLabel], active: StoredModel, candidate: StoredModel
+) -> dict[DecisionLabelValue, LabelRates]:
+    return label_rates(
+        labels, active.kind, make_scorer(read_model(active.file)), make_scorer(read_model(candidate.file))
+    )
+
+
+def label_rates(
+    labels: list[StoredLabel], kind: ModelKind, active: Scorer, candidate: Scorer
+) -> dict[DecisionLabelValue, LabelRates]:
+    """Return for each label that occurs how often each model says yes. `unsure` says nothing about either."""
+    found = {}
+    for value in _TRAINED_ON:
+        evidence = [label.evidence for label in labels if label.label == value and _is_scored(label.evidence, kind)]
+        if evidence:
+            found[value] = LabelRates(
+                samples=len(evidence),
+                active_rate=_yes_rate(active, evidence),
+                candidate_rate=_yes_rate(candidate, evidence),
+            )
+    return found
+
+
+def _is_scored(evidence: LabelEvidence, kind: ModelKind) -> bool:
+    # Without content there is nothing that a model of this kind could be right or wrong about.
+    return kind != ModelKind.CONTENT or kind in evidence.scores
+
+
+def _yes_rate(scorer: Scorer, evidence: list[LabelEvidence]) -> float:
+    said = sum(scorer.score(each.labels, _numbers(each)) >= YES for each in evidence)
+    return round(said / len(evidence), 4)
+
+
+def _numbers(evidence: LabelEvidence) -> Mapping[str, float]:
+    if isinstance(evidence.features, UnsetType):
+        return {}
+    return {name: value for name, value in evidence.features.items() if name in NUMBERS}

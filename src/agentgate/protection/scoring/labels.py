@@ -1,0 +1,126 @@
+"""Labelling decisions. The evidence is copied with the first label, so that the label outlives the event."""
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from agentgate.events.label_records import DecisionLabel, LabelEvidence, StoredLabel
+from agentgate.events.records import Event
+from agentgate.http.call import SiteCall
+from agentgate.lib.cursors import Cursors
+from agentgate.lib.database import Store
+from agentgate.lib.decision_ids import id_time_ms, read_id
+from agentgate.lib.enums import DecisionLabelValue, LabelSource
+from agentgate.lib.errors import Refused
+from agentgate.lib.keyring import Keyring
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import optional
+from agentgate.lib.visitor_ids import write_visitor
+from agentgate.protection.scoring.ports import Evidence, ScoringStores
+from agentgate.protection.scoring.records import LabelPage, LabelRequest
+
+
+async def find_decision(store: Store[ScoringStores], events: Evidence, call: SiteCall, body: LabelRequest) -> int:
+    """Return the decision that a request to label names, by exactly one of its two IDs."""
+    decision_id, request_id = body.decision_id, body.request_id
+    if isinstance(decision_id, UnsetType) == isinstance(request_id, UnsetType):
+        raise Refused("invalid_request", "Give exactly one of decisionId and requestId.")
+    if not isinstance(decision_id, UnsetType):
+        return parse_decision(decision_id)
+    assert not isinstance(request_id, UnsetType), "one of the two is given"
+    decision = await events.find_by_request(await store.read.sites.find_number(call.site_id), request_id)
+    if decision is None:
+        raise Refused(
+            "not_found", "There is no decision about this request ID in this site, or it is not kept any more."
+        )
+    return decision
+
+
+def parse_decision(text: str) -> int:
+    """Return the number of a decision ID; text that is none answers like an unknown one."""
+    decision = read_id(text)
+    if decision is None:
+        raise _unknown()
+    return decision
+
+
+async def put_label(
+    store: Store[ScoringStores], events: Evidence, call: SiteCall, decision: int, given: LabelRequest
+) -> DecisionLabel:
+    """Label a decision, or replace its label: evidence and time of the first one stay."""
+    known = await store.read.decision_labels.find_label(call.site_id, decision)
+    evidence = known.evidence if known else await _read_evidence(store, events, call, decision)
+
+    async def work(stores: ScoringStores) -> StoredLabel:
+        await stores.decision_labels.lock_label(call.site_id, decision)
+        before = await stores.decision_labels.find_label(call.site_id, decision)
+        label = StoredLabel(
+            site_id=call.site_id,
+            decision=decision,
+            label=given.label,
+            source=given.source,
+            note=None if isinstance(given.note, UnsetType) else given.note,
+            actor=call.actor.name,
+            created_ms=call.now,
+            updated_ms=call.now,
+            evidence=evidence,
+        )
+        if before is not None:
+            label = replace(label, created_ms=before.created_ms, evidence=before.evidence)
+        await stores.decision_labels.save_label(label)
+        return label
+
+    return (await store.change(work)).wire()
+
+
+def operator_label(label: DecisionLabelValue, note: str | UnsetType) -> LabelRequest:
+    """Return what an operator who looks at a decision says about it."""
+    return LabelRequest(label=label, source=LabelSource.OPERATOR, note=note)
+
+
+async def list_labels(
+    stores: ScoringStores, keyring: Keyring, call: SiteCall, *, cursor: str | UnsetType, limit: int
+) -> LabelPage:
+    """Return a page of a site's labels, oldest update first."""
+    cursors = Cursors(keyring, call.route, call.site_id)
+    after = None
+    if not isinstance(cursor, UnsetType):
+        updated_ms, decision = cursors.read(cursor)
+        after = (int(updated_ms), int(decision))
+    # One more than asked for tells whether there is a next page.
+    found = await stores.decision_labels.list_labels(call.site_id, after=after, limit=limit + 1)
+    last = found[limit - 1] if len(found) > limit else None
+    return LabelPage(
+        items=[label.wire() for label in found[:limit]],
+        next_cursor=UNSET if last is None else cursors.issue((last.updated_ms, last.decision)),
+    )
+
+
+def evidence_of(event: Event) -> LabelEvidence:
+    """Return what is kept of an event with its label."""
+    return LabelEvidence(
+        time=Moment(id_time_ms(event.id)),
+        kind=event.kind,
+        route=event.route,
+        method=event.method,
+        action=optional(event.action),
+        outcome=event.outcome,
+        would_decision=optional(event.would),
+        reasons=list(event.reasons),
+        labels=list(event.labels),
+        scores=dict(event.scores),
+        model_versions=dict(event.model_versions),
+        rule_set_version=optional(event.rule_set_version),
+        visitor_id=UNSET if event.visitor is None else write_visitor(event.visitor),
+        features=UNSET if event.features is None else dict(event.features),
+    )
+
+
+async def _read_evidence(store: Store[ScoringStores], events: Evidence, call: SiteCall, decision: int) -> LabelEvidence:
+    event = await events.find_event(await store.read.sites.find_number(call.site_id), decision)
+    if event is None:
+        raise _unknown()
+    return evidence_of(event)
+
+
+def _unknown() -> Refused:
+    return Refused("not_found", "There is no such decision in this site, or it is not kept any more.")

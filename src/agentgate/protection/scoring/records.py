@@ -1,0 +1,181 @@
+"""Decision labels, feature capture and models: as they go over the wire, and as they are stored."""
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from agentgate.events.label_records import DecisionLabel
+from agentgate.lib.enums import (
+    DecisionLabelValue,
+    LabelSource,
+    ModelKind,
+    ModelRole,
+    ModelType,
+)
+from agentgate.lib.limits import FEATURE_CAPTURE_LEAST_DAYS, LABEL_NOTE_CHARACTERS, REQUEST_ID_CHARACTERS
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Input, Record
+
+# Ten years: longer than anybody keeps training data, and short enough for every column.
+FEATURE_CAPTURE_MOST_DAYS = 3650
+
+Note = Annotated[str, Meta(max_length=LABEL_NOTE_CHARACTERS)]
+RequestId = Annotated[str, Meta(min_length=REQUEST_ID_CHARACTERS.least, max_length=REQUEST_ID_CHARACTERS.most)]
+
+
+class LabelInput(Input, frozen=True, kw_only=True):
+    """What a decision is labelled as."""
+
+    label: DecisionLabelValue
+    note: Note | UnsetType = UNSET
+
+
+class LabelRequest(Input, frozen=True, kw_only=True):
+    """Which decision, by its own ID or its request's, is labelled as what, and who says so."""
+
+    label: DecisionLabelValue
+    source: LabelSource
+    decision_id: str | UnsetType = UNSET
+    request_id: RequestId | UnsetType = UNSET
+    note: Note | UnsetType = UNSET
+
+
+class LabelPage(Record, frozen=True, kw_only=True):
+    """Labels of a site, oldest update first; `nextCursor` leads to the rest."""
+
+    items: list[DecisionLabel]
+    next_cursor: str | UnsetType = UNSET
+
+
+class FeatureCapture(Record, frozen=True, kw_only=True):
+    """Whether a site's feature vectors are stored, for how long, and how many there are."""
+
+    site_id: str
+    site_key: str
+    enabled: bool
+    retention_days: int
+    stored: int
+    updated_at: Moment | UnsetType = UNSET
+    updated_by: str | UnsetType = UNSET
+
+
+class FeatureCaptureInput(Input, frozen=True, kw_only=True):
+    """Whether to store feature vectors, and for how many days; absent days stay as they are."""
+
+    enabled: bool
+    retention_days: Annotated[int, Meta(ge=FEATURE_CAPTURE_LEAST_DAYS, le=FEATURE_CAPTURE_MOST_DAYS)] | UnsetType = (
+        UNSET
+    )
+
+
+class StoredCapture(Struct, frozen=True, kw_only=True):
+    """A site's feature capture as stored."""
+
+    enabled: bool
+    retention_days: int
+    updated_ms: int
+    updated_by: str
+
+
+class CapturingSite(Struct, frozen=True, kw_only=True):
+    """A site that captures features, or did: its number, and how long to keep them."""
+
+    number: int
+    enabled: bool
+    retention_days: int
+
+
+class StoredModel(Struct, frozen=True, kw_only=True):
+    """A model that was installed; `file` is its JSON."""
+
+    kind: ModelKind
+    role: ModelRole
+    file: str
+    installed_ms: int
+    installed_by: str
+
+
+class ModelSummary(Record, frozen=True, kw_only=True):
+    """A model in short; `features` counts them."""
+
+    kind: ModelKind
+    role: ModelRole
+    version: str
+    type: ModelType
+    features: int
+    installed_at: Moment
+    installed_by: str
+    metadata: dict[str, Any]
+
+
+class ModelRoles(Record, frozen=True, kw_only=True):
+    """The models of one kind; null where there is none."""
+
+    active: ModelSummary | None
+    candidate: ModelSummary | None
+    previous: ModelSummary | None
+
+
+class ModelList(Record, frozen=True, kw_only=True):
+    """All models, by kind."""
+
+    models: dict[ModelKind, ModelRoles]
+
+
+class ClearedModel(Record, frozen=True, kw_only=True):
+    """The version of the candidate that is no more."""
+
+    cleared: str
+
+
+class ModelSwap(Record, frozen=True, kw_only=True):
+    """What decides from now on, and what did before."""
+
+    kind: ModelKind
+    active: ModelSummary
+    previous: ModelSummary | None
+    time: Moment
+    actor: str
+
+
+class WouldChange(Record, frozen=True, kw_only=True):
+    """How many decisions the candidate would change, and in which direction."""
+
+    total: int
+    stricter: int
+    looser: int
+
+
+class LabelRates(Record, frozen=True, kw_only=True):
+    """Of the decisions with one label: how many, and the shares that each model scores at 0.5 or above."""
+
+    samples: int
+    active_rate: float
+    candidate_rate: float
+
+
+class CompareReport(Record, frozen=True, kw_only=True):
+    """Candidate against active model on recent traffic."""
+
+    kind: ModelKind
+    active: ModelSummary
+    candidate: ModelSummary
+    from_: Moment = field(name="from")
+    to: Moment
+    samples: int
+    agreement: float | None
+    would_change: WouldChange
+    per_label: dict[DecisionLabelValue, LabelRates]
+
+
+class ScoreSample(Struct, frozen=True, gc=False):
+    """A decision that active model and candidate both scored, with what the rules saw."""
+
+    site: int
+    labels: tuple[str, ...]
+    scores: dict[str, float]
+    shadow_scores: dict[str, float]
+    route: str
+    action: str | None
+    # Whether the rules decided it: only then can another score have changed it.
+    ruled: bool

@@ -1,0 +1,1 @@
+"""Models, labels and captured features in SQL."""

@@ -1,0 +1,50 @@
+"""Single events and their feature vectors, for labels and feature capture."""
+
+import json
+
+from msgspec.structs import replace
+
+from agentgate.events.records import Event
+from agentgate.events.storage.days.days import Segments, day_bounds
+from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.encoding import EVENT_COLUMNS
+from agentgate.events.storage.events import read_events
+from agentgate.lib.database import Database
+from agentgate.lib.decision_ids import id_day
+
+_EVENT = f"SELECT {', '.join(EVENT_COLUMNS)} FROM event WHERE id = $1 AND site = $2 AND id >= $3 AND id < $4"  # noqa: S608
+_BY_REQUEST = """SELECT id FROM event WHERE site = $1 AND request_id = $2 AND id >= $3 AND id < $4
+    ORDER BY id DESC LIMIT 1"""
+
+
+class SqlEvidence:
+    """Implements Evidence over the statistics and the days of events."""
+
+    def __init__(self, stats: Database, segments: Segments, words: Words) -> None:
+        self._stats = stats
+        self._segments = segments
+        self._words = words
+
+    async def find_event(self, site: int, decision: int) -> Event | None:
+        """Return a decision of the site with its features, or None."""
+        day = id_day(decision)
+        row = await self._segments.session(day).one(_EVENT, decision, site, *day_bounds(day))
+        if row is None:
+            return None
+        [event] = await read_events([row], self._words)
+        kept = await self._stats.one("SELECT features FROM feature_vector WHERE site = $1 AND id = $2", site, decision)
+        return event if kept is None else replace(event, features=json.loads(kept[0]))
+
+    async def find_by_request(self, site: int, request_id: str) -> int | None:
+        """Return the newest decision about a request of the site, or None."""
+        for day in reversed(await self._segments.days()):
+            row = await self._segments.session(day).one(_BY_REQUEST, site, request_id, *day_bounds(day))
+            if row is not None:
+                return int(row[0])
+        return None
+
+    async def count_features(self, site: int) -> int:
+        """Return how many feature vectors of the site are stored."""
+        row = await self._stats.one("SELECT count(*) FROM feature_vector WHERE site = $1", site)
+        assert row is not None, "an aggregate always has a row"
+        return int(row[0])

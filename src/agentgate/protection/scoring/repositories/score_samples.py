@@ -1,0 +1,77 @@
+"""Decisions that a candidate scored in shadow, read from the days of events."""
+
+import json
+
+from agentgate.events.records import Event
+from agentgate.events.storage.days.days import Segments, day_bounds
+from agentgate.events.storage.dictionary import WordKind, Words
+from agentgate.events.storage.encoding import EVENT_COLUMNS
+from agentgate.events.storage.events import read_events
+from agentgate.lib.database import Database, Row
+from agentgate.lib.decision_ids import id_day
+from agentgate.lib.enums import ModelKind
+from agentgate.protection.scoring.records import ScoreSample
+
+# So few at a time that turning rows into events never holds up a request for long.
+ROWS_PER_READ = 500
+
+
+class SqlScoreSamples:
+    """Implements ScoreSamples over the statistics and the days of events."""
+
+    def __init__(self, stats: Database, segments: Segments, words: Words) -> None:
+        self._stats = stats
+        self._segments = segments
+        self._words = words
+
+    async def newest(
+        self, kind: ModelKind, *, active_version: str, candidate_version: str, since_id: int, limit: int
+    ) -> list[ScoreSample]:
+        """Return the newest requests of all sites since an ID that these two versions scored."""
+        pairs = await self._pairs(kind, active_version, candidate_version)
+        found: list[ScoreSample] = []
+        for day in reversed(await self._segments.days()):
+            if not pairs or day < id_day(since_id) or len(found) >= limit:
+                break
+            least, end = day_bounds(day)
+            found += await self._of_day(day, pairs, max(least, since_id), end, limit - len(found))
+        return found
+
+    async def _pairs(self, kind: ModelKind, active_version: str, candidate_version: str) -> list[int]:
+        """Return the words under which events say that these two versions of the kind scored them."""
+        rows = await self._stats.all("SELECT id, value FROM dictionary WHERE kind = $1", WordKind.MODEL_VERSIONS.value)
+        wanted = (active_version, candidate_version)
+        return [number for number, text in rows if _versions(text, kind) == wanted]
+
+    async def _of_day(self, day: int, pairs: list[int], least: int, end: int, most: int) -> list[ScoreSample]:
+        session = self._segments.session(day)
+        places = ", ".join(f"${number}" for number in range(4, len(pairs) + 4))
+        sql = f"""SELECT {", ".join(EVENT_COLUMNS)} FROM event
+            WHERE id >= $1 AND id < $2 AND kind = 0 AND model_versions IN ({places})
+            ORDER BY id DESC LIMIT $3"""  # noqa: S608 - columns are constants, places are numbers of values
+        found: list[ScoreSample] = []
+        while len(found) < most:
+            asked = min(ROWS_PER_READ, most - len(found))
+            rows: list[Row] = await session.all(sql, least, end, asked, *pairs)
+            found += [_sample(event) for event in await read_events(rows, self._words)]
+            if len(rows) < asked:
+                break
+            end = rows[-1][0]
+        return found
+
+
+def _versions(text: str, kind: ModelKind) -> tuple[str | None, str | None]:
+    versions = json.loads(text)
+    return versions["active"].get(kind), versions["shadow"].get(kind)
+
+
+def _sample(event: Event) -> ScoreSample:
+    return ScoreSample(
+        event.site,
+        event.labels,
+        dict(event.scores),
+        dict(event.shadow_scores),
+        event.route,
+        event.action,
+        event.ruled,
+    )

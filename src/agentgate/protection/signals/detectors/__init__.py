@@ -1,0 +1,27 @@
+"""The signals, one file each. Each is handed a Look and returns labels; a new one is added to the tuple."""
+
+from agentgate.protection.signals.detectors.address import address_labels
+from agentgate.protection.signals.detectors.agent_claim import agent_labels
+from agentgate.protection.signals.detectors.behavior import behavior_labels
+from agentgate.protection.signals.detectors.browser import browser_labels
+from agentgate.protection.signals.detectors.client_hints import client_hint_labels
+from agentgate.protection.signals.detectors.content import content_labels
+from agentgate.protection.signals.detectors.headers import header_labels
+from agentgate.protection.signals.detectors.rate import rate_labels
+from agentgate.protection.signals.detectors.receipt import receipt_labels
+from agentgate.protection.signals.detectors.search_crawler import search_crawler_labels
+from agentgate.protection.signals.detectors.user_agent import user_agent_labels
+
+SIGNALS = (
+    address_labels,
+    user_agent_labels,
+    header_labels,
+    client_hint_labels,
+    rate_labels,
+    agent_labels,
+    search_crawler_labels,
+    receipt_labels,
+    browser_labels,
+    behavior_labels,
+    content_labels,
+)

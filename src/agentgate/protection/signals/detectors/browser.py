@@ -1,0 +1,145 @@
+"""What the browser check found in page and worker: traits of automation, and whether its parts agree with each other.
+
+It looks at `signals` of the evidence and at `instrument`; the catalogue says what each label means.
+"""
+
+from collections.abc import Callable
+
+from agentgate.protection.signals.evidence import Evidence, read_evidence
+from agentgate.protection.signals.signal_input import Labels, Look
+
+SOFTWARE_RENDERERS = ("swiftshader", "llvmpipe", "softpipe", "microsoft basic render", "mesa offscreen", "virtualbox")
+WORKER_FACTS = ("userAgent", "platform", "hardwareConcurrency", "language", "timezone")
+
+Check = Callable[[Evidence, Look], bool]
+
+
+def browser_labels(look: Look) -> Labels:
+    """Return `browser.*`; nothing where no browser check took part."""
+    if look.facts.evidence is None:
+        return ()
+    evidence = read_evidence(look.facts.evidence)
+    signals = evidence.part("signals")
+    if not signals.values:
+        return ("browser.no_evidence",)
+    labels = [label for label, check in CHECKS if check(signals, look)]
+    if evidence.is_false("instrument") or evidence.text("instrument") == "failed":
+        labels.append("browser.instrument_failed")
+    labels.append("browser.evidence")
+    return labels
+
+
+def _webdriver(signals: Evidence, _look: Look) -> bool:
+    return signals.is_true("webdriver")
+
+
+def _automation(signals: Evidence, _look: Look) -> bool:
+    return bool(signals.texts("automation"))
+
+
+def _headless(signals: Evidence, _look: Look) -> bool:
+    text = signals.text("userAgent")
+    return signals.is_true("headless") or (text is not None and "Headless" in text)
+
+
+def _software_renderer(signals: Evidence, _look: Look) -> bool:
+    renderer = (signals.text("renderer") or "").lower()
+    return any(name in renderer for name in SOFTWARE_RENDERERS)
+
+
+def _no_languages(signals: Evidence, _look: Look) -> bool:
+    return signals.texts("languages") == ()
+
+
+def _no_plugins(signals: Evidence, look: Look) -> bool:
+    # Since 2021 every desktop Chromium reports the same five.
+    claimed = look.user_agent
+    return claimed.engine == "chromium" and not claimed.mobile and signals.number("plugins") == 0
+
+
+def _no_screen(signals: Evidence, _look: Look) -> bool:
+    screen = signals.part("screen")
+    return screen.number("width") == 0 or screen.number("height") == 0
+
+
+def _no_window_frame(signals: Evidence, look: Look) -> bool:
+    screen = signals.part("screen")
+    return not look.user_agent.mobile and screen.number("outerWidth") == 0
+
+
+def _worker_mismatch(signals: Evidence, _look: Look) -> bool:
+    worker = signals.part("worker")
+    return any(
+        worker.has(name) and signals.has(name) and worker.values[name] != signals.values[name] for name in WORKER_FACTS
+    )
+
+
+def _user_agent_mismatch(signals: Evidence, look: Look) -> bool:
+    text, sent = signals.text("userAgent"), look.headers.get("user-agent")
+    return text is not None and sent is not None and text != sent[: len(text) or 1]
+
+
+def _language_mismatch(signals: Evidence, look: Look) -> bool:
+    languages, accepted = signals.texts("languages"), look.headers.get("accept-language")
+    if not languages or accepted is None:
+        return False
+    first = languages[0].partition("-")[0].lower()
+    return first not in accepted.lower()
+
+
+def _platform_mismatch(signals: Evidence, look: Look) -> bool:
+    platform, claimed = (signals.text("platform") or "").lower(), look.user_agent.platform
+    if not platform or not claimed:
+        return False
+    fitting = {
+        "Windows": ("win",),
+        "macOS": ("mac",),
+        "Linux": ("linux",),
+        "Android": ("linux", "android", "arm"),
+        "iOS": ("iphone", "ipad", "ipod", "mac"),
+        "Chrome OS": ("linux", "cros", "chrome"),
+    }
+    return not platform.startswith(fitting[claimed])
+
+
+def _touch_mismatch(signals: Evidence, look: Look) -> bool:
+    return look.user_agent.mobile and signals.number("touchPoints") == 0
+
+
+def _patched(signals: Evidence, _look: Look) -> bool:
+    return bool(signals.texts("patched")) or signals.is_true("patched")
+
+
+def _no_timezone(signals: Evidence, _look: Look) -> bool:
+    return signals.text("timezone") == ""
+
+
+def _debugger(signals: Evidence, _look: Look) -> bool:
+    return signals.is_true("debugger")
+
+
+def _permission_mismatch(signals: Evidence, _look: Look) -> bool:
+    # Headless Chromium denies notifications while it says that it would ask.
+    permissions = signals.part("permissions")
+    return permissions.text("notification") == "denied" and permissions.text("query") == "prompt"
+
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("browser.webdriver", _webdriver),
+    ("browser.automation", _automation),
+    ("browser.headless", _headless),
+    ("browser.software_renderer", _software_renderer),
+    ("browser.no_languages", _no_languages),
+    ("browser.no_plugins", _no_plugins),
+    ("browser.no_screen", _no_screen),
+    ("browser.no_window_frame", _no_window_frame),
+    ("browser.worker_mismatch", _worker_mismatch),
+    ("browser.user_agent_mismatch", _user_agent_mismatch),
+    ("browser.language_mismatch", _language_mismatch),
+    ("browser.platform_mismatch", _platform_mismatch),
+    ("browser.touch_mismatch", _touch_mismatch),
+    ("browser.patched", _patched),
+    ("browser.no_timezone", _no_timezone),
+    ("browser.debugger", _debugger),
+    ("browser.permission_mismatch", _permission_mismatch),
+)

@@ -1,0 +1,41 @@
+"""Search crawlers: whether the address of one that claims to be it is the operator's, by published networks or DNS."""
+
+from agentgate.protection.signals.detectors.address import view_address
+from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.threat_data.search_operators import SearchOperator
+from agentgate.protection.threat_data.search_verification import Standing
+
+VERIFIED, FORGED = ("agent.search_verified",), ("agent.search_forged",)
+LABELS_OF_STANDING: dict[Standing, tuple[str, ...]] = {
+    Standing.VERIFIED: VERIFIED,
+    Standing.FORGED: FORGED,
+    Standing.UNCONFIRMED: ("agent.search_unconfirmed",),
+    Standing.UNKNOWN: (),
+}
+# Of a User-Agent that names two operators the kinder standing counts.
+KINDEST = (Standing.VERIFIED, Standing.UNCONFIRMED, Standing.UNKNOWN, Standing.FORGED)
+# Such an address is that of a proxy in between, about which DNS says nothing.
+NOT_ASKED = {"net.private", "net.unknown"}
+
+
+def search_crawler_labels(look: Look) -> Labels:
+    """Return `agent.search_*`; nothing for who claims nothing."""
+    claimed = look.user_agent.search
+    if not claimed:
+        return ()
+    view = view_address(look.facts.address, look.intel)
+    if any(view.search & operator.bit for operator in claimed):
+        return VERIFIED
+    if not NOT_ASKED.isdisjoint(view.labels):
+        return ()
+    found = {_standing(look, operator) for operator in claimed}
+    return LABELS_OF_STANDING[next(standing for standing in KINDEST if standing in found)]
+
+
+def _standing(look: Look, operator: SearchOperator) -> Standing:
+    """Return what is known of a claim from an address that is in none of the operator's published networks."""
+    if not operator.domains:
+        # All its addresses are published. Whoever imported them knows that this is none.
+        return Standing.FORGED if look.intel.published & operator.bit else Standing.UNKNOWN
+    standings = look.intel.standings
+    return Standing.UNKNOWN if standings is None else standings.find(look.facts.address, operator, look.facts.now_ms)

@@ -1,0 +1,16 @@
+"""The catalogue of signal labels over HTTP, for whoever writes rules."""
+
+from agentgate.http.call import Call
+from agentgate.lib.records import Record
+from agentgate.protection.signals.labels import LABELS, SignalLabel
+
+
+class SignalLabelList(Record, frozen=True, kw_only=True):
+    """Every label a decision may have."""
+
+    items: tuple[SignalLabel, ...]
+
+
+async def list_signal_labels(_call: Call) -> SignalLabelList:
+    """List the labels, by source. A name that ends in `.*` is a family whose last part varies."""
+    return SignalLabelList(items=LABELS)

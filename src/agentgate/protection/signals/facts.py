@@ -1,0 +1,61 @@
+"""RequestFacts: all that a decision may look at, built once at the edge and never changed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from agentgate.lib.enums import AgentVerdict
+
+
+class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):
+    """What was found out about a signed or claimed agent before the decision."""
+
+    verdict: AgentVerdict
+    # Who it is by its verified key; None unless verified.
+    agent: str | None = None
+    # What it says it wants, such as `search` or `training`; bounded words.
+    purposes: tuple[str, ...] = ()
+
+
+class Rates(Struct, frozen=True, gc=False):
+    """How many requests came within the present minute, this one included."""
+
+    visitor: int = 1
+    # The same /24 of IPv4 or /64 of IPv6.
+    network: int = 1
+
+
+class RequestFacts(Struct, frozen=True, kw_only=True):
+    """One request, or one challenge."""
+
+    now_ms: int
+    method: str
+    # As received: undecoded, with its query.
+    target: str
+    # The client's address in its canonical text form.
+    address: str
+    # Names in lower case, in the order of arrival, duplicates included.
+    headers: tuple[tuple[str, str], ...]
+    # The site's route as configured (`/login`, `/api/*`), `*` when none matched, and its action.
+    route: str = "*"
+    action: str | None = None
+    rates: Rates = Rates()
+    agent: AgentFacts | None = None
+    # State of token and clearance: `receipt.*` labels without their first part, such as `valid` or `clearance`.
+    receipt: tuple[str, ...] = ()
+    # What the browser SDK sent, decoded; None when no browser check took part.
+    evidence: "Mapping[str, Any] | None" = None
+    # Text that an agent submits. It is looked at here and never kept.
+    content: str | None = None
+    # TLS fingerprint as the proxy saw it.
+    ja4: str | None = None
+
+
+class Observation(Struct, frozen=True, gc=False):
+    """What the signals made of the facts: labels, sorted, and the figures that models use beside them."""
+
+    labels: tuple[str, ...]
+    numbers: Mapping[str, float]
+    # The name of the crawler or AI agent that the User-Agent claims, as our list writes it.
+    claimed_agent: str | None = None

@@ -1,0 +1,165 @@
+"""LABELS: the catalogue of every label a decision may have, with its source and its meaning.
+
+A name that ends in `.*` is a family: its last part is data, such as an ASN or a country.
+"""
+
+import re
+
+from agentgate.lib.records import Record
+from agentgate.protection.signals.detectors.receipt import RECEIPT_STATES
+
+FAMILY = ".*"
+FAMILY_MEMBER = re.compile(r"[a-z0-9_]{1,64}")
+
+
+class SignalLabel(Record, frozen=True, kw_only=True):
+    """A label, or a family of labels."""
+
+    name: str
+    source: str
+    meaning: str
+
+
+NET = {
+    "net.datacenter": "The address belongs to a hosting or cloud company",
+    "net.tor": "The address is an exit of the Tor network",
+    "net.vpn": "The address is in a list of VPN networks",
+    "net.private": "The address is private, local or shared and not of the open internet",
+    "net.unknown": "The address could not be read",
+    "net.asn.*": "The number of the network (ASN) that announces the address",
+    "net.country.*": "The country of the address, two letters",
+}
+LIST = {
+    "list.allow": "The address is in the operator's allow list",
+    "list.block": "The address is in the operator's block list",
+}
+USER_AGENT = {
+    "ua.missing": "No User-Agent came, or an empty one",
+    "ua.browser": "The User-Agent is that of a browser that people use",
+    "ua.old": "The browser's release is more than two years old",
+    "ua.http_library": "The User-Agent is that of an HTTP library or command-line program",
+    "ua.crawler": "The User-Agent is that of a crawler of any kind",
+    "ua.search_engine": "A crawler of a search engine",
+    "ua.seo": "A crawler of a marketing or search-optimisation tool",
+    "ua.archiver": "A crawler of an archive",
+    "ua.academic": "A crawler of research or teaching",
+    "ua.advertising": "A crawler of an advertising network",
+    "ua.ai_agent": "The User-Agent is that of an AI agent, assistant or training crawler",
+    "ua.headless": "A browser without a window",
+    "ua.automation": "A browser under the control of a program",
+    "ua.feed_reader": "A reader of feeds or podcasts",
+    "ua.git": "A git client",
+    "ua.preview": "A program that shows the preview of a shared link",
+    "ua.uptime": "A monitor of availability or quality",
+    "ua.scanner": "A scanner that looks for weaknesses or surveys the internet",
+    "ua.malformed": "The User-Agent has unprintable or foreign characters or open brackets, as no browser sends",
+    "ua.long": "The User-Agent is longer than any browser's",
+    "ua.short": "The User-Agent has fewer than ten characters",
+    "ua.unknown": "The User-Agent is neither a browser's nor any known program's",
+}
+HTTP = {
+    "http.accept_missing": "No Accept header came",
+    "http.accept_language_missing": "No Accept-Language header came",
+    "http.accept_encoding_missing": "No Accept-Encoding header came",
+    "http.accept_mismatch": "A browser's page load that accepts anything, as no browser's does",
+    "http.connection_close": "The client asked to close the connection",
+    "http.duplicate_header": "A header came more than once",
+    "http.few_headers": "Fewer than four headers came",
+    "http.many_headers": "More than forty headers came",
+    "http.order_mismatch": "The headers are not in the order in which the claimed browser sends them",
+    "http.unusual_method": "The method is none of the usual ones",
+    "http.via": "A proxy says that it passed the request on",
+    "http.client_hints_headless": "Sec-CH-UA names a browser without a window",
+    "http.client_hints_mismatch": "Sec-CH-UA contradicts the User-Agent: brand, version, platform or mobile",
+    "http.client_hints_missing": "The claimed browser sends Sec-CH-UA wherever it sends Sec-Fetch; this did not",
+    "http.fetch_metadata_mismatch": "The Sec-Fetch headers contradict each other or have unknown values",
+    "http.fetch_metadata_missing": "The claimed browser sends Sec-Fetch headers to secure sites, and none came",
+}
+RATE = {
+    "rate.visitor.high": "The visitor sent at least 60 requests within a minute",
+    "rate.visitor.extreme": "The visitor sent at least 240 requests within a minute",
+    "rate.network.high": "The visitor's /24 or /64 sent at least 600 requests within a minute",
+    "rate.network.extreme": "The visitor's /24 or /64 sent at least 2,400 requests within a minute",
+}
+AGENT = {
+    "agent.verified": "The request is signed, and the signature is of a known agent",
+    "agent.invalid": "The request is signed, and the signature is wrong",
+    "agent.unverified": "The request is signed, and whose key it is could not be found out",
+    "agent.claimed": "The User-Agent names a known AI agent or crawler; nothing proves it",
+    "agent.search_verified": "The User-Agent names a search engine's crawler, and the address is the operator's",
+    "agent.search_forged": "The User-Agent names a search engine's crawler, and the address is not the operator's",
+    "agent.search_unconfirmed": "The User-Agent names a search engine's crawler, whose address is being looked up",
+    "agent.name.*": "The name that the User-Agent claims, as the list writes it, in lower case",
+    "agent.purpose.*": "What the agent fetches pages for: training, search, fetch, dataset, ...",
+}
+RECEIPT = {f"receipt.{state}": meaning for state, meaning in RECEIPT_STATES.items()}
+BROWSER = {
+    "browser.evidence": "A browser check took part and sent its evidence",
+    "browser.no_evidence": "A browser check took part and sent nothing that can be read",
+    "browser.webdriver": "The browser says that a program controls it",
+    "browser.automation": "Traces of an automation tool were found in the page",
+    "browser.headless": "The browser has no window",
+    "browser.software_renderer": "Graphics are drawn by software, as on a server",
+    "browser.no_languages": "The browser has no languages",
+    "browser.no_plugins": "A desktop browser without the plug-ins that it always has",
+    "browser.no_screen": "The screen has no width or no height",
+    "browser.no_window_frame": "The window has no outer size",
+    "browser.worker_mismatch": "Page and worker disagree about the browser",
+    "browser.user_agent_mismatch": "The page and the header disagree about the User-Agent",
+    "browser.language_mismatch": "The page's language is not among those of Accept-Language",
+    "browser.platform_mismatch": "The page's platform is not that of the User-Agent",
+    "browser.touch_mismatch": "A mobile browser without a touch screen",
+    "browser.patched": "Functions of the browser itself were replaced",
+    "browser.no_timezone": "The browser has no time zone",
+    "browser.debugger": "A debugger is attached to the page",
+    "browser.permission_mismatch": "The browser contradicts itself about permissions",
+    "browser.instrument_failed": "The program made for this check gave a wrong answer",
+}
+BEHAVIOR = {
+    "behavior.none": "No pointer, touch, key or scroll at all; also true of some assistive tools",
+    "behavior.untrusted_events": "Events were made by a script, not by the browser",
+    "behavior.click_only": "A click without any movement before it",
+    "behavior.keyboard_only": "Keys only, as with assistive tools",
+    "behavior.too_fast": "Everything happened faster than a hand can do it",
+    "behavior.straight_pointer": "The pointer moved in a perfectly straight line",
+    "behavior.uniform_timing": "The times between events are all the same",
+}
+CONTENT = {
+    "content.empty": "The content is blank",
+    "content.long": "The content has more than 10,000 characters",
+    "content.hidden_characters": "The content has characters that show nothing or turn the direction of writing",
+    "content.mixed_scripts": "Words mix Latin letters with Cyrillic or Greek ones",
+    "content.all_caps": "Most letters are capitals",
+    "content.many_links": "The content has at least five links",
+    "content.links_only": "At least half of the words are links",
+    "content.markup": "The content has links or scripts in HTML or forum markup",
+    "content.repetition": "The same words are repeated over and over",
+    "content.spam_phrase": "The content has a phrase of known advertising spam",
+}
+MODEL = {
+    f"model.{kind}.{band}": f"The {kind} model's score is at least {least}"
+    for kind in ("agent", "bot", "content")
+    for band, least in (("likely", "0.8"), ("possible", "0.5"))
+}
+
+LABELS: tuple[SignalLabel, ...] = tuple(
+    SignalLabel(name=name, source=name.partition(".")[0], meaning=meaning)
+    for group in (NET, HTTP, USER_AGENT, BROWSER, BEHAVIOR, RATE, AGENT, RECEIPT, CONTENT, LIST, MODEL)
+    for name, meaning in group.items()
+)
+EXACT_NAMES = frozenset(label.name for label in LABELS if not label.name.endswith(FAMILY))
+FAMILY_NAMES = frozenset(label.name.removesuffix(FAMILY) for label in LABELS if label.name.endswith(FAMILY))
+
+
+def is_label(text: str) -> bool:
+    """Say whether a decision may ever have this label."""
+    if text in EXACT_NAMES:
+        return True
+    family, _, member = text.rpartition(".")
+    return family in FAMILY_NAMES and FAMILY_MEMBER.fullmatch(member) is not None
+
+
+def labels_page() -> str:
+    """Return the table of `docs/labels.md`."""
+    rows = [f"| `{label.name}` | {label.source} | {label.meaning} |" for label in LABELS]
+    return "\n".join(["| Label | Source | Meaning |", "| --- | --- | --- |", *rows]) + "\n"

@@ -1,0 +1,35 @@
+"""NUMBERS: the figures beside the labels that a model may use, each with its meaning."""
+
+from agentgate.protection.signals.detectors.content import count_links
+from agentgate.protection.signals.signal_input import Look
+
+NUMBERS: dict[str, str] = {
+    "header_count": "How many headers came",
+    "ua_length": "Characters of the User-Agent",
+    "accept_language_count": "Languages that Accept-Language names",
+    "cookie_count": "Cookies that came",
+    "target_length": "Characters of path and query",
+    "rate_visitor": "Requests of the visitor within a minute",
+    "rate_network": "Requests of the visitor's /24 or /64 within a minute",
+    "content_length": "Characters of submitted content",
+    "content_links": "Links in submitted content",
+}
+# Of these, what is 0 where there is no content.
+OF_CONTENT = frozenset(("content_length", "content_links"))
+
+
+def measure(look: Look) -> dict[str, float]:
+    """Return every figure; one that has nothing to count is 0."""
+    facts, headers = look.facts, look.headers
+    languages, cookies, content = headers.get("accept-language"), headers.get("cookie"), facts.content
+    return {
+        "header_count": len(facts.headers),
+        "ua_length": look.user_agent.length,
+        "accept_language_count": languages.count(",") + 1 if languages else 0,
+        "cookie_count": cookies.count(";") + 1 if cookies else 0,
+        "target_length": len(facts.target),
+        "rate_visitor": facts.rates.visitor,
+        "rate_network": facts.rates.network,
+        "content_length": len(content) if content else 0,
+        "content_links": count_links(content) if content else 0,
+    }

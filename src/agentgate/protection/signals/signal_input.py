@@ -1,0 +1,24 @@
+"""Look: what every signal is handed, so that headers are sorted out once."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from agentgate.protection.signals.facts import RequestFacts
+from agentgate.protection.threat_data.intel import Intel
+from agentgate.protection.threat_data.views import UserAgentView
+
+
+class Look(Struct, frozen=True, gc=False):
+    """One request under examination."""
+
+    facts: RequestFacts
+    intel: Intel
+    # By name; of a header that came twice, the last.
+    headers: Mapping[str, str]
+    # Names only, in the order in which each came first.
+    names: tuple[str, ...]
+    user_agent: UserAgentView
+
+
+Labels = tuple[str, ...] | list[str]

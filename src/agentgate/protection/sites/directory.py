@@ -1,0 +1,244 @@
+"""SiteView: a site as the hot path sees it, and the directory that keeps one for every site in memory.
+
+Views are frozen and swapped whole. The directory reads them anew when the configuration's version has changed.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from agentgate.lib.database import Store, StoreUnavailable
+from agentgate.lib.enums import AccountStatus, Mode, WidgetMode
+from agentgate.lib.records import to_json
+from agentgate.lib.secrets import digest
+from agentgate.protection.rules.compile import compile_rules
+from agentgate.protection.rules.effective import effective_of
+from agentgate.protection.rules.evaluate import CompiledRules
+from agentgate.protection.rules.records import StoredRules
+from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
+from agentgate.protection.sites.ports import DirectorySecret, DirectorySite, DirectoryStores
+from agentgate.protection.sites.records import Site, SiteAction
+from agentgate.protection.sites.routes import RouteTable
+
+# How long a change by this worker itself may take to be read back.
+SETTLE_S = 2.0
+
+
+class SiteView(Struct, frozen=True, kw_only=True):
+    """All that a decision needs to know of a site."""
+
+    id: str
+    number: int
+    site_key: str
+    account_id: str
+    # The account was deleted: no more challenges.
+    disabled: bool
+    mode: Mode
+    widget_mode: WidgetMode
+    origins: frozenset[str]
+    actions: Mapping[str, SiteAction]
+    routes: RouteTable
+    # The same with small letters only, for servers that do not care.
+    folded_routes: RouteTable
+    rules: CompiledRules
+    captures_features: bool
+    # What is stored cannot be used, and there was nothing before it: the gateway decides nothing for this site.
+    broken: bool = False
+    agent_policy: AgentPolicy = DEFAULT_POLICY
+    # As people are shown it on the challenge page.
+    name: str = ""
+
+
+class SiteCaller(Struct, frozen=True, gc=False):
+    """A site's server, as its secret identifies it."""
+
+    site: SiteView
+    credential_id: str
+    # When the overlap of a rotated credential is over.
+    expires_ms: int | None
+
+    def is_valid(self, now_ms: int) -> bool:
+        """Say whether the secret still counts."""
+        return not self.site.disabled and (self.expires_ms is None or now_ms < self.expires_ms)
+
+
+class SiteDirectory:
+    """Every site's view, by key and by number, and every site's servers by the digest of their secret."""
+
+    def __init__(self) -> None:
+        self._by_key: Mapping[str, SiteView] = {}
+        self._by_id: Mapping[str, SiteView] = {}
+        self._by_number: Mapping[int, SiteView] = {}
+        # Rules by what they say: most changes of a site leave its rules alone, and many sites share the server's.
+        # The key is all of it: the eight digits of a version could be made to collide with another customer's.
+        self._compiled: Mapping[bytes, CompiledRules] = {}
+        self._callers: Mapping[bytes, SiteCaller] = {}
+        # The same by secrets that were shown and found good: one for each credential in use, and nothing that anybody
+        # made up. Hashing a secret takes as long as most of what else a check looks at.
+        self._shown: dict[bytes, SiteCaller] = {}
+        self._version = -1
+        # How often the views were replaced: whatever was worked out from them before is over then.
+        self.edition = 0
+        # How often this worker itself has changed the configuration, and how many of these changes are in the views.
+        self._changes = 0
+        self._changes_seen = 0
+        # When the store last said which version there is: how old the views may be at most.
+        self.looked_s = time.monotonic()
+        self._settled = asyncio.Event()
+
+    def find(self, site_key: str) -> SiteView | None:
+        """Return the site with this key."""
+        return self._by_key.get(site_key)
+
+    def find_by_id(self, site_id: str) -> SiteView | None:
+        """Return the site with this ID."""
+        return self._by_id.get(site_id)
+
+    def find_by_number(self, number: int) -> SiteView | None:
+        """Return the site with this number."""
+        return self._by_number.get(number)
+
+    def find_caller(self, secret_digest: bytes, *, now_ms: int) -> SiteCaller | None:
+        """Return whose secret this is; None when it is nobody's, revoked, past its overlap, or of a deleted account."""
+        caller = self._callers.get(secret_digest)
+        return caller if caller is not None and caller.is_valid(now_ms) else None
+
+    def find_caller_showing(self, secret: bytes, *, now_ms: int) -> SiteCaller | None:
+        """Return whose secret this is, as it came in a header; None likewise."""
+        caller = self._shown.get(secret)
+        if caller is None:
+            caller = self._callers.get(digest(secret.decode("latin-1")))
+            if caller is None:
+                return None
+            self._shown[secret] = caller
+        return caller if caller.is_valid(now_ms) else None
+
+    def expect_change(self) -> None:
+        """Note that this worker has just changed the configuration: the views are old until they are read anew."""
+        self._changes += 1
+        self._settled.clear()
+
+    @property
+    def is_settled(self) -> bool:
+        """Say whether the views show everything that this worker itself has changed."""
+        return self._changes_seen == self._changes
+
+    async def settle(self) -> None:
+        """Return when the views show what this worker changed: who was answered that a secret is revoked relies on it.
+
+        Almost always that is at once. What other workers change is seen within the time between two looks.
+        """
+        if self.is_settled:
+            return
+        try:
+            async with asyncio.timeout(SETTLE_S):
+                await self._settled.wait()
+        except TimeoutError as error:
+            raise StoreUnavailable("the configuration could not be read anew") from error
+
+    async def settle_if_possible(self) -> None:
+        """Likewise, but go on by the last good views when they cannot be read anew."""
+        if self.is_settled:
+            return
+        try:
+            await self.settle()
+        except StoreUnavailable:
+            structlog.get_logger().warning("a change could not be read back; going by the last good views")
+
+    def compiled(self, site: int) -> CompiledRules | None:
+        """Return the rules of the site with this number."""
+        view = self._by_number.get(site)
+        return view.rules if view is not None else None
+
+    async def refresh(self, store: Store[DirectoryStores]) -> bool:
+        """Read everything anew if the configuration has changed; say whether it had."""
+        changes = self._changes
+        version = await store.read.configuration.version()
+        has_changed = version != self._version
+        if has_changed:
+            # Read after the version: what changes meanwhile is read again next time.
+            sites = await store.read.directory.list_directory()
+            secrets = await store.read.directory.list_secrets()
+            self._swap(sites, secrets, await store.read.rules.list_rules())
+            self._version = version
+        self.looked_s = time.monotonic()
+        self._changes_seen = changes
+        if changes == self._changes:
+            self._settled.set()
+        return has_changed
+
+    def _swap(
+        self, sites: Iterable[DirectorySite], secrets: Iterable[DirectorySecret], rules: Mapping[str, StoredRules]
+    ) -> None:
+        compiled: dict[bytes, CompiledRules] = {}
+        self.edition += 1
+        views = list(filter(None, (self._view_or_last(each, rules.get(each.site.id), compiled) for each in sites)))
+        self._by_key = {view.site_key: view for view in views}
+        self._by_id = {view.id: view for view in views}
+        self._by_number = {view.number: view for view in views}
+        self._compiled = compiled
+        self._callers = {
+            secret.secret_digest: SiteCaller(self._by_id[secret.site_id], secret.credential_id, secret.expires_ms)
+            for secret in secrets
+            if secret.site_id in self._by_id
+        }
+        self._shown = {}
+
+    def _view_or_last(
+        self, found: DirectorySite, stored: StoredRules | None, compiled: dict[bytes, CompiledRules]
+    ) -> SiteView | None:
+        try:
+            return self._view(found, stored, compiled)
+        except (LookupError, TypeError, ValueError) as problem:
+            # What is stored was checked before, so somebody has changed it behind our back. The last good view goes on;
+            # other sites must not notice.
+            structlog.get_logger().error("stored rules cannot be used", site=found.site.site_key, reason=repr(problem))
+            return self._by_id.get(found.site.id) or self._broken_view(found, compiled)
+
+    def _broken_view(self, found: DirectorySite, compiled: dict[bytes, CompiledRules]) -> SiteView | None:
+        """Return a view that is known to be no good, so that the site's servers are told that it is our fault."""
+        try:
+            routeless = msgspec.structs.replace(found, site=msgspec.structs.replace(found.site, routes=[]))
+            return msgspec.structs.replace(self._view(routeless, None, compiled), broken=True)
+        except (LookupError, TypeError, ValueError):
+            return None
+
+    def _policy(self, site: Site) -> AgentPolicy:
+        try:
+            return read_policy(site.agent_policy)
+        except ValueError as problem:
+            # Likewise changed behind our back. Agents are fewer than visitors: the site itself goes on.
+            structlog.get_logger().error(
+                "a stored agent policy cannot be used", site=site.site_key, reason=str(problem)
+            )
+            last = self._by_id.get(site.id)
+            return DEFAULT_POLICY if last is None else last.agent_policy
+
+    def _view(self, found: DirectorySite, stored: StoredRules | None, compiled: dict[bytes, CompiledRules]) -> SiteView:
+        site = found.site
+        effective = effective_of(stored)
+        key = to_json(effective)
+        routes = RouteTable(site.routes)
+        if key not in compiled:
+            compiled[key] = self._compiled.get(key) or compile_rules(effective)
+        return SiteView(
+            id=site.id,
+            number=found.number,
+            site_key=site.site_key,
+            account_id=site.customer_id,
+            disabled=found.account_status == AccountStatus.DELETED,
+            mode=site.mode,
+            widget_mode=site.widget_mode,
+            origins=frozenset(site.allowed_origins),
+            actions=site.actions,
+            routes=routes,
+            folded_routes=routes.folded(),
+            rules=compiled[key],
+            captures_features=found.captures_features,
+            agent_policy=self._policy(site),
+            name=site.name,
+        )

@@ -1,0 +1,101 @@
+"""Sites over HTTP. The operator's handlers; a customer's differ in guard and input, not in what they do."""
+
+from agentgate.events.health_records import InstallStatus, SiteHealth
+from agentgate.http.call import Call, SiteCall
+from agentgate.http.replies import Text
+from agentgate.lib.database import Store
+from agentgate.lib.errors import Refused
+from agentgate.protection.sites import detail, editing
+from agentgate.protection.sites.health import HealthReader
+from agentgate.protection.sites.install import install_status
+from agentgate.protection.sites.ports import ActivityStore, SiteHealthStore, SiteStores
+from agentgate.protection.sites.prompt import AgentPrompt
+from agentgate.protection.sites.records import MoveInput, OwnSiteInput, SiteChange, SiteDetail, SiteInput, SiteList
+
+MARKDOWN = "text/markdown; charset=utf-8"
+
+
+async def list_sites(call: Call, store: Store[SiteStores], activity: ActivityStore) -> SiteList:
+    """List sites, newest first."""
+    summaries = await detail.list_summaries(store.read, activity, account_id=call.actor.account_id, now=call.now)
+    return SiteList(items=summaries)
+
+
+async def create_site(call: Call, body: SiteInput, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
+    """Create a site.
+
+    With no `customerId`, a customer named `customerName` (default: the site's name) is created. Without `mode` the
+    site starts in `monitor`, without `actions` it has one, `submit`.
+    """
+
+    async def work(stores: SiteStores) -> str:
+        account = await editing.find_or_create_account(stores, call, body)
+        return (await editing.create_site(stores, call, body, account)).id
+
+    site_id = await store.change(work)
+    return await detail.read_detail(store.read, activity, site_id, now=call.now)
+
+
+async def read_site(call: SiteCall, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
+    """Read a site with its credentials, newest changes and rules."""
+    return await _read(call, store, activity)
+
+
+async def change_site(
+    call: SiteCall, body: SiteChange, store: Store[SiteStores], activity: ActivityStore
+) -> SiteDetail:
+    """Change a site; absent fields keep their value."""
+    await store.change(lambda stores: editing.change_site(stores, call, body))
+    return await _read(call, store, activity)
+
+
+async def move_site(call: SiteCall, body: MoveInput, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
+    """Move a site to another account."""
+    await store.change(lambda stores: editing.move_site(stores, call, body.customer_id))
+    return await _read(call, store, activity)
+
+
+async def create_own_site(
+    call: Call, body: OwnSiteInput, store: Store[SiteStores], activity: ActivityStore
+) -> SiteDetail:
+    """Create a site in the account.
+
+    Without `mode` the site starts in `monitor`, without `widgetMode` in `invisible`; without `actions` it has one,
+    `submit`.
+    """
+    account_id = call.actor.account_id
+    assert account_id is not None, "the guard lets in members of an account only"
+    site = await store.change(lambda stores: editing.create_own_site(stores, call, body, account_id))
+    return await detail.read_detail(store.read, activity, site.id, now=call.now, account_id=account_id)
+
+
+async def change_own_site(
+    call: SiteCall, body: SiteChange, store: Store[SiteStores], activity: ActivityStore
+) -> SiteDetail:
+    """Change a site of the account; absent fields keep their value."""
+    await store.change(lambda stores: editing.change_own_site(stores, call, body))
+    return await _read(call, store, activity)
+
+
+async def _read(call: SiteCall, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
+    return await detail.read_detail(store.read, activity, call.site_id, now=call.now, account_id=call.actor.account_id)
+
+
+async def read_install(call: SiteCall, store: Store[SiteStores], health: SiteHealthStore) -> InstallStatus:
+    """Say whether traffic was seen for the site: `waiting` until its first decision, then `live`."""
+    number = await store.read.sites.find_number(call.site_id)
+    return install_status(call.site_key, await health.find_sighting(number))
+
+
+async def read_health(call: SiteCall, reader: HealthReader) -> SiteHealth:
+    """List the checks of the site's integration that failed over the last 24 hours, worst first."""
+    return await reader.read(call.site_id, call.site_key, call.now)
+
+
+async def read_agent_prompt(call: SiteCall, store: Store[SiteStores], prompt: AgentPrompt) -> Text:
+    """Read a text that tells a coding agent how to add the check to the site. It never contains a secret."""
+    site = await store.read.sites.find_site(call.site_key, account_id=call.actor.account_id)
+    if site is None:
+        # Moved or purged between the scope and here.
+        raise Refused("site_not_found")
+    return Text(prompt.write(call, site).encode(), MARKDOWN)

@@ -1,0 +1,187 @@
+"""A site's integration health: six checks over the last 24 hours, each a function of what was counted.
+
+A new check is a function and an entry in CHECKS.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from agentgate.events.health_records import FailedCheck, SiteHealth
+from agentgate.lib import limits
+from agentgate.lib.clock import HOUR_MS, to_rfc3339
+from agentgate.lib.database import Store
+from agentgate.lib.enums import HealthCheck, HealthSeverity
+from agentgate.lib.moment import Moment
+from agentgate.protection.credentials.records import Credential
+from agentgate.protection.sites.ports import HealthCounts, Sighting, SiteHealthStore, SiteStores
+
+WINDOW_MS = 24 * HOUR_MS
+ORIGINS_SHOWN = 10
+
+
+class HealthFacts(NamedTuple):
+    """All that the checks look at."""
+
+    from_ms: int
+    now_ms: int
+    counts: HealthCounts
+    credentials: Sequence[Credential]
+    sighting: Sighting | None
+
+
+def siteverify_missing(facts: HealthFacts) -> FailedCheck | None:
+    """Tokens were given out, and the site's servers hardly look at them: anybody can make one up."""
+    tokens, checks = facts.counts.tokens, server_checks(facts.counts)
+    used = any(
+        isinstance(credential.last_used_at, int) and credential.last_used_at >= facts.from_ms
+        for credential in facts.credentials
+    )
+    detail = {"tokens": tokens, "serverChecks": checks}
+    if tokens > 0 and checks == 0 and not used:
+        return FailedCheck(
+            check=HealthCheck.SITEVERIFY_MISSING,
+            severity=HealthSeverity.CRITICAL,
+            message=f"{tokens} tokens were given out and none was validated. "
+            "Call POST /v1/siteverify from your backend, or check requests at your gateway.",
+            detail=detail,
+        )
+    if tokens >= limits.SITEVERIFY_MISSING_LEAST_TOKENS and checks < tokens * limits.SITEVERIFY_MISSING_SHARE:
+        return FailedCheck(
+            check=HealthCheck.SITEVERIFY_MISSING,
+            severity=HealthSeverity.WARNING,
+            message=f"{tokens} tokens were given out, but servers checked only {checks} times. "
+            "Validate the token on every protected request.",
+            detail=detail,
+        )
+    return None
+
+
+def no_credential(facts: HealthFacts) -> FailedCheck | None:
+    """Without a credential that is accepted, the site's servers cannot check anything."""
+    if any(credential.is_live(facts.now_ms) for credential in facts.credentials):
+        return None
+    return FailedCheck(
+        check=HealthCheck.NO_CREDENTIAL,
+        severity=HealthSeverity.CRITICAL,
+        message="The site has no credential that is accepted. Create one and give its secret to your backend.",
+        detail={"credentials": len(facts.credentials)},
+    )
+
+
+def siteverify_errors(facts: HealthFacts) -> FailedCheck | None:
+    """Many validations fail: a wrong secret or action, tokens sent twice or too late."""
+    codes = dict(facts.counts.siteverify_failures)
+    failures = sum(codes.values())
+    calls = failures + facts.counts.siteverify_success
+    if failures < limits.SITEVERIFY_ERRORS_LEAST_FAILURES:
+        return None
+    if failures * 100 < calls * limits.SITEVERIFY_ERRORS_LEAST_PERCENT:
+        return None
+    worst = max(sorted(codes), key=lambda code: codes[code])
+    return FailedCheck(
+        check=HealthCheck.SITEVERIFY_ERRORS,
+        severity=HealthSeverity.CRITICAL,
+        message=f"{failures} of {calls} siteverify calls failed, most often with {worst}. "
+        "Look that code up in the documentation and correct the call.",
+        detail={"calls": calls, "failures": failures, "codes": dict(sorted(codes.items()))},
+    )
+
+
+def origin_not_allowed(facts: HealthFacts) -> FailedCheck | None:
+    """Pages use the site's key whose origin is not on its list: a forgotten subdomain, or somebody else's page."""
+    origins = facts.counts.refused_origins
+    if not origins:
+        return None
+    most = sorted(origins.items(), key=lambda item: (-item[1], item[0]))[:ORIGINS_SHOWN]
+    return FailedCheck(
+        check=HealthCheck.ORIGIN_NOT_ALLOWED,
+        severity=HealthSeverity.WARNING,
+        message=f"Pages of {len(origins)} origins were refused, most often {most[0][0]}. "
+        "Add the origins that are yours to allowedOrigins.",
+        detail={
+            "refused": sum(origins.values()),
+            "origins": [{"origin": origin, "count": count} for origin, count in most],
+        },
+    )
+
+
+def no_traffic(facts: HealthFacts) -> FailedCheck | None:
+    """A site that was seen before is seen no more."""
+    if facts.sighting is None or facts.sighting.last_ms >= facts.from_ms:
+        return None
+    last = to_rfc3339(facts.sighting.last_ms)
+    return FailedCheck(
+        check=HealthCheck.NO_TRAFFIC,
+        severity=HealthSeverity.WARNING,
+        message=f"Nothing arrived in 24 hours; the last decision was made at {last}. "
+        "Look whether the widget or the gateway check was taken out.",
+        detail={"lastSeenAt": last},
+    )
+
+
+def not_installed(facts: HealthFacts) -> FailedCheck | None:
+    """A site that was never seen is still to be installed; it has no traffic to miss."""
+    if facts.sighting is not None:
+        return None
+    return FailedCheck(
+        check=HealthCheck.NOT_INSTALLED,
+        severity=HealthSeverity.INFO,
+        message="No decision has been made for this site yet. Add the widget or the gateway check; see agent-prompt.",
+        detail={},
+    )
+
+
+# In the order in which equally bad ones are shown.
+CHECKS: tuple[Callable[[HealthFacts], FailedCheck | None], ...] = (
+    siteverify_missing,
+    no_credential,
+    siteverify_errors,
+    origin_not_allowed,
+    no_traffic,
+    not_installed,
+)
+
+# Worst first.
+_ORDER = tuple(reversed(HealthSeverity))
+
+
+class HealthReader:
+    """Reads a site's health."""
+
+    def __init__(self, store: Store[SiteStores], counts: SiteHealthStore, *, token_ms: int) -> None:
+        self._store = store
+        self._counts = counts
+        # A younger token may still be on its way to the site's backend.
+        self._token_ms = token_ms
+
+    async def read(self, site_id: str, site_key: str, now_ms: int) -> SiteHealth:
+        """Return the checks that fail now."""
+        number = await self._store.read.sites.find_number(site_id)
+        from_ms = now_ms - WINDOW_MS
+        tokens_to_ms = max(now_ms - self._token_ms, from_ms)
+        facts = HealthFacts(
+            from_ms=from_ms,
+            now_ms=now_ms,
+            counts=await self._counts.count_health(number, from_ms=from_ms, to_ms=now_ms, tokens_to_ms=tokens_to_ms),
+            credentials=await self._store.read.credentials.list_credentials(site_id),
+            sighting=await self._counts.find_sighting(number),
+        )
+        return health_of(site_key, facts)
+
+
+def health_of(site_key: str, facts: HealthFacts) -> SiteHealth:
+    """Run all checks."""
+    failed = [found for check in CHECKS if (found := check(facts)) is not None]
+    failed.sort(key=lambda found: _ORDER.index(found.severity))
+    return SiteHealth(
+        site_key=site_key,
+        status=failed[0].severity if failed else HealthSeverity.OK,
+        from_=Moment(facts.from_ms),
+        to=Moment(facts.now_ms),
+        checks=failed,
+    )
+
+
+def server_checks(counts: HealthCounts) -> int:
+    """Return how often a server of the site looked. Calls of siteverify may be counted there only."""
+    return max(counts.server_checks, counts.siteverify_success + sum(counts.siteverify_failures.values()))

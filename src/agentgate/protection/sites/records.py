@@ -1,0 +1,137 @@
+"""Sites as they go over the wire."""
+
+from typing import Annotated, Any, ClassVar
+
+from msgspec import UNSET, Meta, UnsetType
+
+from agentgate.lib.enums import Mode, SiteHealthStatus, WidgetMode
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Input, Record, SiteKey
+from agentgate.people.audit.records import ConfigChange
+from agentgate.protection.credentials.records import Credential
+from agentgate.protection.rules.records import RulesSummary
+
+
+class SiteAction(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What passing the check is good for."""
+
+    browser_required: bool
+    clearance: bool | UnsetType = UNSET
+    require_content_digest: bool | UnsetType = UNSET
+
+
+class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which requests are protected, and as which action. Exactly one of `path` and `pathPrefix` is given."""
+
+    method: str
+    action: str
+    path: str | UnsetType = UNSET
+    path_prefix: str | UnsetType = UNSET
+
+
+class Site(Record, frozen=True, kw_only=True):
+    """A protected site."""
+
+    id: str
+    customer_id: str
+    site_key: SiteKey
+    name: str
+    allowed_origins: list[str]
+    mode: Mode
+    widget_mode: WidgetMode
+    actions: dict[str, SiteAction]
+    routes: list[SiteRoute]
+    created_at: Moment
+    updated_at: Moment
+    rule_set: str | UnsetType = UNSET
+    agent_policy: dict[str, Any] | UnsetType = UNSET
+
+
+class CredentialCounts(Record, frozen=True, kw_only=True):
+    """How many credentials a site has, and how many of them are accepted now."""
+
+    active: int
+    total: int
+
+
+class SiteHealthSummary(Record, frozen=True, kw_only=True):
+    """Whether the site is set up and seen."""
+
+    status: SiteHealthStatus
+    last_event_at: Moment | UnsetType = UNSET
+
+
+class SiteSummary(Site, frozen=True, kw_only=True):
+    """A site as a list shows it. `today` counts protected requests by outcome since midnight UTC, and `monitored`."""
+
+    customer_name: str
+    credentials: CredentialCounts
+    today: dict[str, int]
+    health: SiteHealthSummary
+
+
+class SiteDetail(SiteSummary, frozen=True, kw_only=True):
+    """Everything about one site."""
+
+    credential_list: list[Credential]
+    changes: list[ConfigChange]
+    rules: RulesSummary
+
+
+class SiteList(Record, frozen=True, kw_only=True):
+    """Sites, newest first."""
+
+    items: list[SiteSummary]
+
+
+_SERVER_FIELDS = (
+    "id",
+    "createdAt",
+    "updatedAt",
+    "ruleSet",
+    "agentPolicy",
+    "credentials",
+    "today",
+    "health",
+    "credentialList",
+    "changes",
+    "rules",
+)
+_SET_BY_SERVER = dict.fromkeys(_SERVER_FIELDS, "forbidden_field")
+_CREATE_ONLY = ("siteKey", "customerId", "customerName")
+
+
+class SiteChange(Input, frozen=True, kw_only=True):
+    """What can be changed on a site; an absent field keeps its value."""
+
+    refused_fields: ClassVar = {**_SET_BY_SERVER, **dict.fromkeys(_CREATE_ONLY, "immutable_field")}
+    value_code: ClassVar = "invalid_site"
+
+    name: str | UnsetType = UNSET
+    allowed_origins: list[str] | UnsetType = UNSET
+    actions: dict[str, SiteAction] | UnsetType = UNSET
+    routes: list[SiteRoute] | UnsetType = UNSET
+    mode: Mode | UnsetType = UNSET
+    widget_mode: WidgetMode | UnsetType = UNSET
+
+
+class SiteInput(SiteChange, frozen=True, kw_only=True):
+    """A new site. `name` is needed; `siteKey` is generated when absent."""
+
+    refused_fields: ClassVar = _SET_BY_SERVER
+
+    site_key: SiteKey | UnsetType = UNSET
+    customer_id: str | UnsetType = UNSET
+    customer_name: Annotated[str, Meta(max_length=200)] | UnsetType = UNSET
+
+
+class OwnSiteInput(SiteChange, frozen=True, kw_only=True):
+    """A customer's new site. `name` is needed; the key is generated, and the account is the caller's."""
+
+    refused_fields: ClassVar = {**_SET_BY_SERVER, **dict.fromkeys(_CREATE_ONLY, "forbidden_field")}
+
+
+class MoveInput(Input, frozen=True, kw_only=True):
+    """Which account the site goes to."""
+
+    customer_id: str

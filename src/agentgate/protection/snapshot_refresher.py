@@ -1,0 +1,111 @@
+"""Everything a worker keeps in memory to decide with, put together and kept fresh. `app.py` starts and stops it."""
+
+import asyncio
+from typing import Protocol
+
+from agentgate.lib.clock import Clock
+from agentgate.lib.database import Store
+from agentgate.lib.decision_ids import DecisionIds
+from agentgate.lib.keyring import Keyring
+from agentgate.lib.outbound.dns import NameLookup, system_servers
+from agentgate.lib.settings.schema import Settings
+from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.tasks.periodic import Recurring
+from agentgate.lib.worker_numbers import RENEW_MS, WorkerNumber, WorkerNumberStores
+from agentgate.protection.decision.decider import Decider
+from agentgate.protection.decision.explain import SampleObserver
+from agentgate.protection.decision.visitor import Visitors
+from agentgate.protection.scoring.models import ModelDirectory
+from agentgate.protection.scoring.ports import ScoringStores
+from agentgate.protection.signals.rates import RateWindows
+from agentgate.protection.sites.directory import SiteDirectory
+from agentgate.protection.sites.ports import DirectoryStores
+from agentgate.protection.threat_data.intel import IntelDirectory
+from agentgate.protection.threat_data.search_verification import SearchConfirmer, SearchStandings
+
+# A change made by another worker is obeyed within this and the time of one read.
+CONFIGURATION_S = 0.5
+INTEL_S = 30.0
+RATES_S = 0.5
+
+
+class DecidingStores(DirectoryStores, ScoringStores, WorkerNumberStores, Protocol):
+    """The ports that are read."""
+
+
+class Deciding:
+    """Sites, models, threat data, rates, and the number under which this worker makes IDs."""
+
+    def __init__(
+        self, store: Store[DecidingStores], fast: FastStore, *, settings: Settings, clock: Clock, keyring: Keyring
+    ) -> None:
+        self._store = store
+        self._fast = fast
+        self._worker = WorkerNumber(store, clock)
+        self.sites = SiteDirectory()
+        self.models = ModelDirectory()
+        folder = settings.intel_dir or settings.data_dir / "intel"
+        standings = SearchStandings()
+        servers = tuple((server.host, server.port) for server in settings.dns_servers) or system_servers()
+        asks_dns = settings.confirm_crawlers == "on" and bool(servers)
+        self._crawlers = SearchConfirmer(standings, NameLookup(servers), clock) if asks_dns else None
+        self.intel = IntelDirectory(
+            folder, expected=settings.intel_dir is not None, standings=standings if asks_dns else None
+        )
+        self._models_due = True
+        self._refreshing = asyncio.Lock()
+        self._rates = RateWindows()
+        self.ids = DecisionIds(clock)
+        self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
+        self.explainer = SampleObserver(self.sites, self.models, self.intel)
+        self._configuration = Recurring("configuration", self.refresh, interval_s=CONFIGURATION_S)
+        self._recurring = [
+            self._configuration,
+            Recurring("intel", self._refresh_intel, interval_s=INTEL_S),
+            Recurring("worker-number", self._renew, interval_s=RENEW_MS / 1000),
+        ]
+        if not fast.is_alone:
+            self._recurring.append(Recurring("rates", lambda: self._rates.sync(fast), interval_s=RATES_S))
+
+    async def prepare(self) -> None:
+        """Take a number and read everything once: enough to decide by."""
+        if self.ids.worker is None:
+            self.ids.worker = await self._worker.claim()
+        await self.refresh()
+
+    async def start(self) -> None:
+        """Prepare, and keep everything fresh from now on."""
+        await self.prepare()
+        for each in self._recurring:
+            each.start()
+        if self._crawlers is not None:
+            self._crawlers.start()
+
+    async def close(self) -> None:
+        """Stop refreshing, and free the number."""
+        for each in self._recurring:
+            await each.stop()
+        if self._crawlers is not None:
+            await self._crawlers.close()
+        await self._worker.release()
+
+    def wake(self) -> None:
+        """Read the configuration anew at once: this worker has just changed it."""
+        self.sites.expect_change()
+        self._configuration.wake()
+
+    async def refresh(self) -> None:
+        """Take over what has changed. Whoever asks while that is under way waits for it, and looks once more."""
+        async with self._refreshing:
+            # Remembered, because the store may go away between the two.
+            if await self.sites.refresh(self._store):
+                self._models_due = True
+            if self._models_due:
+                await self.models.refresh(self._store)
+                self._models_due = False
+
+    async def _refresh_intel(self) -> None:
+        await asyncio.to_thread(self.intel.refresh)
+
+    async def _renew(self) -> None:
+        self.ids.worker = await self._worker.renew()

@@ -1,0 +1,1 @@
+"""Lists of networks, crawlers and clients that signals look things up in."""

@@ -1,0 +1,154 @@
+"""SearchStandings: what DNS said of addresses that claim to be search crawlers, and SearchConfirmer, which asks.
+
+Signals read a standing without waiting. An address that is not known yet is put on a list; its name is looked up, and
+the name's addresses, in the background.
+"""
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+import structlog
+
+from agentgate.lib.clock import HOUR_MS, MINUTE_MS, Clock
+from agentgate.lib.outbound.dns import LookupFailed
+from agentgate.protection.threat_data.search_operators import SearchOperator
+
+MOST_KNOWN = 20_000
+# Past this many questions under way nobody is taken at its word: a flood of claims must not be a flood of passes.
+MOST_WAITING = 256
+LOOKUPS_AT_ONCE = 8
+LOOKUP_S = 2.0
+# An address may have many names; of those in the operator's domain, so many are looked up.
+MOST_NAMES = 4
+
+VERIFIED_MS, FORGED_MS, UNKNOWN_MS = 24 * HOUR_MS, HOUR_MS, 5 * MINUTE_MS
+
+
+class Standing(Enum):
+    """What is known of a claim."""
+
+    VERIFIED = "verified"
+    FORGED = "forged"
+    # The first look-up is under way.
+    UNCONFIRMED = "unconfirmed"
+    # Nothing could be found out, or too much waits.
+    UNKNOWN = "unknown"
+
+
+class Known(NamedTuple):
+    """A standing, and until when it holds."""
+
+    standing: Standing
+    until_ms: int
+
+
+class Claim(NamedTuple):
+    """An address that says it is an operator's crawler."""
+
+    address: str
+    operator: SearchOperator
+
+
+Key = tuple[str, int]
+_LASTS_MS = {Standing.VERIFIED: VERIFIED_MS, Standing.FORGED: FORGED_MS, Standing.UNKNOWN: UNKNOWN_MS}
+
+
+class SearchStandings:
+    """A bounded memory of standings. Reading never waits; what is missing is asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, Known] = {}
+        self._asked: dict[Key, Claim] = {}
+        self.on_claim: Callable[[Claim], None] | None = None
+
+    def find(self, address: str, operator: SearchOperator, now_ms: int) -> Standing:
+        """Return what is known now, and have the rest looked up."""
+        key = (address, operator.number)
+        known = self._known.get(key)
+        if known is not None and now_ms < known.until_ms:
+            return known.standing
+        if key not in self._asked and not self._ask(key, Claim(address, operator)):
+            return Standing.UNKNOWN
+        # Gentle once only: whoever lets our questions time out must not stay unconfirmed for ever.
+        return Standing.UNCONFIRMED if known is None else known.standing
+
+    def learn(self, claim: Claim, standing: Standing, now_ms: int) -> None:
+        """Remember what a look-up gave. What could not be found out does not end what was known."""
+        key = (claim.address, claim.operator.number)
+        self._asked.pop(key, None)
+        if standing is Standing.UNKNOWN and key in self._known:
+            standing = self._known[key].standing
+            self._known[key] = Known(standing, now_ms + UNKNOWN_MS)
+            return
+        if len(self._known) >= MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[key] = Known(standing, now_ms + _LASTS_MS[standing])
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def _ask(self, key: Key, claim: Claim) -> bool:
+        if self.on_claim is None or len(self._asked) >= MOST_WAITING:
+            return False
+        self._asked[key] = claim
+        self.on_claim(claim)
+        return True
+
+
+class Lookup(Protocol):
+    """What is asked of DNS."""
+
+    async def names_of(self, address: str) -> tuple[str, ...]: ...
+    async def addresses_of(self, name: str, version: int) -> tuple[str, ...]: ...
+
+
+class SearchConfirmer:
+    """Looks claims up, a few at once."""
+
+    def __init__(self, standings: SearchStandings, lookup: Lookup, clock: Clock) -> None:
+        self._standings = standings
+        self._lookup = lookup
+        self._clock = clock
+        self._claims: asyncio.Queue[Claim] = asyncio.Queue()
+        self._tasks: tuple[asyncio.Task[None], ...] = ()
+
+    def start(self) -> None:
+        """Begin to take claims."""
+        self._standings.on_claim = self._claims.put_nowait
+        self._tasks = tuple(asyncio.create_task(self._work()) for _ in range(LOOKUPS_AT_ONCE))
+
+    async def close(self) -> None:
+        """Stop, wherever the look-ups are."""
+        self._standings.on_claim = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def confirm(self, claim: Claim) -> Standing:
+        """Look the address's names up, and whether one of the operator's leads back to it."""
+        try:
+            async with asyncio.timeout(LOOKUP_S):
+                return await self._confirm(claim)
+        except (TimeoutError, LookupFailed):
+            return Standing.UNKNOWN
+
+    async def _confirm(self, claim: Claim) -> Standing:
+        version = 6 if ":" in claim.address else 4
+        names = [name for name in await self._lookup.names_of(claim.address) if claim.operator.owns(name)]
+        for name in names[:MOST_NAMES]:
+            # Anybody may give an address any name; only the name's owner can point it back.
+            if claim.address in await self._lookup.addresses_of(name, version):
+                return Standing.VERIFIED
+        return Standing.FORGED
+
+    async def _work(self) -> None:
+        while True:
+            claim = await self._claims.get()
+            try:
+                standing = await self.confirm(claim)
+            except Exception as failure:  # noqa: BLE001 - one odd name must not end the look-ups
+                structlog.get_logger().warning("a crawler could not be looked up", failure=type(failure).__name__)
+                standing = Standing.UNKNOWN
+            self._standings.learn(claim, standing, self._clock.now_ms())

@@ -1,0 +1,38 @@
+"""What a User-Agent and an address say on their own; worked out once and remembered."""
+
+from msgspec import Struct
+
+from agentgate.protection.threat_data.search_operators import SearchOperator
+
+
+class UserAgentView(Struct, frozen=True, kw_only=True, gc=False):
+    """A User-Agent, understood."""
+
+    labels: tuple[str, ...]
+    # Labels of the agent or crawler that it claims to be.
+    claim_labels: tuple[str, ...] = ()
+    claimed_agent: str | None = None
+    # `chromium`, `firefox`, `safari`, or nothing.
+    engine: str = ""
+    major: int = 0
+    # As Sec-CH-UA-Platform writes it; nothing when it is not clear.
+    platform: str = ""
+    mobile: bool = False
+    # A browser inside an app; it leaves out headers that the browser itself sends.
+    embedded: bool = False
+    # What Sec-CH-UA must contain.
+    hint: str = ""
+    # What Sec-CH-UA-Platform and Sec-CH-UA-Mobile must be.
+    platform_hint: str = ""
+    mobile_hint: str = "?0"
+    length: int = 0
+    # Operators of search engines whose crawler it claims to be.
+    search: tuple[SearchOperator, ...] = ()
+
+
+class AddressView(Struct, frozen=True, gc=False):
+    """An address, looked up."""
+
+    labels: tuple[str, ...]
+    # Operators of search engines in whose published networks it lies, as bits.
+    search: int = 0

@@ -1,0 +1,159 @@
+"""Clearance: what a browser that passed the check shows at the gateway for a while, instead of a token each time.
+
+It goes into a cookie and is read on every request, so it is a keyed hash over a few fields and not a signature.
+Nobody but this service can check it. Where the cookie is set is not decided here.
+"""
+
+import base64
+import hashlib
+import secrets
+
+from msgspec import Struct
+
+from agentgate.lib.clock import SECOND_MS
+from agentgate.lib.enums import ClearanceLevel
+from agentgate.lib.keyring import Keyring
+from agentgate.lib.moment import Moment
+
+PREFIX = "agc1."
+PURPOSE = "clearance"
+TAG_BYTES = 32
+# Two bytes of length go before each field.
+LENGTH_BYTES = 2
+EXPIRY_BYTES = 8
+LONGEST = 1024
+
+_INVALID, _EXPIRED = "invalid_clearance", "expired_clearance"
+_FIELDS = 6
+
+
+class ClearanceRefused(Exception):  # noqa: N818 - an answer, not a fault
+    """The text is no clearance for this site, or no longer one. `reason` is the gateway's."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Clearance(Struct, frozen=True, kw_only=True):
+    """Who passed which check where, and until when that counts."""
+
+    site_key: str
+    origin: str
+    # 16 hex digits.
+    visitor: str
+    level: ClearanceLevel
+    # Stays the same when the clearance is renewed, so that its use can be followed and limited.
+    id: str
+    expires_ms: int
+
+
+class IssuedClearance(Struct, frozen=True):
+    """A clearance as the cookie carries it."""
+
+    name: str
+    value: str
+    expires_at: Moment
+
+
+class Clearances:
+    """Issues and reads clearances."""
+
+    def __init__(self, keyring: Keyring, lifetime_s: int, *, issuer: str = "") -> None:
+        self._keyring = keyring
+        self._lifetime_ms = lifetime_s * SECOND_MS
+        self._issuer = issuer
+
+    def cookie_name(self, site_key: str) -> str:
+        """Return the name of a site's cookie: another for each site and each installation under one domain."""
+        derived = hashlib.sha256(f"{self._issuer}\n{site_key}".encode()).hexdigest()
+        return f"ag_clearance_{derived[:8]}"
+
+    def issue(
+        self,
+        *,
+        site_key: str,
+        origin: str,
+        visitor: str,
+        level: ClearanceLevel,
+        now_ms: int,
+        renewed: str | None = None,
+    ) -> IssuedClearance:
+        """Return a clearance that is good from now on; `renewed` is the ID of the one that it replaces."""
+        clearance = Clearance(
+            site_key=site_key,
+            origin=origin,
+            visitor=visitor,
+            level=level,
+            id=renewed or secrets.token_hex(8),
+            expires_ms=now_ms + self._lifetime_ms,
+        )
+        fields = _fields_of(clearance)
+        data = _join(fields) + self._keyring.mac(PURPOSE, *fields)
+        value = PREFIX + base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+        return IssuedClearance(self.cookie_name(site_key), value, Moment(clearance.expires_ms))
+
+    def read(self, value: str, *, site_key: str, now_ms: int) -> Clearance:
+        """Return what a clearance says; refuse one that is not ours, not this site's, or over."""
+        data = _decode(value)
+        fields = _split(data[:-TAG_BYTES])
+        if not self._keyring.is_mac(data[-TAG_BYTES:], PURPOSE, *fields):
+            raise ClearanceRefused(_INVALID)
+        clearance = _clearance_of(fields)
+        if clearance.site_key != site_key:
+            raise ClearanceRefused(_INVALID)
+        if now_ms >= clearance.expires_ms:
+            raise ClearanceRefused(_EXPIRED)
+        return clearance
+
+
+def _fields_of(clearance: Clearance) -> tuple[bytes, ...]:
+    texts = (clearance.site_key, clearance.origin, clearance.visitor, clearance.level.value, clearance.id)
+    return (*(text.encode() for text in texts), clearance.expires_ms.to_bytes(EXPIRY_BYTES, "big"))
+
+
+def _clearance_of(fields: tuple[bytes, ...]) -> Clearance:
+    # Authenticated, so they are what we wrote, unless a later release wrote other things.
+    try:
+        site_key, origin, visitor, level, clearance_id = (field.decode() for field in fields[:-1])
+        return Clearance(
+            site_key=site_key,
+            origin=origin,
+            visitor=visitor,
+            level=ClearanceLevel(level),
+            id=clearance_id,
+            expires_ms=int.from_bytes(fields[-1], "big"),
+        )
+    except ValueError:
+        raise ClearanceRefused(_INVALID) from None
+
+
+def _join(fields: tuple[bytes, ...]) -> bytes:
+    return b"".join(len(field).to_bytes(LENGTH_BYTES, "big") + field for field in fields)
+
+
+def _split(data: bytes) -> tuple[bytes, ...]:
+    """Return the fields: all six of them, and nothing behind."""
+    fields: list[bytes] = []
+    at = 0
+    while at < len(data) and len(fields) < _FIELDS:
+        end = at + LENGTH_BYTES + int.from_bytes(data[at : at + LENGTH_BYTES], "big")
+        fields.append(data[at + LENGTH_BYTES : end])
+        at = end
+    if at != len(data) or len(fields) != _FIELDS or len(fields[-1]) != EXPIRY_BYTES:
+        raise ClearanceRefused(_INVALID)
+    return tuple(fields)
+
+
+def _decode(value: str) -> bytes:
+    if not value.startswith(PREFIX) or len(value) > LONGEST or not value.isascii():
+        raise ClearanceRefused(_INVALID)
+    text = value.removeprefix(PREFIX)
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except ValueError:
+        raise ClearanceRefused(_INVALID) from None
+    # Bits and padding that base64 ignores would give one clearance many spellings.
+    if base64.urlsafe_b64encode(data).decode("ascii").rstrip("=") != text:
+        raise ClearanceRefused(_INVALID)
+    return data

@@ -1,0 +1,53 @@
+"""Tokens over HTTP: redeeming one, looking at a receipt, and the keys with which anybody verifies one offline."""
+
+from typing import cast
+
+import msgspec
+
+from agentgate.http.call import Call
+from agentgate.http.cors import OPEN_TO_ALL
+from agentgate.http.replies import Reply
+from agentgate.lib.limits import PUBLISHED_KEYS_MAX_AGE_S
+from agentgate.protection.tokens import siteverify
+from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.protection.tokens.records import (
+    KeySet,
+    ReceiptInput,
+    ReceiptVerdict,
+    SiteverifyFailure,
+    SiteverifyInput,
+    SiteverifySuccess,
+)
+from agentgate.protection.tokens.redeem import Redeemer
+from agentgate.protection.tokens.verdict import judge_receipt
+
+__all__ = ["SiteverifyFailure", "read_keys", "verify_receipt", "verify_site_token"]
+
+
+async def verify_site_token(call: Call, body: SiteverifyInput, redeemer: Redeemer) -> Reply[SiteverifySuccess]:
+    """Redeem a browser token, agent receipt or handoff receipt, once.
+
+    The secret is a backend credential's, in `Authorization: Bearer` or in `secret`. Send a `requestId` of your own: the
+    same call may then be repeated, and gets the same answer for 24 hours. A refused token is not spent.
+    """
+    authorization = call.request.header("authorization")
+    answer = await siteverify.verify(redeemer, body, authorization=authorization, now_ms=call.now)
+    # The bytes themselves, which are the record's: a repeated call gets exactly what the first one got.
+    return Reply(body=cast("SiteverifySuccess", msgspec.Raw(answer)))
+
+
+async def verify_receipt(call: Call, body: ReceiptInput, keys: SigningKeys) -> ReceiptVerdict:
+    """Look at a receipt without spending it.
+
+    Anybody may ask. Whether the receipt was spent is not said: only redeeming it tells.
+    """
+    return judge_receipt(body, keys, now_ms=call.now)
+
+
+async def read_keys(call: Call, keys: SigningKeys) -> Reply[KeySet]:  # noqa: ARG001 - every handler is given its call
+    """Read the public keys that verify receipts (RFC 7517).
+
+    A new key is here before it signs, and an old one until its last receipt has expired.
+    """
+    headers = (("cache-control", f"public, max-age={PUBLISHED_KEYS_MAX_AGE_S}"), *OPEN_TO_ALL)
+    return Reply(body=KeySet(keys=keys.published()), headers=headers)

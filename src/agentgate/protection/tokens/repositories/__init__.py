@@ -1,0 +1,1 @@
+"""Spent receipts in SQL."""

@@ -1,0 +1,143 @@
+"""The last receipt that each worker spent, noted beside the database: by it shows what a database has lost.
+
+An embedded one whose journal was damaged opens without complaint, and without what it committed last; a standby of
+PostgreSQL takes over without what it was not sent. A mark is not synchronised with the disk: it outlives the process,
+and after a power cut it is an older one, which hides nothing else.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from agentgate.lib.clock import Clock
+from agentgate.lib.database import Database, NewRows, Row, Value
+
+# Always written whole, over the one before.
+MARK_BYTES = 512
+
+
+class Mark(Struct, frozen=True):
+    """A receipt that must be there until it may be forgotten, and until when older ones are in doubt."""
+
+    site_id: str
+    receipt_id: str
+    kept_until_ms: int
+    doubt_until_ms: int
+
+
+class SpendMarks:
+    """What is known of spends outside of the database. Without a folder it is known to this process alone.
+
+    `longest_ms`: for how long the redemption of a receipt that is issued now has to be kept.
+    """
+
+    def __init__(self, folder: Path | None, worker: str, *, longest_ms: int) -> None:
+        self._folder = folder
+        self._own = None if folder is None else str(folder / f"spent-{worker}.mark")
+        self._longest_ms = longest_ms
+        self._is_failing = False
+        # Receipts that need not be kept longer than this were issued before spends were lost.
+        self._doubt_until_ms = 0
+
+    def list_marks(self) -> list[Mark | None]:
+        """Return the marks of all workers; None for one that cannot be read."""
+        return [] if self._folder is None else [_read(path) for path in sorted(self._folder.glob("spent-*.mark"))]
+
+    @property
+    def has_doubts(self) -> bool:
+        """Say whether there can be a receipt that is doubtful."""
+        return self._doubt_until_ms > 0
+
+    def is_doubtful(self, kept_until_ms: int) -> bool:
+        """Say whether a receipt may be among those whose spending was lost."""
+        return kept_until_ms <= self._doubt_until_ms
+
+    def take_over(self, mark: Mark) -> None:
+        """Doubt what another worker doubts, or this one before it started again."""
+        self._doubt_until_ms = max(self._doubt_until_ms, mark.doubt_until_ms)
+
+    def lose(self, now_ms: int) -> None:
+        """From now on, doubt all that was issued until now."""
+        structlog.get_logger().error("spent receipts were lost; none that was issued until now is accepted")
+        self._doubt_until_ms = now_ms + self._longest_ms
+        # So that a worker which starts later, or again, knows of it.
+        self.note("", "", kept_until_ms=0)
+
+    def note(self, site_id: str, receipt_id: str, *, kept_until_ms: int) -> None:
+        """Note that this receipt is spent. A disk that takes no mark took the commit: that stands."""
+        if self._own is None:
+            return
+        mark = msgspec.json.encode(Mark(site_id, receipt_id, kept_until_ms, self._doubt_until_ms)).ljust(MARK_BYTES)
+        try:
+            file = os.open(self._own, os.O_WRONLY | os.O_CREAT, 0o600)
+            try:
+                os.pwrite(file, mark, 0)
+            finally:
+                os.close(file)
+        except OSError as failure:
+            if not self._is_failing:
+                structlog.get_logger().warning("the last spend cannot be marked", why=str(failure))
+            self._is_failing = True
+        else:
+            self._is_failing = False
+
+
+class MarkedRows:
+    """Inserts redemptions, and marks the last of each commit before anybody is told."""
+
+    def __init__(self, database: Database, marks: SpendMarks, clock: Clock) -> None:
+        self._database = database
+        self._marks = marks
+        self._clock = clock
+        # The last receipt spent here, and until when it has to be there.
+        self._last: tuple[Row, int] | None = None
+        self._was_away = False
+
+    async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Insert the rows whose key is not there yet; return the keys of those that nobody can have spent before."""
+        try:
+            keys = await self._database.insert_new(new, rows)
+            if self._was_away:
+                await self._look_back(keys)
+        except BaseException:
+            # Whatever it was, it may be another server that answers next.
+            self._was_away = True
+            raise
+        if keys and self._marks.has_doubts:
+            kept: dict[Row, Any] = {(row[0], row[1]): row[-1] for row in rows}
+            keys = [key for key in keys if not self._marks.is_doubtful(kept[key])]
+        if keys:
+            site_id, receipt_id = key = keys[-1]
+            # The last that is new is among the last there are.
+            kept_until_ms: Any = next(row[-1] for row in reversed(rows) if row[0] == site_id and row[1] == receipt_id)
+            self._last = key, kept_until_ms
+            self._marks.note(site_id, receipt_id, kept_until_ms=kept_until_ms)
+        return keys
+
+    async def is_there(self, site_id: str, receipt_id: str) -> bool:
+        """Say whether a receipt was spent."""
+        found = "SELECT 1 FROM redemption WHERE site_id = $1 AND receipt_id = $2"
+        return await self._database.one(found, site_id, receipt_id) is not None
+
+    async def _look_back(self, new: list[Row]) -> None:
+        """Look whether the last spend is there: it may be another server that answers now."""
+        now_ms = self._clock.now_ms()
+        # One that may be forgotten by now says nothing.
+        if self._last is not None and now_ms < self._last[1]:
+            last = self._last[0]
+            # One that was spent before and is new now was lost.
+            if last in new or not await self.is_there(*last):
+                self._marks.lose(now_ms)
+        self._was_away = False
+
+
+def _read(path: Path) -> Mark | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Mark)
+    except (OSError, msgspec.MsgspecError):
+        return None

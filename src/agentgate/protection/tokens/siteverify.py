@@ -1,0 +1,67 @@
+"""Siteverify: from the request's secret and body to the redeemer's terms."""
+
+import functools
+
+from msgspec import UNSET, UnsetType
+
+from agentgate.lib.errors import Refused
+from agentgate.lib.secrets import same
+from agentgate.protection.sites.validate import canonical_origin
+from agentgate.protection.tokens.records import SiteverifyInput
+from agentgate.protection.tokens.redeem import Demand, Redeemer
+
+BEARER = "bearer "
+_BEARER = BEARER.encode("ascii")
+
+
+async def verify(redeemer: Redeemer, body: SiteverifyInput, *, authorization: str | None, now_ms: int) -> bytes:
+    """Redeem a token and return the answer's bytes, or refuse."""
+    demand = read_demand(body)
+    secret = read_secret(authorization, body.secret)
+    caller = await redeemer.authenticate(secret, now_ms=now_ms)
+    return await redeemer.redeem(caller, demand, now_ms=now_ms)
+
+
+def read_secret(authorization: str | None, field: str | UnsetType) -> str:
+    """Return the secret of a call: from the header, from the body, or from both if they agree."""
+    given = [field] if isinstance(field, str) else []
+    if authorization is not None:
+        if authorization[: len(BEARER)].lower() != BEARER:
+            raise Refused("invalid_credential", "Authorization must be `Bearer` and the secret.")
+        given.append(authorization[len(BEARER) :])
+    if not given:
+        raise Refused("invalid_credential")
+    if len(given) > 1 and not same(
+        given[0].encode("utf-8", "surrogatepass"), given[-1].encode("utf-8", "surrogatepass")
+    ):
+        raise Refused("invalid_credential", "The secrets in Authorization and in the body differ; send one of them.")
+    return given[0]
+
+
+def shown_secret(authorization: bytes | None, field: str | UnsetType) -> bytes:
+    """Return the same as it would stand in a header; UnicodeEncodeError when it cannot stand there."""
+    if authorization is not None and field is UNSET and authorization[: len(BEARER)].lower() == _BEARER:
+        return authorization[len(BEARER) :]
+    return read_secret(None if authorization is None else authorization.decode("latin-1"), field).encode("latin-1")
+
+
+def read_demand(body: SiteverifyInput) -> Demand:
+    """Return what the token must have been issued for."""
+    return Demand(
+        token=body.token,
+        action=body.expected_action,
+        origin=None if body.expected_origin is UNSET else _origin(body.expected_origin),
+        request_id=None if body.request_id is UNSET else body.request_id,
+        content_digest=None if body.content_digest is UNSET else body.content_digest,
+    )
+
+
+# A site's server names the same one or two origins in every call.
+@functools.lru_cache(maxsize=1024)
+def _origin(text: str) -> str:
+    try:
+        return canonical_origin(text)
+    except Refused:
+        raise Refused(
+            "invalid_request", "expectedOrigin must be scheme://host[:port], such as https://www.example.com."
+        ) from None

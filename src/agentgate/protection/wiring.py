@@ -1,0 +1,221 @@
+"""Everything that visitors and sites' servers meet: browser check, tokens, gateway, put together. `app.py` holds it."""
+
+from typing import Any, Protocol
+
+from agentgate.events.recorder import Recorder
+from agentgate.http.connection.asgi_function import Direct
+from agentgate.http.connection.fast_functions import HotFunction
+from agentgate.lib.clock import Clock
+from agentgate.lib.database import Store
+from agentgate.lib.keyring import Keyring
+from agentgate.lib.limiter import Limiter
+from agentgate.lib.settings.schema import Settings
+from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.tasks.background import Background
+from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.requests import RequestObserver
+from agentgate.people.accounts.browser_check import BrowserCheck, NoBrowserCheck
+from agentgate.protection.agents.handoff.approval import Approvals
+from agentgate.protection.agents.handoff.grants import AgentGrants
+from agentgate.protection.agents.handoff.handoffs import Handoffs
+from agentgate.protection.agents.handoff.pages import HandoffPages
+from agentgate.protection.agents.handoff.poll import HandoffPolling
+from agentgate.protection.agents.handoff.ports import GrantStore, HandoffStore
+from agentgate.protection.agents.policy.quota import Quotas
+from agentgate.protection.agents.policy_checker import AgentDesk
+from agentgate.protection.agents.ports import ReplayStore
+from agentgate.protection.agents.signing.directories import open_directories
+from agentgate.protection.agents.signing.own_message import OwnAddress
+from agentgate.protection.agents.signing.replays import Replays
+from agentgate.protection.agents.signing.verify import AgentVerifier
+from agentgate.protection.agents.submission_ports import ChargeStore, SubmissionStore
+from agentgate.protection.agents.submit.admission import Admission
+from agentgate.protection.agents.submit.confirmation import Confirmation
+from agentgate.protection.agents.submit.judge import Judge
+from agentgate.protection.agents.submit.submissions import Submissions
+from agentgate.protection.agents.tools.manifests import ToolsManifests
+from agentgate.protection.browser_check.admission import Door
+from agentgate.protection.browser_check.event_log import Journal
+from agentgate.protection.browser_check.grant import Grants
+from agentgate.protection.browser_check.issue import ChallengeIssuer
+from agentgate.protection.browser_check.ports import ChallengeStore
+from agentgate.protection.browser_check.verify import ChallengeVerifier
+from agentgate.protection.challenge_page.challenge import ChallengePages
+from agentgate.protection.challenge_page.challenge_pass import Passes
+from agentgate.protection.challenge_page.proxied_call import Asker
+from agentgate.protection.challenge_page.sealed_token import Envelopes
+from agentgate.protection.gateway.check import GatewayCheck
+from agentgate.protection.gateway.event_log import Journal as GatewayJournal
+from agentgate.protection.gateway.receipts import Receipts
+from agentgate.protection.sites.ports import SiteStores
+from agentgate.protection.snapshot_refresher import Deciding
+from agentgate.protection.tokens.clearance import Clearances
+from agentgate.protection.tokens.fast_siteverify import HotSiteverify
+from agentgate.protection.tokens.issue import ReceiptIssuer
+from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.protection.tokens.own_form import OwnForm
+from agentgate.protection.tokens.ports import RedemptionStore
+from agentgate.protection.tokens.redeem import Redeemer
+from agentgate.protection.tokens.uses import CredentialUses
+
+
+class ProtectingStores(Protocol):
+    """What of the opened stores is used here."""
+
+    @property
+    def store(self) -> Store[SiteStores]: ...
+    @property
+    def agent_grants(self) -> GrantStore: ...
+    @property
+    def agent_replays(self) -> ReplayStore: ...
+    @property
+    def challenges(self) -> ChallengeStore: ...
+    @property
+    def handoffs(self) -> HandoffStore: ...
+    @property
+    def redemptions(self) -> RedemptionStore: ...
+    @property
+    def charges(self) -> ChargeStore: ...
+    @property
+    def submissions(self) -> SubmissionStore: ...
+    @property
+    def fast(self) -> FastStore: ...
+
+
+class Protecting:
+    """The ways in, over one set of keys, one table of spent tokens and one decider."""
+
+    def __init__(
+        self, stores: ProtectingStores, deciding: Deciding, *, settings: Settings, clock: Clock, keyring: Keyring
+    ) -> None:
+        self._stores = stores
+        self._deciding = deciding
+        self._settings = settings
+        self._clock = clock
+        self._keyring = keyring
+        self.signing_keys = SigningKeys(keyring)
+        issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
+        self._clearances = Clearances(keyring, settings.clearance_seconds, issuer=issuer)
+        self._receipts = ReceiptIssuer(self.signing_keys, issuer=issuer, lifetime_s=settings.token_seconds)
+        # Agents: who they are, and the people that they ask.
+        self.key_directories = open_directories(settings.agent_directories)
+        self.agent_verifier = AgentVerifier(self.key_directories)
+        self.agent_replays = Replays(stores.agent_replays)
+        self.own_address = OwnAddress(settings.public_base_url)
+        self.handoffs = Handoffs(stores.handoffs, stores.redemptions, receipts=self._receipts, base_url=issuer)
+        self.agent_grants = AgentGrants(stores.agent_grants)
+        self.agent_quotas = Quotas(Limiter(stores.fast, clock))
+        self.agent_desk = AgentDesk(
+            self.agent_verifier, replays=self.agent_replays, quotas=self.agent_quotas, charges=stores.charges
+        )
+
+    def connect(self, recorder: Recorder, background: Background) -> None:
+        """Take what is made after the stores: where events go, and where small work goes that nobody waits for."""
+        stores, deciding = self._stores, self._deciding
+        self._recorder = recorder
+        uses = CredentialUses(stores.store, background)
+        self.redeemer = Redeemer(
+            self.signing_keys, stores.redemptions, sites=deciding.sites, recorder=recorder, uses=uses
+        )
+        receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=self._keyring)
+        journal = GatewayJournal(recorder, deciding.ids, uses)
+        self._asker = Asker(deciding.sites, deciding.decider.visitors, uses)
+        self._passes = Passes(
+            self.signing_keys,
+            self._clearances,
+            receipts,
+            envelopes=Envelopes(self._keyring, stores.redemptions),
+            journal=journal,
+            fast=stores.fast,
+        )
+        without_javascript = self._settings.clearance_without_javascript == "on"
+        self._pages = ChallengePages(receipts, self._passes, without_javascript=without_javascript)
+        self.gate = GatewayCheck(
+            deciding.sites,
+            decider=deciding.decider,
+            receipts=receipts,
+            journal=journal,
+            clock=self._clock,
+            desk=self.agent_desk,
+        )
+
+    def count_shed(self) -> int:
+        """Return how many checks of the gateway were not looked at because there were too many."""
+        return self.gate.shed
+
+    def dependencies(self, limiter: Limiter) -> dict[Any, Any]:
+        """Return what the handlers of these routes ask for."""
+        deciding, challenges = self._deciding, self._stores.challenges
+        grants = Grants(self._receipts, self._clearances)
+        door = Door(
+            deciding.sites,
+            visitors=deciding.decider.visitors,
+            limiter=limiter,
+            recorder=self._recorder,
+            own_pages=HandoffPages(self.handoffs, deciding.sites),
+        )
+        journal = Journal(self._recorder, deciding.ids)
+        return {
+            Asker: self._asker,
+            Passes: self._passes,
+            ChallengePages: self._pages,
+            BrowserCheck: self._own_form(),
+            ChallengeIssuer: ChallengeIssuer(challenges, door=door, decider=deciding.decider, journal=journal),
+            ChallengeVerifier: ChallengeVerifier(
+                challenges, door=door, decider=deciding.decider, journal=journal, grants=grants
+            ),
+            GatewayCheck: self.gate,
+            Redeemer: self.redeemer,
+            SigningKeys: self.signing_keys,
+            **self._handoff_dependencies(limiter),
+            ChargeStore: self._stores.charges,
+            Submissions: self._submissions(),
+        }
+
+    def _submissions(self) -> Submissions:
+        deciding = self._deciding
+        return Submissions(
+            deciding.sites,
+            self._stores.submissions,
+            admission=Admission(self.agent_verifier, self.agent_replays, self.own_address),
+            judge=Judge(deciding.decider, self.agent_quotas, recorder=self._recorder, ids=deciding.ids),
+            confirmation=Confirmation(self.handoffs, self.agent_grants),
+            receipts=self._receipts,
+        )
+
+    def _handoff_dependencies(self, limiter: Limiter) -> dict[Any, Any]:
+        sites, store = self._deciding.sites, self._stores.store
+        return {
+            AgentGrants: self.agent_grants,
+            Approvals: Approvals(
+                self.handoffs, self.agent_grants, sites=sites, redeemer=self.redeemer, store=store, limiter=limiter
+            ),
+            HandoffPolling: HandoffPolling(
+                self.handoffs,
+                sites,
+                verifier=self.agent_verifier,
+                replays=self.agent_replays,
+                address=self.own_address,
+                limiter=limiter,
+            ),
+            ToolsManifests: ToolsManifests(
+                sites, store, issuer=self._receipts.issuer, own_site_key=self._settings.access_site_key or None
+            ),
+        }
+
+    def hot_paths(self, app: Any, *, metrics: Metrics, observer: RequestObserver) -> dict[bytes, HotFunction]:
+        """Return the frequent calls, which are answered without the general pipeline."""
+        siteverify = HotSiteverify(
+            self.redeemer,
+            cold_way=Direct(app),
+            clock=self._clock,
+            metrics=metrics,
+            observer=observer,
+        )
+        return {b"POST /v1/siteverify": siteverify, b"/v1/gateway/check": self.gate}
+
+    def _own_form(self) -> BrowserCheck:
+        site_key = self._settings.access_site_key
+        if not site_key:
+            return NoBrowserCheck()
+        return OwnForm(self.redeemer, self._deciding.sites, site_key=site_key)

@@ -1,0 +1,46 @@
+"""The route tables, in the order of the specification. Tables only: method, path, handler, guard."""
+
+from agentgate.http.surface import Surface
+from agentgate.routes.account import ACCOUNT
+from agentgate.routes.admin import ADMIN
+from agentgate.routes.agents import AGENTS
+from agentgate.routes.browser import BROWSER
+from agentgate.routes.compat import COMPAT
+from agentgate.routes.console import CONSOLE
+from agentgate.routes.gateway import GATEWAY
+from agentgate.routes.handoff import HANDOFF, HANDOFF_PAGES
+from agentgate.routes.operations import OPERATIONS
+from agentgate.routes.public import PUBLIC
+from agentgate.routes.validation import RECEIPTS, SITEVERIFY
+
+SURFACES: tuple[Surface, ...] = (
+    PUBLIC,
+    BROWSER,
+    SITEVERIFY,
+    GATEWAY,
+    RECEIPTS,
+    AGENTS,
+    HANDOFF,
+    HANDOFF_PAGES,
+    *COMPAT,
+    ACCOUNT,
+    CONSOLE,
+    ADMIN,
+    OPERATIONS,
+)
+
+# What each listener has. The public one does not contain the admin routes at all.
+PUBLIC_LISTENER = (
+    PUBLIC,
+    BROWSER,
+    SITEVERIFY,
+    GATEWAY,
+    RECEIPTS,
+    AGENTS,
+    HANDOFF,
+    HANDOFF_PAGES,
+    *COMPAT,
+    ACCOUNT,
+    CONSOLE,
+)
+ADMIN_LISTENER = (ADMIN, OPERATIONS)

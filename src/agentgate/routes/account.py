@@ -1,0 +1,106 @@
+"""What users do for themselves, under `/v1/account` on the public listener."""
+
+from agentgate.http.surface import Surface, delete, get, post, rows
+from agentgate.lib import errors
+from agentgate.people.accounts.endpoints import (
+    access_requests,
+    invites,
+    mfa,
+    own_accounts,
+    passwords,
+    sessions,
+    sign_in,
+)
+from agentgate.people.accounts.guards import begun_session, signed_in
+from agentgate.people.identity.guards import not_cross_origin
+
+PREFIX = "/v1/account"
+
+ACCOUNT = Surface(
+    name="account",
+    title="AgentGate account API",
+    prefix=PREFIX,
+    errors=errors.CONSOLE,
+    rows=rows(
+        PREFIX,
+        signed_in,
+        (
+            post(
+                "/request-access",
+                access_requests.request_access,
+                guard=not_cross_origin,
+                status=202,
+                refuses=("rate_limited", "browser_check_failed"),
+            ),
+            # Signing in and out
+            post(
+                "/login",
+                sign_in.log_in,
+                guard=not_cross_origin,
+                refuses=("invalid_credentials", "user_suspended", "rate_limited"),
+            ),
+            post(
+                "/login/mfa",
+                sign_in.finish_log_in,
+                guard=begun_session,
+                refuses=("invalid_code", "invalid_state", "rate_limited"),
+            ),
+            post("/logout", sign_in.log_out, guard=begun_session, status=204),
+            get("/session", sign_in.read_session),
+            # The user's accounts
+            post("/switch", own_accounts.switch_account, refuses=("not_member",)),
+            post("/accounts", own_accounts.found_account, status=201, refuses=("account_limit",)),
+            # Links
+            get("/invite/{token}", invites.read_invite, guard=not_cross_origin, refuses=("invalid_link",)),
+            post(
+                "/invite/accept",
+                invites.accept_invite,
+                guard=not_cross_origin,
+                refuses=("invalid_link", "weak_password", "user_suspended", "rate_limited"),
+            ),
+            post(
+                "/password/forgot",
+                passwords.forgot_password,
+                guard=not_cross_origin,
+                status=202,
+                refuses=("rate_limited",),
+            ),
+            post(
+                "/password/reset",
+                passwords.reset_password,
+                guard=not_cross_origin,
+                refuses=("invalid_link", "weak_password", "user_suspended", "rate_limited"),
+            ),
+            # Two-factor authentication
+            get("/mfa", mfa.read_mfa),
+            post("/mfa/setup", mfa.set_up_mfa, refuses=("mfa_already_enabled",)),
+            post(
+                "/mfa/enable",
+                mfa.enable_mfa,
+                refuses=("mfa_already_enabled", "mfa_not_pending", "invalid_code"),
+            ),
+            post(
+                "/mfa/disable",
+                mfa.disable_mfa,
+                status=204,
+                refuses=(
+                    "mfa_not_enabled",
+                    "mfa_required_by_account",
+                    "invalid_password",
+                    "invalid_code",
+                    "rate_limited",
+                ),
+            ),
+            # Password and sessions
+            post(
+                "/password",
+                passwords.change_password,
+                status=204,
+                refuses=("weak_password", "invalid_password", "rate_limited"),
+            ),
+            get("/sessions", sessions.list_sessions),
+            delete("/sessions/{id}", sessions.end_session, status=204, refuses=("not_found",)),
+            post("/sessions/revoke-others", sessions.end_other_sessions, status=204),
+        ),
+    ),
+)

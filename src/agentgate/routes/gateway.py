@@ -1,0 +1,75 @@
+"""The gateway: what the proxy in front of a protected site calls for each request."""
+
+from agentgate.http.surface import Surface, anyone, delete, get, patch, post, put, rows
+from agentgate.lib import errors
+from agentgate.lib.limits import CARRIED_FORM_BYTES
+from agentgate.protection.challenge_page import endpoints as page
+from agentgate.protection.gateway import endpoints as gateway
+
+DENIALS = tuple(code for code, row in errors.GATEWAY.rows.items() if row.status != 204)
+# What stands for another answer of the site has the status of the decision, and is a page where a person looks at it.
+CHALLENGE = {
+    "status": 401,
+    "any_query": True,
+    "media_type": "text/html",
+    "success": "The page, or the denial as JSON",
+    "refuses": DENIALS,
+    "other_replies": {403: gateway.Denial, 503: gateway.Denial},
+}
+OF_THE_PAGE = (
+    "invalid_credential",
+    "invalid_request",
+    "invalid_token",
+    "expired_token",
+    "token_used",
+    "action_mismatch",
+    "origin_mismatch",
+    "service_unavailable",
+)
+
+GATEWAY = Surface(
+    name="gateway",
+    title="AgentGate gateway",
+    prefix="/v1/gateway",
+    errors=errors.GATEWAY,
+    unavailable="service_unavailable",
+    wrong_query="invalid_request",
+    refusal_record=gateway.Denial,
+    document="public",
+    rows=rows(
+        "/v1/gateway",
+        anyone,
+        (
+            get(
+                "/check",
+                gateway.check_request,
+                status=204,
+                any_query=True,
+                success="Let through",
+                refuses=DENIALS,
+            ),
+            get("/challenge", page.show_challenge, **CHALLENGE),
+            *(
+                method("/challenge", page.show_challenge_to_form, body_limit=CARRIED_FORM_BYTES, **CHALLENGE)
+                for method in (post, put, patch, delete)
+            ),
+            get(
+                "/pass",
+                page.pass_by_waiting,
+                status=303,
+                any_query=True,
+                success="Let on",
+                refuses=("invalid_credential", "invalid_request", "invalid_clearance", "service_unavailable"),
+                other_replies={401: gateway.Denial},
+            ),
+            post("/pass", page.pass_challenge, any_query=True, refuses=OF_THE_PAGE),
+            post(
+                "/replay",
+                page.replay_form,
+                any_query=True,
+                body_limit=2 * CARRIED_FORM_BYTES,
+                refuses=("invalid_credential", "invalid_request", "service_unavailable"),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,104 @@
+"""The `agentgate` command: its list of subcommands, and how an error is told.
+
+Each subcommand is a module beside this one. They import the application inside their functions, so that `--help` and
+`check-config` answer at once.
+"""
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from agentgate.lib.settings.schema import SettingsRefused
+from agentgate.server.cli.adapter import adapter
+from agentgate.server.cli.agent_sim import agent_sim
+from agentgate.server.cli.backup import backup
+from agentgate.server.cli.check_config import check_config
+from agentgate.server.cli.doctor import doctor
+from agentgate.server.cli.intel import intel
+from agentgate.server.cli.keys import keys
+from agentgate.server.cli.labels import labels
+from agentgate.server.cli.migrate import migrate
+from agentgate.server.cli.routes import openapi, routes
+from agentgate.server.cli.serve import serve
+from agentgate.server.cli.train import train
+from agentgate.server.cli.version import version
+
+ERROR_EXIT_CODE = 2
+DEBUG_OPTION = "--debug"
+
+app = typer.Typer(
+    name="agentgate",
+    help="A self-hosted gate for web traffic: people pass, agents identify themselves, the rest is decided.",
+    epilog="Example: agentgate serve --demo",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("serve", epilog="Example: agentgate serve --config /etc/agentgate.toml")(serve)
+app.command("migrate", epilog="Example: agentgate migrate --check || agentgate migrate")(migrate)
+app.command("routes", epilog="Example: agentgate routes --surface admin")(routes)
+app.command("openapi", epilog="Example: agentgate openapi admin --out admin.json")(openapi)
+app.command("check-config", epilog="Example: AGENTGATE_WORKERS=4 agentgate check-config")(check_config)
+app.command("backup", epilog="Example: agentgate backup /var/backups/agentgate/monday")(backup)
+app.command("version", epilog="Example: agentgate version --json")(version)
+app.command("adapter", epilog="Example: agentgate adapter nginx --origin https://shop.example > gate.conf")(adapter)
+app.command("doctor", epilog="Example: agentgate doctor https://shop.example --protected-path /login")(doctor)
+app.command("train", epilog="Example: agentgate train labels.ndjson --kind bot")(train)
+app.command("agent-sim", epilog="Example: agentgate agent-sim http://127.0.0.1:8080 --submit site_demo1/contact")(
+    agent_sim
+)
+app.add_typer(keys, name="keys")
+app.add_typer(intel, name="intel")
+app.add_typer(labels, name="labels")
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option(DEBUG_OPTION, help="Show the traceback of an error.")] = False,
+) -> None:
+    # `run` takes the option out before; it is declared here so that --help shows it.
+    del debug
+
+
+def main() -> None:
+    """Run the command of this process's arguments and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code; an error becomes one line and code 2."""
+    # Taken from anywhere in the line: who has just seen an error adds it at the end.
+    debug = DEBUG_OPTION in arguments
+    given = [argument for argument in arguments if argument != DEBUG_OPTION]
+    try:
+        result = app(given or ["--help"], prog_name="agentgate", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        return _tell("stopped")
+    except SettingsRefused as refused:
+        _tell(f"the settings have {len(refused.problems)} problem(s):")
+        for problem in refused.problems:
+            typer.secho(f"  {problem}", err=True)
+        return ERROR_EXIT_CODE
+    except typer.TyperException as wrong_use:
+        return _tell(wrong_use.format_message())
+    except Exception as error:  # noqa: BLE001 - the last place where an error can be told to a person
+        if debug:
+            traceback.print_exc()
+        told = _tell(str(error) or type(error).__name__)
+        return told if debug else _hint(error, told)
+    return result if isinstance(result, int) else 0
+
+
+def _tell(message: str) -> int:
+    line = " ".join(message.split())
+    typer.secho(f"agentgate: {line}", err=True, fg="red")
+    return ERROR_EXIT_CODE
+
+
+def _hint(error: Exception, code: int) -> int:
+    # An error class of ours is meant for people; anything else is a surprise, and its place is worth knowing.
+    if not type(error).__module__.startswith(("agentgate.", "agentgate_tools.")):
+        typer.secho(f"  ({type(error).__name__}; add {DEBUG_OPTION} for the traceback)", err=True)
+    return code

@@ -1,0 +1,58 @@
+"""`agentgate adapter`: prints the configuration of a proxy, filled in for a site. The texts are in `adapters/`."""
+
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agentgate.server.cli.options import CommandRefused
+from agentgate_tools.adapters.render import EXAMPLE, FILES, PLACEHOLDER_SECRET, Installation, file_name, render
+
+
+@dataclass(frozen=True)
+class AdapterOptions:
+    """The arguments of the command; a function would have to take too many."""
+
+    proxy: Annotated[str, typer.Argument(help="One of " + ", ".join(FILES) + ".")]
+    site: Annotated[str, typer.Option(help="The site's key.")] = EXAMPLE.site
+    service: Annotated[str, typer.Option(help="Where AgentGate listens.")] = EXAMPLE.service
+    origin: Annotated[str, typer.Option(help="The site as visitors see it.")] = EXAMPLE.origin
+    upstream: Annotated[str, typer.Option(help="Where the site itself runs.")] = EXAMPLE.upstream
+    secret_file: Annotated[
+        Path | None, typer.Option(help="File with a backend secret of the site; without it, a placeholder.")
+    ] = None
+    listen: Annotated[str, typer.Option(help="Where the proxy listens, such as 127.0.0.1:8000.")] = ""
+    file: Annotated[str | None, typer.Option(help="Which file to print, where a proxy needs two.")] = None
+
+
+def adapter(**given: Any) -> None:
+    """Print the configuration that puts AgentGate in front of a site."""
+    options = AdapterOptions(**given)
+    name = file_name(options.proxy, options.file)
+    installation = Installation(
+        site=options.site,
+        service=options.service,
+        origin=options.origin,
+        upstream=options.upstream,
+        secret=_secret(options.secret_file),
+        listen=options.listen,
+    )
+    print(render(options.proxy, installation, name), end="")
+    for other in FILES[options.proxy]:
+        if other != name:
+            typer.secho(f"also needed: {other}; print it with --file {other}", err=True)
+
+
+# Typer reads the arguments from here.
+adapter.__signature__ = inspect.signature(AdapterOptions)  # type: ignore[attr-defined]
+
+
+def _secret(path: Path | None) -> str:
+    if path is None:
+        return PLACEHOLDER_SECRET
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandRefused(f"{path} cannot be read ({error}); it must hold a secret of the site") from None

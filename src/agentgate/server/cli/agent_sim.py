@@ -1,0 +1,195 @@
+"""`agentgate agent-sim`: send good and bad requests as an agent would, and compare what is answered."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import msgspec
+import typer
+
+from agentgate.lib.clock import SystemClock
+from agentgate.server.cli.options import CommandRefused, JsonOption, print_json, print_table
+
+if TYPE_CHECKING:
+    from agentgate.protection.agents.signing.sign import SigningKey
+    from agentgate_tools.agent_simulator.cases import Policy, Writer
+    from agentgate_tools.agent_simulator.simulator import Result
+
+AGENT = "https://agent-sim.example"
+KEY_FILE = Path("agent-sim.key")
+MOST_POLICY_BYTES = 1024 * 1024
+
+SiteOption = Annotated[
+    str,
+    typer.Option(
+        help="Page of the protected site to ask the service about, such as https://shop.example/news; its action may "
+        "follow: https://shop.example/news#read."
+    ),
+]
+SecretOption = Annotated[
+    Path | None, typer.Option("--secret-file", help="File with a backend secret of the site, as its proxy has one.")
+]
+SubmitOption = Annotated[
+    str, typer.Option(help="Site key and action for which to submit something too, such as site_demo1/contact.")
+]
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option(help="File with the site's agent policy (JSON); without it, the printed entry is taken for granted."),
+]
+
+
+def agent_sim(
+    url: Annotated[str, typer.Argument(help="The service, with --secret-file or --submit; else a page of the site.")],
+    *,
+    site: SiteOption = "",
+    secret_file: SecretOption = None,
+    submit: SubmitOption = "",
+    policy: PolicyOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Send every kind of good and bad agent request; exit with 1 when something is answered as it should not be.
+
+    The key is kept in `agent-sim.key` in this folder and made when it is not there.
+    """
+    key = _own_key()
+    results = []
+    if submit:
+        results += _submit(url, submit, policy, key)
+    if secret_file is not None:
+        results = _ask_gateway(url, site, secret_file, policy=policy, key=key) + results
+    elif not submit:
+        results += _visit(url, policy, key)
+    _print(results, key, as_json=as_json)
+    return 0 if all(result.is_right for result in results) else 1
+
+
+def _ask_gateway(url: str, site: str, secret_file: Path, *, policy: Path | None, key: "SigningKey") -> "list[Result]":
+    from agentgate_tools.agent_simulator.cases import digest_cases, page_cases  # noqa: PLC0415 - likewise
+    from agentgate_tools.agent_simulator.simulator import GatewayDoor, simulate  # noqa: PLC0415 - keeps the command line quick
+
+    if not site:
+        raise CommandRefused("say which page to ask about, such as --site https://shop.example/news")
+    origin, path, action = _page(site)
+    try:
+        secret = secret_file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandRefused(f"{secret_file} cannot be read ({error}); give a file with the secret alone") from None
+    writer = _writer(key, origin, path, policy=_read_policy(policy, key, action))
+    cases = itertools.chain(page_cases(writer), digest_cases(writer))
+    return simulate(cases, GatewayDoor(_address_of(url), origin=origin, secret=secret))
+
+
+def _visit(url: str, policy: Path | None, key: "SigningKey") -> "list[Result]":
+    from agentgate_tools.agent_simulator.cases import page_cases  # noqa: PLC0415 - likewise
+    from agentgate_tools.agent_simulator.simulator import SiteDoor, simulate  # noqa: PLC0415 - keeps the command line quick
+
+    origin, path, action = _page(url)
+    writer = _writer(key, origin, path, policy=_read_policy(policy, key, action))
+    return simulate(page_cases(writer), SiteDoor(origin))
+
+
+def _submit(url: str, submit: str, policy: Path | None, key: "SigningKey") -> "list[Result]":
+    from agentgate_tools.agent_simulator.cases import Form, submit_cases  # noqa: PLC0415 - likewise
+    from agentgate_tools.agent_simulator.simulator import SubmitDoor, simulate  # noqa: PLC0415 - keeps the command line quick
+
+    site_key, slash, action = submit.partition("/")
+    if not slash or not site_key or not action:
+        raise CommandRefused("--submit takes a site key and an action, such as site_demo1/contact")
+    service = _address_of(url)
+    writer = _writer(key, service, "/agent/submit", policy=_read_policy(policy, key, action))
+    return simulate(submit_cases(writer, Form(site_key=site_key, action=action)), SubmitDoor(service))
+
+
+def _writer(key: "SigningKey", origin: str, path: str, *, policy: "tuple[str, Policy]") -> "Writer":
+    from agentgate.protection.agents.signing.sign import SigningKey  # noqa: PLC0415 - keeps the command line quick
+    from agentgate_tools.agent_simulator.cases import Writer  # noqa: PLC0415 - likewise
+
+    agent, terms = policy
+    return Writer(
+        key=key,
+        other_key=SigningKey.make(),
+        agent=agent,
+        origin=origin,
+        path=path,
+        policy=terms,
+        now_s=SystemClock().now_ms() // 1000,
+    )
+
+
+def _own_key() -> "SigningKey":
+    from agentgate.protection.agents.signing.sign import SigningKey  # noqa: PLC0415 - keeps the command line quick
+
+    if not KEY_FILE.exists():
+        KEY_FILE.touch(mode=0o600)
+        KEY_FILE.write_text(SigningKey.new_seed().hex() + "\n")
+    try:
+        return SigningKey(bytes.fromhex(KEY_FILE.read_text().strip()))
+    except (OSError, ValueError):
+        raise CommandRefused(f"{KEY_FILE} is no key of 32 bytes in hex; remove it, and a new one is made") from None
+
+
+def _read_policy(path: Path | None, key: "SigningKey", action: str | None) -> "tuple[str, Policy]":
+    """Return under which name the policy knows the key, and what it says about it."""
+    from agentgate.protection.agents.policy.decision import stance_of  # noqa: PLC0415 - keeps the command line quick
+    from agentgate.protection.sites.agent_policy import read_policy  # noqa: PLC0415 - likewise
+    from agentgate_tools.agent_simulator.cases import Policy  # noqa: PLC0415 - likewise
+
+    if path is None:
+        return AGENT, Policy()
+    try:
+        policy = read_policy(msgspec.json.decode(path.read_bytes()[:MOST_POLICY_BYTES]))
+    except OSError as error:
+        raise CommandRefused(f"{path} cannot be read ({error.strerror}); give a file with the policy") from None
+    except (msgspec.DecodeError, ValueError) as error:
+        raise CommandRefused(f"{path}: {error}; give what GET .../agent-policy answers") from None
+    listed = (agent for agent, entry in policy.agents.items() if key.jwk["x"] in msgspec.json.encode(entry).decode())
+    known = next(listed, None)
+    agent = known or AGENT
+    price, strangers_price = (policy.price_for(who, action) for who in (agent if known else None, None))
+    claimed = next(name for name in ("GPTBot", "ClaudeBot", "CCBot", "Bytespider") if policy.entry_named(name) is None)
+    return agent, Policy(
+        is_known=known is not None,
+        decision=stance_of(policy, agent, action).decision.value,
+        unverified=policy.unverified.value,
+        price=None if price is None else price.text(),
+        strangers_price=None if strangers_price is None else strangers_price.text(),
+        claimed=f"{claimed}/1.0",
+    )
+
+
+def _page(url: str) -> tuple[str, str, str | None]:
+    """Return origin, path with its query, and the action that the fragment names."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.netloc or "@" in parts.netloc:
+        raise CommandRefused(f"{url!r} is no page; give an address such as https://shop.example/news")
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{parts.scheme}://{parts.netloc}", (parts.path or "/") + query, parts.fragment or None
+
+
+def _address_of(url: str) -> str:
+    origin, path, _ = _page(url)
+    return origin + path.rstrip("/")
+
+
+def _print(results: "list[Result]", key: "SigningKey", *, as_json: bool) -> None:
+    entry = {"agents": {AGENT: {"name": "Simulator", "decision": "allow", "jwks": key.jwks}}}
+    if as_json:
+        told = [msgspec.to_builtins(result) for result in results]
+        print_json({"agent": AGENT, "jwk": key.jwk, "keyid": key.keyid, "policy": entry, "results": told})
+        return
+    rows = (
+        (
+            "right" if result.is_right else "WRONG",
+            result.name,
+            result.expected,
+            f"{result.status} {result.answered}",
+            result.note,
+        )
+        for result in results
+    )
+    print_table("Agent requests", ("Result", "Request", "Should be", "Was answered", "Note"), rows)
+    wrong = sum(not result.is_right for result in results)
+    print(f"{len(results)} requests, {wrong} answered as they should not be.")
+    print(f"The simulator's key, to be allowed in the site's agent policy:\n{json.dumps(entry)}")

@@ -1,0 +1,139 @@
+"""`agentgate backup`: copy every embedded database while the service runs, and prove that the copies are sound."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Protocol
+
+import typer
+
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.settings.schema import Settings, read_process_settings
+from agentgate.server.cli.options import CommandRefused, ConfigOption
+
+UNFINISHED = ".unfinished"
+
+# Told the name of a database, pages copied and pages in all.
+CopyProgress = Callable[[str, int, int], None]
+
+
+class Copyable(Protocol):
+    """An embedded database, as far as a backup needs it."""
+
+    async def backup(self, path: Path, progress: Callable[[int, int], None]) -> None: ...
+
+
+def backup(
+    folder: Annotated[Path, typer.Argument(help="An empty or new folder for the copies.")],
+    config: ConfigOption = None,
+) -> None:
+    """Copy every embedded database into a folder and check each copy. The service may go on running."""
+    settings = read_process_settings(config)
+    if settings.database_url:
+        raise CommandRefused("the store is PostgreSQL; back it up with pg_dump")
+    check_empty(folder)
+    # Opening the stores would create what is missing, and the backup of a mistyped folder would look like a success.
+    if not settings.data_dir.is_dir():
+        raise CommandRefused(f"there is no data folder {settings.data_dir}; set AGENTGATE_DATA_DIR")
+    from rich.progress import Progress  # noqa: PLC0415 - takes longer to import than most commands to run
+
+    with Progress(transient=True) as progress:
+        bars = {}
+
+        def show(name: str, done: int, total: int) -> None:
+            if name not in bars:
+                bars[name] = progress.add_task(name, total=total)
+            progress.update(bars[name], completed=done, total=total)
+
+        copies = asyncio.run(_backup(settings, folder, show))
+    for copy in copies:
+        print(copy)
+    print(f"{len(copies)} databases copied and checked.")
+    # Whoever had both could open every sealed key, so they belong in different places.
+    print(f"Not copied: the root secret and the admin key in {settings.data_dir}. Keep them elsewhere.")
+
+
+async def _backup(settings: Settings, folder: Path, progress: CopyProgress) -> list[Path]:
+    from agentgate.events.storage.days.sqlite import SqliteSegments  # noqa: PLC0415 - likewise
+    from agentgate.server.stores.open import CONFIG, HOT, STATS, open_stores  # noqa: PLC0415 - likewise
+    from agentgate.storage.sqlite.database import SqliteDatabase  # noqa: PLC0415 - keeps the command line quick
+
+    stores = await open_stores(settings, SystemClock())
+    try:
+        embedded: dict[str, Copyable] = {}
+        if isinstance(stores.segments, SqliteSegments):
+            embedded |= await stores.segments.copies()
+        # Events first, then the words they are written with, then the sites they belong to: each copy is then at least
+        # as new as what points at it. What was spent comes last: a copy must not forget a token that it could accept.
+        for name in (STATS, CONFIG, HOT):
+            database = stores.databases[name]
+            if isinstance(database, SqliteDatabase):
+                embedded[name] = database
+        return await copy_databases(embedded, folder, progress)
+    finally:
+        await stores.close()
+
+
+def check_empty(folder: Path) -> None:
+    """Refuse a folder with anything in it: a mixture of two backups restores to neither."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CommandRefused(f"{folder} is not an empty folder; give a new one")
+
+
+async def copy_databases(databases: Mapping[str, Copyable], folder: Path, progress: CopyProgress) -> list[Path]:
+    """Copy the databases and check every copy; only then do the copies get their names."""
+    check_empty(folder)
+    unfinished = _make_unfinished(folder)
+    try:
+        for name, database in databases.items():
+            copy = unfinished / f"{name}.db"
+            copy.parent.mkdir(mode=0o700, exist_ok=True)
+            await database.backup(copy, partial(progress, name))
+            await _check(copy)
+        return [_keep(unfinished, name, folder) for name in databases]
+    finally:
+        _remove_unfinished(unfinished)
+
+
+def _make_unfinished(folder: Path) -> Path:
+    # The copies hold all that the service knows, so nobody else may look in.
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unfinished = folder / UNFINISHED
+    unfinished.mkdir(mode=0o700)
+    return unfinished
+
+
+def _remove_unfinished(unfinished: Path) -> None:
+    shutil.rmtree(unfinished)
+    _sync(unfinished.parent)
+
+
+async def _check(path: Path) -> None:
+    from agentgate.storage.sqlite.database import SqliteDatabase  # noqa: PLC0415 - keeps the command line quick
+
+    copy = SqliteDatabase(path)
+    try:
+        problems = await copy.integrity()
+    finally:
+        await copy.close()
+    if problems:
+        raise CommandRefused(f"the copy of {path.name} is damaged ({problems[0]}); nothing was kept")
+
+
+def _keep(unfinished: Path, name: str, folder: Path) -> Path:
+    copy, kept = unfinished / f"{name}.db", folder / f"{name}.db"
+    # Without it, a power cut after the rename could leave a complete name on incomplete content.
+    _sync(copy)
+    kept.parent.mkdir(mode=0o700, exist_ok=True)
+    return copy.rename(kept)
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

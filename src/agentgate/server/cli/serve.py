@@ -1,0 +1,219 @@
+"""`agentgate serve`: run the service. What it serves is put together in `agentgate.server.application`."""
+
+import asyncio
+import contextlib
+import shlex
+import signal
+import socket
+import sys
+from typing import Annotated, Any, NamedTuple
+
+import structlog
+import typer
+import uvloop
+from rich.console import Console
+from rich.markup import escape
+
+from agentgate.lib.settings.schema import Settings, read_process_settings
+from agentgate.lib.settings.values import ListenAddress
+from agentgate.lib.telemetry import logs
+from agentgate.server.cli.demo_shop import DemoShop
+from agentgate.server.cli.options import ConfigOption
+from agentgate.server.worker_tuning import tune_worker
+from agentgate.server.workers import Beat, Sockets, supervise
+
+BEAT_S = 1.0
+# The application keeps the drain time itself; this is for one that does not come back.
+DRAIN_MARGIN_S = 2.0
+
+
+def serve(
+    config: ConfigOption = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Make a demo account and site, and run the demo shop.")] = False,
+    demo_port: Annotated[int, typer.Option("--demo-port", help="Where the demo shop listens.")] = 8090,
+) -> int:
+    """Open the public and the admin listener and serve until SIGTERM or Ctrl-C."""
+    settings = read_process_settings(config)
+    _configure_logs(settings)
+    shop = DemoShop(demo_port) if demo else None
+    seeded = None
+    # Done once here and not by each worker: schema, keys and first secrets are made without a race, and what is wrong
+    # with a store is told in one line.
+    if demo or settings.workers > 1:
+        with _runner() as runner:
+            seeded = runner.run(_prepare(settings, shop))
+
+    def announce(sockets: Sockets) -> None:
+        _announce(settings, sockets)
+        if shop is not None and seeded is not None:
+            _open_shop(settings, sockets, shop, seeded)
+
+    try:
+        return supervise(
+            settings,
+            run_worker,
+            preload=("agentgate.server.cli.serve", "agentgate.server.application"),
+            on_ready=announce,
+        )
+    finally:
+        if shop is not None:
+            shop.close()
+
+
+def run_worker(settings: Settings, sockets: Sockets, beat: Beat) -> None:
+    """Serve on the sockets until told to stop: the body of a worker process."""
+    _configure_logs(settings)
+    with _runner() as runner:
+        runner.run(_serve(settings, sockets, beat))
+
+
+def _runner() -> asyncio.Runner:
+    return asyncio.Runner(loop_factory=uvloop.new_event_loop)
+
+
+class _Seeded(NamedTuple):
+    """What the demo made: the site's key, and the secret of the shop's credential."""
+
+    site_key: str
+    secret: str
+
+
+async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
+    """Open everything once and let go of it; return what was made for the demo when one was asked for."""
+    from agentgate.server.application import Application  # noqa: PLC0415 - keeps the rest of the command line quick
+
+    application = await Application.open(settings)
+    try:
+        if shop is None:
+            return None
+        from agentgate.server.demo.installation import seed, seed_credential, seed_traffic  # noqa: PLC0415 - likewise
+
+        store, clock = application.stores.store, application.clock
+        site_key = await seed(store, clock, origins=shop.origins)
+        secret = await seed_credential(store, clock, settings.data_dir / "demo-shop.json")
+        await seed_traffic(application)
+        return _Seeded(site_key, secret)
+    finally:
+        await application.close()
+
+
+async def _serve(settings: Settings, sockets: Sockets, beat: Beat) -> None:
+    from agentgate.server.application import Application  # noqa: PLC0415 - keeps the rest of the command line quick
+
+    stop = _Stop(asyncio.get_running_loop())
+    application = await Application.open(settings)
+    try:
+        await application.start(sockets.public, sockets.admin)
+        tune_worker()
+        pulse = asyncio.create_task(_pulse(beat))
+        try:
+            await stop.asked.wait()
+            await _drain(application, stop, timeout_s=settings.drain_seconds + DRAIN_MARGIN_S)
+        finally:
+            pulse.cancel()
+    finally:
+        await application.close()
+
+
+class _Stop:
+    """Notes SIGTERM and SIGINT. The same signal a second time means: do not wait for open requests."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.asked = asyncio.Event()
+        self.hurried = asyncio.Event()
+        self._seen: set[int] = set()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._note, number)
+
+    def _note(self, number: int) -> None:
+        # Ctrl-C arrives as SIGINT and, through the supervisor, as SIGTERM: two signals, one wish.
+        if number in self._seen:
+            self.hurried.set()
+        self._seen.add(number)
+        self.asked.set()
+
+
+async def _pulse(beat: Beat) -> None:
+    while True:
+        beat()
+        await asyncio.sleep(BEAT_S)
+
+
+async def _drain(application: Any, stop: _Stop, *, timeout_s: float) -> None:
+    draining = asyncio.create_task(application.drain())
+    hurried = asyncio.create_task(stop.hurried.wait())
+    await asyncio.wait({draining, hurried}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    if not draining.done():
+        structlog.get_logger().warning("stopping before all requests are finished")
+    hurried.cancel()
+    draining.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await draining
+
+
+def _configure_logs(settings: Settings) -> None:
+    # On a terminal lines are for people, unless somebody asked for a format.
+    unasked = "log_format" not in dict(settings.sources)
+    log_format = "console" if unasked and sys.stderr.isatty() else settings.log_format
+    logs.configure(log_format, settings.log_level)
+
+
+def _announce(settings: Settings, sockets: Sockets) -> None:
+    """Say where to look: on a terminal in words, else in a log line."""
+    public, admin = _url(sockets.public), _url(sockets.admin)
+    if not sys.stdout.isatty():
+        structlog.get_logger().info("serving", public_url=public, admin_url=admin, workers=settings.workers)
+    else:
+        Console().print(_welcome(settings, public, admin), highlight=False)
+    if not settings.public_base_url:
+        structlog.get_logger().warning("PUBLIC_BASE_URL is not set: links in messages lead to this machine")
+
+
+def _open_shop(settings: Settings, sockets: Sockets, shop: DemoShop, seeded: _Seeded) -> None:
+    """Start the demo shop, and say where to look."""
+    public, admin = _url(sockets.public), _url(sockets.admin)
+    key = _key_lookup(settings)
+    call = f'curl -H "X-Admin-Key: {key}" {admin}/v1/admin/sites/{seeded.site_key}'
+    print(f"Look at the demo site:\n{call}", flush=True)
+    problem = shop.problem or ("" if seeded.secret else "its site has no room for a credential; revoke one of them")
+    if problem:
+        print(f"The demo shop is not running: {problem}", flush=True)
+        return
+    # A browser and the shop reach a listener on all addresses by this machine's own.
+    public = public.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    shop.start(
+        {
+            "GATE_URL": public,
+            "GATE_PUBLIC_URL": settings.public_base_url or public,
+            "GATE_ADMIN_URL": admin,
+            "GATE_ADMIN_KEY_LOOKUP": key,
+            "GATE_SITE_KEY": seeded.site_key,
+            "GATE_SECRET": seeded.secret,
+        }
+    )
+    print(f"Visit the demo shop, which it protects:\n{shop.url}", flush=True)
+
+
+def _welcome(settings: Settings, public: str, admin: str) -> str:
+    key = "AGENTGATE_ADMIN_KEY" if settings.admin_key else str(settings.admin_key_path.absolute())
+    return "\n".join(
+        (
+            "[bold]AgentGate is ready.[/bold] Ctrl-C stops it.",
+            f"  Public     {public}",
+            f"  Admin      {admin}",
+            f"  Admin key  {escape(key)}",
+            f"  OpenAPI    {public}/openapi/  {admin}/openapi/",
+        )
+    )
+
+
+def _key_lookup(settings: Settings) -> str:
+    # The shell looks the key up, so that it stands neither on the screen nor in the shell's history.
+    if settings.admin_key:
+        return "$AGENTGATE_ADMIN_KEY"
+    return f"$(cat {shlex.quote(str(settings.admin_key_path.absolute()))})"
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{ListenAddress(host, port)}"

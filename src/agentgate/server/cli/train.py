@@ -1,0 +1,144 @@
+"""`agentgate train`: make a candidate model from exported decision labels, and a report about it.
+
+Needs scikit-learn, which the extra `train` brings; it is imported only when the command runs.
+"""
+
+import inspect
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agentgate.lib.enums import ModelKind, ModelType
+from agentgate.server.cli.options import CommandRefused, print_table
+
+if TYPE_CHECKING:
+    from agentgate_tools.training.result import Trained
+
+STANDARD_INPUT = "-"
+UNFINISHED = ".unfinished"
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """The arguments of the command; a function would have to take too many."""
+
+    labels: Annotated[str, typer.Argument(help="File of exported decision labels; - reads standard input.")]
+    kind: Annotated[ModelKind, typer.Option(help="What the model is to score.")]
+    type: Annotated[ModelType, typer.Option(help="What is learned.")] = ModelType.TREES
+    out: Annotated[Path, typer.Option(help="Where the model file is written.")] = Path("model.json")
+    report: Annotated[Path, typer.Option(help="Where the report is written, an HTML page.")] = Path("report.html")
+    trees: Annotated[int, typer.Option(min=1, max=500, help="How many trees.")] = 100
+    depth: Annotated[int, typer.Option(min=1, max=10, help="How many questions deep a tree may be.")] = 4
+    folds: Annotated[int, typer.Option(min=2, max=20, help="How many parts the labels are tested in.")] = 5
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed makes the same model.")] = 1
+    min_labels: Annotated[int, typer.Option(min=20, help="Refuse with fewer labels than this.")] = 100
+    weight_synthetic: Annotated[
+        float, typer.Option(min=0, max=1, help="How much a label of synthetic traffic counts; 0 leaves them out.")
+    ] = 1.0
+    weight_probe: Annotated[
+        float, typer.Option(min=0, max=1, help="How much a label of a probe counts; 0 leaves them out.")
+    ] = 1.0
+    exclude: Annotated[
+        str, typer.Option(help="Features the model must not use: labels or their first parts, with commas between.")
+    ] = "net.country"
+
+
+def train(**given: Any) -> None:
+    """Learn a model from decision labels, test it on visitors it has not seen, and write it with a report."""
+    options = TrainOptions(**given)
+    for path in (options.out, options.report):
+        if not path.absolute().parent.is_dir():
+            raise CommandRefused(f"there is no folder {path.parent} for {path.name}; make it first")
+    if options.out.absolute() == options.report.absolute():
+        raise CommandRefused("--out and --report name the same file; give two")
+    text = _read(options.labels)
+    trained, page = _train(options, text)
+    from agentgate.lib.records import to_json  # noqa: PLC0415 - keeps the rest of the command line quick
+
+    _write(options.report, page.encode())
+    _write(options.out, to_json(trained.model) + b"\n")
+    _tell(options, trained)
+
+
+# Typer reads the arguments from here.
+train.__signature__ = inspect.signature(TrainOptions)  # type: ignore[attr-defined]
+
+
+def _train(options: TrainOptions, text: str) -> "tuple[Trained, str]":
+    try:
+        from agentgate_tools.training.fit import LearnerOptions  # noqa: PLC0415 - likewise
+        from agentgate_tools.training.report import report_page  # noqa: PLC0415 - needs the extra
+        from agentgate_tools.training.rows import RowOptions  # noqa: PLC0415 - likewise
+        from agentgate_tools.training.train import Plan, train  # noqa: PLC0415 - likewise
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in {"sklearn", "numpy", "scipy"}:
+            raise
+        raise CommandRefused(
+            f"training needs scikit-learn ({missing.name} is not installed); run: pip install 'agentgate[train]'"
+        ) from None
+    from agentgate_tools.training.labels import read_labels  # noqa: PLC0415 - keeps the command line quick
+
+    plan = Plan(
+        kind=options.kind,
+        learner=LearnerOptions(type=options.type, trees=options.trees, depth=options.depth, seed=options.seed),
+        rows=RowOptions(
+            excluded=tuple(part.strip() for part in options.exclude.split(",") if part.strip()),
+            weight_synthetic=options.weight_synthetic,
+            weight_probe=options.weight_probe,
+        ),
+        folds=options.folds,
+        least_labels=options.min_labels,
+    )
+    trained = train(read_labels(text), plan)
+    return trained, report_page(trained)
+
+
+def _read(name: str) -> str:
+    try:
+        if name == STANDARD_INPUT:
+            return sys.stdin.read()
+        return Path(name).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise CommandRefused(f"{name} is not UTF-8 text (byte {error.start}); give exported labels") from None
+    except OSError as error:
+        raise CommandRefused(
+            f"{name} cannot be read ({error.strerror}); give the file that `agentgate labels export` wrote"
+        ) from None
+
+
+def _write(path: Path, content: bytes) -> None:
+    # Under another name first: whoever watches the file never sees half of it.
+    unfinished = path.with_name(path.name + UNFINISHED)
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise CommandRefused(f"{path} cannot be written ({error.strerror})") from None
+
+
+def _tell(options: TrainOptions, trained: "Trained") -> None:
+    from agentgate_tools.training.words import percent, recommendation  # noqa: PLC0415 - needs the extra
+
+    figures, ground = trained.figures, trained.ground
+    area = "unknown" if figures.roc_auc.value is None else f"{figures.roc_auc.value:.3f}"
+    print(
+        f"{trained.model.version}: {ground.ones + ground.zeros} labels of {ground.visitors} visitors,"
+        f" {ground.features} features, ROC AUC {area}"
+    )
+    print_table(
+        "Figures by threshold",
+        ("Score at least", "Wrongly found", "Found", "Precision"),
+        (
+            (f"{at.threshold:g}", *(percent(part.value) for part in (at.false_positive_rate, at.recall, at.precision)))
+            for at in figures.thresholds
+        ),
+    )
+    for warning in trained.warnings:
+        print(f"Warning: {warning}")
+    print(recommendation(trained))
+    print(f"Model: {options.out}")
+    print(f"Report: {options.report}")

@@ -1,0 +1,1 @@
+"""`serve --demo`: a site, its credentials and a week of made-up traffic."""

@@ -1,0 +1,52 @@
+"""Leases and the times of jobs in SQL."""
+
+from agentgate.lib.database import Session
+from agentgate.server.scheduler.lease import JobRun, Lease
+
+
+class SqlJobs:
+    """Implements JobStore."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def find_lease(self, name: str) -> Lease | None:
+        """Return a lease, whether it has ended or not; None when nobody ever held it."""
+        row = await self._session.one("SELECT owner, expires_ms FROM job_lease WHERE name = $1", name)
+        return Lease(*row) if row else None
+
+    async def take_lease(self, name: str, lease: Lease, *, now_ms: int, believable_ms: int) -> bool:
+        """Take or renew a lease; False when somebody else holds it until a moment that can be believed."""
+        taken = await self._session.run(
+            """INSERT INTO job_lease (name, owner, expires_ms) VALUES ($1, $2, $3)
+                ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires_ms = excluded.expires_ms
+                    WHERE job_lease.owner = excluded.owner OR job_lease.expires_ms <= $4
+                        OR job_lease.expires_ms > $5""",
+            name,
+            lease.owner,
+            lease.expires_ms,
+            now_ms,
+            believable_ms,
+        )
+        return taken == 1
+
+    async def release_lease(self, name: str, owner: str) -> None:
+        """End a lease, if this owner holds it."""
+        await self._session.run("DELETE FROM job_lease WHERE name = $1 AND owner = $2", name, owner)
+
+    async def list_runs(self) -> list[JobRun]:
+        """Return what is known of each job's runs."""
+        rows = await self._session.all("SELECT name, last_ms, held_until_ms FROM job_run")
+        return [
+            JobRun(name=name, last_ms=last_ms, held_until_ms=held_until_ms) for name, last_ms, held_until_ms in rows
+        ]
+
+    async def save_run(self, run: JobRun) -> None:
+        """Note a run, over an earlier one of the same name."""
+        await self._session.run(
+            """INSERT INTO job_run (name, last_ms, held_until_ms) VALUES ($1, $2, $3)
+                ON CONFLICT (name) DO UPDATE SET last_ms = excluded.last_ms, held_until_ms = excluded.held_until_ms""",
+            run.name,
+            run.last_ms,
+            run.held_until_ms,
+        )

@@ -1,0 +1,90 @@
+"""What the first start makes: the root secret and the operator credential, each in a file only its owner can read."""
+
+import contextlib
+import os
+import re
+import secrets
+from pathlib import Path
+
+from agentgate.lib.limits import OPERATOR_KEY_LEAST_CHARACTERS
+from agentgate.lib.secrets import new_secret
+from agentgate.lib.settings.schema import Settings
+
+ROOT_SECRET_BYTES = 32
+# What can travel in a header. A file of zeros, as a crash may leave behind, must not become a key that anybody guesses.
+_VISIBLE = re.compile(r"[!-~]+\Z", re.ASCII)
+
+
+class SecretFileRefused(Exception):  # noqa: N818 - says what happened
+    """A secret's file is there but cannot be used."""
+
+
+def admin_key(settings: Settings) -> str:
+    """Return the operator credential: the setting, or what the first start made."""
+    if settings.admin_key:
+        return settings.admin_key
+    key = _read_or_make(settings.admin_key_path, new_secret("agk_"))
+    if len(key) < OPERATOR_KEY_LEAST_CHARACTERS or not _VISIBLE.match(key):
+        raise SecretFileRefused(
+            f"{settings.admin_key_path} does not hold {OPERATOR_KEY_LEAST_CHARACTERS} or more visible ASCII characters;"
+            " delete it to have a new one made, or set AGENTGATE_ADMIN_KEY"
+        )
+    return key
+
+
+def root_secret(settings: Settings) -> bytes:
+    """Return the root secret: the setting, or what the first start made."""
+    if settings.root_secret:
+        return settings.root_secret
+    if not settings.root_secret_path.exists() and (settings.data_dir / "config.db").exists():
+        raise SecretFileRefused(
+            f"{settings.root_secret_path} is missing, but the databases beside it were made with one;"
+            " put the file back from a backup"
+        )
+    text = _read_or_make(settings.root_secret_path, secrets.token_hex(ROOT_SECRET_BYTES))
+    try:
+        secret = bytes.fromhex(text)
+    except ValueError:
+        secret = b""
+    if len(secret) < ROOT_SECRET_BYTES:
+        # Making a new one would lock the service out of its own keys, so this is never repaired silently.
+        raise SecretFileRefused(
+            f"{settings.root_secret_path} does not hold {ROOT_SECRET_BYTES} bytes in hex;"
+            " put the file back from a backup"
+        )
+    return secret
+
+
+def _read_or_make(path: Path, new: str) -> str:
+    try:
+        if not path.exists():
+            _make(path, new)
+        return path.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SecretFileRefused(f"{path} cannot be read or made: {error}") from None
+
+
+def _make(path: Path, new: str) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Written beside and linked into place: of several workers that start together one wins, and none reads half a file.
+    beside = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(new + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(beside, path)
+    finally:
+        beside.unlink()
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    # A name is durable once its folder is.
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

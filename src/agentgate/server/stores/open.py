@@ -1,0 +1,145 @@
+"""From settings to stores: the table of backends, and everything that is opened with them."""
+
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from agentgate.events.storage.days.days import Segments
+from agentgate.events.storage.days.postgres import PostgresSegments
+from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
+from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.events import SqlEvents
+from agentgate.events.storage.queries.decision_feed import SqlDecisionFeed
+from agentgate.events.storage.queries.read_models import SqlTraffic
+from agentgate.lib.clock import HOUR_MS, SECOND_MS, Clock
+from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
+from agentgate.lib.settings.schema import Settings
+from agentgate.lib.shared_cache import FastStore
+from agentgate.protection.agents.handoff.repository import SqlAgentGrants, SqlHandoffs
+from agentgate.protection.agents.signing.repository import SqlReplays
+from agentgate.protection.agents.submit.repository import SqlSubmissions
+from agentgate.protection.browser_check.repository import SqlChallenges
+from agentgate.protection.rules.repositories.replay import SqlReplay
+from agentgate.protection.scoring.repositories.evidence import SqlEvidence
+from agentgate.protection.scoring.repositories.score_samples import SqlScoreSamples
+from agentgate.protection.sites.repositories.health import SqlSiteHealth
+from agentgate.protection.sites.repositories.sites import SqlActivity
+from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
+from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
+from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.storage.migrate import MigratedDatabase
+from agentgate.storage.postgres.database import PostgresDatabase
+from agentgate.storage.shared_cache.fallback import FallbackFastStore
+from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.sqlite.database import SqliteDatabase
+
+# The sets of migrations. Embedded, each has a file of its own, hence a lock of its own; PostgreSQL holds all of them,
+# and the one for events besides, which embedded is that of each day's file.
+CONFIG, STATS, HOT = "config", "stats", "hot"
+SETS = (CONFIG, STATS, HOT)
+# Reads of events and statistics take milliseconds. Two at a time leave the event loop its share of the interpreter.
+READING_THREADS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stores:
+    """What was opened. Several sets may share one database."""
+
+    databases: dict[str, MigratedDatabase]
+    store: SqlStore
+    activity: SqlActivity
+    segments: Segments
+    words: Words
+    events: SqlEvents
+    evidence: SqlEvidence
+    challenges: SqlChallenges
+    feed: SqlDecisionFeed
+    redemptions: SqlRedemptions
+    agent_replays: SqlReplays
+    agent_grants: SqlAgentGrants
+    handoffs: SqlHandoffs
+    replay: SqlReplay
+    score_samples: SqlScoreSamples
+    # One writer for both: a submission is kept with its charge or not at all.
+    submissions: SqlSubmissions
+    charges: SqlSubmissions
+    traffic: SqlTraffic
+    site_health: SqlSiteHealth
+    fast: FastStore
+    reads: ThreadPoolExecutor
+
+    async def close(self) -> None:
+        """Finish what was accepted and let go."""
+        await self.segments.close()
+        for database in {id(database): database for database in self.databases.values()}.values():
+            await database.close()
+        await self.fast.close()
+        self.reads.shutdown(wait=False)
+
+
+async def open_stores(settings: Settings, clock: Clock) -> Stores:
+    """Open the stores that the settings name. Nothing is migrated here."""
+    reads = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="sqlite-reader")
+    databases, segments = _postgres(settings) if settings.database_url else _sqlite(settings, clock, reads)
+    stats = databases[STATS]
+    words = Words(stats)
+    store = SqlStore(databases[CONFIG])
+    submissions = SqlSubmissions(databases[HOT])
+    return Stores(
+        databases=databases,
+        store=store,
+        activity=SqlActivity(databases[CONFIG], stats, segments, hot=databases[HOT]),
+        segments=segments,
+        words=words,
+        events=SqlEvents(stats, segments, words),
+        evidence=SqlEvidence(stats, segments, words),
+        challenges=SqlChallenges(databases[HOT]),
+        feed=SqlDecisionFeed(segments, words),
+        redemptions=SqlRedemptions(databases[HOT], _spend_marks(settings), clock=clock),
+        agent_replays=SqlReplays(databases[HOT]),
+        agent_grants=SqlAgentGrants(databases[HOT]),
+        handoffs=SqlHandoffs(databases[HOT]),
+        replay=SqlReplay(databases[CONFIG], segments, words),
+        score_samples=SqlScoreSamples(stats, segments, words),
+        submissions=submissions,
+        charges=submissions,
+        site_health=SqlSiteHealth(stats, segments),
+        traffic=SqlTraffic(stats, segments, words, store.read.decision_labels),
+        fast=_fast_store(settings, clock),
+        reads=reads,
+    )
+
+
+def _sqlite(
+    settings: Settings, clock: Clock, reads: ThreadPoolExecutor
+) -> tuple[dict[str, MigratedDatabase], Segments]:
+    folder = settings.data_dir
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    databases: dict[str, MigratedDatabase] = {
+        CONFIG: SqliteDatabase(folder / f"{CONFIG}.db"),
+        STATS: SqliteDatabase(folder / f"{STATS}.db", reads=reads),
+        # What may happen once only: an acknowledged spend survives everything, so each commit reaches the disk.
+        HOT: SqliteDatabase(folder / f"{HOT}.db"),
+    }
+    return databases, SqliteSegments(folder / EVENTS, clock, reads)
+
+
+def _postgres(settings: Settings) -> tuple[dict[str, MigratedDatabase], Segments]:
+    database = PostgresDatabase(settings.database_url)
+    return dict.fromkeys((*SETS, EVENTS), database), PostgresSegments(database)
+
+
+def _spend_marks(settings: Settings) -> SpendMarks:
+    # A server of PostgreSQL finds a damaged journal itself: what it may lack is known while this process lives.
+    folder = None if settings.database_url else settings.data_dir
+    longest_ms = settings.token_seconds * SECOND_MS + REDEMPTION_KEPT_HOURS * HOUR_MS
+    return SpendMarks(folder, multiprocessing.current_process().name, longest_ms=longest_ms)
+
+
+def _fast_store(settings: Settings, clock: Clock) -> FastStore:
+    memory = MemoryFastStore(clock, workers=settings.workers)
+    if not settings.redis_url:
+        return memory
+    from agentgate.storage.shared_cache.redis import RedisFastStore  # noqa: PLC0415 - a third of the time of a start
+
+    return FallbackFastStore(RedisFastStore(settings.redis_url), memory, clock=clock)

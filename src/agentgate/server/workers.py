@@ -1,0 +1,365 @@
+"""Keeps worker processes running on shared sockets: starts, watches, replaces and stops them.
+
+With one worker everything runs in this process. What a worker does is handed in; nothing here knows HTTP.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from types import FrameType
+from typing import NamedTuple
+
+import structlog
+from msgspec import Struct
+
+from agentgate.lib.settings.schema import Settings
+from agentgate.lib.settings.values import ListenAddress
+
+BACKLOG = 2048
+Beat = Callable[[], None]
+
+
+class ListenRefused(Exception):  # noqa: N818 - a setting to correct, told in one line
+    """A listener could not be opened."""
+
+
+class Sockets(NamedTuple):
+    """The two listening sockets, bound and not blocking."""
+
+    public: socket.socket
+    admin: socket.socket
+
+
+# The body of a worker: it serves until SIGTERM or SIGINT, drains and returns. Once it serves, it calls `beat` about
+# every second from the loop that answers requests, so that a blocked loop falls silent. Ctrl-C reaches the workers
+# twice: from the terminal as SIGINT, and from the supervisor as SIGTERM.
+RunWorker = Callable[[Settings, Sockets, Beat], None]
+OnReady = Callable[[Sockets], None]
+
+
+class Timings(Struct, frozen=True, kw_only=True):
+    """How patient the supervisor is. Tests hand in shorter ones."""
+
+    silence_s: float = 5.0
+    # Until the first beat more time is allowed: modules are imported, stores opened, keys loaded.
+    start_s: float = 60.0
+    # A worker that lived this long counts as sound; its death starts no back-off.
+    steady_s: float = 10.0
+    first_delay_s: float = 0.1
+    longest_delay_s: float = 5.0
+    # So many deaths before any worker ever served mean that none will.
+    hopeless_deaths: int = 5
+    # On top of the drain time, for closing stores.
+    close_s: float = 5.0
+
+
+DEFAULT_TIMINGS = Timings()
+
+
+def supervise(
+    settings: Settings,
+    run_worker: RunWorker,
+    *,
+    on_ready: OnReady | None = None,
+    preload: tuple[str, ...] = (),
+    timings: Timings = DEFAULT_TIMINGS,
+) -> int:
+    """Open the listeners and run the workers until told to stop; return the exit code.
+
+    `on_ready` is called once, in this process, when the first worker serves. `preload` names the modules that a worker
+    needs: they are imported once for all workers, so that a new one serves within a fraction of a second.
+    """
+    sockets = open_sockets(settings)
+    first_beat = _FirstBeat(on_ready, sockets)
+    try:
+        if settings.workers == 1:
+            run_worker(settings, sockets, first_beat)
+            return 0
+        # A server that only imports and forks: what it forks from has no threads and no open SQLite files, neither of
+        # which survives a fork.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(list(preload))
+        start = _Starter(context, run_worker, settings=settings, sockets=sockets)
+        return _Supervisor(settings, sockets, start, first_beat=first_beat, timings=timings).run()
+    finally:
+        _close(sockets)
+
+
+def open_sockets(settings: Settings) -> Sockets:
+    """Bind and listen on both addresses, or raise ListenRefused saying which one is not to be had."""
+    public = _listen(settings.public_listen, "AGENTGATE_PUBLIC_LISTEN")
+    try:
+        return Sockets(public, _listen(settings.admin_listen, "AGENTGATE_ADMIN_LISTEN"))
+    except ListenRefused:
+        public.close()
+        raise
+
+
+def _listen(address: ListenAddress, variable: str) -> socket.socket:
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ListenRefused(f"cannot listen on {address}: {error.strerror}; set {variable}") from error
+    try:
+        # Without it, a restart would have to wait until old connections are forgotten by the kernel.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)  # noqa: FBT003 - the standard library's signature
+    except OSError as error:
+        listener.close()
+        raise ListenRefused(f"cannot listen on {address}: {error.strerror}; set {variable}") from error
+    return listener
+
+
+class _FirstBeat:
+    """Called for each beat; passes on the first one."""
+
+    def __init__(self, on_ready: OnReady | None, sockets: Sockets) -> None:
+        self._on_ready = on_ready
+        self._sockets = sockets
+
+    def __call__(self) -> None:
+        if self._on_ready is not None:
+            on_ready, self._on_ready = self._on_ready, None
+            on_ready(self._sockets)
+
+
+def _close(sockets: Sockets) -> None:
+    for listener in sockets:
+        listener.close()
+
+
+class _Pulse:
+    """Tells the supervisor that this worker is alive."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        os.set_blocking(pipe.fileno(), False)
+
+    def __call__(self) -> None:
+        try:
+            os.write(self._pipe.fileno(), b".")
+        except BlockingIOError:
+            # The supervisor is stopped, and the pipe full of beats it has yet to read.
+            return
+        except BrokenPipeError:
+            # The supervisor is gone. Nobody would replace or stop this worker, so it drains and ends itself.
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _work(run_worker: RunWorker, settings: Settings, sockets: Sockets, pipe: Connection) -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    try:
+        run_worker(settings, sockets, _Pulse(pipe))
+    except Exception:  # noqa: BLE001 - whatever it is, it ends this process
+        # Left alone, the traceback would go to standard error as it is, secrets in messages and all.
+        structlog.get_logger("agentgate.supervisor").exception("worker failed")
+        sys.exit(1)
+
+
+class _Worker:
+    """One running process and what is known of it."""
+
+    def __init__(self, process: ForkServerProcess, pipe: Connection, started_s: float) -> None:
+        self.process = process
+        self.pipe = pipe
+        self.started_s = started_s
+        self.beat_s: float | None = None
+
+    def is_silent(self, now_s: float, timings: Timings) -> bool:
+        if self.beat_s is None:
+            return now_s - self.started_s > timings.start_s
+        return now_s - self.beat_s > timings.silence_s
+
+    def read_beats(self, now_s: float) -> None:
+        # At the end of the pipe os.read gives nothing at once; the process's own end is noticed elsewhere.
+        with contextlib.suppress(BlockingIOError):
+            if os.read(self.pipe.fileno(), 4096):
+                self.beat_s = now_s
+
+    def release(self) -> None:
+        self.process.join()
+        self.process.close()
+        self.pipe.close()
+
+
+class _Starter:
+    """Starts worker processes."""
+
+    def __init__(
+        self, context: ForkServerContext, run_worker: RunWorker, *, settings: Settings, sockets: Sockets
+    ) -> None:
+        self._context = context
+        self._arguments = (run_worker, settings, sockets)
+
+    def __call__(self, number: int) -> _Worker:
+        reader, writer = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=_work, args=(*self._arguments, writer), name=f"worker-{number}")
+        # The first start also starts the fork server, which keeps this mask. A process manager may send SIGTERM to
+        # every process; were the server to end by it, nobody could tell any more whether the workers have drained.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        # Only the worker may hold the writing end, or its death would not close the pipe.
+        writer.close()
+        os.set_blocking(reader.fileno(), False)
+        return _Worker(process, reader, time.monotonic())
+
+
+class _Place(Struct):
+    """One of the N places for a worker: who is in it, how often it died young, when the next one may start."""
+
+    number: int
+    worker: _Worker | None = None
+    young_deaths: int = 0
+    start_at_s: float = 0.0
+
+
+class _Supervisor:
+    """The parent process. It has no threads and no event loop: one `wait` over deaths, beats and signals."""
+
+    def __init__(
+        self, settings: Settings, sockets: Sockets, start: _Starter, *, first_beat: Beat, timings: Timings
+    ) -> None:
+        self._drain_seconds = settings.drain_seconds
+        self._sockets = sockets
+        self._start = start
+        self._first_beat = first_beat
+        self._timings = timings
+        self._places = [_Place(number) for number in range(1, settings.workers + 1)]
+        self._deaths = 0
+        self._has_served = False
+        self._stop_signals = 0
+        self._log = structlog.get_logger("agentgate.supervisor")
+
+    def run(self) -> int:
+        with self._signals() as wakeup:
+            while not self._stop_signals:
+                self._start_due()
+                self._wait(wakeup)
+                self._replace_silent()
+                self._bury_dead()
+                if self._is_hopeless():
+                    self._log.error("workers die at once, giving up", deaths=self._deaths)
+                    self._stop(wakeup)
+                    return 1
+            self._stop(wakeup)
+            return 0
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[socket.socket]:
+        """Count SIGTERM and SIGINT, and give a socket that becomes readable when one arrives."""
+        reader, writer = socket.socketpair()
+        writer.setblocking(False)  # noqa: FBT003 - the standard library's signature
+        reader.setblocking(False)  # noqa: FBT003 - the standard library's signature
+        previous_fd = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        previous = {number: signal.signal(number, self._count_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield reader
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(previous_fd)
+            reader.close()
+            writer.close()
+
+    def _count_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop_signals += 1
+
+    def _start_due(self) -> None:
+        for place in self._places:
+            if place.worker is None and time.monotonic() >= place.start_at_s:
+                place.worker = self._start(place.number)
+                self._log.info("worker started", worker=place.number, pid=place.worker.process.pid)
+
+    def _living(self) -> Iterator[tuple[_Place, _Worker]]:
+        for place in self._places:
+            if place.worker is not None:
+                yield place, place.worker
+
+    def _wait(self, wakeup: socket.socket) -> None:
+        """Sleep until a worker dies or beats, a signal arrives, or something is due."""
+        sentinels = [worker.process.sentinel for _, worker in self._living()]
+        by_pipe = {worker.pipe: worker for _, worker in self._living() if worker.process.is_alive()}
+        ready = wait([wakeup, *sentinels, *by_pipe], timeout=self._next_due_s())
+        now_s = time.monotonic()
+        for thing in ready:
+            if isinstance(thing, Connection):
+                by_pipe[thing].read_beats(now_s)
+                if by_pipe[thing].beat_s is not None:
+                    self._first_beat()
+        with contextlib.suppress(BlockingIOError):
+            wakeup.recv(4096)
+
+    def _next_due_s(self) -> float:
+        starts = [place.start_at_s - time.monotonic() for place in self._places if place.worker is None]
+        # Silence is looked for often enough that it is noticed soon after its limit.
+        return max(0.0, min([*starts, self._timings.silence_s / 10]))
+
+    def _replace_silent(self) -> None:
+        now_s = time.monotonic()
+        for place, worker in self._living():
+            if worker.is_silent(now_s, self._timings) and worker.process.is_alive():
+                self._log.error("worker is silent, killing it", worker=place.number, pid=worker.process.pid)
+                # A blocked loop does not get to handle SIGTERM.
+                worker.process.kill()
+                worker.process.join()
+
+    def _bury_dead(self) -> None:
+        now_s = time.monotonic()
+        for place, worker in self._living():
+            self._has_served = self._has_served or worker.beat_s is not None
+            if worker.process.is_alive():
+                continue
+            lived_s = now_s - worker.started_s
+            self._log.warning("worker died", worker=place.number, exit_code=worker.process.exitcode)
+            worker.release()
+            place.worker = None
+            self._deaths += 1
+            place.young_deaths = 0 if lived_s >= self._timings.steady_s else place.young_deaths + 1
+            place.start_at_s = now_s + self._delay_s(place.young_deaths)
+
+    def _delay_s(self, young_deaths: int) -> float:
+        # The first death is an accident and costs no time; what dies again and again would only burn the processor.
+        if young_deaths <= 1:
+            return 0.0
+        return min(self._timings.first_delay_s * 2.0 ** min(young_deaths - 2, 16), self._timings.longest_delay_s)
+
+    def _is_hopeless(self) -> bool:
+        # Only at the start: once it has served, it keeps trying, because the cause may pass (a store that is away).
+        return not self._has_served and self._deaths >= self._timings.hopeless_deaths
+
+    def _stop(self, wakeup: socket.socket) -> None:
+        """Let the workers drain; kill what is left after the deadline, or at once when told to stop a second time."""
+        # The workers close their copies when they stop accepting; this one would keep taking connections for nobody.
+        _close(self._sockets)
+        for _, worker in self._living():
+            worker.process.terminate()
+        signals_before = self._stop_signals
+        deadline_s = time.monotonic() + self._drain_seconds + self._timings.close_s
+        while self._stop_signals == signals_before and time.monotonic() < deadline_s:
+            sentinels = [worker.process.sentinel for _, worker in self._living() if worker.process.is_alive()]
+            if not sentinels:
+                break
+            wait([wakeup, *sentinels], timeout=max(0.0, deadline_s - time.monotonic()))
+            with contextlib.suppress(BlockingIOError):
+                wakeup.recv(4096)
+        for place, worker in self._living():
+            if worker.process.is_alive():
+                self._log.warning("worker did not drain in time, killing it", worker=place.number)
+                worker.process.kill()
+            worker.release()
+            place.worker = None

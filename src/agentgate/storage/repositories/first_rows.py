@@ -1,0 +1,156 @@
+"""Rows of which the first with a key wins. Those who put rows at the same time share one commit.
+
+No timer: alone, a row is put at once; what arrives while a commit is under way goes with the next one.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+import structlog
+
+from agentgate.lib.database import NewRows, Row, StoreUnavailable, Value
+from agentgate.storage.values import check_values
+
+# A larger group would make the first of it wait longer than it saves the others.
+LARGEST_GROUP = 1_000
+# A smaller one is not made smaller still.
+SMALLEST_HALF = 16
+# When more than this wait, the store is not keeping up, and waiting longer would help nobody.
+MOST_WAITING = 20_000
+# After so many are told, the next group has its turn to be sent, and requests theirs to be read.
+TOLD_AT_ONCE = 16
+
+# Whether the row is new, or why nobody knows.
+Outcome = bool | StoreUnavailable
+Done = Callable[[Outcome], None]
+# One who wants to be first: the key, the row, and who is told.
+Waiting = tuple[Row, tuple[Value, ...], Done]
+
+
+class Inserter(Protocol):
+    """What the rows are put into: a database, or what stands before it."""
+
+    async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Insert the rows whose key is not there yet; return the keys of those."""
+        ...
+
+
+class FirstRows:
+    """A table into which many put rows. The columns of the key are the first ones of a row."""
+
+    def __init__(self, database: Inserter, table: NewRows) -> None:
+        self._database = database
+        self._table = table
+        self._key_width = len(table.key)
+        self._waiting: list[Waiting] = []
+        self._is_putting = False
+        # How many of those who come next are sent together.
+        self._most = LARGEST_GROUP
+        # Kept, because the loop alone does not keep a task alive.
+        self._groups: set[asyncio.Task[None]] = set()
+
+    async def put(self, row: tuple[Value, ...]) -> bool:
+        """Put a row, durably; False when its key is there already. Of many at once, one wins."""
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.put_then(row, partial(_settle, future))
+        return await future
+
+    def put_then(self, row: tuple[Value, ...], done: Done) -> None:
+        """Put a row likewise, and say how it went as soon as that is known."""
+        if len(self._waiting) >= MOST_WAITING:
+            raise StoreUnavailable(f"too many wait for {self._table.table}")
+        # Here already, so that a value which cannot be stored fails its own call and not the whole group.
+        check_values(row)
+        self._waiting.append((row[: self._key_width], row, done))
+        if not self._is_putting:
+            self._start_group(self._most)
+
+    def _start_group(self, most: int) -> None:
+        self._is_putting = True
+        task = asyncio.create_task(self._put_group(most))
+        self._groups.add(task)
+        task.add_done_callback(self._groups.discard)
+
+    async def _put_group(self, most: int) -> None:
+        group, self._waiting = self._waiting[:most], self._waiting[most:]
+        # Of several with the same key the first stands for all: it wins, or the row was there before.
+        firsts: dict[Row, Waiting] = {}
+        for waiting in group:
+            firsts.setdefault(waiting[0], waiting)
+        try:
+            new = set(await self._database.insert_new(self._table, [firsts[key][1] for key in sorted(firsts)]))
+        except BaseException as failure:
+            # Nobody knows whether it was committed, so nobody is told that a row is new or not.
+            for _, _, done in group:
+                _tell(done, _unknown(failure))
+            self._go_on(LARGEST_GROUP)
+            if not isinstance(failure, Exception):
+                raise
+            return
+        # What waits already is sent before the outcomes are told. If nothing does, those who are told come again
+        # together, and would come in small groups if the first of them set out at once.
+        is_next_sent = bool(self._waiting)
+        if is_next_sent:
+            self._start_group(_fair_half(len(self._waiting), len(group)))
+        try:
+            await _tell_all([(waiting[2], waiting[0] in new and firsts[waiting[0]] is waiting) for waiting in group])
+        finally:
+            if not is_next_sent:
+                # Should all of them come again together, half goes ahead, and the two halves take turns from then on.
+                self._go_on(LARGEST_GROUP if len(group) < 2 * SMALLEST_HALF else _fair_half(0, len(group)))
+
+    def _go_on(self, most: int) -> None:
+        self._is_putting, self._most = False, most
+        if self._waiting:
+            self._start_group(most)
+
+
+def _fair_half(waiting: int, told: int) -> int:
+    """Return how many of those who wait are to be sent while others are told, who will come again.
+
+    Commits and requests take turns then, each as long as the other. If all were sent, a small group and a large one
+    would follow each other for ever: the loop idle during the long commit, and the store while many are answered.
+    """
+    return min(max((waiting + told + 1) // 2, SMALLEST_HALF), LARGEST_GROUP)
+
+
+async def _tell_all(outcomes: list[tuple[Done, bool]]) -> None:
+    """Tell everybody, some at a time: the next group gets its turn to be sent, and its commit runs meanwhile."""
+    at = 0
+    try:
+        while at < len(outcomes):
+            await asyncio.sleep(0)
+            portion = outcomes[at : at + TOLD_AT_ONCE]
+            at += len(portion)
+            for done, outcome in portion:
+                _tell(done, outcome)
+    finally:
+        # Whoever ends this task early does not take the news from those who wait for it.
+        for done, outcome in outcomes[at:]:
+            _tell(done, outcome)
+
+
+def _tell(done: Done, outcome: Outcome) -> None:
+    try:
+        done(outcome)
+    except Exception:  # noqa: BLE001 - one who cannot bear the news must not keep it from the others
+        structlog.get_logger().exception("what became of a row could not be told")
+
+
+def _settle(future: asyncio.Future[bool], outcome: Outcome) -> None:
+    # Who wanted it may have been cancelled meanwhile; the row is there all the same.
+    if future.done():
+        return
+    if isinstance(outcome, bool):
+        future.set_result(outcome)
+    else:
+        future.set_exception(outcome)
+
+
+def _unknown(failure: BaseException) -> StoreUnavailable:
+    # One for each who waits: an exception that several raise collects all their tracebacks.
+    told = StoreUnavailable(str(failure) if isinstance(failure, StoreUnavailable) else f"putting rows: {failure!r}")
+    told.__cause__ = failure
+    return told

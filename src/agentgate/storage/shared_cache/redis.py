@@ -1,0 +1,114 @@
+"""RedisFastStore: the fast store that all workers share. Every call ends within its timeout.
+
+A call that fails raises StoreUnavailable; fallback.py decides what then.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable
+from typing import Any, cast
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError, RedisError
+
+from agentgate.lib.database import StoreUnavailable
+
+# Runs as a whole on the server. It also gives a time to live to a counter that has lost its own.
+ADD = """
+local count = redis.call('INCRBY', KEYS[1], ARGV[1])
+if redis.call('PTTL', KEYS[1]) < 0 then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return count
+"""
+
+
+class RedisFastStore:
+    """Expiring values and counters on Redis or a server that speaks its protocol."""
+
+    # Answers come from elsewhere, and others count there too.
+    is_alone = False
+
+    def __init__(
+        self, url: str, *, timeout_s: float = 0.1, max_connections: int = 32, prefix: str = "agentgate:"
+    ) -> None:
+        self._timeout_s = timeout_s
+        self._prefix = prefix
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=max_connections,
+            timeout=timeout_s,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
+            # A retry would count twice and wait twice; the fallback answers instead.
+            retry=Retry(NoBackoff(), 0),
+            protocol=2,
+        )
+        self._redis: Redis = Redis.from_pool(pool)
+        self._add_digest = ""
+
+    async def get(self, key: str) -> bytes | None:
+        """Return the value, or None when there is none or it has expired."""
+        return cast("bytes | None", await self._answer(self._redis.get(self._name(key))))
+
+    async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
+        """Set the value and its time to live, whatever was there."""
+        _check_ttl(ttl_ms)
+        await self._answer(self._redis.set(self._name(key), value, px=ttl_ms))
+
+    async def take_once(self, key: str, *, ttl_ms: int) -> bool:
+        """Return True for the first caller within `ttl_ms`, False for every other."""
+        _check_ttl(ttl_ms)
+        return bool(await self._answer(self._redis.set(self._name(key), b"1", px=ttl_ms, nx=True)))
+
+    async def add(self, key: str, amount: int, *, ttl_ms: int) -> int:
+        """Add to a counter and return the new count. The first addition starts the time to live."""
+        _check_ttl(ttl_ms)
+        return int(await self._answer(self._add(self._name(key), amount, ttl_ms)))
+
+    async def delete(self, key: str) -> None:
+        """Forget the key. Nothing happens when there is none."""
+        await self._answer(self._redis.delete(self._name(key)))
+
+    async def ping(self) -> bool:
+        """Say whether the server answers now."""
+        try:
+            return bool(await self._answer(cast("Awaitable[Any]", self._redis.ping())))
+        except StoreUnavailable:
+            return False
+
+    async def close(self) -> None:
+        """Close the connections. Whoever closes has others to let go of too, so this never fails."""
+        with contextlib.suppress(RedisError, OSError, TimeoutError):
+            await self._redis.aclose()
+
+    def _name(self, key: str) -> bytes:
+        # A key may hold what a client sent; a lone surrogate in it must not become an error of ours.
+        return (self._prefix + key).encode("utf-8", "surrogatepass")
+
+    async def _add(self, name: bytes, amount: int, ttl_ms: int) -> Any:
+        # Values go over the wire as text.
+        values = (str(amount), str(ttl_ms))
+        if self._add_digest:
+            try:
+                return await self._redis.evalsha(self._add_digest, 1, name, *values)
+            except NoScriptError:
+                # The server was restarted and has forgotten the script.
+                self._add_digest = ""
+        self._add_digest = await self._redis.script_load(ADD)
+        return await self._redis.evalsha(self._add_digest, 1, name, *values)
+
+    async def _answer(self, pending: Awaitable[Any]) -> Any:
+        """Wait for an answer, but not longer than the timeout for all its steps together."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await pending
+        except (RedisError, OSError, TimeoutError) as error:
+            raise StoreUnavailable(f"Redis: {type(error).__name__}") from error
+
+
+def _check_ttl(ttl_ms: int) -> None:
+    if ttl_ms <= 0:
+        raise ValueError("a time to live must be positive")

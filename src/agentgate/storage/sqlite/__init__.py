@@ -1,0 +1,1 @@
+"""SQLite: one writer thread with group commit, readers beside it."""

@@ -1,0 +1,257 @@
+"""SqliteDatabase: one SQLite file. Changes go to the writer thread, reads are answered in the event loop.
+
+A point read takes a few microseconds, less than handing it to a thread would. Where reads take milliseconds, they are
+given threads of their own.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import apsw
+
+from agentgate.lib.database import NewRows, Row, Value
+from agentgate.storage.sqlite.connection import (
+    BREAKING,
+    Statement,
+    Synchronous,
+    check_library,
+    connect,
+    create_private,
+    fetch_all,
+    fetch_one,
+    statement,
+    translated,
+)
+from agentgate.storage.sqlite.readers import SqliteReaders
+from agentgate.storage.sqlite.writer import SqliteTransaction, SqliteWriter, Work, insert_all
+from agentgate.storage.values import check_values
+
+T = TypeVar("T")
+
+# About 2 MB a step: a few milliseconds of reading, after which the thread can be stopped.
+BACKUP_STEP_PAGES = 512
+
+
+class SqliteDatabase:
+    """One SQLite file in WAL mode. Several processes may have it open."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        synchronous: Synchronous = "FULL",
+        group_limit: int = 256,
+        queue_limit: int = 10_000,
+        reads: Executor | None = None,
+    ) -> None:
+        """Prepare; nothing is opened yet. With `reads`, that executor's threads read instead of the event loop."""
+        check_library(apsw.sqlite_lib_version())
+        self._path = path
+        self._synchronous = synchronous
+        self._writer = SqliteWriter(self._connect_writer, group_limit=group_limit, queue_limit=queue_limit)
+        self._reader: apsw.Connection | None = None
+        self._readers = SqliteReaders(self._connect_reader, reads) if reads is not None else None
+        self._opened = False
+        self._closed = False
+
+    @property
+    def dialect(self) -> Literal["sqlite", "postgres"]:
+        """Which variant of a migration is meant for this database."""
+        return "sqlite"
+
+    async def open(self) -> None:
+        """Create or open the file. A call on a database that is not open, or no longer, does this by itself."""
+        # The writer goes first: it creates the file, and a reader cannot.
+        await self.ping()
+        self._opened = True
+
+    async def one(self, sql: str, *values: Value) -> Row | None:
+        """Return the first row, or None."""
+        prepared = statement(sql)
+        if not prepared.reads:
+            return await self.transaction(lambda transaction: transaction.one(sql, *values))
+        if self._readers is not None:
+            if not self._opened:
+                await self.open()
+            return await self._readers.read(fetch_one, prepared, values)
+        if self._reader is None:
+            await self.open()
+        return self._read(fetch_one, prepared, values)
+
+    async def all(self, sql: str, *values: Value) -> list[Row]:
+        """Return every row."""
+        prepared = statement(sql)
+        if not prepared.reads:
+            return await self.transaction(lambda transaction: transaction.all(sql, *values))
+        if self._readers is not None:
+            if not self._opened:
+                await self.open()
+            return await self._readers.read(fetch_all, prepared, values)
+        if self._reader is None:
+            await self.open()
+        return self._read(fetch_all, prepared, values)
+
+    async def run(self, sql: str, *values: Value) -> int:
+        """Run a statement and return how many rows it changed."""
+        return await self.transaction(lambda transaction: transaction.run(sql, *values))
+
+    async def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        """Run one statement for each row of values, all or none."""
+        await self.transaction(lambda transaction: transaction.run_many(sql, rows))
+
+    async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Insert the rows whose key is not there yet; return the keys of those."""
+        for row in rows:
+            check_values(row)
+        return await self._writer.submit(
+            lambda transaction: transaction.insert_new(new, rows),
+            lambda connection: insert_all(connection, new, rows),
+        )
+
+    async def transaction(self, work: Work[T]) -> T:
+        """Run a unit of work on the writer thread; return its result once that is durable."""
+        return await self._writer.submit(work)
+
+    async def ping(self) -> None:
+        """Return when the file can be locked and read; raise StoreUnavailable when not.
+
+        After the disk has refused a commit, it must take one again.
+        """
+        await self.transaction(lambda transaction: transaction.one("SELECT count(*) FROM sqlite_schema"))
+        if self._writer.disk_failed:
+            await self.transaction(_write_again)
+            self._writer.disk_failed = False
+
+    async def close(self) -> None:
+        """Commit what was accepted, empty the WAL into the file, then let go of it."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._writer.drain()
+        # The last connection to close removes the WAL, which a read-only one cannot do: so the reader goes first.
+        self._drop_reader()
+        if self._readers is not None:
+            await asyncio.to_thread(self._readers.close)
+        await asyncio.to_thread(self._writer.finish)
+
+    async def backup(self, path: Path, progress: Callable[[int, int], None]) -> None:
+        """Copy the database as it is now to `path`; `progress` is told pages done and pages in all.
+
+        Writers go on meanwhile. The copy appears under its name only when it is complete.
+        """
+        partial = path.with_name(path.name + ".partial")
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite-backup") as thread:
+            copy = _Copy(self._connect_reader, partial)
+            try:
+                done = False
+                while not done:
+                    done, copied, pages = await loop.run_in_executor(thread, copy.step)
+                    progress(copied, pages)
+            except apsw.Error as error:
+                raise translated(error) from error
+            finally:
+                # On the same thread, hence after a step that may still be running when this was cancelled.
+                thread.submit(copy.close)
+        await asyncio.to_thread(partial.replace, path)
+
+    async def integrity(self) -> list[str]:
+        """Read the whole file and return what is wrong with it: nothing when it is sound."""
+        return await asyncio.to_thread(self._check_integrity)
+
+    def _check_integrity(self) -> list[str]:
+        try:
+            connection = self._connect_reader()
+        except apsw.Error as error:
+            raise translated(error) from error
+        try:
+            problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            problems = [str(error)]
+        finally:
+            connection.close(True)  # noqa: FBT003 - positional in apsw
+        return [] if problems == ["ok"] else problems
+
+    def _read(
+        self,
+        fetch: Callable[[apsw.Connection, Statement, Sequence[Value]], T],
+        prepared: Statement,
+        values: Sequence[Value],
+    ) -> T:
+        # The reader belongs to the event loop. A unit of work that asks the database instead of its transaction has
+        # no loop, and the RuntimeError of this line becomes the answer it deserves.
+        asyncio.get_running_loop()
+        check_values(values)
+        try:
+            if self._reader is None:
+                self._reader = self._connect_reader()
+            return fetch(self._reader, prepared, values)
+        except apsw.Error as error:
+            if isinstance(error, BREAKING):
+                self._drop_reader()
+            raise translated(error) from error
+
+    def _drop_reader(self) -> None:
+        if self._reader is not None:
+            with contextlib.suppress(apsw.Error):
+                self._reader.close(True)  # noqa: FBT003 - positional in apsw
+            self._reader = None
+
+    def _connect_writer(self) -> apsw.Connection:
+        return connect(self._path, synchronous=self._synchronous, write=True)
+
+    def _connect_reader(self) -> apsw.Connection:
+        return connect(self._path, synchronous=self._synchronous, write=False)
+
+
+async def _write_again(transaction: SqliteTransaction) -> None:
+    """Write what is there already: a page goes to the disk, and nothing changes."""
+    row = await transaction.one("PRAGMA user_version")
+    assert row is not None
+    await transaction.script(f"PRAGMA user_version = {int(row[0])}")
+
+
+class _Copy:
+    """An online backup under way. All of it runs on one thread, the constructor excepted."""
+
+    def __init__(self, connect_source: Callable[[], apsw.Connection], target: Path) -> None:
+        self._connect_source = connect_source
+        self._target = target
+        self._source: apsw.Connection | None = None
+        self._destination: apsw.Connection | None = None
+        self._backup: apsw.Backup | None = None
+
+    def step(self) -> tuple[bool, int, int]:
+        """Copy some pages; return whether that was all, how many are copied, and how many there are."""
+        if self._backup is None:
+            self._backup = self._start()
+        done = self._backup.step(BACKUP_STEP_PAGES)
+        pages = self._backup.page_count
+        copied = pages - self._backup.remaining
+        if done:
+            self.close()
+        return done, copied, pages
+
+    def close(self) -> None:
+        """Let go of both files."""
+        with contextlib.suppress(apsw.Error):
+            if self._backup is not None:
+                self._backup.close(True)  # noqa: FBT003 - positional in apsw
+        for connection in (self._destination, self._source):
+            if connection is not None:
+                connection.close(True)  # noqa: FBT003 - positional in apsw
+        self._backup = self._destination = self._source = None
+
+    def _start(self) -> apsw.Backup:
+        self._target.unlink(missing_ok=True)
+        create_private(self._target)
+        self._source = self._connect_source()
+        # Within one read transaction the source stands still; otherwise each commit would start the copy anew.
+        self._source.execute("BEGIN")
+        self._source.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        self._destination = apsw.Connection(str(self._target))
+        return self._destination.backup("main", self._source, "main")

@@ -1,1 +1,0 @@
-"""The statements, one file per concept, written once for SQLite and PostgreSQL."""

@@ -1,0 +1,238 @@
+"""The simulator: sends requests as an agent to a service or to a protected site, and compares what was answered.
+
+It is a client like any other: of the service it knows the API alone, of the site's policy what it is told.
+"""
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from agentgate_tools.agent_simulator.cases import (
+    ACCEPTED,
+    AWAY,
+    CHALLENGED,
+    DENIED,
+    INVALID,
+    LEFT_TO_RULES,
+    LIMITED,
+    OFFER_INVALID,
+    REQUIRED,
+    UNVERIFIED,
+    Case,
+)
+
+TIMEOUT_S = 10.0
+MOST_BODY_BYTES = 256 * 1024
+# Of a network that is kept for documentation, so it is nobody's.
+ADDRESS = "203.0.113.77"
+USER_AGENT = "AgentGate-agent-sim/1"
+
+_ABOUT_AGENTS = frozenset((INVALID, UNVERIFIED, DENIED, REQUIRED, OFFER_INVALID, LIMITED))
+_WOULD = {
+    "allow": frozenset((ACCEPTED,)),
+    "challenge": frozenset((UNVERIFIED, CHALLENGED, ACCEPTED)),
+    "block": _ABOUT_AGENTS,
+}
+
+
+class SimulationStopped(Exception):  # noqa: N818 - says what happened
+    """Going on would show nothing. The message says what is wrong and what would be right."""
+
+
+class Answer(Struct, frozen=True):
+    """What came back: headers by lower-case name."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Reading(Struct, frozen=True):
+    """What an answer says, for people, and of which expectations it is a fulfilment."""
+
+    shown: str
+    fulfils: frozenset[str]
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """One request and what became of it."""
+
+    name: str
+    expected: str
+    answered: str
+    status: int
+    is_right: bool
+    note: str = ""
+
+
+class Door(Protocol):
+    """A way to send a request and to read what is answered."""
+
+    def send(self, case: Case) -> Answer:
+        """Send a request."""
+        ...
+
+    def read(self, answer: Answer) -> Reading:
+        """Return what the answer says."""
+        ...
+
+
+class GatewayDoor:
+    """Asks the service about requests, as the proxy of the site does."""
+
+    def __init__(self, service: str, *, origin: str, secret: str) -> None:
+        self._service = service
+        self._origin = origin
+        self._secret = secret
+
+    def send(self, case: Case) -> Answer:
+        """Ask about a request."""
+        headers = {
+            "user-agent": USER_AGENT,
+            **case.headers,
+            "authorization": f"Bearer {self._secret}",
+            "x-original-method": case.method,
+            "x-original-url": self._origin + case.path,
+            "x-original-address": ADDRESS,
+        }
+        if case.body_digest is not None:
+            headers["x-original-body-digest"] = case.body_digest
+        return exchange("GET", f"{self._service}/v1/gateway/check", headers)
+
+    def read(self, answer: Answer) -> Reading:
+        """Return the reason that the gateway gives."""
+        reason = answer.headers.get("x-service-reason")
+        if reason is None:
+            raise SimulationStopped(
+                f"the answer (status {answer.status}) is not of a gateway check; give the service's own address"
+            )
+        if reason in {"invalid_credential", "invalid_request"}:
+            message = answer.headers.get("x-service-message", "")
+            raise SimulationStopped(f"the gateway refuses the adapter ({reason}) {message}; check secret and --site")
+        would = answer.headers.get("x-service-would-decision")
+        if would is not None:
+            return Reading(f"would {would}", _WOULD.get(would, frozenset()))
+        if reason in _ABOUT_AGENTS:
+            return Reading(reason, frozenset((reason,)))
+        if reason == "service_unavailable":
+            return Reading(reason, frozenset((AWAY,)))
+        # What the site's rules make of a request is another matter, unless it is the policy's own challenge.
+        challenged = {CHALLENGED} if answer.headers.get("x-service-decision") == "challenge" else set()
+        return Reading(ACCEPTED if reason == "allowed" else reason, frozenset({ACCEPTED, *challenged}))
+
+
+class SiteDoor:
+    """Sends requests to the site itself, through whatever stands before it."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+
+    def send(self, case: Case) -> Answer:
+        """Send a request."""
+        return exchange(case.method, self._origin + case.path, {"user-agent": USER_AGENT, **case.headers}, case.body)
+
+    def read(self, answer: Answer) -> Reading:
+        """Return what can be told from outside."""
+        shown = f"status {answer.status}"
+        if answer.status == 402:
+            return Reading(shown, frozenset((REQUIRED,)))
+        if answer.status == 429:
+            return Reading(shown, frozenset((LIMITED,)))
+        if answer.status == 503:
+            return Reading(shown, frozenset((AWAY,)))
+        if answer.status == 401:
+            return Reading(shown, frozenset((UNVERIFIED, CHALLENGED)))
+        if answer.status == 403:
+            return Reading(shown, frozenset((INVALID, UNVERIFIED, DENIED, OFFER_INVALID)))
+        return Reading(shown, frozenset((ACCEPTED,)))
+
+
+class SubmitDoor:
+    """Sends submissions to the service."""
+
+    def __init__(self, service: str) -> None:
+        self._service = service
+
+    def send(self, case: Case) -> Answer:
+        """Submit."""
+        return exchange(case.method, self._service + case.path, {"user-agent": USER_AGENT, **case.headers}, case.body)
+
+    def read(self, answer: Answer) -> Reading:
+        """Return the code of the answer."""
+        if answer.status == 200:
+            return Reading(ACCEPTED, frozenset((ACCEPTED,)))
+        code = _error_code(answer.body)
+        if code is None:
+            raise SimulationStopped(
+                f"/agent/submit answers with status {answer.status}; give the service's own address"
+            )
+        # The agent was accepted, and what it submits is for a person or for the site's rules to judge.
+        more = {ACCEPTED} if code in {CHALLENGED, "policy"} else set()
+        return Reading(code, frozenset({code, *more}))
+
+
+def simulate(cases: Iterable[Case], door: Door) -> list[Result]:
+    """Send every request and say what became of it."""
+    return [_try(case, door) for case in cases]
+
+
+def exchange(method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
+    """Send one request over a connection of its own; no redirect is followed."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port
+    connection = (
+        http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=ssl.create_default_context())
+        if parts.scheme == "https"
+        else http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+    )
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    try:
+        connection.request(method, target, body=body, headers=dict(headers))
+        answer = connection.getresponse()
+        named = {name.lower(): value for name, value in answer.getheaders()}
+        return Answer(answer.status, named, answer.read(MOST_BODY_BYTES))
+    except (OSError, http.client.HTTPException) as failure:
+        raise SimulationStopped(f"{parts.scheme}://{parts.netloc} does not answer: {failure}") from None
+    finally:
+        connection.close()
+
+
+def _try(case: Case, door: Door) -> Result:
+    note = ""
+    if case.is_repeated:
+        first = door.read(door.send(case))
+        if ACCEPTED not in first.fulfils:
+            note = f"the first of the two was answered {first.shown}"
+    answer = door.send(case)
+    reading = door.read(answer)
+    expected = {ACCEPTED, UNVERIFIED} if case.expected == LEFT_TO_RULES else {case.expected}
+    is_right = not reading.fulfils.isdisjoint(expected)
+    error = answer.headers.get("crawler-error")
+    if is_right and case.error is not None and error not in {case.error, None}:
+        is_right, note = False, f"Crawler-Error is {error}, {case.error} is right"
+    elif LIMITED in reading.fulfils and not is_right:
+        note = "over the agent's quota; run it again in a minute"
+    elif not is_right and not note:
+        note = answer.headers.get("x-service-message", "")
+    return Result(
+        name=case.name,
+        expected=case.expected,
+        answered=reading.shown + (f" {error}" if error else ""),
+        status=answer.status,
+        is_right=is_right,
+        note=note,
+    )
+
+
+def _error_code(body: bytes) -> str | None:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return None
+    code = document.get("error") if isinstance(document, dict) else None
+    return code if isinstance(code, str) else None

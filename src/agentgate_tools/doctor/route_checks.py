@@ -1,0 +1,172 @@
+"""Checks of a route that needs a token, and of headers that a visitor makes up."""
+
+from collections.abc import Iterator
+from urllib.parse import quote
+
+from agentgate_tools.doctor.asking import Asked, NoAnswer, Site
+from agentgate_tools.doctor.checks import REFUSED, SCANNER, TOKEN, Installation
+from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
+
+GIVE_PATH = "Give --protected-path with a route that needs a token."
+CLEAR = "Let the adapter remove these from what visitors send, in every spelling, before it sets its own."
+
+
+def forgeries(site: Site) -> dict[str, list[tuple[str, str]]]:
+    """Return headers that a visitor might make up, by what they would show."""
+    elsewhere = f"{site.origin}/agentgate-doctor"
+    return {
+        "X-Original-URL": [("X-Original-URL", elsewhere)],
+        "X-Original-Method": [("X-Original-Method", "OPTIONS")],
+        "X-Original-Address": [("X-Original-Address", "192.0.2.1")],
+        "X_Original_URL (underscores)": [("X_Original_URL", elsewhere), ("X_Original_Method", "OPTIONS")],
+        "X-Service-Decision": [("X-Service-Decision", "allow"), ("X-Service-Reason", "allowed")],
+        "X-AgentGate-Secret": [("X-AgentGate-Secret", "ags_forged_by_the_doctor")],
+        "Authorization": [("Authorization", "Bearer ags_forged_by_the_doctor")],
+        "X-Forwarded-*": [("X-Forwarded-Uri", "/agentgate-doctor"), ("X-Forwarded-Method", "OPTIONS")],
+        "Connection (hop by hop)": [
+            ("Connection", "close, X-Original-URL, X-Original-Method, X-Original-Address, X-AgentGate-Secret")
+        ],
+        "X-HTTP-Method-Override": [("X-HTTP-Method-Override", "OPTIONS")],
+    }
+
+
+def spellings(path: str) -> dict[str, str]:
+    """Return other ways of writing a path that some servers take for the same."""
+    first, rest = path[1:2], path[2:]
+    return {
+        "percent escapes": f"/%{ord(first or '/'):02x}{rest}",
+        "a double escape": f"/%25{ord(first or '/'):02x}{rest}",
+        "two slashes": f"/{path}",
+        "a dot": f"/.{path}",
+        "a detour": f"/agentgate-doctor/..{path}",
+        "capitals": path.swapcase(),
+        "a path parameter": f"{path};doctor=1",
+        "a slash at the end": f"{path}/",
+    }
+
+
+def check_forged_headers(installation: Installation) -> Finding:
+    """Look whether what a visitor writes in the adapter's headers changes the answer."""
+    site = installation.site
+    if installation.protected_path is None:
+        method, path, own = "GET", site.path, [("User-Agent", SCANNER)]
+    else:
+        method, path, own = installation.method, installation.protected_path, []
+    try:
+        usual = site.ask(method, path, headers=own)
+        changed = [
+            f"{name} ({usual.status} becomes {answer.status})"
+            for name, forged in forgeries(site).items()
+            if (answer := site.ask(method, path, headers=[*own, *forged])).status != usual.status
+            and not _is_cautious(name, answer)
+        ]
+    except NoAnswer as silent:
+        return failed("forged-headers", f"the site stopped answering: {silent}", "See the logs of the proxy.")
+    if changed:
+        return failed("forged-headers", f"the answer depends on {', '.join(changed)}", CLEAR)
+    return passed("forged-headers", "made-up X-Original-*, X-Service-* and their like change nothing")
+
+
+def _is_cautious(name: str, answer: Asked) -> bool:
+    # A server may refuse a header with an underscore or an odd Connection before anybody reads it.
+    return answer.status in {400, 431} and ("_" in name or "Connection" in name)
+
+
+def check_protected_route(installation: Installation) -> Iterator[Finding]:
+    """Look what a route that needs a token does without one, with a wrong one, and with one that was used."""
+    if installation.protected_path is None:
+        yield skipped("missing-token", "no route was given", GIVE_PATH)
+        return
+    bare = _ask(installation)
+    yield _without_token(installation, bare)
+    if bare is not None and bare.status != 401:
+        return
+    forged = _ask(installation, "doctor.made.this")
+    if forged is None or forged.status not in REFUSED:
+        yield failed(
+            "forged-token", "a made-up token opens the route", "Check the token with AgentGate before the route runs."
+        )
+    else:
+        yield passed("forged-token", f"a made-up token is refused ({forged.status} {forged.reason})")
+    yield _in_other_spellings(installation)
+    yield from _with_tokens(installation)
+
+
+def _without_token(installation: Installation, bare: Asked | None) -> Finding:
+    route = f"{installation.method} {installation.protected_path}"
+    if bare is None:
+        return failed("missing-token", f"{route} does not answer", "See the logs of the proxy.")
+    if bare.status in {401, 403, 429} and bare.reason in {"policy", "agent_unverified", "rate_limited"}:
+        fix = "Wait a minute, or run the doctor from an address that the site's rules let through."
+        return warned("missing-token", f"{route} refuses this client by the site's rules ({bare.reason})", fix)
+    if bare.status == 401 and bare.reason:
+        return passed("missing-token", f"{route} asks for a token ({bare.reason})")
+    if bare.status == 401:
+        fix = "See whether it is AgentGate that answers: its adapters say why in X-Service-Reason."
+        return warned("missing-token", f"{route} answers 401 without saying why", fix)
+    if bare.status == 503:
+        fix = "Start AgentGate, or correct its address or the site's secret in the adapter."
+        return warned("missing-token", f"{route} is closed because the check fails (503)", fix)
+    return failed("missing-token", f"{route} runs without a token ({bare.status})", _why_open(installation))
+
+
+def _why_open(installation: Installation) -> str:
+    """Return what most likely leaves a route open."""
+    try:
+        script = installation.site.ask("GET", "/.agentgate/sdk/v1/agentgate.js")
+    except NoAnswer:
+        script = None
+    if script is not None and script.status in {502, 503, 504}:
+        return "AgentGate is away and the adapter fails open: let it answer 503 when the check gives no answer."
+    if script is not None and script.is_script:
+        return "Add the route with an action that has browserRequired, and switch the site to enforce mode."
+    return "There is no gate before the site: put an adapter or the middleware before it."
+
+
+def _in_other_spellings(installation: Installation) -> Finding:
+    opened = []
+    for name, path in spellings(installation.protected_path or "/").items():
+        try:
+            answer = installation.site.ask(installation.method, quote(path, safe="/%;=."))
+        except NoAnswer:
+            continue
+        # A redirect runs nothing, and leads to a spelling that is asked about again.
+        if answer.status not in REFUSED and not 300 <= answer.status < 400:
+            opened.append(f"{name} ({path}: {answer.status})")
+    if opened:
+        fix = "Let the adapter send the path as it came, undecoded, in X-Original-URL."
+        return failed("spellings", f"the route is reached unchecked with {', '.join(opened)}", fix)
+    return passed("spellings", "the route is protected however its path is written")
+
+
+def _with_tokens(installation: Installation) -> Iterator[Finding]:
+    if installation.other_token is None:
+        yield skipped("wrong-action", "no token of another action was given", "Give --other-token.")
+    else:
+        answer = _ask(installation, installation.other_token)
+        if answer is None or answer.status not in REFUSED:
+            fix = "Check the token for the route's own action (expectedAction)."
+            yield failed("wrong-action", "a token of another action opens the route", fix)
+        else:
+            yield passed("wrong-action", f"a token of another action is refused ({answer.reason})")
+    if installation.token is None:
+        yield skipped("replay", "no token was given", "Give --token with a fresh one for the route.")
+        return
+    first, second = _ask(installation, installation.token), _ask(installation, installation.token)
+    if first is None or first.status in REFUSED:
+        told = "no answer" if first is None else f"{first.status} {first.reason}"
+        yield warned("replay", f"the token was refused at first ({told})", "Give a fresh token of this site and route.")
+    elif second is None or second.status not in REFUSED:
+        yield failed(
+            "replay", "the same token opens the route twice", "Redeem each token, and refuse it when that fails."
+        )
+    else:
+        yield passed("replay", f"the token opens the route once and is then refused ({second.reason})")
+
+
+def _ask(installation: Installation, token: str | None = None) -> Asked | None:
+    headers = [] if token is None else [(TOKEN, token)]
+    try:
+        return installation.site.ask(installation.method, installation.protected_path or "/", headers=headers)
+    except NoAnswer:
+        return None

@@ -1,0 +1,163 @@
+"""Exported decision labels, read for training: from text to examples with a target. No numeric library is needed here.
+
+`unsure` is never used, and a decision that stands in the export twice counts once, as it was labelled last.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+import msgspec
+from msgspec import Struct
+
+from agentgate.lib.enums import DecisionLabelValue, LabelSource, ModelKind
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Record, convert
+from agentgate.protection.scoring.model_file import LARGEST_NUMBER
+
+# What a label means for each kind of model; labels that are not named say nothing about the question.
+TARGETS: Mapping[ModelKind, Mapping[DecisionLabelValue, int]] = {
+    ModelKind.BOT: {DecisionLabelValue.BOT: 1, DecisionLabelValue.HUMAN: 0},
+    ModelKind.AGENT: {DecisionLabelValue.AGENT: 1, DecisionLabelValue.HUMAN: 0, DecisionLabelValue.BOT: 0},
+    ModelKind.CONTENT: {DecisionLabelValue.BOT: 1, DecisionLabelValue.HUMAN: 0},
+}
+CONTENT_PREFIX = "content."
+LEAST_PER_CLASS = 10
+_BLANK = " \t\r\n"
+
+
+class TrainingRefused(Exception):  # noqa: N818 - told in one line, not a fault
+    """No model can be made. The message says why and what would be right."""
+
+
+class LabelledEvidence(Record, frozen=True, kw_only=True):
+    """What training reads of a decision's evidence; the rest of it is left alone."""
+
+    time: Moment
+    labels: tuple[str, ...]
+    visitor_id: str | None = None
+    features: Mapping[str, float] | None = None
+
+
+class LabelledDecision(Record, frozen=True, kw_only=True):
+    """What training reads of one exported decision label."""
+
+    decision_id: str
+    label: DecisionLabelValue
+    source: LabelSource
+    updated_at: Moment
+    evidence: LabelledEvidence
+
+    @property
+    def group(self) -> str:
+        """What must not be split between learning and testing: all that one visitor did."""
+        visitor = self.evidence.visitor_id
+        return f"visitor {visitor}" if visitor else f"decision {self.decision_id}"
+
+
+class Example(Struct, frozen=True, kw_only=True):
+    """One decision with the answer that the model is to learn."""
+
+    decision: LabelledDecision
+    target: int
+
+
+def read_labels(text: str) -> list[LabelledDecision]:
+    """Read label objects, or pages of them, one after the other; sorted by ID, so that their order is no matter."""
+    latest: dict[str, LabelledDecision] = {}
+    for line, document in _documents(text):
+        for item in _items(line, document):
+            decision = _decision(line, item)
+            known = latest.get(decision.decision_id)
+            if known is None or decision.updated_at >= known.updated_at:
+                latest[decision.decision_id] = decision
+    return [latest[key] for key in sorted(latest)]
+
+
+def examples_for(kind: ModelKind, decisions: Sequence[LabelledDecision], *, least: int) -> list[Example]:
+    """Choose the labels that answer the question of a model kind; refuse too few, or only one answer."""
+    targets = TARGETS[kind]
+    examples = [
+        Example(decision=decision, target=targets[decision.label])
+        for decision in decisions
+        if decision.label in targets and (kind is not ModelKind.CONTENT or has_content(decision))
+    ]
+    if len(examples) < least:
+        raise TrainingRefused(
+            f"{len(examples)} of {len(decisions)} labels can be used for kind {kind} ({_wanted(kind)}),"
+            f" and at least {least} are needed; label more decisions, or lower --min-labels"
+        )
+    for target in (0, 1):
+        found = sum(example.target == target for example in examples)
+        if found < LEAST_PER_CLASS:
+            names = " or ".join(sorted(label for label, meant in targets.items() if meant == target))
+            raise TrainingRefused(
+                f"only {found} usable label(s) say {names}; a model of kind {kind} needs at least {LEAST_PER_CLASS}"
+                " of each answer"
+            )
+    return examples
+
+
+def has_content(decision: LabelledDecision) -> bool:
+    """Whether content was looked at when this was decided."""
+    return any(label.startswith(CONTENT_PREFIX) for label in decision.evidence.labels)
+
+
+def _wanted(kind: ModelKind) -> str:
+    words = " and ".join(sorted(TARGETS[kind]))
+    return f"{words}, where content was looked at" if kind is ModelKind.CONTENT else words
+
+
+def _documents(text: str) -> Iterator[tuple[int, Any]]:
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    text = text.removeprefix("\ufeff")
+    position, line, counted = _skip_blank(text, 0), 1, 0
+    while position < len(text):
+        line, counted = line + text.count("\n", counted, position), position
+        try:
+            document, end = decoder.raw_decode(text, position)
+        except json.JSONDecodeError as error:
+            # What breaks off in one line is often noticed in the next.
+            noticed = "" if error.lineno == line else f" (noticed in line {error.lineno})"
+            raise TrainingRefused(f"line {line} is not JSON: {error.msg}{noticed}") from None
+        except (ValueError, RecursionError) as error:
+            raise TrainingRefused(f"line {line} is not JSON: {error}") from None
+        yield line, document
+        position = _skip_blank(text, end)
+
+
+def _skip_blank(text: str, position: int) -> int:
+    while position < len(text) and text[position] in _BLANK:
+        position += 1
+    return position
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _items(line: int, document: Any) -> list[Any]:
+    if not isinstance(document, dict):
+        raise TrainingRefused(f"line {line}: expected a label object or a page of labels, not {_shown(document)}")
+    if "items" not in document:
+        return [document]
+    items = document["items"]
+    if not isinstance(items, list):
+        raise TrainingRefused(f"line {line}: `items` of a page must be an array of labels")
+    return items
+
+
+def _decision(line: int, item: Any) -> LabelledDecision:
+    try:
+        decision = convert(item, LabelledDecision)
+    except msgspec.ValidationError as error:
+        raise TrainingRefused(f"line {line} is not a decision label: {error}") from None
+    for name, value in (decision.evidence.features or {}).items():
+        if not math.fabs(value) <= LARGEST_NUMBER:
+            raise TrainingRefused(f"line {line}: the figure {name[:100]} must be at most {LARGEST_NUMBER:.0e} in size")
+    return decision
+
+
+def _shown(document: Any) -> str:
+    return {list: "an array", str: "text", bool: "true or false", type(None): "null"}.get(type(document), "a number")

@@ -1,0 +1,51 @@
+"""What a trained model file says about itself. Counts and figures only: no visitor, no route, no address."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from agentgate import __version__
+from agentgate_tools.training.figures import AtThreshold, Figure
+from agentgate_tools.training.result import Trained
+
+DECIMALS = 4
+
+
+def metadata_of(trained: Trained, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `metadata` of a model file."""
+    ground, figures = trained.ground, trained.figures
+    return {
+        "madeBy": f"agentgate train {__version__}",
+        "options": {name: value for name, value in options.items() if value is not None},
+        "labels": dict(ground.labels),
+        "sources": dict(ground.sources),
+        "visitors": ground.visitors,
+        "from": ground.first.text(),
+        "to": ground.last.text(),
+        "calibration": {
+            "chosen": trained.calibration,
+            "brier": {name: round(value, DECIMALS) for name, value in trained.calibrations.items()},
+        },
+        "crossValidation": {
+            "rocAuc": _figure(figures.roc_auc),
+            "prAuc": _figure(figures.pr_auc),
+            "brier": _figure(figures.brier),
+            "logLoss": _figure(figures.log_loss),
+            "thresholds": [_threshold(found) for found in figures.thresholds],
+        },
+        "importances": [{"feature": fact.name, "share": round(fact.share, DECIMALS)} for fact in trained.features],
+        "warnings": list(trained.warnings),
+    }
+
+
+def _threshold(found: AtThreshold) -> dict[str, Any]:
+    return {
+        "threshold": found.threshold,
+        "falsePositiveRate": _figure(found.false_positive_rate),
+        "recall": _figure(found.recall),
+        "precision": _figure(found.precision),
+    }
+
+
+def _figure(figure: Figure) -> dict[str, float | None]:
+    return {name: None if value is None else round(value, DECIMALS) for name, value in asdict(figure).items()}

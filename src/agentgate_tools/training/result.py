@@ -1,0 +1,61 @@
+"""What training found: the model, what it was learned from, how good it is, and what is to be said about it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentgate.lib.enums import ModelKind
+from agentgate.lib.moment import Moment
+from agentgate.protection.scoring.model_file import ModelFile
+from agentgate_tools.training.figures import Figures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """What a model was learned from, in counts only: nobody can be found in it."""
+
+    kind: ModelKind
+    ones: int
+    zeros: int
+    labels: Mapping[str, int]
+    sources: Mapping[str, int]
+    visitors: int
+    visitors_with_ones: int
+    visitors_with_zeros: int
+    first: Moment
+    last: Moment
+    features: int
+    figures_used: bool
+    # Signal labels of the evidence that the catalogue does not have.
+    unknown_labels: int
+    # Decision labels whose figures were missing while nearly all others had them.
+    left_out: int
+    folds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureFact:
+    """One feature: how much the model makes of it, and what it says alone."""
+
+    name: str
+    figure: bool
+    share: float
+    # The share of rows that have the label, or the mean of the figure, where the answer is yes and where it is no.
+    among_ones: float
+    among_zeros: float
+    # The ROC AUC of this feature by itself.
+    alone: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """A model and everything a report says."""
+
+    model: ModelFile
+    ground: Ground
+    figures: Figures
+    # Brier score by name of calibration, and the one that was taken.
+    calibrations: Mapping[str, float]
+    calibration: str
+    # The features that count most, the most important first.
+    features: tuple[FeatureFact, ...]
+    warnings: tuple[str, ...]

@@ -1,0 +1,137 @@
+"""From examples to the table that a learner takes: which features it may use, their values, weights and groups."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from agentgate.lib.enums import LabelSource
+from agentgate.protection.scoring.features import SCORE_LABELS, is_feature
+from agentgate.protection.scoring.model_file import MOST_FEATURES
+from agentgate.protection.signals.facts import Observation
+from agentgate.protection.signals.numbers import NUMBERS
+from agentgate_tools.training.labels import Example, LabelledDecision, TrainingRefused
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+# A label that few decisions or visitors have cannot be told from chance.
+LEAST_DECISIONS = 5
+LEAST_VISITORS = 3
+# When nearly all labels have figures, the few without are left out; otherwise the figures are.
+FIGURES_SHARE = 0.9
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowOptions:
+    """What the caller wants of the table."""
+
+    excluded: tuple[str, ...]
+    weight_synthetic: float
+    weight_probe: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRows:
+    """One row for each example."""
+
+    names: tuple[str, ...]
+    matrix: Floats
+    target: Integers
+    weights: Floats
+    # Numbers that stand for visitors: equal where the visitor is.
+    groups: Integers
+    examples: tuple[Example, ...]
+    # Labels of the evidence that the catalogue no longer has.
+    unknown_labels: int
+    # Examples that were left out because their figures had not been captured.
+    left_out: int
+
+    @property
+    def observations(self) -> list[Observation]:
+        """The examples as the scorer sees them; figures that are not used are zero for both."""
+        return [observation(example.decision) for example in self.examples]
+
+
+def rows_for(examples: Sequence[Example], options: RowOptions) -> TrainingRows:
+    """Build the table; refuse when nothing is left to learn from."""
+    kept, numbers = _with_figures(examples)
+    labels, unknown = _known_labels(kept, options.excluded)
+    names = (*labels, *_varying(kept, [name for name in numbers if not _excluded(name, options.excluded)]))
+    if not names:
+        raise TrainingRefused(
+            "no feature is left to learn from: no known signal label is on some decisions of several visitors"
+            " and missing on others"
+        )
+    codes = {group: code for code, group in enumerate(sorted({example.decision.group for example in kept}))}
+    by_source = {LabelSource.SYNTHETIC: options.weight_synthetic, LabelSource.PROBE: options.weight_probe}
+    return TrainingRows(
+        names=names,
+        matrix=np.array([_values(example.decision, names) for example in kept], dtype=np.float64),
+        target=np.array([example.target for example in kept], dtype=np.int64),
+        weights=np.array([by_source.get(example.decision.source, 1.0) for example in kept], dtype=np.float64),
+        groups=np.array([codes[example.decision.group] for example in kept], dtype=np.int64),
+        examples=tuple(kept),
+        unknown_labels=unknown,
+        left_out=len(examples) - len(kept),
+    )
+
+
+def observation(decision: LabelledDecision) -> Observation:
+    """Return a decision's evidence as signals would have made it."""
+    return Observation(labels=tuple(sorted(set(decision.evidence.labels))), numbers=_figures(decision) or {})
+
+
+def _with_figures(examples: Sequence[Example]) -> tuple[list[Example], list[str]]:
+    captured = [example for example in examples if _figures(example.decision) is not None]
+    if len(captured) < FIGURES_SHARE * len(examples):
+        return list(examples), []
+    return captured, sorted(NUMBERS)
+
+
+def _figures(decision: LabelledDecision) -> Mapping[str, float] | None:
+    features = decision.evidence.features
+    if features is None:
+        return None
+    return {name: value for name, value in features.items() if name in NUMBERS}
+
+
+def _known_labels(examples: Sequence[Example], excluded: tuple[str, ...]) -> tuple[list[str], int]:
+    decisions: Counter[str] = Counter()
+    visitors: dict[str, set[str]] = {}
+    for example in examples:
+        for label in set(example.decision.evidence.labels):
+            decisions[label] += 1
+            visitors.setdefault(label, set()).add(example.decision.group)
+    # Score bands are no features: a model that learned from those of the one before it would only copy it.
+    usable = [label for label in decisions if is_feature(label) and label not in NUMBERS]
+    kept = [
+        label
+        for label in sorted(usable, key=lambda label: (-decisions[label], label))
+        if LEAST_DECISIONS <= decisions[label] <= len(examples) - LEAST_DECISIONS
+        and len(visitors[label]) >= LEAST_VISITORS
+        and not _excluded(label, excluded)
+    ]
+    unknown = sum(not is_feature(label) and not label.startswith(SCORE_LABELS) for label in decisions)
+    return sorted(kept[: MOST_FEATURES - len(NUMBERS)]), unknown
+
+
+def _excluded(name: str, prefixes: Iterable[str]) -> bool:
+    return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
+
+
+def _varying(examples: Sequence[Example], numbers: Sequence[str]) -> list[str]:
+    seen: dict[str, set[float]] = {name: set() for name in numbers}
+    for example in examples:
+        figures = _figures(example.decision) or {}
+        for name in numbers:
+            seen[name].add(figures.get(name, 0.0))
+    return [name for name in numbers if len(seen[name]) > 1]
+
+
+def _values(decision: LabelledDecision, names: Sequence[str]) -> list[float]:
+    labels, figures = set(decision.evidence.labels), _figures(decision) or {}
+    return [float(name in labels) if name not in NUMBERS else float(figures.get(name, 0.0)) for name in names]

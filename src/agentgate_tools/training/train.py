@@ -1,0 +1,199 @@
+"""`train`: from exported decision labels to a checked model file and all that a report needs to say about it.
+
+Cross-validated by visitor, calibrated on unseen rows, and compared with our own scorer before it is given out.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import sklearn  # type: ignore[import-untyped]
+from msgspec import UNSET, ValidationError, structs
+from sklearn.model_selection import StratifiedGroupKFold  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from agentgate.lib.enums import LabelSource, ModelKind
+from agentgate.lib.errors import Refused
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import to_json
+from agentgate.protection.scoring.model_file import ModelFile, read_model
+from agentgate.protection.scoring.score import make_scorer
+from agentgate.protection.signals.numbers import NUMBERS
+from agentgate_tools.training.calibrate import Calibrated, apply, choose
+from agentgate_tools.training.figures import alone, figures_of
+from agentgate_tools.training.fit import Answers, Learned, LearnerOptions, fit
+from agentgate_tools.training.labels import LabelledDecision, TrainingRefused, examples_for
+from agentgate_tools.training.metadata import metadata_of
+from agentgate_tools.training.result import FeatureFact, Ground, Trained
+from agentgate_tools.training.rows import Floats, Integers, RowOptions, TrainingRows, rows_for
+from agentgate_tools.training.words import warnings_of
+
+# The scorer rounds to four decimals, so half of the last one is its own.
+MOST_DIFFERENCE = 1e-4
+TOP_FEATURES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """All that decides what is made of the same labels."""
+
+    kind: ModelKind
+    learner: LearnerOptions
+    rows: RowOptions
+    folds: int
+    least_labels: int
+
+
+def train(decisions: Sequence[LabelledDecision], plan: Plan) -> Trained:
+    """Make a model; refuse with a message that says what is missing."""
+    # Sums come out alike on any number of cores only when one thread adds them up; at this size it is quicker too.
+    with threadpool_limits(limits=1):
+        return _train(decisions, plan)
+
+
+def _train(decisions: Sequence[LabelledDecision], plan: Plan) -> Trained:
+    weights = {LabelSource.SYNTHETIC: plan.rows.weight_synthetic, LabelSource.PROBE: plan.rows.weight_probe}
+    counted = [decision for decision in decisions if weights.get(decision.source, 1.0) > 0]
+    examples = examples_for(plan.kind, counted, least=plan.least_labels)
+    rows = rows_for(examples, plan.rows)
+    answers = Answers(target=rows.target, weights=rows.weights)
+    folds = _folds(rows, plan)
+    calibrated = choose(_unseen_margins(rows, plan, folds=folds), answers, folds)
+    learned = fit(plan.learner, rows.names, rows.matrix, answers)
+    facts = _facts(rows, learned)
+    ground = _ground(rows, plan)
+    figures = figures_of(calibrated.scores, answers, folds, others=ground.visitors_with_zeros)
+    warnings = warnings_of(ground, figures, facts)
+    trained = Trained(
+        model=_model_file(plan, rows, learned, calibrated=calibrated),
+        ground=ground,
+        figures=figures,
+        calibrations=calibrated.brier_by_name,
+        calibration=calibrated.name,
+        features=facts[:TOP_FEATURES],
+        warnings=warnings,
+    )
+    return _finished(trained, plan, expected=apply(calibrated.calibration, learned.margins(rows.matrix)), rows=rows)
+
+
+def check_scores(model: ModelFile, rows: TrainingRows, expected: Floats) -> None:
+    """Refuse a file that our scorer reads differently from what the learner meant."""
+    scorer = make_scorer(model)
+    found = np.array([scorer.score(seen.labels, seen.numbers) for seen in rows.observations])
+    difference = float(np.abs(found - expected).max())
+    if not difference <= MOST_DIFFERENCE:
+        raise TrainingRefused(
+            f"the written model scores differently from the one that was learned (by up to {difference:.6f});"
+            " nothing was written, please report this"
+        )
+
+
+def _folds(rows: TrainingRows, plan: Plan) -> Integers:
+    for target in (0, 1):
+        visitors = len(np.unique(rows.groups[rows.target == target]))
+        if visitors < plan.folds:
+            raise TrainingRefused(
+                f"the labels of one answer come from {visitors} visitor(s), and {plan.folds} folds need one each;"
+                " label decisions of more visitors, or lower --folds"
+            )
+    splitter = StratifiedGroupKFold(n_splits=plan.folds, shuffle=True, random_state=plan.learner.seed)
+    folds = np.zeros(len(rows.target), dtype=np.int64)
+    for number, (_, inside) in enumerate(splitter.split(rows.matrix, rows.target, rows.groups)):
+        folds[inside] = number
+    return folds
+
+
+def _unseen_margins(rows: TrainingRows, plan: Plan, *, folds: Integers) -> Floats:
+    margins = np.zeros(len(rows.target), dtype=np.float64)
+    for fold in range(plan.folds):
+        inside = folds == fold
+        answers = Answers(target=rows.target[~inside], weights=rows.weights[~inside])
+        if len(np.unique(answers.target)) < 2:
+            raise TrainingRefused(
+                "too few visitors have both answers between them to set some aside for testing;"
+                " label decisions of more visitors, or lower --folds"
+            )
+        learned = fit(plan.learner, rows.names, rows.matrix[~inside], answers)
+        margins[inside] = learned.margins(rows.matrix[inside])
+    return margins
+
+
+def _facts(rows: TrainingRows, learned: Learned) -> tuple[FeatureFact, ...]:
+    shares = learned.importances()
+    facts = [
+        FeatureFact(
+            name=name,
+            figure=name in NUMBERS,
+            share=float(shares[at]),
+            among_ones=float(rows.matrix[rows.target == 1, at].mean()),
+            among_zeros=float(rows.matrix[rows.target == 0, at].mean()),
+            alone=alone(rows.matrix[:, at], rows.target),
+        )
+        for at, name in enumerate(rows.names)
+    ]
+    return tuple(sorted(facts, key=lambda fact: (-fact.share, fact.name)))
+
+
+def _ground(rows: TrainingRows, plan: Plan) -> Ground:
+    decisions = [example.decision for example in rows.examples]
+    return Ground(
+        kind=plan.kind,
+        ones=int(rows.target.sum()),
+        zeros=int((rows.target == 0).sum()),
+        labels=_counts([decision.label for decision in decisions]),
+        sources=_counts([decision.source for decision in decisions]),
+        visitors=len(np.unique(rows.groups)),
+        visitors_with_ones=len(np.unique(rows.groups[rows.target == 1])),
+        visitors_with_zeros=len(np.unique(rows.groups[rows.target == 0])),
+        first=Moment(min(decision.evidence.time for decision in decisions)),
+        last=Moment(max(decision.evidence.time for decision in decisions)),
+        features=len(rows.names),
+        figures_used=any(name in NUMBERS for name in rows.names),
+        unknown_labels=rows.unknown_labels,
+        left_out=rows.left_out,
+        folds=plan.folds,
+    )
+
+
+def _counts(values: Sequence[str]) -> dict[str, int]:
+    return {str(value): values.count(value) for value in sorted(set(values))}
+
+
+def _model_file(plan: Plan, rows: TrainingRows, learned: Learned, *, calibrated: Calibrated) -> ModelFile:
+    return ModelFile(
+        version="unfinished",
+        kind=plan.kind,
+        type=plan.learner.type,
+        features=list(rows.names),
+        calibration=calibrated.calibration,
+        metadata={},
+        **learned.written(),
+    )
+
+
+def _finished(trained: Trained, plan: Plan, *, expected: Floats, rows: TrainingRows) -> Trained:
+    """Name the model by what is in it, check the file as the service will, and compare its scores."""
+    options: dict[str, Any] = {
+        "type": plan.learner.type,
+        "trees": plan.learner.trees if trained.model.trees is not UNSET else None,
+        "depth": plan.learner.depth if trained.model.trees is not UNSET else None,
+        "folds": plan.folds,
+        "seed": plan.learner.seed,
+        "excluded": list(plan.rows.excluded),
+        "weightSynthetic": plan.rows.weight_synthetic,
+        "weightProbe": plan.rows.weight_probe,
+        "library": f"scikit-learn {sklearn.__version__}",
+    }
+    digest = hashlib.sha256(to_json(trained.model)).hexdigest()[:8]
+    day = trained.ground.last.text()[:10].replace("-", "")
+    version = f"{plan.kind}-{day}-{digest}"
+    model = structs.replace(trained.model, version=version, metadata=metadata_of(trained, options))
+    try:
+        read = read_model(to_json(model))
+    except (Refused, ValidationError) as refused:
+        message = refused.message if isinstance(refused, Refused) else str(refused)
+        raise TrainingRefused(f"the model would not be accepted: {message}") from None
+    check_scores(read, rows, expected)
+    return replace(trained, model=model)

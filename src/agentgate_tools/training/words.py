@@ -1,0 +1,111 @@
+"""Training in plain words: what to watch out for, and what to do with the model."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from agentgate.lib.enums import LabelSource, ModelKind
+from agentgate_tools.training.figures import AtThreshold, Figures
+from agentgate_tools.training.result import FeatureFact, Ground, Trained
+
+FEW_LABELS = 500
+FEW_VISITORS = 50
+RARE_SHARE = 0.1
+SEPARATES_ALONE = 0.98
+NAMED_FEATURES = 5
+# Below this a model hardly tells the two apart.
+LEAST_ROC_AUC = 0.7
+# More people wrongly held up than this is not worth any catch.
+MOST_FALSE_RATE = 0.01
+
+# Who is looked for, and who must not be taken for them.
+SOUGHT: Mapping[ModelKind, str] = {ModelKind.BOT: "bots", ModelKind.AGENT: "agents", ModelKind.CONTENT: "bots"}
+OTHERS: Mapping[ModelKind, str] = {
+    ModelKind.BOT: "people",
+    ModelKind.AGENT: "people and bots",
+    ModelKind.CONTENT: "people",
+}
+
+
+def warnings_of(ground: Ground, figures: Figures, facts: Sequence[FeatureFact]) -> tuple[str, ...]:
+    """Return what should make a reader careful, the gravest first."""
+    found = [*_about_features(facts), *_about_labels(ground), *_about_evidence(ground)]
+    if figures.roc_auc.low is not None and figures.roc_auc.low < LEAST_ROC_AUC:
+        found.append("Some folds hardly told the two apart, so the figures may be worse than they look.")
+    return tuple(found)
+
+
+def recommendation(trained: Trained) -> str:
+    """Return what to do with the model, in one or two sentences."""
+    kind, area = trained.ground.kind, trained.figures.roc_auc.value
+    sought, others = SOUGHT[kind], OTHERS[kind]
+    if area is None or area < LEAST_ROC_AUC:
+        return f"Do not install this model: it hardly tells {sought} from {others}. Better labels, or more, come first."
+    if any(fact.alone >= SEPARATES_ALONE for fact in trained.features):
+        return (
+            "Look into the first warning before anything else: figures this good may only mean that the labels were"
+            " made from what the model sees. Until then, install it as the candidate at most, and let no rule use it."
+        )
+    safe = next((found for found in trained.figures.thresholds if _highest(found) <= MOST_FALSE_RATE), None)
+    if safe is not None:
+        return (
+            f"Install it as the candidate and compare it with the active model. In rules, start with a min_score of"
+            f" {safe.threshold:g}: there it finds {percent(safe.recall.value)} of {sought} and is wrong about"
+            f" {percent(safe.false_positive_rate.value)} of {others} (at most {percent(_highest(safe))})."
+        )
+    last = trained.figures.thresholds[-1]
+    return (
+        f"Install it as the candidate to watch it, but let no rule challenge or block by it yet: even at"
+        f" {last.threshold:g} it may be wrong about {percent(_highest(last))} of {others}. More labels say more."
+    )
+
+
+def percent(value: float | None) -> str:
+    """Write a share for people."""
+    if value is None:
+        return "unknown"
+    return f"{value * 100:.1f} %" if value < 0.9995 or value == 1 else f"{value * 100:.2f} %"
+
+
+def _highest(found: AtThreshold) -> float:
+    rate = found.false_positive_rate
+    if rate.high is not None:
+        return rate.high
+    return 1.0 if rate.value is None else rate.value
+
+
+def _about_features(facts: Sequence[FeatureFact]) -> Iterator[str]:
+    names = [fact.name for fact in sorted(facts, key=lambda fact: -fact.alone) if fact.alone >= SEPARATES_ALONE]
+    if names:
+        shown = ", ".join(names[:NAMED_FEATURES]) + (", and more" if len(names) > NAMED_FEATURES else "")
+        yield (
+            f"All but separates the answers alone: {shown}. Either the question is that easy, or whoever labelled"
+            " looked at just that; then the model repeats it. --exclude leaves it out."
+        )
+
+
+def _about_labels(ground: Ground) -> Iterator[str]:
+    sought, others = SOUGHT[ground.kind], OTHERS[ground.kind]
+    total = ground.ones + ground.zeros
+    if min(ground.ones, ground.zeros) < RARE_SHARE * total:
+        yield (
+            f"The answers are out of balance: {ground.ones} of {sought}, {ground.zeros} of {others}."
+            " Precision on real traffic depends on the true mix."
+        )
+    if total < FEW_LABELS:
+        yield f"There are only {total} labels. With {FEW_LABELS} or more the intervals become useful."
+    if min(ground.visitors_with_ones, ground.visitors_with_zeros) < FEW_VISITORS:
+        yield (
+            f"The labels come from few visitors: {ground.visitors_with_ones} of {sought},"
+            f" {ground.visitors_with_zeros} of {others}. The model may have learned these visitors."
+        )
+    made = total - ground.sources.get(LabelSource.OPERATOR, 0)
+    if made > total / 2:
+        yield f"{made} of {total} labels were made by probes or synthetic traffic; real visitors may not resemble it."
+
+
+def _about_evidence(ground: Ground) -> Iterator[str]:
+    if not ground.figures_used:
+        yield "Figures such as rates were not used. Switch feature capture on before labelling to have them."
+    if ground.left_out:
+        yield f"{ground.left_out} labels were left out because their figures were not captured."
+    if ground.unknown_labels:
+        yield f"{ground.unknown_labels} signal label(s) of the evidence are not in the catalogue and were ignored."
