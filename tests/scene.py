@@ -17,7 +17,7 @@ from tests.api.traffic_steps import number_of, record
 from tests.cast import PASSWORD, Cast, add_account, add_user, cast, operator_client, signed_in_client
 from tests.client import ApiClient
 from tests.running import ADMIN_KEY, NOON_MS, RunningService
-from tests.unit.scoring.made_models import logistic
+from tests.unit.protection.scoring.made_models import logistic
 
 Headers = dict[str, str]
 NEW_PASSWORD = "eleven quiet lanterns sway"

@@ -18,7 +18,7 @@ import pytest
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.signing.digest import matches
 from agentgate.protection.agents.signing.verify import AgentVerifier
-from tests.unit.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
+from tests.unit.protection.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from agentgate.lib.errors import CRAWLER_ERROR_STATUSES, TABLES, CrawlerError, R
 from tests.contract.additions import ADDED_CODES
 from tests.contract.spec import crawler_errors, error_table, spec_text, status_table
 
-SOURCE = Path(__file__).parents[2] / "src" / "agentgate"
+SOURCE = Path(__file__).parents[2] / "src"
 SECTIONS = {
     "browser": "Browser SDK routes",
     "siteverify": "Server-side validation",

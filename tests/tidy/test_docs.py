@@ -14,6 +14,7 @@ LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(<?([^()\s<>]+(?:\([^()\s]*\))
 REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s+<?(\S+?)>?(?:\s|$)", re.MULTILINE)
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 MARKED_ANCHOR = re.compile(r"<a\s+(?:id|name)=\"([^\"]+)\"|\{#([\w-]+)\}")
+NAMED_TEST = re.compile(r"`((?:\w+/)+test_\w+\.py)(?:::(test_\w+))?`")
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//|/", re.IGNORECASE)
 
 
@@ -65,6 +66,16 @@ def test_every_relative_link_leads_somewhere():
 
     assert "docs/spec.md" in documents
     assert [line for path in documents for line in link_problems(path, documents, existing=existing)] == []
+
+
+def test_every_test_that_the_list_of_attacks_names_is_there():
+    named = NAMED_TEST.findall(sources(".md")["docs/security-tests.md"])
+    tests = sources(".py", under="tests/")
+    texts = [(f"{path}::{name}", tests.get(f"tests/{path}"), f"def {name}(" if name else "") for path, name in named]
+    missing = [shown for shown, text, definition in texts if text is None or definition not in text]
+
+    assert len(named) > 100
+    assert missing == []
 
 
 @pytest.mark.parametrize(

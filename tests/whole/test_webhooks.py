@@ -12,7 +12,7 @@ from tests.made_events import new_event
 from tests.mail_server import wait_for
 from tests.receiver import make_certificate, receiver
 from tests.running import NOON_MS, running_service
-from tests.unit.webhooks.scene import ids_of, is_signed
+from tests.unit.events.webhooks.scene import ids_of, is_signed
 
 SITE = "/v1/admin/sites/site_shop"
 

@@ -15,7 +15,7 @@ from tests.api.admin.operating import refusal
 from tests.cast import operator_client
 from tests.client import ApiClient
 from tests.running import ADMIN_KEY, NOON_MS, RunningService, running_service
-from tests.unit.scoring.made_models import STUMP, forest, logistic
+from tests.unit.protection.scoring.made_models import STUMP, forest, logistic
 
 MODELS = "/v1/admin/models"
 CANDIDATE = f"{MODELS}/bot/candidate"

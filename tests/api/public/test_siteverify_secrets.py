@@ -5,7 +5,7 @@ import pytest
 from agentgate.protection.tokens.keys import SigningKeys
 from tests.api.public.shop import SITES, SITEVERIFY, code, open_shop
 from tests.minting import mint
-from tests.unit.tokens.made import keyring
+from tests.unit.protection.tokens.made import keyring
 
 OK = (200, None)
 REFUSED = (401, "invalid_credential")

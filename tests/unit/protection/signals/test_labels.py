@@ -1,0 +1,47 @@
+"""The catalogue of labels, and its page in the documentation."""
+
+from pathlib import Path
+
+import pytest
+
+from agentgate.protection.signals.detectors.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
+from agentgate.protection.signals.labels import LABELS, is_label, labels_page
+
+SOURCES = {"net", "http", "ua", "browser", "behavior", "rate", "agent", "receipt", "content", "list", "model"}
+
+
+def test_every_label_stands_once_under_its_source():
+    assert len({label.name for label in LABELS}) == len(LABELS)
+    assert {label.source for label in LABELS} == SOURCES
+    assert all(label.name.startswith(label.source + ".") and label.meaning for label in LABELS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["net.datacenter", "net.asn.13335", "net.country.de", "agent.name.gptbot", "model.bot.likely", "receipt.clearance"],
+)
+def test_a_label_of_the_catalogue_or_of_a_family_is_known(text):
+    assert is_label(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "net", "net.asn", "net.asn.", "net.asn.*", "net.asn.1.2", "net.datacentre", "NET.TOR", "agent.name.a b"],
+)
+def test_any_other_text_is_no_label(text):
+    assert not is_label(text)
+
+
+def test_the_page_has_the_catalogue():
+    page = (Path(__file__).parents[4] / "docs/labels.md").read_text("utf-8")
+
+    assert labels_page() in page
+
+
+def test_the_meanings_name_the_limits_in_force():
+    meanings = {label.name: label.meaning for label in LABELS}
+
+    assert f"{VISITOR_HIGH} " in meanings["rate.visitor.high"]
+    assert f"{VISITOR_EXTREME} " in meanings["rate.visitor.extreme"]
+    assert f"{NETWORK_HIGH} " in meanings["rate.network.high"]
+    assert f"{NETWORK_EXTREME:,} " in meanings["rate.network.extreme"]

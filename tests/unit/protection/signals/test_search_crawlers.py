@@ -1,0 +1,240 @@
+"""Claims of search crawlers: confirmed by published networks or by DNS, found forged, or not known yet."""
+
+import asyncio
+import json
+
+import pytest
+
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.outbound.dns import NameLookup
+from agentgate.protection.signals.observe import observe
+from agentgate.protection.threat_data.imports import import_folder
+from agentgate.protection.threat_data.intel import load_intel, make_intel
+from agentgate.protection.threat_data.intel_file import write_set
+from agentgate.protection.threat_data.search_operators import read_operators
+from agentgate.protection.threat_data.search_verification import (
+    FORGED_MS,
+    MOST_KNOWN,
+    MOST_WAITING,
+    UNKNOWN_MS,
+    VERIFIED_MS,
+    Claim,
+    SearchConfirmer,
+    SearchStandings,
+    Standing,
+)
+from tests.dns_server import PTR, A, DnsServer, dns_server
+from tests.unit.protection.signals.requests import make_facts
+
+GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+DUCKDUCKBOT = "DuckDuckBot/1.1; (+http://duckduckgo.com/duckduckbot.html)"
+ADDRESS = "66.249.66.1"
+NAME = "crawl-66-249-66-1.googlebot.com"
+GOOGLE, BING = read_operators()[:2]
+
+
+@pytest.fixture
+def server():
+    with dns_server() as running:
+        yield running
+
+
+def standing_of(server: DnsServer, address: str = ADDRESS) -> Standing:
+    confirmer = SearchConfirmer(SearchStandings(), NameLookup((("127.0.0.1", server.port),)), FixedClock(0))
+    return asyncio.run(confirmer.confirm(Claim(address, GOOGLE)))
+
+
+def searched(intel, user_agent: str, address: str, now_ms: int = 0) -> list[str]:
+    labels = observe(make_facts(user_agent=user_agent, address=address, now_ms=now_ms), intel).labels
+    return [label for label in labels if label.startswith("agent.search_")]
+
+
+def test_a_name_of_the_operator_that_leads_back_confirms(server: DnsServer) -> None:
+    server.point(ADDRESS, NAME)
+    server.point("2001:4860:4801:10::1", "six.googlebot.com")
+
+    assert standing_of(server) is Standing.VERIFIED
+    assert standing_of(server, "2001:4860:4801:10::1") is Standing.VERIFIED
+
+
+@pytest.mark.parametrize("name", ["host.example", "googlebot.com.evil.example", "notgooglebot.com", "googlebot.com"])
+def test_a_name_of_somebody_else_is_a_forgery(server: DnsServer, name: str) -> None:
+    server.point(ADDRESS, name)
+
+    assert standing_of(server) is Standing.FORGED
+
+
+def test_a_name_that_does_not_lead_back_is_a_forgery(server: DnsServer) -> None:
+    server.point(ADDRESS, NAME, back=False)
+    assert standing_of(server) is Standing.FORGED
+
+    server.records[NAME, A] = ["66.249.66.2"]
+    assert standing_of(server) is Standing.FORGED
+
+
+def test_an_address_without_a_name_is_a_forgery(server: DnsServer) -> None:
+    assert standing_of(server) is Standing.FORGED
+
+
+def test_a_server_that_fails_or_is_silent_says_nothing(server: DnsServer) -> None:
+    server.code = 2
+    assert standing_of(server) is Standing.UNKNOWN
+
+    server.silent = True
+    assert standing_of(server) is Standing.UNKNOWN
+
+
+def test_one_of_several_names_is_enough(server: DnsServer) -> None:
+    server.records["1.66.249.66.in-addr.arpa", PTR] = ["host.example", NAME]
+    server.records[NAME, A] = ["192.0.2.1", ADDRESS]
+
+    assert standing_of(server) is Standing.VERIFIED
+
+
+def test_the_first_request_is_unconfirmed_and_later_ones_have_the_answer(server: DnsServer) -> None:
+    server.point(ADDRESS, NAME)
+
+    async def play() -> tuple[list[str], list[str], list[str]]:
+        standings = SearchStandings()
+        confirmer = SearchConfirmer(standings, NameLookup((("127.0.0.1", server.port),)), FixedClock(0))
+        confirmer.start()
+        intel = make_intel(None, standings)
+        first = searched(intel, GOOGLEBOT, ADDRESS)
+        other = searched(intel, GOOGLEBOT, "198.51.100.7")
+        async with asyncio.timeout(5):
+            while len(standings) < 2:  # noqa: ASYNC110 - the standings tell nobody when they learn
+                await asyncio.sleep(0.005)
+        later = searched(intel, GOOGLEBOT, ADDRESS), searched(intel, GOOGLEBOT, "198.51.100.7")
+        await confirmer.close()
+        assert first == other
+        return first, *later
+
+    assert asyncio.run(play()) == (["agent.search_unconfirmed"], ["agent.search_verified"], ["agent.search_forged"])
+    # Asked once each, however many requests came.
+    assert server.asked.count("1.66.249.66.in-addr.arpa") == 1
+
+
+def listening(standings: SearchStandings) -> list[Claim]:
+    claims: list[Claim] = []
+    standings.on_claim = claims.append
+    return claims
+
+
+@pytest.mark.parametrize(("standing", "lasts_ms"), [(Standing.VERIFIED, VERIFIED_MS), (Standing.FORGED, FORGED_MS)])
+def test_an_answer_is_remembered_for_its_time_and_then_asked_for_again(standing: Standing, lasts_ms: int) -> None:
+    standings = SearchStandings()
+    claims = listening(standings)
+    standings.learn(Claim(ADDRESS, GOOGLE), standing, 0)
+
+    assert standings.find(ADDRESS, GOOGLE, lasts_ms - 1) is standing
+    assert claims == []
+    # The old answer stands while the new one is looked up.
+    assert standings.find(ADDRESS, GOOGLE, lasts_ms) is standing
+    assert claims == [Claim(ADDRESS, GOOGLE)]
+
+
+def test_whoever_lets_our_questions_time_out_is_unconfirmed_only_once() -> None:
+    standings = SearchStandings()
+    listening(standings)
+
+    assert standings.find(ADDRESS, GOOGLE, 0) is Standing.UNCONFIRMED
+    standings.learn(Claim(ADDRESS, GOOGLE), Standing.UNKNOWN, 0)
+    assert standings.find(ADDRESS, GOOGLE, 1) is Standing.UNKNOWN
+    assert standings.find(ADDRESS, GOOGLE, UNKNOWN_MS) is Standing.UNKNOWN
+
+
+def test_a_failed_question_does_not_end_what_was_known() -> None:
+    standings = SearchStandings()
+    listening(standings)
+    standings.learn(Claim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
+
+    standings.find(ADDRESS, GOOGLE, VERIFIED_MS)
+    standings.learn(Claim(ADDRESS, GOOGLE), Standing.UNKNOWN, VERIFIED_MS)
+
+    assert standings.find(ADDRESS, GOOGLE, VERIFIED_MS + 1) is Standing.VERIFIED
+
+
+def test_a_flood_of_claims_is_bounded_and_not_believed() -> None:
+    standings = SearchStandings()
+    claims = listening(standings)
+    found = [standings.find(f"2001:db8::{number:x}", GOOGLE, 0) for number in range(MOST_WAITING + 50)]
+
+    assert found.count(Standing.UNCONFIRMED) == len(claims) == MOST_WAITING
+    assert found[-1] is Standing.UNKNOWN
+    for number in range(MOST_KNOWN + 10):
+        standings.learn(Claim(f"2001:db8:1::{number:x}", GOOGLE), Standing.FORGED, 0)
+    assert len(standings) == MOST_KNOWN
+
+
+def test_the_same_address_may_be_one_operators_and_not_anothers() -> None:
+    standings = SearchStandings()
+    listening(standings)
+    standings.learn(Claim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
+
+    assert standings.find(ADDRESS, BING, 0) is Standing.UNCONFIRMED
+
+
+def test_without_dns_and_without_networks_nothing_is_said() -> None:
+    assert searched(load_intel(None), GOOGLEBOT, ADDRESS) == []
+
+
+def test_who_claims_nothing_is_not_looked_up() -> None:
+    standings = SearchStandings()
+    claims = listening(standings)
+
+    assert searched(make_intel(None, standings), "Mozilla/5.0 (compatible; GPTBot/1.2)", ADDRESS) == []
+    assert claims == []
+
+
+@pytest.mark.parametrize("address", ["10.1.2.3", "127.0.0.1", "fd00::1", "not an address"])
+def test_addresses_of_no_open_network_are_not_looked_up(address: str) -> None:
+    standings = SearchStandings()
+    claims = listening(standings)
+
+    assert searched(make_intel(None, standings), GOOGLEBOT, address) == []
+    assert claims == []
+
+
+def test_published_networks_confirm_without_a_question(tmp_path) -> None:
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    prefixes = {"prefixes": [{"ipv4Prefix": "66.249.66.0/27"}, {"ipv6Prefix": "2001:4860:4801:10::/64"}]}
+    (lists / "search-google.json").write_text(json.dumps(prefixes))
+    (lists / "search-duckduckgo.txt").write_text("20.191.45.212\n2001:db8::5\n")
+    imported, reports = import_folder(lists, now_ms=1)
+    write_set(tmp_path / "threat-data.zip", imported)
+    standings = SearchStandings()
+    claims = listening(standings)
+    intel = load_intel(tmp_path, standings)
+
+    assert [(report.kind, report.taken) for report in reports] == [("search-duckduckgo", 2), ("search-google", 2)]
+    assert searched(intel, GOOGLEBOT, "66.249.66.9") == ["agent.search_verified"]
+    assert searched(intel, GOOGLEBOT, "2001:4860:4801:10::9") == ["agent.search_verified"]
+    assert searched(intel, DUCKDUCKBOT, "20.191.45.212") == ["agent.search_verified"]
+    assert searched(intel, DUCKDUCKBOT, "2001:db8::5") == ["agent.search_verified"]
+    assert claims == []
+    # Of an operator without names in DNS the list is all there is to know; elsewhere DNS is asked.
+    assert searched(intel, DUCKDUCKBOT, "192.0.2.9") == ["agent.search_forged"]
+    assert searched(intel, GOOGLEBOT, "66.249.67.9") == ["agent.search_unconfirmed"]
+    assert claims == [Claim("66.249.67.9", GOOGLE)]
+    # The list says whose crawlers these are and nothing else.
+    assert not any(label.startswith("net.") for label in observe(make_facts(address="66.249.66.9"), intel).labels)
+
+
+def test_a_list_of_an_unknown_operator_is_refused(tmp_path) -> None:
+    (tmp_path / "search-nobody.txt").write_text("192.0.2.1\n")
+
+    _, [report] = import_folder(tmp_path, now_ms=0)
+
+    assert (report.taken, report.refused) == (0, 1)
+
+
+def test_every_operator_is_found_by_a_name_that_the_lists_know() -> None:
+    intel = load_intel(None)
+    known = {token.text for token in intel.tokens.tokens}
+
+    for operator in read_operators():
+        assert set(operator.tokens) <= known, operator.name
+    numbers = [operator.number for operator in read_operators()]
+    assert len(set(numbers)) == len(numbers)
+    assert all(8 <= number < 32 for number in numbers)

@@ -1,0 +1,106 @@
+"""The keys that sign receipts: published before they sign, and until their last receipt is over."""
+
+import base64
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from agentgate.lib.enums import ReceiptKind
+from agentgate.lib.keyring import Keyring
+from agentgate.protection.tokens.format import NotAReceipt, read_receipt
+from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
+from agentgate.protection.tokens.keys import SigningKeys
+from tests.unit.protection.tokens.made import CLAIMS, NOW_MS, key, keyring, receipt
+
+
+def test_a_new_key_is_published_before_it_signs_and_an_old_one_verifies_until_it_is_retired():
+    keyring = Keyring([key(b"a" * 32)], NOW_MS)
+    keys = SigningKeys(keyring)
+    old, issued = keys.current(test=False), receipt(keys=keys)
+    rotated = [key(b"a" * 32, retired_ms=NOW_MS + 1000), key(b"b" * 32, active_ms=NOW_MS + 500)]
+
+    keyring.replace(rotated, NOW_MS)
+    assert keys.current(test=False).key_id == old.key_id
+    assert len(keys.published()) == 2
+
+    keyring.replace(rotated, NOW_MS + 500)
+    assert keys.current(test=False).key_id != old.key_id
+    assert read_receipt(issued, keys).claims == CLAIMS
+    assert len(keys.published()) == 2
+
+    keyring.replace(rotated, NOW_MS + 1000)
+    assert [published.kid for published in keys.published()] == [keys.current(test=False).key_id]
+    with pytest.raises(NotAReceipt):
+        read_receipt(issued, keys)
+
+
+def test_a_key_goes_by_its_thumbprint():
+    published = SigningKeys(Keyring([key(b"a" * 32)], NOW_MS)).published()[0]
+
+    canonical = json.dumps({"crv": "Ed25519", "kty": "OKP", "x": published.x}, separators=(",", ":")).encode()
+    assert base64.urlsafe_b64encode(hashlib.sha256(canonical).digest()).decode().rstrip("=") == published.kid
+
+
+def test_each_key_of_the_keyring_makes_another_pair_for_real_and_for_test():
+    keys = SigningKeys(Keyring([key(b"a" * 32), key(b"b" * 32)], NOW_MS))
+
+    found = {keys.current(test=test).key_id for test in (True, False)} | {each.kid for each in keys.published()}
+    assert len(found) == 3
+
+
+def issued(keys: SigningKeys, **changes: Any) -> str:
+    """Return a receipt that a worker with these keys has issued itself."""
+    usual = {"site_key": "site_a", "kind": ReceiptKind.BROWSER, "action": "login", "subject": "s", "decision_id": "d"}
+    issuer = ReceiptIssuer(keys, issuer="https://gate.example", lifetime_s=120)
+    return issuer.issue(Grant(**usual | changes), now_ms=NOW_MS).receipt
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"test": True},
+        {"origin": "https://shop.example", "c_data": 'a "quoted" \u00fc'},
+        {"kind": ReceiptKind.AGENT, "keyid": "k", "submission_id": "s", "content_digest": "sha-256=:x:", "price": "1"},
+    ],
+)
+def test_what_a_worker_issued_itself_reads_as_it_does_on_every_other(changes):
+    keys = SigningKeys(keyring())
+    receipt_text = issued(keys, **changes)
+
+    assert keys.recall(receipt_text.encode()) is not None
+    assert read_receipt(receipt_text, keys) == read_receipt(receipt_text, SigningKeys(keyring()))
+
+
+def test_a_receipt_that_differs_in_one_character_from_an_issued_one_is_refused():
+    keys = SigningKeys(keyring())
+    receipt_text = issued(keys)
+
+    for place in range(0, len(receipt_text), 7):
+        other = "A" if receipt_text[place] != "A" else "B"
+        with pytest.raises(NotAReceipt):
+            read_receipt(receipt_text[:place] + other + receipt_text[place + 1 :], keys)
+
+
+def test_an_issued_receipt_is_refused_once_its_key_is_retired():
+    ring = Keyring([key(b"a" * 32)], NOW_MS)
+    keys = SigningKeys(ring)
+    receipt_text = issued(keys)
+
+    ring.replace([key(b"a" * 32, retired_ms=NOW_MS + 1), key(b"b" * 32)], NOW_MS + 1)
+
+    with pytest.raises(NotAReceipt):
+        read_receipt(receipt_text, keys)
+
+
+def test_only_the_newest_receipts_are_remembered_and_all_are_read(monkeypatch):
+    monkeypatch.setattr("agentgate.protection.tokens.keys.MOST_REMEMBERED", 3)
+    keys = SigningKeys(keyring())
+    receipts = [issued(keys, subject=f"s{number}") for number in range(10)]
+
+    remembered = [keys.recall(each.encode()) is not None for each in receipts]
+
+    assert remembered == [False] * 6 + [True] * 4
+    assert [read_receipt(each, keys).claims.sub for each in receipts] == [f"s{number}" for number in range(10)]

@@ -1,0 +1,66 @@
+"""The job that forgets what was spent: never early, whatever the clock does, and not while the store is away."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
+from agentgate.protection.agents.signing.repository import SqlReplays
+from agentgate.protection.tokens.ports import Redemption
+from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
+from agentgate.server.scheduler.jobs import JobRunner, token_jobs
+from agentgate.server.stores.unit_of_work import SqlStore
+from tests.running import NOON_MS
+from tests.unit.server.scheduler.timed import empty_store, pass_time
+
+pytestmark = pytest.mark.anyio
+
+SITE = "st_0123456789abcdef"
+KEPT_MS = DAY_MS + HOUR_MS
+
+
+class Spent:
+    """A receipt and a signature that were used, and the job that forgets them, with its first run behind it."""
+
+    def __init__(self, store: SqlStore, clock: FixedClock) -> None:
+        self.clock = clock
+        self.redemptions, self.replays = SqlRedemptions(store._database), SqlReplays(store._database)
+        self.running = JobRunner(token_jobs(self.redemptions, self.replays, clock=clock), store=store, clock=clock)
+
+    async def begin(self) -> "Spent":
+        await self.running.run_due()
+        assert await self.use() == (True, True)
+        return self
+
+    async def use(self) -> tuple[bool, bool]:
+        """Use both; say of which nobody remembers that they were used."""
+        until_ms = NOON_MS + KEPT_MS
+        return (
+            await self.redemptions.spend(SITE, "rcp_a", Redemption(), kept_until_ms=until_ms),
+            await self.replays.remember(b"nonce", kept_until_ms=until_ms),
+        )
+
+
+@pytest.fixture
+async def spent(tmp_path: Path) -> AsyncIterator[Spent]:
+    clock = FixedClock(NOON_MS)
+    async with empty_store(tmp_path, clock) as store:
+        yield await Spent(store, clock).begin()
+
+
+async def test_what_was_used_is_forgotten_after_its_time_and_not_before(spent: Spent) -> None:
+    await pass_time(spent.running, spent.clock, hours=25)
+    assert await spent.use() == (False, False)
+
+    await pass_time(spent.running, spent.clock, hours=1)
+    assert await spent.use() == (True, True)
+
+
+async def test_after_a_jump_of_the_clock_nothing_is_forgotten_that_may_come_again(spent: Spent) -> None:
+    spent.clock.advance(days=10)
+    await spent.running.run_due()
+    spent.clock.advance(days=-10)
+    await spent.running.run_due()
+
+    assert await spent.use() == (False, False)
