@@ -63,7 +63,7 @@ class Shape:
     reply: Any
     # The handler also wants the body as it was sent, byte for byte, as `content`: a signature may cover it.
     takes_content: bool
-    # Parameter name -> the type whose instance `app.py` hands in.
+    # Parameter name -> the type whose instance `server/application.py` hands in.
     dependencies: dict[str, Any]
 
 

@@ -1,6 +1,6 @@
 """Judges a parsed request head: pure functions that return None or a refusal.
 
-Reading bytes, counting them while they arrive and answering are in `protocol.py`.
+Reading bytes, counting them while they arrive and answering are in `connection/protocol.py`.
 Each rule closes a way in which two programs on one connection can read the same bytes differently.
 """
 

@@ -1,4 +1,7 @@
-"""Everything a worker keeps in memory to decide with, put together and kept fresh. `app.py` starts and stops it."""
+"""Everything a worker keeps in memory to decide with, put together and kept fresh.
+
+`server/application.py` starts and stops it.
+"""
 
 import asyncio
 from typing import Protocol

@@ -1,4 +1,7 @@
-"""Everything that visitors and sites' servers meet: browser check, tokens, gateway, put together. `app.py` holds it."""
+"""Everything that visitors and sites' servers meet: browser check, tokens, gateway, put together.
+
+`server/application.py` holds it.
+"""
 
 from typing import Any, Protocol
 

@@ -1,1 +1,1 @@
-"""All SQL. Nothing else knows a database; nothing but `app` and `cli` imports this package."""
+"""Databases, and nothing of what lies in them: drivers, migrations, rate windows. A concept has its SQL itself."""

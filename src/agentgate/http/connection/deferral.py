@@ -1,4 +1,4 @@
-"""A connection that puts off what arrived when the turn of the loop has no time for it (`turn.py`).
+"""A connection that puts off what arrived when the turn of the loop has no time for it (`loop_budget.py`).
 
 Nothing of it was looked at before, so that it is handled as if it had arrived later; what follows it waits behind it.
 """

@@ -1,7 +1,7 @@
 """One HTTP connection: every byte comes in here and is bounded, timed and judged before a handler exists.
 
 Built on uvicorn's httptools protocol, of which it keeps the request-response cycle (ASGI) and replaces the callbacks of
-the parser. What a head must look like is in `request_guard.py`, the connection's deadlines in `timed_connection.py`,
+the parser. What a head must look like is in `http/request_guard.py`, the connection's deadlines in `deadlines.py`,
 sockets in `listener.py`.
 """
 

@@ -1,4 +1,4 @@
-"""The page `docs/settings.md` around its table. `config.py` fills it in."""
+"""The page `docs/settings.md` around its table. `schema.py` fills it in."""
 
 PAGE = """\
 # Settings

@@ -1,6 +1,6 @@
 """Settings: every setting with its kind, default and meaning, declared once; all problems reported at once.
 
-This is the only module that reads the environment. How a kind of value is written is in `config_values.py`.
+This is the only module that reads the environment. How a kind of value is written is in `values.py`.
 """
 
 import os

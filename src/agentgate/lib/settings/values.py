@@ -1,6 +1,6 @@
 """The kinds of values a setting may have: how each is read from text, shown to people, and described when wrong.
 
-Which settings exist is in `config.py`. Nothing here reads the environment or a file.
+Which settings exist is in `schema.py`. Nothing here reads the environment or a file.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """Work that every worker repeats for itself: reading keys and configuration anew, sharing counts, renewing a lease.
 
-What one worker does for all of them is a job instead, in `jobs.py`.
+What one worker does for all of them is a job instead, in `server/scheduler/jobs.py`.
 """
 
 import asyncio

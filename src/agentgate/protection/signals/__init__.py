@@ -1,1 +1,1 @@
-"""From a request to labels: facts, signals, the catalogue of labels, threat data."""
+"""From a request to labels: facts, detectors, the catalogue of labels."""

@@ -1,4 +1,4 @@
-"""Accounts in SQL. Who belongs to them is in `members.py`, how they are purged in `account_purge.py`."""
+"""Accounts in SQL. Who belongs to them is in `members.py`, how they are purged in `purge.py`."""
 
 from agentgate.lib.database import Row, Transaction, Value
 from agentgate.lib.enums import AccountStatus, Mode
