@@ -169,7 +169,7 @@ class _WordIndex:
         for number, piece in enumerate(pieces):
             place = number * MOST_FRAGMENTS
             if MARK not in piece:
-                self._note(piece, place, place, places)
+                self._note(piece, (place, place), places)
                 continue
             fragments = [fragment for fragment in piece.split(MARK) if fragment]
             left -= len(fragments)
@@ -183,31 +183,33 @@ class _WordIndex:
         for first in range(len(fragments)):
             word = ""
             for last in range(first, len(fragments)):
+                noted = len(word)
                 word += fragments[last]
-                self._note(word, place + first, place + last, places)
+                self._note(word, (place + first, place + last), places, noted=noted)
                 following = bisect_left(self._sorted, word)
                 if following == len(self._sorted) or not self._sorted[following].startswith(word):
                     break
 
-    def _note(self, word: str, first: int, last: int, places: "dict[str, _Places]") -> None:
+    def _note(self, word: str, place: tuple[int, int], places: "dict[str, _Places]", *, noted: int = 0) -> None:
+        """Note where a word is, and the openings that it has beyond those noted for its beginning."""
         if word in self._vocabulary:
-            _add_place(places, word, first, last)
-        for length in self._open_lengths:
+            _add_place(places, word, place)
+        for length in self._open_lengths[bisect_right(self._open_lengths, noted) :]:
             if length > len(word):
                 break
             opening = word[:length] + MARK
             if opening in self._vocabulary:
-                _add_place(places, opening, first, last)
+                _add_place(places, opening, place)
 
 
 # Where a word begins and ends, as numbers of fragments; both ascend.
 _Places = tuple[list[int], list[int]]
 
 
-def _add_place(places: dict[str, _Places], word: str, first: int, last: int) -> None:
+def _add_place(places: dict[str, _Places], word: str, place: tuple[int, int]) -> None:
     firsts, lasts = places.setdefault(word, ([], []))
-    firsts.append(first)
-    lasts.append(last)
+    firsts.append(place[0])
+    lasts.append(place[1])
 
 
 def _occur(words: tuple[str, ...], places: dict[str, _Places]) -> bool:

@@ -16,20 +16,20 @@ MOST_DECODINGS = 8
 MOST_NON_ASCII = 512
 _MOST_HIGH_BYTES = 4 * MOST_NON_ASCII
 
-# One `/` before each segment; no segment is empty or ends in a dot or a blank. Escapes: what is neither unreserved,
-# nor `/ \ ; % ? #`, nor a control.
+# One `/` before each segment; no segment is empty, begins in a blank, or ends in a blank or a dot. A `+` is a blank to
+# those who decode paths like forms. Escapes: what is neither unreserved, nor `/ \ ; % ? #`, nor a control.
 _PLAIN = re.compile(
-    rb"""(?=/)(?:/(?:
+    rb"""(?=/)(?:/(?!\+|%20)(?:
         [!"$&-.0-:<->@-\[\]-~\x80-\xff]++
         | %(?: 2[0-246-9A-Ca-c] | 3[ACDEacde] | 40 | 5[BDEbde] | 60 | 7[B-Db-d] | [89A-Fa-f][0-9A-Fa-f] )
-    )++(?<!\.)(?<!%20))*+/?\Z""",
+    )++(?<![.+])(?<!%20))*+/?\Z""",
     re.VERBOSE,
 )
 # Controls and blanks that normalisation keeps.
 _ODD_TEXT = re.compile("[\x7f-\x9f\u1680\u2028\u2029]")
 
-# What ends a word. Normalisation turns the other blanks into the usual one.
-SEPARATORS = re.compile("[/\\\\;?#&=,:@.| \u1680\u2028\u2029]+")
+# What ends a word. `+` may be a blank; normalisation turns the other blanks into the usual one.
+SEPARATORS = re.compile("[/\\\\;?#&=,:@.|+ \u1680\u2028\u2029]+")
 # Controls and what Unicode calls default ignorable. Some programs drop them, some end a word or the text there.
 _IGNORABLE = (
     "\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
