@@ -181,6 +181,7 @@ def test_a_plain_target_is_matched_as_it_stands_and_folded(target: bytes, expect
         b"/p%25u0061y",
         b"/p%c1%a1y",
         b"/p%e0%81%a1y",
+        b"/p%c1%a1y%e9/x",
         b"/p%f0%80%81%a1y",
         b"/p%f8%80%80%81%a1y",
         b"/p%c1!y",
