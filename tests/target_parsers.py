@@ -201,15 +201,8 @@ def file_server(target: bytes, route: str) -> bool:
 
 
 REAL: tuple[Parser, ...] = (
-    flask,
-    flask_dev_server,
-    django_path,
-    django_regex,
-    django_asgi,
-    starlette,
-    fastapi,
-    wsgiref,
-    file_server,
+    *(flask, flask_dev_server, django_path, django_regex, django_asgi),
+    *(starlette, fastapi, wsgiref, file_server),
 )
 
 
@@ -392,15 +385,6 @@ def normalising_model(target: bytes, route: str) -> bool:
 
 
 MODELS: tuple[Parser, ...] = (
-    express_model,
-    fastify_4_model,
-    php_model,
-    rails_model,
-    sinatra_model,
-    go_model,
-    tomcat_model,
-    decoding_twice_model,
-    iis_model,
-    c_string_model,
-    normalising_model,
+    *(express_model, fastify_4_model, php_model, rails_model, sinatra_model, go_model),
+    *(tomcat_model, decoding_twice_model, iis_model, c_string_model, normalising_model),
 )
