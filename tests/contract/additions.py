@@ -71,6 +71,9 @@ ADDITIONS = {
     "POST /v1/console/sites/{siteKey}/rules/test": 11,
 }
 
+# Record -> field -> section.
+ADDED_FIELDS = {name: {"formMethodOverride": 9} for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")}
+
 # Table -> code -> section. The whole agent table is the contract's: the specification gives statuses only.
 ADDED_CODES = {
     "receipts": {"invalid_request": 8, "unavailable": 8},

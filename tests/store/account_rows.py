@@ -65,6 +65,7 @@ def site(site_id: str, account_id: str, *, mode: Mode = Mode.MONITOR) -> Site:
         widget_mode=WidgetMode.MANAGED,
         actions={},
         routes=[],
+        form_method_override=True,
         created_at=Moment(NOW_MS),
         updated_at=Moment(NOW_MS),
     )

@@ -65,6 +65,7 @@ def new_site(site_id: str = "st_1", account_id: str = "acc_1", **changes: Any) -
         "widget_mode": WidgetMode.INVISIBLE,
         "actions": {"login": SiteAction(browser_required=True, clearance=False)},
         "routes": [SiteRoute(method="POST", action="login", path="/login")],
+        "form_method_override": True,
         "created_at": Moment(NOW_MS),
         "updated_at": Moment(NOW_MS),
     }

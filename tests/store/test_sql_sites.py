@@ -41,6 +41,7 @@ async def test_a_site_is_read_back_as_it_was_kept(opened: Opened) -> None:
         actions={"b": SiteAction(browser_required=False), "a": SiteAction(browser_required=True, clearance=True)},
         routes=[SiteRoute(method="*", action="a", path_prefix="/"), SiteRoute(method="POST", action="b", path="/b")],
         updated_at=Moment(NOW_MS + 5),
+        form_method_override=False,
     )
 
     assert await opened.store.change(lambda stores: stores.sites.add_site(site))

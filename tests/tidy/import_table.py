@@ -49,7 +49,10 @@ HOT_MODULES = (
     "protection/scoring/score.py",
     "protection/rules/evaluate.py",
     "protection/decision/",
+    "protection/sites/request_methods.py",
+    "protection/sites/route_table.py",
     "protection/sites/routes.py",
+    "protection/sites/targets.py",
 )
 
 MOST_NAMES_AT_THE_TOP = 10

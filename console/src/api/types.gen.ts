@@ -504,6 +504,7 @@ export interface CustomerSiteInput {
   routes?: SiteRoute[];
   mode?: Mode;
   widgetMode?: WidgetMode;
+  formMethodOverride?: boolean;
   siteKey?: string;
 }
 
@@ -1102,6 +1103,7 @@ export interface OwnSiteInput {
   routes?: SiteRoute[];
   mode?: Mode;
   widgetMode?: WidgetMode;
+  formMethodOverride?: boolean;
 }
 
 /** The password as it is, and as it shall be. */
@@ -1425,6 +1427,7 @@ export interface SiteChange {
   routes?: SiteRoute[];
   mode?: Mode;
   widgetMode?: WidgetMode;
+  formMethodOverride?: boolean;
 }
 
 /** Everything about one site. */
@@ -1438,6 +1441,7 @@ export interface SiteDetail {
   widgetMode: WidgetMode;
   actions: Record<string, SiteAction>;
   routes: SiteRoute[];
+  formMethodOverride: boolean;
   createdAt: string;
   updatedAt: string;
   ruleSet?: string;
@@ -1477,6 +1481,7 @@ export interface SiteInput {
   routes?: SiteRoute[];
   mode?: Mode;
   widgetMode?: WidgetMode;
+  formMethodOverride?: boolean;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1506,6 +1511,7 @@ export interface SiteSummary {
   widgetMode: WidgetMode;
   actions: Record<string, SiteAction>;
   routes: SiteRoute[];
+  formMethodOverride: boolean;
   createdAt: string;
   updatedAt: string;
   ruleSet?: string;

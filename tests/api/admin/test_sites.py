@@ -52,6 +52,7 @@ def test_what_is_left_out_gets_a_default(service: RunningService) -> None:
     assert len(site["siteKey"]) == 21
     assert site["actions"] == {"submit": {"browserRequired": True}}
     assert (site["allowedOrigins"], site["routes"]) == ([], [])
+    assert site["formMethodOverride"] is True
 
 
 def test_a_site_can_join_an_existing_customer(service: RunningService) -> None:
@@ -136,6 +137,17 @@ def test_a_change_of_nothing_but_the_mode_has_its_own_kind(service: RunningServi
     assert after["changes"][0]["detail"] == {"mode": {"from": "monitor", "to": "enforce"}}
 
 
+def test_whether_forms_override_methods_can_be_changed_and_is_audited(service: RunningService) -> None:
+    create(service)
+
+    after = service.operator.patch(f"{SITES}/site_shop", json={"formMethodOverride": False}).json()
+
+    assert after["formMethodOverride"] is False
+    assert after["changes"][0]["kind"] == "site.update"
+    assert after["changes"][0]["detail"] == {"formMethodOverride": {"from": True, "to": False}}
+    assert service.operator.get(f"{SITES}/site_shop").json() == after
+
+
 def test_a_change_that_changes_nothing_leaves_no_trace(service: RunningService) -> None:
     create(service)
     service.clock.advance(seconds=5)
@@ -180,6 +192,8 @@ def test_what_the_server_sets_cannot_be_sent(service: RunningService, field: str
         ({"name": 5}, "invalid_request", "name"),
         ({"mode": "off"}, "invalid_site", "mode"),
         ({"widgetMode": "hidden"}, "invalid_site", "widgetMode"),
+        ({"formMethodOverride": "no"}, "invalid_request", "formMethodOverride"),
+        ({"formMethodOverride": None}, "invalid_request", "formMethodOverride"),
         ({"allowedOrigins": "https://a.example"}, "invalid_request", "allowedOrigins"),
         ({"allowedOrigins": ["shop.example"]}, "invalid_site", "allowedOrigins"),
         ({"actions": {"Log in": {"browserRequired": True}}}, "invalid_site", "actions"),

@@ -43,6 +43,7 @@ def test_a_site_may_be_described_in_full(people: Cast) -> None:
         "routes": [{"method": "POST", "path": "/login", "action": "login"}],
         "mode": "enforce",
         "widgetMode": "managed",
+        "formMethodOverride": False,
     }
 
     site = people.alice.post(SITES, json=given).json()

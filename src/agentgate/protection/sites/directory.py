@@ -49,6 +49,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     # What is stored cannot be used, and there was nothing before it: the gateway decides nothing for this site.
     broken: bool = False
     agent_policy: AgentPolicy = DEFAULT_POLICY
+    # Whether a form's POST could be another method, by what its body says.
+    form_method_override: bool = True
     # As people are shown it on the challenge page.
     name: str = ""
 
@@ -240,5 +242,6 @@ class SiteDirectory:
             rules=compiled[key],
             captures_features=found.captures_features,
             agent_policy=self._policy(site),
+            form_method_override=site.form_method_override,
             name=site.name,
         )

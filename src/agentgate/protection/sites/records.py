@@ -30,7 +30,7 @@ class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Site(Record, frozen=True, kw_only=True):
-    """A protected site."""
+    """A protected site. With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`."""
 
     id: str
     customer_id: str
@@ -41,6 +41,7 @@ class Site(Record, frozen=True, kw_only=True):
     widget_mode: WidgetMode
     actions: dict[str, SiteAction]
     routes: list[SiteRoute]
+    form_method_override: bool
     created_at: Moment
     updated_at: Moment
     rule_set: str | UnsetType = UNSET
@@ -113,6 +114,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     routes: list[SiteRoute] | UnsetType = UNSET
     mode: Mode | UnsetType = UNSET
     widget_mode: WidgetMode | UnsetType = UNSET
+    form_method_override: bool | UnsetType = UNSET
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ SITE = Site(
     widget_mode=WidgetMode.MANAGED,
     actions={"login": SiteAction(browser_required=True)},
     routes=[SiteRoute(method="POST", action="login", path="/login")],
+    form_method_override=True,
     created_at=Moment(1),
     updated_at=Moment(2),
 )

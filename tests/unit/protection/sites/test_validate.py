@@ -258,6 +258,7 @@ SITE = Site(
     widget_mode=WidgetMode.INVISIBLE,
     actions={"login": SiteAction(browser_required=True)},
     routes=[],
+    form_method_override=True,
     created_at=Moment(0),
     updated_at=Moment(0),
 )

@@ -1,0 +1,74 @@
+"""Which methods a request could have for the server behind the proxy (pure): its own, and those that override it.
+
+`methods_of(method, target, overrides=..., is_form=..., form_override=...)` returns a set of methods, or None (any): the
+`methods` of `RouteTable.matches`. `is_form(content_type)` says what to pass as `is_form`; `overrides` are the values of
+`OVERRIDE_HEADERS` that the request has.
+"""
+
+import re
+from collections.abc import Iterable
+
+from agentgate.protection.sites.targets import MARK, decoded_texts
+
+OVERRIDE_HEADERS = (b"x-http-method-override", b"x-http-method", b"x-method-override")
+
+# RFC 9110 and PATCH; WebDAV (RFC 4918, 3253, 3648, 3744, 4437, 5323, 5842); CalDAV (RFC 4791).
+_HTTP = "GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT"
+_DAV = """PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK ORDERPATCH ACL SEARCH BIND UNBIND REBIND
+    VERSION-CONTROL REPORT CHECKOUT CHECKIN UNCHECKOUT MKWORKSPACE UPDATE LABEL MERGE BASELINE-CONTROL MKACTIVITY
+    MKREDIRECTREF UPDATEREDIRECTREF MKCALENDAR"""
+KNOWN_METHODS = frozenset((*_HTTP.split(), *_DAV.split()))
+# What answers GET answers HEAD.
+_ALONE = {name: frozenset({name, "GET"} if name == "HEAD" else {name}) for name in KNOWN_METHODS}
+# What a form's body can ask for, which the gateway does not see.
+_BY_FORM = frozenset({"PUT", "PATCH", "DELETE"})
+
+# A parameter of that name, and its value. PHP reads a dot, a blank or a bracket in a name as `_`, and `_method[]` as an
+# array; ASP.NET takes the header's name as a parameter too.
+_PARAMETER = re.compile(
+    r"(?:[_.\[]method|x-http-method(?:-override)?|x-method-override)\s*(?:\[[^=]*)?(?:=(.*)|\Z)", re.DOTALL
+)
+_PARAMETER_ENDS = re.compile(r"[?&;/#]")
+_BLANKS = " +"
+_MEDIA_TYPE = re.compile(rb"\s*[\w.+!#$&^-]+/[\w.+!#$&^-]+\s*(?:;.*)?\Z", re.DOTALL)
+_FORM = re.compile(rb"x-www-form-urlencoded|multipart", re.IGNORECASE)
+
+
+def methods_of(
+    method: str, target: bytes, *, overrides: Iterable[bytes] = (), is_form: bool = False, form_override: bool = True
+) -> frozenset[str] | None:
+    """Return every method that the request could have; None for any."""
+    found = _ALONE.get(method)
+    if found is None:
+        return None
+    if method == "POST" and is_form and form_override:
+        found |= _BY_FORM
+    names = [name.strip().upper() for value in overrides for name in value.decode("latin-1").split(",")]
+    in_target = _methods_in(target)
+    if in_target is None:
+        return None
+    for name in (*names, *in_target):
+        # One that is not understood may be understood by the server behind, or be passed over.
+        if name not in KNOWN_METHODS:
+            return None
+        found |= _ALONE[name]
+    return found
+
+
+def is_form(content_type: bytes | None) -> bool:
+    """Return whether servers could read the body as a form: of the two types for forms, of none, or not understood."""
+    return content_type is None or _FORM.search(content_type) is not None or _MEDIA_TYPE.match(content_type) is None
+
+
+def _methods_in(target: bytes) -> list[str] | None:
+    """Return the methods that parameters of the target ask for; None when it is beyond the bounds of decoding."""
+    if b"%" not in target and target.isascii() and b"method" not in target.lower():
+        return []
+    texts = decoded_texts(target)
+    if texts is None:
+        return None
+    # A mark is nothing, or ends a text.
+    spellings = dict.fromkeys(text.replace(MARK, other) for text in texts for other in ("", "&"))
+    parameters = (part.strip(_BLANKS) for spelling in spellings for part in _PARAMETER_ENDS.split(spelling))
+    found = (_PARAMETER.match(part) for part in parameters if "method" in part)
+    return [(parameter[1] or "").strip(_BLANKS).upper() for parameter in found if parameter]

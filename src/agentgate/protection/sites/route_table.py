@@ -1,0 +1,245 @@
+"""RouteTable: every route that a request could be (hot): `RouteTable(site.routes).matches(methods, target, host)`.
+
+`methods` comes from `request_methods.methods_of`; `target` is path and query as they came, `host` the Host header. All
+routes of the answer must let the request pass; an empty answer means that the site has no route for it. The route that
+a plain target matches as it stands comes first, the others follow: exact paths, then longer prefixes before shorter.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec import UnsetType
+
+from agentgate.protection.sites.records import SiteRoute
+from agentgate.protection.sites.targets import MARK, SEPARATORS, decoded_texts, folded_path, is_plain
+
+ANY_METHOD = "*"
+# None: the request could have any method.
+Methods = frozenset[str] | None
+
+# Bounds on what one odd target may cost: beyond them it could be any route.
+MOST_WORDS = 1_024
+MOST_FRAGMENTS = 128
+
+
+class MatchedRoute(NamedTuple):
+    """A route as decisions name it, and its action."""
+
+    # `/login` for a path, `/api/*` for a prefix.
+    route: str
+    action: str | None
+
+
+class RouteTable:
+    """A site's routes, compiled."""
+
+    def __init__(self, routes: Iterable[SiteRoute]) -> None:
+        # Of two routes that say the same, the first counts.
+        distinct: dict[tuple[str, str, bool], SiteRoute] = {}
+        for each in routes:
+            distinct.setdefault((each.method, _path(each), _is_prefix(each)), each)
+        ordered = sorted(distinct.values(), key=lambda each: (_is_prefix(each), -len(_path(each))))
+        self.is_empty = not ordered
+        self._methods = [route.method for route in ordered]
+        self._matched = [MatchedRoute(_path(each) + "*" * _is_prefix(each), each.action) for each in ordered]
+        self._as_is = self._folded = _PathIndex()
+        if any(folded_path(_bytes(each)) != _path(each) for each in ordered):
+            self._folded = _PathIndex()
+        self._words = _WordIndex()
+        for number, route in enumerate(ordered):
+            path, is_prefix = _path(route), _is_prefix(route)
+            self._as_is.add(number, route.method, path, is_prefix=is_prefix)
+            if self._folded is not self._as_is:
+                self._folded.add(number, route.method, folded_path(_bytes(route)), is_prefix=is_prefix)
+            self._words.add(number, _bytes(route), is_prefix=is_prefix)
+        # Of an unknown method, every method that makes a difference; the empty one stands for all others.
+        self._every_method = ("", *dict.fromkeys(self._methods))
+
+    def matches(self, methods: Methods, target: bytes, host: bytes = b"") -> tuple[MatchedRoute, ...]:
+        """Return every route that the request could be."""
+        path = target.partition(b"?")[0]
+        if is_plain(path):
+            numbers = self._match_plain(methods, path)
+        else:
+            named = self._words.find(host + b" " + target)
+            numbers = [
+                number
+                for number, method in enumerate(self._methods)
+                if (named is None or number in named) and (methods is None or method == ANY_METHOD or method in methods)
+            ]
+        return tuple(dict.fromkeys(self._matched[number] for number in numbers))
+
+    def _match_plain(self, methods: Methods, path: bytes) -> list[int]:
+        text = path.decode("latin-1")
+        folded = folded_path(path)
+        index = self._as_is
+        found: list[int] = []
+        others: list[int] = []
+        for method in self._every_method if methods is None else methods:
+            found += index.find(method, text)
+            others += index.find_whole(method, _other_slash(text))
+            if folded != text or self._folded is not index:
+                others += self._folded.find(method, folded)
+                others += self._folded.find_whole(method, _other_slash(folded))
+        return [*sorted(found), *sorted(others)]
+
+
+class _PathIndex:
+    """Routes by path and method: an exact path before a prefix, a longer before a shorter, a method before `*`."""
+
+    def __init__(self) -> None:
+        # By path, then by method.
+        self._exact: dict[str, dict[str, list[int]]] = {}
+        self._prefixes: dict[str, dict[str, list[int]]] = {}
+        # The longest first.
+        self._lengths: list[int] = []
+
+    def add(self, number: int, method: str, path: str, *, is_prefix: bool) -> None:
+        by_path = self._prefixes if is_prefix else self._exact
+        by_path.setdefault(path, {}).setdefault(method, []).append(number)
+        if is_prefix:
+            self._lengths = sorted({len(path), *self._lengths}, reverse=True)
+
+    def find(self, method: str, path: str) -> list[int]:
+        found = _of_method(self._exact.get(path), method)
+        if found:
+            return found
+        for length in self._lengths:
+            found = _of_method(self._prefixes.get(path[:length]), method)
+            if found:
+                return found
+        return []
+
+    def find_whole(self, method: str, path: str) -> list[int]:
+        """Return the routes that name this very path: a catch-all says nothing about a path's closing slash."""
+        return _of_method(self._exact.get(path), method) or _of_method(self._prefixes.get(path), method)
+
+
+class _WordIndex:
+    """Routes by the words of their paths."""
+
+    def __init__(self) -> None:
+        # By the first word: the words, and the routes that consist of them. A route without words could be any target.
+        self._routes: dict[str, dict[tuple[str, ...], list[int]]] = {}
+        self._wordless: list[int] = []
+        # A prefix such as `/adm` ends within a word: that word is kept with a mark, and by its length.
+        self._vocabulary: set[str] = set()
+        self._open_lengths: list[int] = []
+        self._sorted: list[str] = []
+
+    def add(self, number: int, path: bytes, *, is_prefix: bool) -> None:
+        texts = decoded_texts(path)
+        text = texts[0].replace(MARK, " ") if texts else ""
+        words = tuple(filter(None, SEPARATORS.split(text)))
+        if not words:
+            self._wordless.append(number)
+            return
+        if is_prefix and text.endswith(words[-1]):
+            self._open_lengths = sorted({len(words[-1]), *self._open_lengths})
+            words = (*words[:-1], words[-1] + MARK)
+        for word in set(words) - self._vocabulary:
+            self._vocabulary.add(word)
+            insort(self._sorted, word)
+        self._routes.setdefault(words[0], {}).setdefault(words, []).append(number)
+
+    def find(self, data: bytes) -> set[int] | None:
+        """Return the routes whose words occur in their order; None when it could be any."""
+        texts = decoded_texts(data)
+        if texts is None:
+            return None
+        found = set(self._wordless)
+        for text in texts:
+            places = self._places(text)
+            if places is None:
+                return None
+            for first in places:
+                for words, numbers in self._routes.get(first, {}).items():
+                    if _occur(words, places):
+                        found.update(numbers)
+        return found
+
+    def _places(self, text: str) -> "dict[str, _Places] | None":
+        """Return where the table's words are in the text; None when it has too many words."""
+        pieces = SEPARATORS.split(text)
+        if len(pieces) > MOST_WORDS:
+            return None
+        places: dict[str, _Places] = {}
+        left = MOST_FRAGMENTS
+        for number, piece in enumerate(pieces):
+            place = number * MOST_FRAGMENTS
+            if MARK not in piece:
+                self._note(piece, (place, place), places)
+                continue
+            fragments = [fragment for fragment in piece.split(MARK) if fragment]
+            left -= len(fragments)
+            if left < 0:
+                return None
+            self._note_joined(fragments, place, places)
+        return places
+
+    def _note_joined(self, fragments: list[str], place: int, places: "dict[str, _Places]") -> None:
+        # A mark may be nothing or a separator, each for itself: a word is any run of fragments.
+        for first in range(len(fragments)):
+            word = ""
+            for last in range(first, len(fragments)):
+                noted = len(word)
+                word += fragments[last]
+                self._note(word, (place + first, place + last), places, noted=noted)
+                following = bisect_left(self._sorted, word)
+                if following == len(self._sorted) or not self._sorted[following].startswith(word):
+                    break
+
+    def _note(self, word: str, place: tuple[int, int], places: "dict[str, _Places]", *, noted: int = 0) -> None:
+        """Note where a word is, and the openings that it has beyond those noted for its beginning."""
+        if word in self._vocabulary:
+            _add_place(places, word, place)
+        for length in self._open_lengths[bisect_right(self._open_lengths, noted) :]:
+            if length > len(word):
+                break
+            opening = word[:length] + MARK
+            if opening in self._vocabulary:
+                _add_place(places, opening, place)
+
+
+# Where a word begins and ends, as numbers of fragments; both ascend.
+_Places = tuple[list[int], list[int]]
+
+
+def _add_place(places: dict[str, _Places], word: str, place: tuple[int, int]) -> None:
+    firsts, lasts = places.setdefault(word, ([], []))
+    firsts.append(place[0])
+    lasts.append(place[1])
+
+
+def _occur(words: tuple[str, ...], places: dict[str, _Places]) -> bool:
+    end = -1
+    for word in words:
+        firsts, lasts = places.get(word, ([], []))
+        following = bisect_right(firsts, end)
+        if following == len(firsts):
+            return False
+        end = lasts[following]
+    return True
+
+
+def _of_method(by_method: dict[str, list[int]] | None, method: str) -> list[int]:
+    return [] if by_method is None else by_method.get(method) or by_method.get(ANY_METHOD) or []
+
+
+def _other_slash(path: str) -> str:
+    return path + "/" if not path.endswith("/") else path[:-1] or path
+
+
+def _is_prefix(route: SiteRoute) -> bool:
+    return isinstance(route.path, UnsetType)
+
+
+def _bytes(route: SiteRoute) -> bytes:
+    return _path(route).encode("latin-1")
+
+
+def _path(route: SiteRoute) -> str:
+    path = route.path_prefix if isinstance(route.path, UnsetType) else route.path
+    assert isinstance(path, str), "a route has exactly one of the two"
+    return path

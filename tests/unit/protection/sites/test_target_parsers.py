@@ -1,0 +1,11 @@
+"""Whenever a server or framework reads a route in an odd target, the table's answer holds the route."""
+
+from tests.route_readings import read_odd_spellings
+from tests.target_parsers import MODELS, REAL
+
+
+def test_no_parser_reads_a_route_that_the_table_does_not_return():
+    read = read_odd_spellings(spellings=3_000, seed=28)
+
+    # Every parser has read odd spellings: otherwise nothing was tried.
+    assert {parser.__name__ for parser in (*REAL, *MODELS)} - set(read) == set()
