@@ -13,6 +13,9 @@ from nacl.exceptions import BadSignatureError
 SIGNATURE_BYTES = 64
 # The order of the base point: what the second half of a signature is reduced by.
 ORDER = 2**252 + 27742317777372353535851937790883648493
+# The library reduces 512 bits, and a hash with a product added has one more: its first byte is folded into the rest.
+_REST_BITS = 504
+_REST, _FOLD = 2**_REST_BITS - 1, 2**_REST_BITS % ORDER
 
 
 class PublicKey(Struct, frozen=True):
@@ -57,14 +60,13 @@ class PrivateKey:
         """
         if len(signature) != SIGNATURE_BYTES:
             return False
-        nonce = self._nonce.copy()
-        nonce.update(message)
-        # Everything that is hashed here is public, and so is the time that Python takes to reduce it.
-        challenge = (
-            int.from_bytes(hashlib.sha512(signature[:32] + self.public.raw + message).digest(), "little") % ORDER
-        )
-        # Secrets are reduced by the library, which takes the same time for all of them.
-        total = int.from_bytes(_reduce(nonce.digest()), "little") + challenge * self._scalar
+        hashed = self._nonce.copy()
+        hashed.update(message)
+        nonce = int.from_bytes(hashed.digest(), "little")
+        challenge = int.from_bytes(hashlib.sha512(signature[:32] + self.public.raw + message).digest(), "little")
+        # All of the challenge is public, and so is the time that Python takes to reduce it. What is secret is added and
+        # multiplied in numbers of one size, and reduced by the library, which takes the same time for every number.
+        total = (nonce & _REST) + (nonce >> _REST_BITS) * _FOLD + challenge % ORDER * self._scalar
         return hmac.compare_digest(_reduce(total.to_bytes(64, "little")), signature[32:])
 
 
