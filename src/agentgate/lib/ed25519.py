@@ -58,8 +58,6 @@ class PrivateKey:
         that belongs to the R at hand, without the multiplication of a point that R itself would take. Another S is
         refused. Another R needs another S, and whoever found that from a signature of ours would know s.
         """
-        if len(signature) != SIGNATURE_BYTES:
-            return False
         hashed = self._nonce.copy()
         hashed.update(message)
         nonce = int.from_bytes(hashed.digest(), "little")
