@@ -1,9 +1,7 @@
 """What a call of siteverify costs: processor time of a real process, all threads, beside the raw insert of such rows.
 
 The tokens are signed by this process and not by the one that redeems them, as with several workers. The raw insert is
-the service's own group commit with as many callers and nothing else; below it, the driver alone (`raw_store.py`). All
-take turns, and each figure is the median of the rounds. Service, raw insert and driver have one processor, one after
-the other; the client and PostgreSQL have the rest.
+the service's own group commit with as many callers; below it is the driver alone (`raw_store.py`). All take turns.
 `python -m bench.siteverify [--store sqlite|postgres] [--in-flight N] [--tokens N]` prints it alone.
 """
 
