@@ -1,21 +1,17 @@
-"""Redemptions a second: siteverify of a real process over HTTP, beside the raw store's group-committed insert.
+"""What a call of siteverify costs: processor time of a real process, all threads, beside the raw insert of such rows.
 
-The raw store is the service's own without the service, with as many callers as connections; the driver alone is given
-as well (`raw_store.py`). All take turns on one processor, and a ratio is the median of the rounds. The service is one
-worker. Its client and the server have the other processors: where they share one, chance decides who waits for whom.
+The tokens are signed by this process and not by the one that redeems them, as with several workers. The raw insert is
+the service's own group commit with as many callers; below it is the driver alone (`raw_store.py`). All take turns.
 `python -m bench.siteverify [--store sqlite|postgres] [--in-flight N] [--tokens N]` prints it alone.
 """
 
 import argparse
-import asyncio
 import json
 import os
-import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -25,77 +21,113 @@ import uvloop
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
+from agentgate.protection.tokens.keys import SigningKeys
 from agentgate.server.stores.open import open_stores
 from bench.processor import keep_on, one_and_others, processor_s, processor_ticks, stolen_share
 from bench.raw_store import Driver, PostgresDriver, SqliteDriver, spend_in_driver, spend_in_store
-from tests.processes import environment
+from bench.wire import Wire
+from tests.minting import ORIGIN, keys_of_process, mint
+from tests.processes import ServeProcess, environment, serving
 from tests.servers import postgres_server
 
-ROOT = Path(__file__).parents[1]
-# All their tokens are remembered by the worker that issued them (`MOST_REMEMBERED`), as those of one worker are.
 ROUNDS = 6
 TOKENS = 6_000
 # Calls at a time, and callers of the raw store.
 IN_FLIGHT = 64
-LONGEST_S = 60
+SITE_KEY = "site_bench"
+SITE = {
+    "name": "Bench",
+    "siteKey": SITE_KEY,
+    "allowedOrigins": [ORIGIN],
+    "actions": {"login": {"browserRequired": True}},
+}
+TOKEN_S = 3600
 
 
-class Service(NamedTuple):
-    """A running service: its process, where it listens, what it was started with, and how it is called."""
+class Bench(NamedTuple):
+    """A running service, what opens its store, what signs its tokens, and the secret of its site."""
 
-    process_id: int
-    port: str
+    process: ServeProcess
     settings: dict[str, str]
-    tokens: int
-    in_flight: int
+    keys: SigningKeys
+    secret: str
 
 
-def measure(*, postgres: bool, tokens: int = TOKENS, in_flight: int = IN_FLIGHT) -> dict[str, float | str]:
-    """Return the median of some rounds of each, and of their ratio; without wrk, why not."""
-    if shutil.which("wrk") is None:
-        return {"skipped": "wrk is not installed"}
+def measure(*, postgres: bool, tokens: int = TOKENS, in_flight: int = IN_FLIGHT) -> dict[str, float]:
+    """Return microseconds of processor time for a call, for a raw insert, and for a row of the driver alone."""
     mine, others = one_and_others()
-    # What is started here stays on these: the server, and wrk.
+    # What is started here stays on these: PostgreSQL.
     keep_on(os.getpid(), others)
     try:
-        with _service(postgres=postgres, tokens=tokens, in_flight=in_flight) as service:
-            keep_on(service.process_id, mine)
-            return uvloop.run(_take_turns(service))
+        with _service(postgres=postgres) as bench:
+            keep_on(bench.process.process_id, mine)
+            return uvloop.run(_take_turns(bench, tokens, in_flight))
     finally:
         keep_on(os.getpid(), mine | others)
 
 
-async def _take_turns(service: Service) -> dict[str, float | str]:
-    process_id, _, settings, tokens, in_flight = service
-    raw, driven, served, used_s = [], [], [], []
+async def _take_turns(bench: Bench, tokens: int, in_flight: int) -> dict[str, float]:
+    process_id = bench.process.process_id
+    raw_us, driver_us, call_us, per_s = [], [], [], []
     ticks = processor_ticks()
-    stores, driver = await open_stores(read_settings(settings), SystemClock()), await _open_driver(settings)
+    stores, driver = await open_stores(read_settings(bench.settings), SystemClock()), await _open_driver(bench.settings)
     mine, others = os.sched_getaffinity(process_id), os.sched_getaffinity(0)
     for number in range(ROUNDS):
         keep_on(os.getpid(), mine)
-        raw.append(await spend_in_store(stores.redemptions, tokens, in_flight=in_flight))
-        driven.append(await spend_in_driver(driver, tokens, in_flight=in_flight))
+        raw_us.append(await _own_us(lambda: spend_in_store(stores.redemptions, tokens, in_flight=in_flight), tokens))
+        driver_us.append(await _own_us(lambda: spend_in_driver(driver, tokens, in_flight=in_flight), tokens))
         keep_on(os.getpid(), others)
+        requests = [_request(bench, f"r{number}-{each}") for each in range(tokens)]
         before_s, before = processor_s(process_id), await driver.count_redeemed()
-        served.append(await asyncio.to_thread(_redeem, service, number))
-        used_s.append(processor_s(process_id) - before_s)
+        began_s = time.monotonic()
+        _redeem(bench.process.public_url, requests, in_flight)
+        per_s.append(tokens / (time.monotonic() - began_s))
+        call_us.append((processor_s(process_id) - before_s) / tokens * 1e6)
         assert await driver.count_redeemed() - before == tokens
     await driver.close()
     await stores.close()
     return {
-        "raw_per_s": statistics.median(raw),
-        "driver_per_s": statistics.median(driven),
-        "siteverify_per_s": statistics.median(served),
-        "ratio_to_raw": _median_ratio(served, raw),
-        "ratio_to_driver": _median_ratio(served, driven),
         # Without the server's part where there is one.
-        "siteverify_cpu_us": min(used_s) / tokens * 1e6,
+        "siteverify_cpu_us": statistics.median(call_us),
+        "siteverify_least_cpu_us": min(call_us),
+        "raw_cpu_us": statistics.median(raw_us),
+        "driver_cpu_us": statistics.median(driver_us),
+        "siteverify_per_s": statistics.median(per_s),
         "stolen": stolen_share(ticks),
     }
 
 
-def _median_ratio(ours: list[float], others: list[float]) -> float:
-    return statistics.median(one / other for one, other in zip(ours, others, strict=True))
+async def _own_us(work: Callable[[], Awaitable[float]], count: int) -> float:
+    before_s = time.process_time()
+    await work()
+    return (time.process_time() - before_s) / count * 1e6
+
+
+def _redeem(url: str, requests: list[bytes], in_flight: int) -> None:
+    """Send so many calls at a time, each on a connection of its own that stays open; all must succeed."""
+    wires = [Wire(url) for _ in range(in_flight)]
+    try:
+        for start in range(0, len(requests), in_flight):
+            together = list(zip(wires, requests[start : start + in_flight], strict=False))
+            for wire, request in together:
+                wire.send(request)
+            for wire, _ in together:
+                status, body = wire.receive()
+                assert status == 200, body
+    finally:
+        for wire in wires:
+            wire.close()
+
+
+def _request(bench: Bench, request_id: str) -> bytes:
+    token = mint(bench.keys, SITE_KEY, now_ms=SystemClock().now_ms(), lifetime_s=TOKEN_S)
+    fields = {"token": token, "expectedAction": "login", "expectedOrigin": ORIGIN, "requestId": request_id}
+    payload = json.dumps(fields).encode()
+    head = (
+        "POST /v1/siteverify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {bench.secret}\r\nContent-Length: {len(payload)}\r\n\r\n"
+    )
+    return head.encode() + payload
 
 
 async def _open_driver(settings: dict[str, str]) -> Driver:
@@ -106,32 +138,18 @@ async def _open_driver(settings: dict[str, str]) -> Driver:
 
 
 @contextmanager
-def _service(*, postgres: bool, tokens: int, in_flight: int) -> Iterator[Service]:
-    with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as folder, ExitStack() as opened:
-        settings = environment(Path(folder), {})
+def _service(*, postgres: bool) -> Iterator[Bench]:
+    with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as name, ExitStack() as opened:
+        folder, settings = Path(name), dict[str, str]()
         if postgres:
             server = opened.enter_context(postgres_server(fsync="on", full_page_writes="on"))
             settings["AGENTGATE_DATABASE_URL"] = server.url
-        command = [sys.executable, "-m", "bench.siteverify_service", str(tokens), str(ROUNDS), str(in_flight)]
-        with subprocess.Popen(
-            command, env=settings, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            yield Service(process.pid, process.stdout.readline().strip(), settings, tokens, in_flight)
-            process.communicate(timeout=30)
-
-
-def _redeem(service: Service, number: int) -> float:
-    """Let wrk redeem all tokens of a round; return how many a second."""
-    script = Path(service.settings["AGENTGATE_DATA_DIR"]) / f"requests-{number}.lua"
-    command = ["wrk", "-t1", f"-c{service.in_flight}", f"-d{LONGEST_S}s", "-s", str(script)]
-    command.append(f"http://127.0.0.1:{service.port}/")
-    # It stops sending when all are answered, and would end when its time is over.
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
-        assert client.stdout is not None
-        told = json.loads(next(line for line in client.stdout if line.startswith("{")))
-        client.terminate()
-    return service.tokens / float(told["seconds"])
+        process = opened.enter_context(serving(folder, **settings))
+        with process.admin() as operator:
+            assert operator.call("POST", "/v1/admin/sites", SITE).status == 201
+            made = operator.call("POST", f"/v1/admin/sites/{SITE_KEY}/credentials", {"name": "bench"})
+        keys = keys_of_process(folder, **settings)
+        yield Bench(process, environment(folder, settings), keys, made.body["secret"])
 
 
 def main() -> None:
@@ -143,8 +161,7 @@ def main() -> None:
     chosen = parser.parse_args()
     for store in [chosen.store] if chosen.store else ["sqlite", "postgres"]:
         figures = measure(postgres=store == "postgres", tokens=chosen.tokens, in_flight=chosen.in_flight)
-        shown = {name: value if isinstance(value, str) else round(value, 3) for name, value in figures.items()}
-        print(store, shown, flush=True)
+        print(store, {name: round(value, 3) for name, value in figures.items()}, flush=True)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,68 @@ def test_an_answer_for_a_client_that_is_gone_goes_nowhere():
     run(work())
 
 
+POST = b"POST /later HTTP/1.1\r\nHost: gate.example\r\nContent-Length: 1\r\n\r\nx"
+
+
+def test_where_too_many_wait_the_next_one_is_refused():
+    async def work():
+        later = Later()
+        async with (
+            listening(EchoApp(), hot_paths={b"POST /later": later}, max_in_flight=1) as listener,
+            connected(listener) as client,
+            connected(listener) as other,
+        ):
+            await client.send(POST)
+            await later.until(1)
+            await other.send(POST)
+            assert (await other.response()).status == 503
+            later.give(0)
+
+            assert (await client.response()).body == b"0"
+            assert (len(later.pending), listener.shed) == (1, 1)
+
+    run(work())
+
+
+def test_an_answer_that_comes_while_the_listener_drains_closes_the_connection():
+    async def work():
+        later = Later()
+        async with (
+            listening(EchoApp(), hot_paths={b"POST /later": later}) as listener,
+            connected(listener) as client,
+        ):
+            await client.send(POST)
+            await later.until(1)
+            draining = asyncio.create_task(listener.drain(5))
+            await asyncio.sleep(0.01)
+            later.give(0)
+
+            assert (await client.response()).headers[b"connection"] == b"close"
+            assert await client.rest() == b""
+            assert await draining == 0
+
+    run(work())
+
+
+def test_a_connection_that_waits_for_its_answer_does_not_rest():
+    async def work():
+        later = Later()
+        async with (
+            listening(EchoApp(), hot_paths={b"POST /later": later}, keep_alive_s=0.1) as listener,
+            connected(listener) as client,
+        ):
+            await client.send(POST)
+            await later.until(1)
+            # Longer than a connection may rest.
+            await asyncio.sleep(0.3)
+            later.give(0)
+
+            assert (await client.response()).body == b"0"
+            assert await client.rest() == b""
+
+    run(work())
+
+
 def test_past_the_greatest_number_a_new_connection_is_closed_until_there_is_room():
     async def work():
         async with listening(EchoApp(), max_connections=2) as listener:

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from agentgate.lib.clock import DAY_MS, MINUTE_MS
 from agentgate.lib.database import Store
+from agentgate.lib.mac import PreparedMac
 
 # purpose -> how long a replaced key still verifies what it made.
 PURPOSES = {
@@ -84,6 +85,7 @@ class Keyring:
 
     def __init__(self, keys: Iterable[tuple[StoredKey, bytes]], now_ms: int) -> None:
         self._by_purpose: Mapping[str, list[bytes]] = {}
+        self._macs: Mapping[str, list[PreparedMac]] = {}
         # How often the keys were swapped: who remembers what a key made need not compare keys each time.
         self.generation = 0
         self.replace(keys, now_ms)
@@ -97,6 +99,10 @@ class Keyring:
         self._by_purpose = {
             purpose: [material for *_, material in sorted(found, reverse=True)] for purpose, found in opened.items()
         }
+        self._macs = {
+            purpose: [PreparedMac(material, prefix=_join(purpose.encode())) for material in materials]
+            for purpose, materials in self._by_purpose.items()
+        }
         self.generation += 1
 
     def current(self, purpose: str) -> bytes:
@@ -109,21 +115,21 @@ class Keyring:
 
     def mac(self, purpose: str, *parts: bytes) -> bytes:
         """Authenticate parts with the purpose's current key."""
-        return _mac(self.current(purpose), purpose, parts)
+        return self._macs[purpose][0].tag(_join(*parts))
 
     def is_mac(self, tag: bytes, purpose: str, *parts: bytes) -> bool:
         """Say whether the tag, whole or cut to 16 bytes or more, was made for these parts by a key that verifies."""
         if len(tag) < SHORTEST_TAG:
             return False
+        message = _join(*parts)
         # Every key is tried, so that the time taken does not tell which one fits.
-        fits = [hmac.compare_digest(_mac(key, purpose, parts)[: len(tag)], tag) for key in self._by_purpose[purpose]]
+        fits = [hmac.compare_digest(mac.tag(message)[: len(tag)], tag) for mac in self._macs[purpose]]
         return any(fits)
 
 
-def _mac(key: bytes, purpose: str, parts: tuple[bytes, ...]) -> bytes:
+def _join(*parts: bytes) -> bytes:
     # Lengths go before the parts, so that bytes cannot be moved from one part into its neighbour.
-    message = b"".join(len(part).to_bytes(4, "big") + part for part in (purpose.encode(), *parts))
-    return hmac.digest(key, message, "sha256")
+    return b"".join([len(part).to_bytes(4, "big") + part for part in parts])
 
 
 class Sealer:

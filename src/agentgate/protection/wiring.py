@@ -53,7 +53,7 @@ from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.sites.ports import SiteStores
 from agentgate.protection.snapshot_refresher import Deciding
 from agentgate.protection.tokens.clearance import Clearances
-from agentgate.protection.tokens.fast_siteverify import HotSiteverify
+from agentgate.protection.tokens.fast_siteverify import FastSiteverify
 from agentgate.protection.tokens.issue import ReceiptIssuer
 from agentgate.protection.tokens.keys import SigningKeys
 from agentgate.protection.tokens.own_form import OwnForm
@@ -208,9 +208,9 @@ class Protecting:
 
     def hot_paths(self, app: Any, *, metrics: Metrics, observer: RequestObserver) -> dict[bytes, HotFunction]:
         """Return the frequent calls, which are answered without the general pipeline."""
-        siteverify = HotSiteverify(
+        siteverify = FastSiteverify(
             self.redeemer,
-            cold_way=Direct(app),
+            asgi_path=Direct(app),
             clock=self._clock,
             metrics=metrics,
             observer=observer,

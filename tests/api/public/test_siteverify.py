@@ -6,9 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.ed25519 import PrivateKey, PublicKey
 from agentgate.lib.enums import ReceiptKind
+from agentgate.lib.keyring import Keyring, load_keys
+from agentgate.protection.tokens.keys import SigningKeys
 from tests.api.public.shop import SITEVERIFY, code, open_shop
-from tests.minting import DECISION, ORIGIN
+from tests.minting import DECISION, ORIGIN, mint
 
 OK = (200, None)
 
@@ -211,3 +214,30 @@ def test_an_answer_that_is_lost_behind_the_commit_is_given_by_the_retry(shop, se
     assert refused.headers["retry-after"] == "5"
     assert code(shop.verify(token, requestId="order-1")) == OK
     assert code(shop.verify(token, requestId="order-2")) == (409, "token_used")
+
+
+def test_a_token_that_another_worker_signed_is_redeemed_without_making_or_verifying_a_signature(
+    shop, service, monkeypatch
+):
+    application, now_ms = service.application, service.clock.now_ms()
+    stored = service.run(load_keys(application.stores.store, application.sealer, now_ms))
+    token = mint(SigningKeys(Keyring(stored, now_ms)), shop.site_key, now_ms=now_ms)
+
+    def fail(*_):
+        pytest.fail("a point was multiplied")
+
+    monkeypatch.setattr(PrivateKey, "sign", fail)
+    monkeypatch.setattr(PublicKey, "has_signed", fail)
+
+    assert code(shop.verify(token, requestId="r")) == (200, None)
+    assert code(shop.verify(token, requestId="s")) == (409, "token_used")
+
+
+def test_a_token_with_one_changed_bit_is_refused_and_the_right_one_is_still_good(shop):
+    token = shop.token()
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    for place in [*range(0, len(token), 23), *range(len(token) - 86, len(token), 7)]:
+        other = alphabet[alphabet.find(token[place]) ^ 1]
+
+        assert code(shop.verify(token[:place] + other + token[place + 1 :])) == (422, "invalid_token"), place
+    assert code(shop.verify(token)) == (200, None)

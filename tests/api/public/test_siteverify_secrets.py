@@ -2,6 +2,7 @@
 
 import pytest
 
+from agentgate.lib.secrets import digest
 from agentgate.protection.tokens.keys import SigningKeys
 from tests.api.public.shop import SITES, SITEVERIFY, code, open_shop
 from tests.minting import mint
@@ -162,3 +163,15 @@ def test_a_token_signed_with_keys_of_another_installation_is_refused(shop):
     token = mint(SigningKeys(keyring(b"s")), shop.site_key, now_ms=shop.service.clock.now_ms())
 
     assert code(shop.verify(token)) == (422, "invalid_token")
+
+
+def test_the_directory_knows_secrets_by_their_digest_only(shop, service):
+    """One that was shown and accepted is not kept beside it."""
+    directory = service.application.deciding.sites
+    for _ in range(2):
+        assert code(shop.verify(shop.token())) == OK
+        assert directory.find_caller_showing(shop.secret.encode(), now_ms=service.clock.now_ms()) is not None
+
+    assert digest(shop.secret) in directory._callers
+    # Whether it is text or bytes there.
+    assert shop.secret not in repr(vars(directory))

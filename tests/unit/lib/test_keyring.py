@@ -52,6 +52,12 @@ def test_a_purpose_never_verifies_what_another_made(keyring: Keyring) -> None:
         assert [purpose for purpose in PURPOSES if keyring.is_mac(tag, purpose, b"message")] == [made_for]
 
 
+def test_a_tag_is_the_one_of_the_release_before(keyring: Keyring) -> None:
+    """Cookies and cursors that people hold stay good."""
+    made = "1fa28476b01168689eed4a3349eaf80d8cc0f6059aeb749ee92947dade935582"
+    assert keyring.mac("cursor", b"x", b"yz").hex() == made
+
+
 def test_a_purpose_that_does_not_exist_is_a_mistake(keyring: Keyring) -> None:
     with pytest.raises(KeyError):
         keyring.mac("unknown", b"message")

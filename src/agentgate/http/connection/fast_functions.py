@@ -82,8 +82,6 @@ HotPaths = Mapping[bytes, HotFunction]
 # May answer a GET from its known head and the values that were cut out of it, before it is read: what is asked for
 # again and again costs less so. The values were not judged. None sends it the usual way, as if it had not been asked.
 Recogniser = Callable[[KnownHead, Sequence[bytes]], Reply | None]
-# May begin with a POST by the same, and its body: that is as long as it should be, and nothing else was judged.
-Beginner = Callable[[KnownHead, Sequence[bytes], bytes], Pending | None]
 
 
 @runtime_checkable
@@ -92,15 +90,6 @@ class Recognising(Protocol):
 
     def recognise(self, head: KnownHead, values: Sequence[bytes]) -> Reply | None:
         """Answer, or return None and have done nothing."""
-        ...
-
-
-@runtime_checkable
-class Beginning(Protocol):
-    """A hot function for POST that is asked first whether it knows the request by its head."""
-
-    def begin(self, head: KnownHead, values: Sequence[bytes], body: bytes) -> Pending | None:
-        """Begin with it, or return None and have done nothing."""
         ...
 
 
@@ -164,12 +153,6 @@ def recognisers_of(hot_paths: HotPaths) -> dict[bytes, Recogniser]:
     """Return the `recognise` of each hot function that has one, by path."""
     functions: dict[bytes, object] = dict(hot_paths)
     return {path: function.recognise for path, function in functions.items() if isinstance(function, Recognising)}
-
-
-def beginners_of(hot_paths: HotPaths) -> dict[bytes, Beginner]:
-    """Return the `begin` of each hot function that has one, by method and path."""
-    functions: dict[bytes, object] = dict(hot_paths)
-    return {path: function.begin for path, function in functions.items() if isinstance(function, Beginning)}
 
 
 def turn_of(hot_paths: HotPaths) -> tuple[Turn, tuple[bytes, ...]]:

@@ -62,8 +62,6 @@ NEW_ORDER_EVERY = 16
 # After so many requests in a row with one head the next one is first compared with that head, which takes half the
 # time. Making the pattern for it takes about a millisecond, so a head without one has to come oftener.
 GUESSED_FROM, PATTERN_FROM = 4, 64
-# Heads that came byte for byte, with the caller's secret, until another head comes: as long as the caller calls.
-MOST_SAME = 64
 
 LINE_END, HEAD_END = b"\r\n", b"\r\n\r\n"
 # More digits than a request that fits here can say.
@@ -147,8 +145,6 @@ class HeadReader:
         self._heads: dict[Rest, KnownHead] = {}
         # The head that is expected next, and the one that came last, how often in a row.
         self._guess: KnownHead | None = None
-        # Whole heads of the expected one, which has a body, and the values cut out of each.
-        self._same: dict[bytes, list[bytes]] = {}
         self._last: KnownHead | None = None
         self._in_a_row = 0
 
@@ -156,14 +152,10 @@ class HeadReader:
         """Say whether the head is known. The values were not looked at, and nor was the body."""
         guess = self._guess
         if guess is not None:
-            if guess.has_body:
-                looked = self._look_at_whole(guess, data)
-                if looked is not None:
-                    return looked
-            else:
-                found = guess.cut(data)
-                if found is not None:
-                    return guess, found, b""
+            found = guess.cut(data)
+            if found is not None:
+                body = found.pop() if guess.has_body else b""
+                return guess, found, body
             self._drop_guess()
         if data.endswith(HEAD_END):
             # It may be the end of a body; then what stands before it is no known head.
@@ -178,23 +170,8 @@ class HeadReader:
         self._expect(known)
         return known, values, body
 
-    def _look_at_whole(self, guess: KnownHead, data: bytes) -> Looked | None:
-        """Say whether it is the head that is expected, where that has a body: a server often sends it byte for byte."""
-        head, end, body = data.partition(HEAD_END)
-        values = self._same.get(head) if end else None
-        if values is None:
-            values = guess.cut(data)
-            if values is None:
-                return None
-            body = values.pop()
-            if len(self._same) >= MOST_SAME:
-                self._same.clear()
-            self._same[head] = values
-        return guess, values, body
-
     def _drop_guess(self) -> None:
         self._guess, self._in_a_row = None, 0
-        self._same.clear()
 
     def _expect(self, known: KnownHead | None) -> None:
         """Guess what comes next."""

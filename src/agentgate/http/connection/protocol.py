@@ -23,7 +23,6 @@ from agentgate.http.connection.asgi_path import RequestHead, disconnect, new_cyc
 from agentgate.http.connection.deferral import PuttingOff
 from agentgate.http.connection.fast_functions import HotFunction, HotPaths, HotReply, Pending, Reply, encode_reply
 from agentgate.http.connection.known_gets import KnownGets
-from agentgate.http.connection.known_posts import KnownPosts
 from agentgate.http.connection.state import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
 from agentgate.http.request_guard import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, Refusal, judge_head
 
@@ -33,7 +32,7 @@ PIECE_BYTES = 4 * 1024
 MAX_SILENT_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES + PIECE_BYTES + 1024
 
 
-class GateProtocol(PuttingOff, KnownGets, KnownPosts):
+class GateProtocol(PuttingOff, KnownGets):
     """Speaks HTTP/1.1 with one client. At most one request of a connection runs; the others wait in order."""
 
     def __init__(
@@ -239,11 +238,7 @@ class GateProtocol(PuttingOff, KnownGets, KnownPosts):
         if looked is None:
             return False
         known, values, body = looked
-        if known is not None and (
-            self._begin(known, values, body)
-            if body
-            else not self._is_draining and self._answer_recognised(known, values)
-        ):
+        if known is not None and not body and not self._is_draining and self._answer_recognised(known, values):
             return True
         read = state.heads.read(data, looked)
         if read is None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from uvicorn.server import ServerState
 
-from agentgate.http.connection.fast_functions import HotPaths, beginners_of, recognisers_of, turn_of
+from agentgate.http.connection.fast_functions import HotPaths, recognisers_of, turn_of
 from agentgate.http.connection.head_reader import HeadReader
 
 # How far the request that is now arriving has come. Plain numbers: in Python 3.11 reading a member of an enumeration
@@ -51,7 +51,6 @@ class GateState(ServerState):
         self.date_line = b""
         self.heads = HeadReader()
         self.recognisers = recognisers_of(hot_paths)
-        self.beginners = beginners_of(hot_paths)
         self.refused: dict[str, int] = {}
         self.shed = 0
         # Hot requests that wait for their answer without a task.

@@ -79,9 +79,6 @@ class SiteDirectory:
         # The key is all of it: the eight digits of a version could be made to collide with another customer's.
         self._compiled: Mapping[bytes, CompiledRules] = {}
         self._callers: Mapping[bytes, SiteCaller] = {}
-        # The same by secrets that were shown and found good: one for each credential in use, and nothing that anybody
-        # made up. Hashing a secret takes as long as most of what else a check looks at.
-        self._shown: dict[bytes, SiteCaller] = {}
         self._version = -1
         # How often the views were replaced: whatever was worked out from them before is over then.
         self.edition = 0
@@ -111,13 +108,8 @@ class SiteDirectory:
 
     def find_caller_showing(self, secret: bytes, *, now_ms: int) -> SiteCaller | None:
         """Return whose secret this is, as it came in a header; None likewise."""
-        caller = self._shown.get(secret)
-        if caller is None:
-            caller = self._callers.get(digest(secret.decode("latin-1")))
-            if caller is None:
-                return None
-            self._shown[secret] = caller
-        return caller if caller.is_valid(now_ms) else None
+        # Hashed each time: no secret stays in memory for longer than its request.
+        return self.find_caller(digest(secret.decode("latin-1")), now_ms=now_ms)
 
     def expect_change(self) -> None:
         """Note that this worker has just changed the configuration: the views are old until they are read anew."""
@@ -188,7 +180,6 @@ class SiteDirectory:
             for secret in secrets
             if secret.site_id in self._by_id
         }
-        self._shown = {}
 
     def _view_or_last(
         self, found: DirectorySite, stored: StoredRules | None, compiled: dict[bytes, CompiledRules]

@@ -6,7 +6,7 @@ from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.ids import new_receipt_id
 from agentgate.lib.moment import Moment
-from agentgate.protection.tokens.claims import Claims, SignedClaims
+from agentgate.protection.tokens.claims import Claims
 from agentgate.protection.tokens.format import write_receipt
 from agentgate.protection.tokens.keys import SigningKeys
 
@@ -71,7 +71,5 @@ class ReceiptIssuer:
             price=grant.price,
             test=True if grant.test else UNSET,
         )
-        key = self._keys.current(test=grant.test)
-        receipt = write_receipt(claims, key)
-        self._keys.remember(receipt.encode("ascii"), SignedClaims(claims, key.key_id, grant.test))
+        receipt = write_receipt(claims, self._keys.current(test=grant.test))
         return IssuedReceipt(receipt, Moment(claims.exp * 1000), claims.jti)

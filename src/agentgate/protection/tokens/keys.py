@@ -11,12 +11,10 @@ from msgspec import Struct
 
 from agentgate.lib.ed25519 import PrivateKey
 from agentgate.lib.keyring import KEY_BYTES, Keyring
-from agentgate.protection.tokens.claims import SignedClaims
 
-# A receipt lives two minutes and is mostly redeemed within seconds: enough for some hundreds a second. Each takes about
-# one and a half kilobytes with its text, by which it is known: a digest would be shorter, and takes longer to make than
-# all the rest of looking it up.
-MOST_REMEMBERED = 20_000
+TYPE = "agentgate-receipt+jwt"
+# RFC 9864 gives EdDSA with this curve a second name; we write the first and accept both.
+ALGORITHMS = ("EdDSA", "Ed25519")
 
 
 class PublishedKey(Struct, frozen=True, kw_only=True):
@@ -36,6 +34,8 @@ class SigningKey(Struct, frozen=True):
     key_id: str
     private: PrivateKey
     published: PublishedKey
+    # The only headers that a receipt of this key may have, as they stand in it: nothing in them is left to the token.
+    headers: tuple[bytes, ...]
 
 
 class _Ring(Struct, frozen=True):
@@ -45,8 +45,8 @@ class _Ring(Struct, frozen=True):
     generation: int
     real: tuple[SigningKey, ...]
     test: tuple[SigningKey, ...]
-    # By ID, and whether it is a test key.
-    by_id: dict[str, tuple[SigningKey, bool]]
+    # By the header of a receipt, and whether it is a test key.
+    by_header: dict[bytes, tuple[SigningKey, bool]]
 
 
 class SigningKeys:
@@ -55,33 +55,15 @@ class SigningKeys:
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
         self._ring = _ring(keyring)
-        # What this worker has signed of late and what that says, so that it need not sign it again to recognise it. Two
-        # generations: when the younger is full, the older goes.
-        self._signed: dict[bytes, SignedClaims] = {}
-        self._signed_before: dict[bytes, SignedClaims] = {}
-
-    def remember(self, receipt: bytes, signed: SignedClaims) -> None:
-        """Note a receipt that was just signed."""
-        if len(self._signed) >= MOST_REMEMBERED:
-            self._signed, self._signed_before = {}, self._signed
-        self._signed[receipt] = signed
-
-    def recall(self, receipt: bytes) -> SignedClaims | None:
-        """Return what a receipt says if this worker signed exactly this text, with a key still in force.
-
-        None says nothing.
-        """
-        signed = self._signed.get(receipt) or self._signed_before.get(receipt)
-        return signed if signed is not None and signed.key_id in self._rings().by_id else None
 
     def current(self, *, test: bool) -> SigningKey:
         """Return the key that signs now."""
         ring = self._rings()
         return (ring.test if test else ring.real)[0]
 
-    def find(self, key_id: str) -> tuple[SigningKey, bool] | None:
-        """Return the key with this ID and whether it is a test key; None when no key verifies under it."""
-        return self._rings().by_id.get(key_id)
+    def find(self, header: bytes) -> tuple[SigningKey, bool] | None:
+        """Return the key whose receipts have this header and whether it is a test key; None when no key of ours has."""
+        return self._rings().by_header.get(header)
 
     def published(self) -> list[PublishedKey]:
         """Return the public keys: those that sign soon, now, and until lately."""
@@ -97,8 +79,9 @@ def _ring(keyring: Keyring) -> _Ring:
     materials = keyring.materials("receipt")
     real = tuple(_signing_key(material, b"receipt") for material in materials)
     test = tuple(_signing_key(material, b"test receipt") for material in materials)
-    by_id = {key.key_id: (key, False) for key in real} | {key.key_id: (key, True) for key in test}
-    return _Ring(keyring.generation, real, test, by_id)
+    by_header = {header: (key, False) for key in real for header in key.headers}
+    by_header |= {header: (key, True) for key in test for header in key.headers}
+    return _Ring(keyring.generation, real, test, by_header)
 
 
 def _signing_key(material: bytes, purpose: bytes) -> SigningKey:
@@ -108,4 +91,10 @@ def _signing_key(material: bytes, purpose: bytes) -> SigningKey:
     # The members that RFC 7638 wants, in its order and without spaces.
     canonical = f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()
     key_id = base64.urlsafe_b64encode(hashlib.sha256(canonical).digest()).decode().rstrip("=")
-    return SigningKey(key_id, private, PublishedKey(kid=key_id, x=x))
+    headers = tuple(_header(algorithm, key_id) for algorithm in ALGORITHMS)
+    return SigningKey(key_id, private, PublishedKey(kid=key_id, x=x), headers)
+
+
+def _header(algorithm: str, key_id: str) -> bytes:
+    header = f'{{"alg":"{algorithm}","kid":"{key_id}","typ":"{TYPE}"}}'.encode()
+    return base64.urlsafe_b64encode(header).rstrip(b"=")

@@ -1,12 +1,13 @@
-"""Judging a receipt, and redeeming it exactly once: siteverify's way, and that of whoever answers like it.
+"""Redeeming a receipt exactly once: the one way of siteverify, and of whoever answers like it.
 
 The order is the contract's: who calls, then whether the token is ours, then whether it was spent before, then whether
-it fits, then the spend. Nothing but the last step changes anything.
+it fits, then the spend. Nothing but the last step changes anything. The steps are synchronous up to the store, which
+calls back: a task for each call would cost more than all of them.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Callable
+from functools import partial
 
 from msgspec import UNSET, Struct
 
@@ -20,15 +21,13 @@ from agentgate.lib.records import to_json
 from agentgate.lib.secrets import digest
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
 from agentgate.protection.tokens import testing_secrets
-from agentgate.protection.tokens.answer import success, write_success
-from agentgate.protection.tokens.claims import Claims, SignedClaims
+from agentgate.protection.tokens.answer import success
+from agentgate.protection.tokens.claims import Claims
+from agentgate.protection.tokens.deadline import DeadlineQueue
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
 from agentgate.protection.tokens.keys import SigningKeys
 from agentgate.protection.tokens.ports import Redemption, RedemptionStore, SpendOutcome
-from agentgate.protection.tokens.records import SiteverifySuccess
 from agentgate.protection.tokens.uses import CredentialUses
-
-T = TypeVar("T")
 
 # How far another worker's clock may be ahead of ours.
 SKEW_S = 5
@@ -36,6 +35,10 @@ KEPT_MS = REDEMPTION_KEPT_HOURS * HOUR_MS
 # A caller waits no longer for the store. What it does after that shows when the same call is repeated.
 STORE_S = 1.0
 _SPENT = (CounterName.SERVER_CHECK, CounterName.TOKENS_REDEEMED, CounterName.SITEVERIFY_SUCCESS)
+
+# The answer's bytes, why there is none, or that nobody knows.
+Outcome = bytes | Refused | StoreUnavailable
+Done = Callable[[Outcome], None]
 
 
 class Demand(Struct, frozen=True, kw_only=True, gc=False):
@@ -50,16 +53,6 @@ class Demand(Struct, frozen=True, kw_only=True, gc=False):
     content_digest: str | None = None
 
 
-class Spend(Struct, frozen=True, gc=False):
-    """A token that is in order, and all that is needed to spend it."""
-
-    site: SiteView
-    claims: Claims
-    redemption: Redemption
-    answer: bytes
-    kept_until_ms: int
-
-
 class TestCaller(Struct, frozen=True):
     """Somebody who tries things out, with a secret that everybody knows."""
 
@@ -67,6 +60,22 @@ class TestCaller(Struct, frozen=True):
     __test__ = False
 
     secret: str
+
+
+class PendingRedemption:
+    """A call of a site whose token is ours, until the store has said what becomes of it."""
+
+    __slots__ = ("answer", "claims", "done", "is_done", "now_ms", "request_id", "site")
+
+    def __init__(self, site: SiteView, claims: Claims, request_id: str | None, *, now_ms: int, done: Done) -> None:
+        self.site = site
+        self.claims = claims
+        self.request_id = request_id
+        self.now_ms = now_ms
+        self.done = done
+        self.is_done = False
+        # What the call is told if the token is spent by it.
+        self.answer = b""
 
 
 class Redeemer:
@@ -88,69 +97,141 @@ class Redeemer:
         self._uses = uses
         # By number of the site and hour: what was redeemed since the loop last had time for the counters.
         self._spent: dict[tuple[int, int], int] = {}
+        self._deadlines: DeadlineQueue[PendingRedemption] = DeadlineQueue(STORE_S, self._give_up)
+        # Kept, because the loop alone does not keep a task alive.
+        self._lookups: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_settled(self) -> bool:
+        """Say whether `recognise` may be asked: the directory shows everything that this worker has changed."""
+        return self._sites.is_settled
 
     async def authenticate(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
-        """Return who has this secret; refuse one that nobody has."""
+        """Return who has this secret, once the directory is settled; refuse one that nobody has."""
+        try:
+            async with asyncio.timeout(STORE_S):
+                await self._sites.settle()
+        except TimeoutError as late:
+            raise StoreUnavailable("the configuration could not be read anew in time") from late
+        return self.recognise(secret, now_ms=now_ms)
+
+    def recognise(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
+        """Return who has this secret, going by a settled directory; refuse one that nobody has."""
         if secret.startswith(testing_secrets.PREFIX):
             if secret in testing_secrets.KNOWN:
                 return TestCaller(secret)
             raise Refused("invalid_credential")
-        await _in_time(self._sites.settle())
         caller = self._sites.find_caller(digest(secret), now_ms=now_ms)
         if caller is None:
             raise Refused("invalid_credential")
         self._uses.note(caller.credential_id, now_ms)
         return caller
 
-    def recognise(self, shown: bytes, *, now_ms: int) -> SiteCaller | None:
-        """Return whose secret this is, as it stands in a header; None when `authenticate` must look."""
-        return self._sites.find_caller_showing(shown, now_ms=now_ms) if self._sites.is_settled else None
+    async def redeem(self, caller: SiteCaller | TestCaller, demand: Demand, *, now_ms: int) -> bytes:
+        """Spend the token and return the answer; for the same `requestId` the first answer again, even past expiry.
 
-    def prepare(self, caller: SiteCaller, demand: Demand, *, now_ms: int) -> Spend | None:
-        """Return what is to be spent when nothing speaks against it; None when `redeem` must look.
-
-        Nothing is counted yet.
+        StoreUnavailable after a second without an outcome: the token may be spent then, or will be.
         """
-        try:
-            claims = read_token(demand.token, self._keys, test=False, now_ms=now_ms)
-            return self._prepare(caller, claims, demand, request_id=demand.request_id, now_ms=now_ms)
-        except Refused:
-            return None
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.redeem_then(caller, demand, now_ms=now_ms, done=partial(_settle, future))
+        return await future
 
-    def prepare_recalled(
-        self, caller: SiteCaller, token: bytes, demand: Demand, *, request_id: str, now_ms: int
-    ) -> Spend | None:
-        """Return the same for a token that is remembered, with another request ID than that of the demand."""
-        signed = self._keys.recall(token)
-        if signed is None:
-            return None
-        try:
-            claims = judge_signed(signed, test=False, now_ms=now_ms)
-            return self._prepare(caller, claims, demand, request_id=request_id, now_ms=now_ms)
-        except Refused:
-            return None
-
-    def _prepare(
-        self, caller: SiteCaller, claims: Claims, demand: Demand, *, request_id: str | None, now_ms: int
-    ) -> Spend | None:
+    def redeem_then(self, caller: SiteCaller | TestCaller, demand: Demand, *, now_ms: int, done: Done) -> None:
+        """Redeem likewise, and tell the caller how it went: at once if the store need not be asked, or later."""
+        if isinstance(caller, TestCaller):
+            done(self._try_out(caller, demand, now_ms=now_ms))
+            return
         site = caller.site
-        if claims.aud != site.site_key:
-            return None
-        check_fits(claims, demand, site, now_ms=now_ms)
-        self._uses.note(caller.credential_id, now_ms)
-        return _spend_of(site, claims, request_id, now_ms=now_ms)
+        try:
+            claims = self._read_site_token(demand.token, site, now_ms=now_ms)
+        except Refused as refused:
+            self._count_failure(site, refused.code, now_ms=now_ms)
+            done(refused)
+            return
+        call = PendingRedemption(site, claims, demand.request_id, now_ms=now_ms, done=done)
+        try:
+            check_fits(claims, demand, site, now_ms=now_ms)
+            self._spend(call)
+        except Refused as misfit:
+            # What was answered before is answered again, whatever does not fit by now.
+            self._start_lookup(call, misfit)
+        except StoreUnavailable as failure:
+            self._finish(call, failure)
+            return
+        self._deadlines.add(call)
 
-    def spend_then(self, spend: Spend, done: Callable[[SpendOutcome], None]) -> None:
-        """Spend it, and tell how it went; StoreUnavailable when too many wait."""
+    def _read_site_token(self, token: str, site: SiteView, *, now_ms: int) -> Claims:
+        claims = read_token(token, self._keys, test=False, now_ms=now_ms)
+        if claims.aud != site.site_key:
+            raise Refused("invalid_token", "The token was issued for another site than the secret's.")
+        return claims
+
+    def _spend(self, call: PendingRedemption) -> None:
+        claims, request_id = call.claims, call.request_id
+        call.answer = to_json(success(claims, request_id))
+        redemption = Redemption() if request_id is None else Redemption(request_id, call.answer)
+        kept_until_ms = max(call.now_ms, claims.exp * 1000) + KEPT_MS
         self._redemptions.spend_then(
-            spend.site.id, spend.claims.jti, spend.redemption, kept_until_ms=spend.kept_until_ms, done=done
+            call.site.id, claims.jti, redemption, kept_until_ms=kept_until_ms, done=partial(self._spent_or_not, call)
         )
 
-    def count_spent(self, site: SiteView, *, now_ms: int) -> None:
-        """Count a call that redeemed its token. Those that are told together are counted together."""
+    def _spent_or_not(self, call: PendingRedemption, outcome: SpendOutcome) -> None:
+        if call.is_done:
+            # The caller was told that nobody knows, and will ask again.
+            if outcome is True:
+                self._recorder.count(call.site.number, CounterName.TOKENS_REDEEMED, now_ms=call.now_ms)
+        elif outcome is True:
+            self._count_spent(call)
+            call.is_done = True
+            call.done(call.answer)
+        elif outcome is False:
+            # Somebody was quicker. It may have been this very call's twin.
+            self._start_lookup(call, StoreUnavailable("a receipt was spent and is not there"))
+        else:
+            self._finish(call, outcome)
+
+    def _start_lookup(self, call: PendingRedemption, otherwise: Refused | StoreUnavailable) -> None:
+        """Answer what the call that spent the token was answered; `otherwise` is for a token that was not spent."""
+        task = asyncio.create_task(self._look_up(call, otherwise))
+        self._lookups.add(task)
+        task.add_done_callback(self._lookups.discard)
+
+    async def _look_up(self, call: PendingRedemption, otherwise: Refused | StoreUnavailable) -> None:
+        outcome: Outcome = otherwise
+        try:
+            earlier = await self._redemptions.find_redemption(call.site.id, call.claims.jti)
+            if earlier is not None:
+                outcome = _repeated(earlier, call.request_id)
+        except Exception as failure:  # noqa: BLE001 - whatever it was, nobody knows whether the token is spent
+            outcome = StoreUnavailable(f"looking for a spent receipt: {failure!r}")
+            outcome.__cause__ = failure
+        self._finish(call, outcome)
+
+    def _give_up(self, call: PendingRedemption) -> None:
+        self._finish(call, StoreUnavailable("the store did not say in time"))
+
+    def _finish(self, call: PendingRedemption, outcome: Outcome) -> None:
+        """Tell the caller of a token that it did not spend, unless it was told before."""
+        if call.is_done:
+            return
+        call.is_done = True
+        if isinstance(outcome, bytes):
+            self._recorder.count(call.site.number, CounterName.SERVER_CHECK, now_ms=call.now_ms)
+            self._recorder.count(call.site.number, CounterName.SITEVERIFY_SUCCESS, now_ms=call.now_ms)
+        else:
+            code = outcome.code if isinstance(outcome, Refused) else "unavailable"
+            self._count_failure(call.site, code, now_ms=call.now_ms)
+        call.done(outcome)
+
+    def _count_failure(self, site: SiteView, code: str, *, now_ms: int) -> None:
+        self._recorder.count(site.number, CounterName.SERVER_CHECK, now_ms=now_ms)
+        self._recorder.count(site.number, CounterName.SITEVERIFY_FAILURE, code, now_ms=now_ms)
+
+    def _count_spent(self, call: PendingRedemption) -> None:
+        # Those that are told together are counted together.
         if not self._spent:
             asyncio.get_running_loop().call_soon(self._count_together)
-        key = site.number, now_ms // HOUR_MS
+        key = call.site.number, call.now_ms // HOUR_MS
         self._spent[key] = self._spent.get(key, 0) + 1
 
     def _count_together(self) -> None:
@@ -159,108 +240,29 @@ class Redeemer:
             for name in _SPENT:
                 self._recorder.count(site, name, amount=calls, now_ms=hour * HOUR_MS)
 
-    def count_spent_late(self, site: SiteView, *, now_ms: int) -> None:
-        """Count a token that was redeemed after its call had been told that nobody knows."""
-        self._recorder.count(site.number, CounterName.TOKENS_REDEEMED, now_ms=now_ms)
-
-    def count_unavailable(self, site: SiteView, *, now_ms: int) -> None:
-        """Count a call whose token could not be spent because the store was away."""
-        self._recorder.count(site.number, CounterName.SERVER_CHECK, now_ms=now_ms)
-        self._recorder.count(site.number, CounterName.SITEVERIFY_FAILURE, "unavailable", now_ms=now_ms)
-
-    async def answer_spent(self, spend: Spend, *, now_ms: int) -> bytes:
-        """Answer a call whose token was spent before: what that was answered, or that it is used. It is counted."""
-        return await self._counted(
-            spend.site, self._find_answer(spend.site, spend.claims, spend.redemption.request_id), now_ms
-        )
-
-    async def redeem(self, caller: SiteCaller | TestCaller, demand: Demand, *, now_ms: int) -> bytes:
-        """Spend the token and return the answer; for the same `requestId` the first answer again, even past expiry.
-
-        StoreUnavailable after a second without an outcome: the token may be spent then, or will be.
-        """
-        if isinstance(caller, TestCaller):
-            return to_json(self._try_out(caller, demand, now_ms=now_ms))
-        return await self._counted(caller.site, self._redeem(caller.site, demand, now_ms=now_ms), now_ms)
-
-    async def _counted(self, view: SiteView, answering: Awaitable[bytes], now_ms: int) -> bytes:
-        site = view.number
-        self._recorder.count(site, CounterName.SERVER_CHECK, now_ms=now_ms)
-        try:
-            answer = await _in_time(answering)
-        except Refused as refused:
-            self._recorder.count(site, CounterName.SITEVERIFY_FAILURE, refused.code, now_ms=now_ms)
-            raise
-        except StoreUnavailable:
-            self._recorder.count(site, CounterName.SITEVERIFY_FAILURE, "unavailable", now_ms=now_ms)
-            raise
-        self._recorder.count(site, CounterName.SITEVERIFY_SUCCESS, now_ms=now_ms)
-        return answer
-
-    async def _redeem(self, site: SiteView, demand: Demand, *, now_ms: int) -> bytes:
-        claims = read_token(demand.token, self._keys, test=False, now_ms=now_ms)
-        if claims.aud != site.site_key:
-            raise Refused("invalid_token", "The token was issued for another site than the secret's.")
-        try:
-            check_fits(claims, demand, site, now_ms=now_ms)
-        except Refused:
-            # What was answered before is answered again, whatever does not fit by now.
-            earlier = await self._redemptions.find_redemption(site.id, claims.jti)
-            if earlier is not None:
-                return _repeated(earlier, demand.request_id)
-            raise
-        return await self._spend(site, claims, demand, now_ms=now_ms)
-
-    async def _spend(self, site: SiteView, claims: Claims, demand: Demand, *, now_ms: int) -> bytes:
-        mine = _spend_of(site, claims, demand.request_id, now_ms=now_ms)
-        if await self._redemptions.spend(site.id, claims.jti, mine.redemption, kept_until_ms=mine.kept_until_ms):
-            self._recorder.count(site.number, CounterName.TOKENS_REDEEMED, now_ms=now_ms)
-            return mine.answer
-        # Somebody was quicker. It may have been this very call's twin.
-        return await self._find_answer(site, claims, demand.request_id)
-
-    async def _find_answer(self, site: SiteView, claims: Claims, request_id: str | None) -> bytes:
-        earlier = await self._redemptions.find_redemption(site.id, claims.jti)
-        if earlier is None:
-            raise StoreUnavailable("a receipt was spent and is not there")
-        return _repeated(earlier, request_id)
-
-    def _try_out(self, caller: TestCaller, demand: Demand, *, now_ms: int) -> SiteverifySuccess:
+    def _try_out(self, caller: TestCaller, demand: Demand, *, now_ms: int) -> Outcome:
         """Answer as the test secret says. Nothing is spent, and nothing is counted."""
         if caller.secret == testing_secrets.ALWAYS_FAIL:
-            raise Refused("invalid_token", "This test secret refuses every token.")
-        claims = read_token(demand.token, self._keys, test=True, now_ms=now_ms)
-        if caller.secret == testing_secrets.TOKEN_SPENT:
-            raise Refused("token_used", "This test secret takes every test token for spent.")
-        check_fits(claims, demand, None, now_ms=now_ms)
-        return success(claims, demand.request_id)
-
-
-async def _in_time(asking: Awaitable[T]) -> T:
-    try:
-        async with asyncio.timeout(STORE_S):
-            return await asking
-    except TimeoutError as late:
-        raise StoreUnavailable("the store did not answer in time") from late
-
-
-def _spend_of(site: SiteView, claims: Claims, request_id: str | None, *, now_ms: int) -> Spend:
-    answer = write_success(claims, request_id)
-    redemption = Redemption() if request_id is None else Redemption(request_id, answer)
-    return Spend(site, claims, redemption, answer, max(now_ms, claims.exp * 1000) + KEPT_MS)
+            return Refused("invalid_token", "This test secret refuses every token.")
+        try:
+            claims = read_token(demand.token, self._keys, test=True, now_ms=now_ms)
+            if caller.secret == testing_secrets.TOKEN_SPENT:
+                return Refused("token_used", "This test secret takes every test token for spent.")
+            check_fits(claims, demand, None, now_ms=now_ms)
+        except Refused as refused:
+            return refused
+        return to_json(success(claims, demand.request_id))
 
 
 def read_token(token: str, keys: SigningKeys, *, test: bool, now_ms: int) -> Claims:
-    """Return the claims of a token that we issued, expired or not; refuse every other one."""
+    """Return the claims of a token that we issued, expired or not; refuse every other one.
+
+    Refused are also a test token where none is wanted, the other way round, and a token of the future.
+    """
     try:
         signed = read_receipt(token, keys)
     except NotAReceipt as problem:
         raise Refused("invalid_token", f"The token cannot be accepted: {problem}.") from None
-    return judge_signed(signed, test=test, now_ms=now_ms)
-
-
-def judge_signed(signed: SignedClaims, *, test: bool, now_ms: int) -> Claims:
-    """Return the claims, unless it is a test token where none is wanted or the other way round, or too new."""
     if signed.test is not test:
         raise _wrong_ring(test=test)
     if signed.claims.iat > now_ms // 1000 + SKEW_S:
@@ -296,7 +298,17 @@ def _check_digest(claims: Claims, demand: Demand, site: SiteView | None) -> None
         raise Refused("invalid_request", "contentDigest is needed: this action binds a token to its content.")
 
 
-def _repeated(earlier: Redemption, request_id: str | None) -> bytes:
+def _repeated(earlier: Redemption, request_id: str | None) -> bytes | Refused:
     if earlier.answer is None or earlier.request_id != request_id:
-        raise Refused("token_used")
+        return Refused("token_used")
     return earlier.answer
+
+
+def _settle(future: "asyncio.Future[bytes]", outcome: Outcome) -> None:
+    # Who wanted it may have been cancelled meanwhile.
+    if future.done():
+        return
+    if isinstance(outcome, bytes):
+        future.set_result(outcome)
+    else:
+        future.set_exception(outcome)

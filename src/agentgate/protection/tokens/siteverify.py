@@ -11,7 +11,6 @@ from agentgate.protection.tokens.records import SiteverifyInput
 from agentgate.protection.tokens.redeem import Demand, Redeemer
 
 BEARER = "bearer "
-_BEARER = BEARER.encode("ascii")
 
 
 async def verify(redeemer: Redeemer, body: SiteverifyInput, *, authorization: str | None, now_ms: int) -> bytes:
@@ -36,13 +35,6 @@ def read_secret(authorization: str | None, field: str | UnsetType) -> str:
     ):
         raise Refused("invalid_credential", "The secrets in Authorization and in the body differ; send one of them.")
     return given[0]
-
-
-def shown_secret(authorization: bytes | None, field: str | UnsetType) -> bytes:
-    """Return the same as it would stand in a header; UnicodeEncodeError when it cannot stand there."""
-    if authorization is not None and field is UNSET and authorization[: len(BEARER)].lower() == _BEARER:
-        return authorization[len(BEARER) :]
-    return read_secret(None if authorization is None else authorization.decode("latin-1"), field).encode("latin-1")
 
 
 def read_demand(body: SiteverifyInput) -> Demand:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import PURPOSES, Keyring, StoredKey
 from agentgate.protection.tokens.claims import Claims
-from agentgate.protection.tokens.format import TYPE, write_receipt
-from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.protection.tokens.format import write_receipt
+from agentgate.protection.tokens.keys import TYPE, SigningKeys
 
 NOW_MS = 1_794_744_000_000
 

@@ -14,6 +14,15 @@ from tests.unit.protection.tokens.made import CLAIMS, HEADER, KEYS, receipt, res
 from tests.unit.protection.tokens.malformed import cases
 
 RECEIPT = receipt()
+# Signed with the same key, for the same claims.
+OF_THE_RELEASE_BEFORE = (
+    "eyJhbGciOiJFZERTQSIsImtpZCI6ImtWVXAxdkJmOHRlWmd2RlhFWXNCR1BscHU5ZFZSVzZiQ0ItWTdHUnF2LWsiLCJ0eXAiOiJhZ2VudGdhdGUtcm"
+    "VjZWlwdCtqd3QifQ.eyJpc3MiOiJodHRwczovL2dhdGUuZXhhbXBsZSIsImF1ZCI6InNpdGVfYWJjZGVmZ2gxMjM0NTY3OCIsImp0aSI6InJjcF8wM"
+    "DAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMCIsImlhdCI6MTc5NDc0NDAwMCwiZXhwIjoxNzk0NzQ0MTIwLCJraW5kIjoiYnJvd3NlciIsImFjdGlvbiI"
+    "6ImxvZ2luIiwic3ViIjoiMDEyMzQ1Njc4OWFiY2RlZiIsImRlY2lzaW9uSWQiOiJkZWNfMDAwMDAwMDAwMDAwMCIsIm9yaWdpbiI6Imh0dHBzOi8vc"
+    "2hvcC5leGFtcGxlIn0._2JCjg1riRW9hvzLOKO4eM4Y5aXkuz0IYns7C4UfMtB_pdL6JzghBmBs6FTjHFnIbrerknr2a0igzD1HbedWAA"
+)
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 # Each text once, whatever ways there are to come to it.
 CASES = {name: text for text, name in {text: name for name, text in cases()}.items()}
 
@@ -23,6 +32,10 @@ def test_what_was_written_reads_back():
 
     assert read.claims == CLAIMS
     assert not read.test
+
+
+def test_a_token_of_the_release_before_is_accepted():
+    assert read_receipt(OF_THE_RELEASE_BEFORE, KEYS).claims == CLAIMS
 
 
 def test_the_second_name_of_the_algorithm_is_accepted():
@@ -93,10 +106,22 @@ def test_a_receipt_that_would_be_too_long_is_not_written():
 
 
 def test_a_signature_has_one_spelling_only():
-    # The last of 86 characters carries four bits; the other two are free in sloppy decoders.
-    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    # The last of 86 characters carries two bits; the other four are free in sloppy decoders.
+    assert [text for text in (RECEIPT[:-1] + last for last in ALPHABET) if _is_accepted(text)] == [RECEIPT]
 
-    assert [text for text in (RECEIPT[:-1] + last for last in alphabet) if _is_accepted(text)] == [RECEIPT]
+
+def test_every_bit_of_a_token_counts():
+    for place, character in enumerate(RECEIPT):
+        others = [ALPHABET[ALPHABET.index(character) ^ 1 << bit] for bit in range(6)] if character != "." else "A-_"
+        for other in others:
+            assert not _is_accepted(RECEIPT[:place] + other + RECEIPT[place + 1 :]), place
+
+
+def test_parts_of_two_tokens_make_none():
+    first, second = RECEIPT.split("."), receipt(jti="rcp_" + "1" * 26, kind=ReceiptKind.AGENT).split(".")
+
+    for claims, signature in ((first[1], second[2]), (second[1], first[2])):
+        assert not _is_accepted(".".join((first[0], claims, signature)))
 
 
 def test_the_public_key_verifies_what_we_sign():

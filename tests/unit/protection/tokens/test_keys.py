@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agentgate.lib.ed25519 import PrivateKey, PublicKey
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import Keyring
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
@@ -70,7 +71,6 @@ def test_what_a_worker_issued_itself_reads_as_it_does_on_every_other(changes):
     keys = SigningKeys(keyring())
     receipt_text = issued(keys, **changes)
 
-    assert keys.recall(receipt_text.encode()) is not None
     assert read_receipt(receipt_text, keys) == read_receipt(receipt_text, SigningKeys(keyring()))
 
 
@@ -95,12 +95,42 @@ def test_an_issued_receipt_is_refused_once_its_key_is_retired():
         read_receipt(receipt_text, keys)
 
 
-def test_only_the_newest_receipts_are_remembered_and_all_are_read(monkeypatch):
-    monkeypatch.setattr("agentgate.protection.tokens.keys.MOST_REMEMBERED", 3)
-    keys = SigningKeys(keyring())
-    receipts = [issued(keys, subject=f"s{number}") for number in range(10)]
+def test_a_receipt_is_read_without_making_or_verifying_a_signature(monkeypatch):
+    """Either takes several times as long as all the rest of siteverify."""
+    texts = [receipt(keys=SigningKeys(keyring()), test=test) for test in (False, True)]
 
-    remembered = [keys.recall(each.encode()) is not None for each in receipts]
+    def fail(*_):
+        pytest.fail("a point was multiplied")
 
-    assert remembered == [False] * 6 + [True] * 4
-    assert [read_receipt(each, keys).claims.sub for each in receipts] == [f"s{number}" for number in range(10)]
+    monkeypatch.setattr(PrivateKey, "sign", fail)
+    monkeypatch.setattr(PublicKey, "has_signed", fail)
+
+    # Other objects with the same keys, as another worker has them.
+    assert [read_receipt(text, SigningKeys(keyring())).claims.jti for text in texts] == [CLAIMS.jti] * 2
+
+
+def test_a_receipt_under_a_key_that_is_nobodys_is_refused():
+    with pytest.raises(NotAReceipt, match="not signed with a key"):
+        read_receipt(receipt(keys=SigningKeys(keyring(b"b"))), SigningKeys(keyring(b"a")))
+
+
+def test_the_header_of_one_key_does_not_carry_the_signature_of_another():
+    keys = SigningKeys(keyring(b"a", b"b"))
+    real, test = keys.current(test=False), keys.current(test=True)
+    other = SigningKeys(keyring(b"a")).current(test=False)
+    assert len({real.key_id, test.key_id, other.key_id}) == 3
+    for header, signer in ((real, test), (test, real), (real, other), (other, real)):
+        signed = receipt(keys=keys).encode().split(b".")
+        signed[0] = header.headers[0]
+        text = b".".join(signed[:2])
+        signature = base64.urlsafe_b64encode(signer.private.sign(text)).rstrip(b"=")
+
+        with pytest.raises(NotAReceipt, match="its signature is wrong"):
+            read_receipt((text + b"." + signature).decode(), keys)
+
+
+def test_no_key_of_another_purpose_signs_receipts():
+    made = receipt(keys=SigningKeys(Keyring([key(b"a" * 32), key(b"b" * 32, purpose="clearance")], NOW_MS)))
+
+    with pytest.raises(NotAReceipt):
+        read_receipt(made, SigningKeys(Keyring([key(b"b" * 32), key(b"a" * 32, purpose="clearance")], NOW_MS)))
