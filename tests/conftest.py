@@ -11,6 +11,7 @@ from agentgate.lib.settings.schema import Settings, read_settings
 from tests.migrated import MigratedSchemas
 from tests.running import ADMIN_KEY, RunningService, running_service
 from tests.servers import PostgresServer, RedisServer, empty_database, postgres_server, redis_server
+from tests.store_owner import StoreOwner, store_owner
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -79,6 +80,13 @@ def redis() -> Iterator[RedisServer]:
     """A Redis server of this test run."""
     with redis_server() as server:
         yield server
+
+
+@pytest.fixture
+def owner() -> Iterator[StoreOwner]:
+    """A process that owns an empty fast store."""
+    with store_owner() as process:
+        yield process
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What every FastStore promises, in memory and on Redis, and what happens while Redis is away."""
+"""What every FastStore promises: in memory, owned by one process, on Redis; and what happens while Redis is away."""
 
 import asyncio
 import time
@@ -10,6 +10,7 @@ from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.shared_cache import LocalFastStore
 from agentgate.storage.shared_cache.fallback import FallbackFastStore
 from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.shared_cache.owned import OwnedFastStore
 from agentgate.storage.shared_cache.redis import RedisFastStore
 
 pytestmark = pytest.mark.anyio
@@ -18,11 +19,15 @@ pytestmark = pytest.mark.anyio
 PATIENT_S = 2.0
 
 
-@pytest.fixture(params=["memory", "redis", "fallback"])
+@pytest.fixture(params=["memory", "owned", "redis", "fallback"])
 async def store(request):
     """Each kind of store, on its own clock."""
     if request.param == "memory":
         store = MemoryFastStore(SystemClock())
+    elif request.param == "owned":
+        store = OwnedFastStore(
+            request.getfixturevalue("owner").new_end(), timeout_s=PATIENT_S, blocking_timeout_s=PATIENT_S
+        )
     elif request.param == "redis":
         store = RedisFastStore(request.getfixturevalue("redis_url"), timeout_s=PATIENT_S)
     else:
@@ -100,6 +105,27 @@ async def test_a_time_to_live_must_be_positive(store):
     for attempt in (store.put("a", b"", ttl_ms=0), store.take_once("b", ttl_ms=0), store.add("c", 1, ttl_ms=-5)):
         with pytest.raises(ValueError, match="positive"):
             await attempt
+
+
+async def test_an_exchange_counts_every_addition(store):
+    first = await store.exchange([("one", 2), ("other", 3)], ttl_ms=60_000)
+    again = await store.exchange([(f"key {number}", number) for number in range(1_200)], ttl_ms=60_000)
+
+    assert first == [2, 3]
+    assert again == list(range(1_200))
+    assert await store.exchange([("other", 1), ("one", 0)], ttl_ms=60_000) == [4, 2]
+
+
+async def test_an_exchange_without_waiting_sees_what_was_exchanged_before(store):
+    pending = [asyncio.ensure_future(store.exchange([("key", 1)], ttl_ms=60_000)) for _ in range(3)]
+    await asyncio.sleep(0)
+
+    now = store.exchange_now([("key", 10)], ttl_ms=60_000)
+
+    counts = [count for [count] in await asyncio.gather(*pending)]
+    assert sorted(counts) == [1, 2, 3]
+    # A server on the network is not waited for.
+    assert now == (None if "Redis" in store.kind else [13])
 
 
 async def test_a_store_that_answers_says_so(store):
@@ -330,7 +356,5 @@ async def test_only_memory_counts_without_waiting(store):
     assert await store.add("count", 0, ttl_ms=60_000) == 5
 
 
-@pytest.mark.parametrize(("workers", "alone"), [(1, True), (2, False)])
-async def test_only_the_memory_of_a_single_process_is_alone(workers: int, *, alone: bool):
-    assert MemoryFastStore(SystemClock(), workers=workers).is_alone is alone
-    assert not RedisFastStore("redis://127.0.0.1:1/0").is_alone
+async def test_only_memory_is_alone(store):
+    assert store.is_alone is isinstance(store, MemoryFastStore)

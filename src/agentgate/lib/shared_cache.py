@@ -3,11 +3,23 @@
 What must happen once (spending a token, a nonce, a code) never goes here: it is an SQL statement in the durable store.
 """
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
+
+# A counter's key, and what to add to it.
+Addition = tuple[str, int]
 
 
 class FastStore(Protocol):
-    """Expiring values and counters, in memory or on Redis. Keys are plain text, values are bytes."""
+    """Expiring values and counters: in memory, in one process for all workers, or on Redis.
+
+    Keys are plain text, values are bytes.
+    """
+
+    @property
+    def kind(self) -> str:
+        """Say what it is, for those who read the readiness probe."""
+        ...
 
     @property
     def is_alone(self) -> bool:
@@ -28,6 +40,17 @@ class FastStore(Protocol):
 
     async def add(self, key: str, amount: int, *, ttl_ms: int) -> int:
         """Add to a counter and return the new count. The first addition starts the time to live."""
+        ...
+
+    async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
+        """Add to many counters that only this method and `exchange_now` use; return the new counts of all processes.
+
+        A shared store that is away raises StoreUnavailable: nothing is estimated, the caller has counts of its own.
+        """
+        ...
+
+    def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int] | None:
+        """Exchange without a coroutine; None where that would hold up the event loop for more than a moment."""
         ...
 
     async def delete(self, key: str) -> None:

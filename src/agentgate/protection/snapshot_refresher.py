@@ -20,6 +20,7 @@ from agentgate.protection.decision.explain import SampleObserver
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.scoring.ports import ScoringStores
+from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory
 from agentgate.protection.sites.ports import DirectoryStores
@@ -57,7 +58,9 @@ class Deciding:
         )
         self._models_due = True
         self._refreshing = asyncio.Lock()
-        self._rates = RateWindows()
+        # Alone, or as one of several workers.
+        exchange = None if fast.is_alone else RateExchange(fast, workers=settings.workers)
+        self._rates = RateWindows(exchange=exchange)
         self.ids = DecisionIds(clock)
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
         self.explainer = SampleObserver(self.sites, self.models, self.intel)
@@ -67,8 +70,10 @@ class Deciding:
             Recurring("intel", self._refresh_intel, interval_s=INTEL_S),
             Recurring("worker-number", self._renew, interval_s=RENEW_MS / 1000),
         ]
-        if not fast.is_alone:
-            self._recurring.append(Recurring("rates", lambda: self._rates.sync(fast), interval_s=RATES_S))
+        if exchange is not None:
+            self._recurring.append(Recurring("rates", self._rates.sync, interval_s=RATES_S))
+            # A shared store that was restarted is told what this worker had counted, also when nobody asks here.
+            self._recurring.append(Recurring("shared-store", fast.ping, interval_s=RATES_S))
 
     async def prepare(self) -> None:
         """Take a number and read everything once: enough to decide by."""

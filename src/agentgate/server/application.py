@@ -75,7 +75,6 @@ from agentgate.server.scheduler.jobs import (
 from agentgate.server.secret_files import admin_key, root_secret
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.storage.migrate import apply
-from agentgate.storage.shared_cache.fallback import FallbackFastStore
 
 # Long enough for a proxy's next readiness probe to see that this one is going away.
 NOTICE_S = 1.0
@@ -138,11 +137,13 @@ class Application:
         return self.protecting.signing_keys
 
     @classmethod
-    async def open(cls, settings: Settings, *, clock: Clock | None = None) -> "Application":
+    async def open(
+        cls, settings: Settings, *, clock: Clock | None = None, cache_end: socket.socket | None = None
+    ) -> "Application":
         """Open and migrate the stores and read the keys, making what does not exist yet."""
         clock = clock or SystemClock()
         sealer = Sealer(root_secret(settings))
-        stores = await open_stores(settings, clock)
+        stores = await open_stores(settings, clock, cache_end)
         try:
             for name, database in stores.databases.items():
                 await apply(database, name, clock=clock)
@@ -334,7 +335,7 @@ def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Reco
     async def probe_fast() -> str:
         if not await stores.fast.ping():
             raise StoreUnavailable("the fast store is away; limits are counted per worker")
-        return "Redis" if isinstance(stores.fast, FallbackFastStore) else "memory"
+        return stores.fast.kind
 
     async def probe_events() -> str:
         if not recorder.is_well:

@@ -1,6 +1,7 @@
 """Keeps worker processes running on shared sockets: starts, watches, replaces and stops them.
 
-With one worker everything runs in this process. What a worker does is handed in; nothing here knows HTTP.
+With one worker everything runs in this process. With more and without Redis, one process besides owns the fast store.
+What a worker does is handed in; nothing here knows HTTP.
 """
 
 import contextlib
@@ -21,8 +22,11 @@ from msgspec import Struct
 
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.settings.values import ListenAddress
+from agentgate.storage.shared_cache.owner import Pair, open_pairs, run_owner
 
 BACKLOG = 2048
+# The number of the fast store's owner; workers have those from 1 on.
+OWNER = 0
 Beat = Callable[[], None]
 
 
@@ -31,10 +35,11 @@ class ListenRefused(Exception):  # noqa: N818 - a setting to correct, told in on
 
 
 class Sockets(NamedTuple):
-    """The two listening sockets, bound and not blocking."""
+    """The two listening sockets, bound and not blocking; and this worker's way to the fast store's owner, if any."""
 
     public: socket.socket
     admin: socket.socket
+    cache_end: socket.socket | None = None
 
 
 # The body of a worker: it serves until SIGTERM or SIGINT, drains and returns. Once it serves, it calls `beat` about
@@ -86,7 +91,8 @@ def supervise(
         # which survives a fork.
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(list(preload))
-        start = _Starter(context, run_worker, settings=settings, sockets=sockets)
+        pairs = [] if settings.redis_url else open_pairs(settings.workers)
+        start = _Starter(context, run_worker, settings=settings, sockets=sockets, pairs=pairs)
         return _Supervisor(settings, sockets, start, first_beat=first_beat, timings=timings).run()
     finally:
         _close(sockets)
@@ -136,15 +142,16 @@ class _FirstBeat:
 
 
 def _close(sockets: Sockets) -> None:
-    for listener in sockets:
+    for listener in (sockets.public, sockets.admin):
         listener.close()
 
 
 class _Pulse:
-    """Tells the supervisor that this worker is alive."""
+    """Tells the supervisor that this process is alive."""
 
-    def __init__(self, pipe: Connection) -> None:
+    def __init__(self, pipe: Connection, *, end_by: signal.Signals = signal.SIGTERM) -> None:
         self._pipe = pipe
+        self._end_by = end_by
         os.set_blocking(pipe.fileno(), False)
 
     def __call__(self) -> None:
@@ -154,8 +161,8 @@ class _Pulse:
             # The supervisor is stopped, and the pipe full of beats it has yet to read.
             return
         except BrokenPipeError:
-            # The supervisor is gone. Nobody would replace or stop this worker, so it drains and ends itself.
-            os.kill(os.getpid(), signal.SIGTERM)
+            # The supervisor is gone. Nobody would replace or stop this process, so it ends itself; a worker drains.
+            os.kill(os.getpid(), self._end_by)
 
 
 def _work(run_worker: RunWorker, settings: Settings, sockets: Sockets, pipe: Connection) -> None:
@@ -166,6 +173,10 @@ def _work(run_worker: RunWorker, settings: Settings, sockets: Sockets, pipe: Con
         # Left alone, the traceback would go to standard error as it is, secrets in messages and all.
         structlog.get_logger("agentgate.supervisor").exception("worker failed")
         sys.exit(1)
+
+
+def _own(ends: list[socket.socket], pipe: Connection) -> None:
+    run_owner(ends, _Pulse(pipe, end_by=signal.SIGKILL))
 
 
 class _Worker:
@@ -195,17 +206,33 @@ class _Worker:
 
 
 class _Starter:
-    """Starts worker processes."""
+    """Starts worker processes, and the owner of the fast store."""
 
     def __init__(
-        self, context: ForkServerContext, run_worker: RunWorker, *, settings: Settings, sockets: Sockets
+        self,
+        context: ForkServerContext,
+        run_worker: RunWorker,
+        *,
+        settings: Settings,
+        sockets: Sockets,
+        pairs: list[Pair],
     ) -> None:
         self._context = context
-        self._arguments = (run_worker, settings, sockets)
+        self._arguments = (run_worker, settings)
+        self._sockets = sockets
+        self._pairs = pairs
+        self.numbers = range(0 if pairs else 1, settings.workers + 1)
 
     def __call__(self, number: int) -> _Worker:
+        if number == OWNER:
+            return self._start(_own, [pair.owner_end for pair in self._pairs], name="shared-cache")
+        # Both ends stay open here: whoever is replaced goes on with the same pair.
+        end = self._pairs[number - 1].worker_end if self._pairs else None
+        return self._start(_work, *self._arguments, self._sockets._replace(cache_end=end), name=f"worker-{number}")
+
+    def _start(self, target: Callable[..., None], *arguments: object, name: str) -> _Worker:
         reader, writer = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_work, args=(*self._arguments, writer), name=f"worker-{number}")
+        process = self._context.Process(target=target, args=(*arguments, writer), name=name)
         # The first start also starts the fork server, which keeps this mask. A process manager may send SIGTERM to
         # every process; were the server to end by it, nobody could tell any more whether the workers have drained.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
@@ -227,6 +254,10 @@ class _Place(Struct):
     young_deaths: int = 0
     start_at_s: float = 0.0
 
+    @property
+    def name(self) -> str:
+        return "owner of the fast store" if self.number == OWNER else "worker"
+
 
 class _Supervisor:
     """The parent process. It has no threads and no event loop: one `wait` over deaths, beats and signals."""
@@ -239,7 +270,7 @@ class _Supervisor:
         self._start = start
         self._first_beat = first_beat
         self._timings = timings
-        self._places = [_Place(number) for number in range(1, settings.workers + 1)]
+        self._places = [_Place(number) for number in start.numbers]
         self._deaths = 0
         self._has_served = False
         self._stop_signals = 0
@@ -283,7 +314,7 @@ class _Supervisor:
         for place in self._places:
             if place.worker is None and time.monotonic() >= place.start_at_s:
                 place.worker = self._start(place.number)
-                self._log.info("worker started", worker=place.number, pid=place.worker.process.pid)
+                self._log.info(f"{place.name} started", worker=place.number, pid=place.worker.process.pid)
 
     def _living(self) -> Iterator[tuple[_Place, _Worker]]:
         for place in self._places:
@@ -293,13 +324,14 @@ class _Supervisor:
     def _wait(self, wakeup: socket.socket) -> None:
         """Sleep until a worker dies or beats, a signal arrives, or something is due."""
         sentinels = [worker.process.sentinel for _, worker in self._living()]
-        by_pipe = {worker.pipe: worker for _, worker in self._living() if worker.process.is_alive()}
+        by_pipe = {worker.pipe: (place, worker) for place, worker in self._living() if worker.process.is_alive()}
         ready = wait([wakeup, *sentinels, *by_pipe], timeout=self._next_due_s())
         now_s = time.monotonic()
         for thing in ready:
             if isinstance(thing, Connection):
-                by_pipe[thing].read_beats(now_s)
-                if by_pipe[thing].beat_s is not None:
+                place, worker = by_pipe[thing]
+                worker.read_beats(now_s)
+                if place.number != OWNER and worker.beat_s is not None:
                     self._first_beat()
         with contextlib.suppress(BlockingIOError):
             wakeup.recv(4096)
@@ -313,7 +345,7 @@ class _Supervisor:
         now_s = time.monotonic()
         for place, worker in self._living():
             if worker.is_silent(now_s, self._timings) and worker.process.is_alive():
-                self._log.error("worker is silent, killing it", worker=place.number, pid=worker.process.pid)
+                self._log.error(f"{place.name} is silent, killing it", worker=place.number, pid=worker.process.pid)
                 # A blocked loop does not get to handle SIGTERM.
                 worker.process.kill()
                 worker.process.join()
@@ -321,14 +353,14 @@ class _Supervisor:
     def _bury_dead(self) -> None:
         now_s = time.monotonic()
         for place, worker in self._living():
-            self._has_served = self._has_served or worker.beat_s is not None
+            self._has_served = self._has_served or (place.number != OWNER and worker.beat_s is not None)
             if worker.process.is_alive():
                 continue
             lived_s = now_s - worker.started_s
-            self._log.warning("worker died", worker=place.number, exit_code=worker.process.exitcode)
+            self._log.warning(f"{place.name} died", worker=place.number, exit_code=worker.process.exitcode)
             worker.release()
             place.worker = None
-            self._deaths += 1
+            self._deaths += place.number != OWNER
             place.young_deaths = 0 if lived_s >= self._timings.steady_s else place.young_deaths + 1
             place.start_at_s = now_s + self._delay_s(place.young_deaths)
 
@@ -346,12 +378,13 @@ class _Supervisor:
         """Let the workers drain; kill what is left after the deadline, or at once when told to stop a second time."""
         # The workers close their copies when they stop accepting; this one would keep taking connections for nobody.
         _close(self._sockets)
-        for _, worker in self._living():
+        workers = [worker for place, worker in self._living() if place.number != OWNER]
+        for worker in workers:
             worker.process.terminate()
         signals_before = self._stop_signals
         deadline_s = time.monotonic() + self._drain_seconds + self._timings.close_s
         while self._stop_signals == signals_before and time.monotonic() < deadline_s:
-            sentinels = [worker.process.sentinel for _, worker in self._living() if worker.process.is_alive()]
+            sentinels = [worker.process.sentinel for worker in workers if worker.process.is_alive()]
             if not sentinels:
                 break
             wait([wakeup, *sentinels], timeout=max(0.0, deadline_s - time.monotonic()))
@@ -359,7 +392,9 @@ class _Supervisor:
                 wakeup.recv(4096)
         for place, worker in self._living():
             if worker.process.is_alive():
-                self._log.warning("worker did not drain in time, killing it", worker=place.number)
+                # The owner has nothing to finish and served those who drained.
+                if place.number != OWNER:
+                    self._log.warning("worker did not drain in time, killing it", worker=place.number)
                 worker.process.kill()
             worker.release()
             place.worker = None

@@ -1,40 +1,43 @@
 """RateWindows: how many requests a visitor and its network sent within the last minute, over all workers.
 
-Counting is local and never waits. `sync` adds this worker's share to the shared store and learns the others'.
+Counting is local. `RateExchange` tells this worker's share and learns the others': in the background by `sync`, and at
+once when a visitor may have reached a limit.
 """
 
-import asyncio
 from socket import AF_INET6, inet_pton
-
-from msgspec import Struct
 
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import StoreUnavailable
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
+from agentgate.protection.signals.detectors.rate import (
+    NETWORK_EXTREME,
+    NETWORK_HIGH,
+    VISITOR_EXTREME,
+    VISITOR_HIGH,
+)
 from agentgate.protection.signals.facts import Rates
+from agentgate.protection.signals.rate_exchange import Key, RateExchange, SharedCount
 
 # Both windows together.
 MOST_KEYS = 200_000
 # What a worker has seen less often is not worth a call: with this many workers it still stays below every threshold.
 SHARED_FROM = 3
-# Bounds of one sync: calls at once, and keys in all, those with most to tell first.
-CALLS_AT_ONCE = 32
+# Bounds of one sync: keys in all, those with most to tell first, and at once.
 MOST_SHARED = 2_000
-SHARED_TTL_MS = 3 * MINUTE_MS
+SHARED_AT_ONCE = 500
+# How many syncs after the start of a minute still complete the one before.
+LATE_SYNCS = 2
 
-# A visitor's key is a number, a network's is text.
-Key = int | str
+# The counts at which a label or the gateway's limit begins.
+VISITOR_MARKS = (VISITOR_HIGH, VISITOR_EXTREME, GATEWAY_REQUESTS_PER_MINUTE + 1)
+NETWORK_MARKS = (NETWORK_HIGH, NETWORK_EXTREME)
 
 
-class _Window(Struct, gc=False):
+class _Window(SharedCount, gc=False):
     """The present window of one visitor or network, in one place: every check at the gateway counts in two of them."""
 
     # In the window before, by all workers.
-    before: int
-    own: int = 0
-    # How many of our own were told, and how many others told.
-    told: int = 0
-    others: int = 0
+    before: int = 0
     # Of a visitor: the address it came from last, and the window of that address's network.
     address: str = ""
     network: "_Window | None" = None
@@ -55,14 +58,17 @@ class Counted:
         self.network_key = network_key(site, address)
         # Which minute's the windows are. Not the minutes themselves: whoever does not come again would keep them all.
         self.turn = -1
-        self.window = self.network = _Window(0)
+        self.window = self.network = _Window()
 
 
 class RateWindows:
     """Two one-minute windows per key. The last minute is the present window and the rest of the one before."""
 
-    def __init__(self, most_keys: int = MOST_KEYS) -> None:
+    def __init__(self, most_keys: int = MOST_KEYS, *, exchange: RateExchange | None = None) -> None:
         self._most_keys = most_keys // 2
+        # None where no other process counts.
+        self._exchange = exchange
+        self._late_syncs = 0
         self._minute = 0
         # Until when the present window counts.
         self._end_ms = MINUTE_MS
@@ -83,6 +89,9 @@ class RateWindows:
             window.address = address
         window.own += 1
         network.own += 1
+        if window.own >= window.ask_at or network.own >= network.ask_at:
+            self._ask(key, window, now_ms)
+            self._ask(network_key(site, address), network, now_ms)
         rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
         return Rates(window.sum(rest), network.sum(rest))
 
@@ -97,6 +106,9 @@ class RateWindows:
         window, network = counted.window, counted.network
         window.own += 1
         network.own += 1
+        if window.own >= window.ask_at or network.own >= network.ask_at:
+            self._ask(counted.key, window, now_ms)
+            self._ask(counted.network_key, network, now_ms)
         if window.before or network.before:
             rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
             return window.sum(rest), network.sum(rest)
@@ -109,23 +121,50 @@ class RateWindows:
         rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
         return Rates(self._sum(visitor_key(site, visitor), rest), self._sum(network_key(site, address), rest))
 
-    async def sync(self, fast: FastStore) -> None:
-        """Tell the shared store what was counted since the last time, and learn the sums."""
-        minute = self._minute
-        untold = [(each.own - each.told, key) for key, each in self._present.items() if each.own >= SHARED_FROM]
-        changed = sorted((pair for pair in untold if pair[0]), key=lambda pair: -pair[0])[:MOST_SHARED]
-        for start in range(0, len(changed), CALLS_AT_ONCE):
-            batch = changed[start : start + CALLS_AT_ONCE]
-            told = await asyncio.gather(*(self._share(fast, minute, key, amount) for amount, key in batch))
+    async def sync(self) -> None:
+        """Tell the other workers what was counted since the last time, and learn what they counted."""
+        if self._exchange is None:
+            return
+        try:
+            await self._sync_before(self._exchange)
+            await self._tell(self._exchange, self._minute, self._present, unchanged=False)
+        except StoreUnavailable:
             # What was not told is told the next time; until then this worker's own counts stand.
-            if not all(told):
-                return
+            return
+
+    async def _sync_before(self, exchange: RateExchange) -> None:
+        """Complete the minute that has just ended: all workers have to agree on what is left of it."""
+        if not self._late_syncs:
+            return
+        self._late_syncs -= 1
+        before, present = self._before, self._present
+        for key in await self._tell(exchange, self._minute - 1, before, unchanged=True):
+            if (window := present.get(key)) is not None:
+                window.before = before[key].own + before[key].others
+
+    async def _tell(
+        self, exchange: RateExchange, minute: int, windows: dict[Key, _Window], *, unchanged: bool
+    ) -> list[Key]:
+        """Exchange the windows that have grown, or all; return their keys."""
+        shared = [
+            (key, each)
+            for key, each in windows.items()
+            if each.own >= SHARED_FROM and (unchanged or each.own != each.told)
+        ]
+        shared.sort(key=lambda pair: pair[1].told - pair[1].own)
+        del shared[MOST_SHARED:]
+        for start in range(0, len(shared), SHARED_AT_ONCE):
+            await exchange.tell(minute, shared[start : start + SHARED_AT_ONCE])
+        return [key for key, _ in shared]
 
     def __len__(self) -> int:
         return len(self._present) + len(self._before)
 
     def _open(self, key: Key) -> _Window:
-        window = self._present[key] = _Window(self._count_before(key))
+        before = self._count_before(key)
+        window = self._present[key] = _Window(before=before)
+        if self._exchange is not None:
+            window.ask_at = self._exchange.first_ask(_marks_of(key), before)
         if len(self._present) >= self._most_keys:
             # There is no more room in it.
             self._end_ms = 0
@@ -143,22 +182,21 @@ class RateWindows:
     def _turn(self, minute: int) -> None:
         """Start a window; the one before the last is forgotten, as is the last when it ended over a minute ago."""
         self._before = {} if minute > self._minute + 1 else self._present
+        self._late_syncs = LATE_SYNCS if minute > self._minute else 0
         self._present = {}
         self._turns += 1
         # A clock that was set back must not start a window for each request.
         self._minute = max(minute, self._minute)
         self._end_ms = (self._minute + 1) * MINUTE_MS
 
-    async def _share(self, fast: FastStore, minute: int, key: Key, amount: int) -> bool:
-        try:
-            total = await fast.add(f"rate:{minute}:{key}", amount, ttl_ms=SHARED_TTL_MS)
-        except StoreUnavailable:
-            return False
-        if minute == self._minute:
-            window = self._present.get(key) or self._open(key)
-            window.told += amount
-            window.others = max(0, total - window.told)
-        return True
+    def _ask(self, key: Key, window: _Window, now_ms: int) -> None:
+        if self._exchange is not None and window.own >= window.ask_at:
+            at = window.sum(1.0 - (now_ms % MINUTE_MS) / MINUTE_MS)
+            self._exchange.ask(self._minute, key, window, at=at, marks=_marks_of(key))
+
+
+def _marks_of(key: Key) -> tuple[int, ...]:
+    return VISITOR_MARKS if isinstance(key, int) else NETWORK_MARKS
 
 
 def visitor_key(site: int, visitor: int) -> Key:

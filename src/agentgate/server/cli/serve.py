@@ -101,7 +101,7 @@ async def _serve(settings: Settings, sockets: Sockets, beat: Beat) -> None:
     from agentgate.server.application import Application  # noqa: PLC0415 - keeps the rest of the command line quick
 
     stop = _Stop(asyncio.get_running_loop())
-    application = await Application.open(settings)
+    application = await Application.open(settings, cache_end=sockets.cache_end)
     try:
         await application.start(sockets.public, sockets.admin)
         tune_worker()

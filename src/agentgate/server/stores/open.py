@@ -1,6 +1,7 @@
 """From settings to stores: the table of backends, and everything that is opened with them."""
 
 import multiprocessing
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -31,6 +32,7 @@ from agentgate.storage.migrate import MigratedDatabase
 from agentgate.storage.postgres.database import PostgresDatabase
 from agentgate.storage.shared_cache.fallback import FallbackFastStore
 from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.shared_cache.owned import OwnedFastStore
 from agentgate.storage.sqlite.database import SqliteDatabase
 
 # The sets of migrations. Embedded, each has a file of its own, hence a lock of its own; PostgreSQL holds all of them,
@@ -77,8 +79,11 @@ class Stores:
         self.reads.shutdown(wait=False)
 
 
-async def open_stores(settings: Settings, clock: Clock) -> Stores:
-    """Open the stores that the settings name. Nothing is migrated here."""
+async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket | None = None) -> Stores:
+    """Open the stores that the settings name. Nothing is migrated here.
+
+    `cache_end`: a worker's end of the socket pair with the owner of the fast store, where there is one.
+    """
     reads = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="sqlite-reader")
     databases, segments = _postgres(settings) if settings.database_url else _sqlite(settings, clock, reads)
     stats = databases[STATS]
@@ -105,7 +110,7 @@ async def open_stores(settings: Settings, clock: Clock) -> Stores:
         charges=submissions,
         site_health=SqlSiteHealth(stats, segments),
         traffic=SqlTraffic(stats, segments, words, store.read.decision_labels),
-        fast=_fast_store(settings, clock),
+        fast=_fast_store(settings, clock, cache_end),
         reads=reads,
     )
 
@@ -136,10 +141,10 @@ def _spend_marks(settings: Settings) -> SpendMarks:
     return SpendMarks(folder, multiprocessing.current_process().name, longest_ms=longest_ms)
 
 
-def _fast_store(settings: Settings, clock: Clock) -> FastStore:
+def _fast_store(settings: Settings, clock: Clock, cache_end: socket.socket | None) -> FastStore:
     memory = MemoryFastStore(clock, workers=settings.workers)
-    if not settings.redis_url:
-        return memory
-    from agentgate.storage.shared_cache.redis import RedisFastStore  # noqa: PLC0415 - a third of the time of a start
+    if settings.redis_url:
+        from agentgate.storage.shared_cache.redis import RedisFastStore  # noqa: PLC0415 - a third of the time of a start
 
-    return FallbackFastStore(RedisFastStore(settings.redis_url), memory, clock=clock)
+        return FallbackFastStore(RedisFastStore(settings.redis_url), memory, clock=clock)
+    return memory if cache_end is None else FallbackFastStore(OwnedFastStore(cache_end), memory, clock=clock)

@@ -3,17 +3,35 @@
 The local store counts for all workers, so that limits hold at about the same height, and counts all the time.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar, runtime_checkable
 
 from agentgate.lib.clock import SECOND_MS, Clock
 from agentgate.lib.database import StoreUnavailable
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import Addition, FastStore
+from agentgate.storage.shared_cache.memory import MemoryFastStore
 
 T = TypeVar("T")
 
 # How long nobody asks a store that has just failed. Longer would prolong an outage, shorter would slow every call.
 OPEN_MS = SECOND_MS
+# An outage during which many keys are counted must not fill the memory.
+MOST_MISSED = 50_000
+
+
+@runtime_checkable
+class ForgetfulFastStore(FastStore, Protocol):
+    """A shared store in memory: when its process was replaced, what it had counted is lost."""
+
+    @property
+    def incarnation(self) -> int | None:
+        """Return which process answered last."""
+        ...
+
+    async def restore(self, counters: Sequence[tuple[str, int, int]]) -> None:
+        """Add to counters: key, count, remaining time to live of each."""
+        ...
 
 
 class FallbackFastStore:
@@ -22,12 +40,22 @@ class FallbackFastStore:
     # Answers come from elsewhere, and others count there too.
     is_alone = False
 
-    def __init__(self, primary: FastStore, local: FastStore, clock: Clock) -> None:
+    def __init__(self, primary: FastStore, local: MemoryFastStore, clock: Clock) -> None:
         self._primary = primary
+        self._forgetful = primary if isinstance(primary, ForgetfulFastStore) else None
+        self._incarnation: int | None = None
+        self._restoring = asyncio.Lock()
+        # What was counted here alone.
+        self._missed: dict[str, int] = {}
         self._local = local
         self._clock = clock
         self._degraded = False
         self._ask_again_ms = 0
+
+    @property
+    def kind(self) -> str:
+        """Say what the primary store is."""
+        return self._primary.kind
 
     @property
     def degraded(self) -> bool:
@@ -59,8 +87,29 @@ class FallbackFastStore:
                 self._note(answers=False)
             else:
                 self._note(answers=True)
-                return shared
+                if not await self._catch_up(counted_there=(key, amount)):
+                    return shared
+                # What it was told just now may be of this key.
+                return await self._ask(lambda store: store.add(key, 0, ttl_ms=ttl_ms))
+        if amount and self._forgetful is not None and len(self._missed) < MOST_MISSED:
+            self._missed[key] = self._missed.get(key, 0) + amount
         return counted
+
+    async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
+        """Exchange with the primary store, or raise StoreUnavailable: the caller goes on with its own counts."""
+        if not self._may_ask_primary():
+            raise StoreUnavailable("the shared store is away")
+        try:
+            counts = await self._primary.exchange(additions, ttl_ms=ttl_ms)
+        except StoreUnavailable:
+            self._note(answers=False)
+            raise
+        self._note(answers=True)
+        return counts
+
+    def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int] | None:
+        """Exchange with the primary store while it answers."""
+        return None if self._degraded else self._primary.exchange_now(additions, ttl_ms=ttl_ms)
 
     async def delete(self, key: str) -> None:
         """Forget the key in both stores, so that it does not come back when the other one answers."""
@@ -74,6 +123,8 @@ class FallbackFastStore:
         except StoreUnavailable:
             answers = False
         self._note(answers=answers)
+        if answers:
+            await self._catch_up()
         return answers
 
     async def close(self) -> None:
@@ -91,6 +142,34 @@ class FallbackFastStore:
                 self._note(answers=True)
                 return result
         return await act(self._local)
+
+    async def _catch_up(self, counted_there: Addition = ("", 0)) -> bool:
+        """Tell the primary what it has missed of this process's counts; return whether there was anything.
+
+        That is all of them when it was replaced; the other workers do the same. Otherwise, whoever has used a limit up
+        could start anew. `counted_there` is the one addition that a new primary has already.
+        """
+        primary = self._forgetful
+        if primary is None:
+            return False
+        if self._incarnation is None:
+            self._incarnation = primary.incarnation
+        if primary.incarnation == self._incarnation and not self._missed:
+            return False
+        async with self._restoring:
+            counters, missed = self._local.counters(), self._missed
+            if primary.incarnation == self._incarnation:
+                told = [(name, missed[name], left_ms) for name, _, left_ms in counters if name in missed]
+            else:
+                key, amount = counted_there
+                told = [(name, count - amount if name == key else count, left_ms) for name, count, left_ms in counters]
+            self._incarnation, self._missed = primary.incarnation, {}
+            try:
+                await primary.restore(told)
+            except StoreUnavailable:
+                self._missed = {name: count for name, count, _ in told}
+                self._note(answers=False)
+        return True
 
     def _may_ask_primary(self) -> bool:
         if not self._degraded:

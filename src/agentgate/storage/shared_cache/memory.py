@@ -1,8 +1,10 @@
 """MemoryFastStore: the fast store of one process. It is bounded: what expires soonest makes room."""
 
 import heapq
+from collections.abc import Sequence
 
 from agentgate.lib.clock import Clock
+from agentgate.lib.shared_cache import Addition
 
 # Dead entries of the heap are tolerated up to the number of live ones and this many more.
 SLACK = 1_024
@@ -10,6 +12,10 @@ SLACK = 1_024
 
 class MemoryFastStore:
     """Expiring values and counters in a dictionary, with a heap that knows what expires next."""
+
+    kind = "memory"
+    # No other process counts here.
+    is_alone = True
 
     def __init__(self, clock: Clock, max_keys: int = 200_000, *, workers: int = 1) -> None:
         self._clock = clock
@@ -19,22 +25,29 @@ class MemoryFastStore:
         self._entries: dict[str, tuple[int, bytes | int]] = {}
         self._expiries: list[tuple[int, str]] = []
 
-    @property
-    def is_alone(self) -> bool:
-        """Say whether this is the only process."""
-        return self._workers == 1
-
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None when there is none or it has expired."""
+        return self.get_now(key)
+
+    def get_now(self, key: str) -> bytes | None:
+        """Return as `get` does. Nothing here waits: the owner's process does without coroutines."""
         value = self._live(key)
         return b"%d" % value if isinstance(value, int) else value
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
         """Set the value and its time to live, whatever was there."""
+        self.put_now(key, value, ttl_ms=ttl_ms)
+
+    def put_now(self, key: str, value: bytes, *, ttl_ms: int) -> None:
+        """Set as `put` does."""
         self._set(key, value, ttl_ms=ttl_ms)
 
     async def take_once(self, key: str, *, ttl_ms: int) -> bool:
         """Return True for the first caller within `ttl_ms`, False for every other."""
+        return self.take_once_now(key, ttl_ms=ttl_ms)
+
+    def take_once_now(self, key: str, *, ttl_ms: int) -> bool:
+        """Take as `take_once` does."""
         if self._live(key) is not None:
             return False
         self._set(key, b"1", ttl_ms=ttl_ms)
@@ -54,8 +67,29 @@ class MemoryFastStore:
         self._entries[key] = (entry[0], count)
         return count * self._workers
 
+    async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
+        """Add to many counters; return the new counts, which are those of this process."""
+        return self.exchange_now(additions, ttl_ms=ttl_ms)
+
+    def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
+        """Exchange as `exchange` does."""
+        return [self.add_now(key, amount, ttl_ms=ttl_ms) // self._workers for key, amount in additions]
+
+    def counters(self) -> list[tuple[str, int, int]]:
+        """Return key, count and remaining time to live of every live counter, of this process alone."""
+        now_ms = self._clock.now_ms()
+        return [
+            (key, count, expires_ms - now_ms)
+            for key, (expires_ms, count) in self._entries.items()
+            if isinstance(count, int) and count and expires_ms > now_ms
+        ]
+
     async def delete(self, key: str) -> None:
         """Forget the key. Nothing happens when there is none."""
+        self.delete_now(key)
+
+    def delete_now(self, key: str) -> None:
+        """Forget as `delete` does."""
         self._entries.pop(key, None)
 
     async def ping(self) -> bool:

@@ -5,7 +5,7 @@ A call that fails raises StoreUnavailable; fallback.py decides what then.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any, cast
 
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -14,6 +14,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 
 from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.shared_cache import Addition
 
 # Runs as a whole on the server. It also gives a time to live to a counter that has lost its own.
 ADD = """
@@ -28,6 +29,7 @@ return count
 class RedisFastStore:
     """Expiring values and counters on Redis or a server that speaks its protocol."""
 
+    kind = "Redis"
     # Answers come from elsewhere, and others count there too.
     is_alone = False
 
@@ -66,7 +68,17 @@ class RedisFastStore:
     async def add(self, key: str, amount: int, *, ttl_ms: int) -> int:
         """Add to a counter and return the new count. The first addition starts the time to live."""
         _check_ttl(ttl_ms)
-        return int(await self._answer(self._add(self._name(key), amount, ttl_ms)))
+        [count] = await self._answer(self._add([(key, amount)], ttl_ms))
+        return int(count)
+
+    async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
+        """Add to many counters in one round trip; return the new counts."""
+        _check_ttl(ttl_ms)
+        return [int(count) for count in await self._answer(self._add(additions, ttl_ms))]
+
+    def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> None:  # noqa: ARG002 - the interface's
+        """Return None: a server on the network is not waited for in the event loop."""
+        return
 
     async def delete(self, key: str) -> None:
         """Forget the key. Nothing happens when there is none."""
@@ -88,17 +100,22 @@ class RedisFastStore:
         # A key may hold what a client sent; a lone surrogate in it must not become an error of ours.
         return (self._prefix + key).encode("utf-8", "surrogatepass")
 
-    async def _add(self, name: bytes, amount: int, ttl_ms: int) -> Any:
-        # Values go over the wire as text.
-        values = (str(amount), str(ttl_ms))
+    async def _add(self, additions: Sequence[Addition], ttl_ms: int) -> list[Any]:
         if self._add_digest:
             try:
-                return await self._redis.evalsha(self._add_digest, 1, name, *values)
+                return await self._run_add(additions, ttl_ms)
             except NoScriptError:
-                # The server was restarted and has forgotten the script.
+                # The server was restarted and has forgotten the script, so nothing was added.
                 self._add_digest = ""
         self._add_digest = await self._redis.script_load(ADD)
-        return await self._redis.evalsha(self._add_digest, 1, name, *values)
+        return await self._run_add(additions, ttl_ms)
+
+    async def _run_add(self, additions: Sequence[Addition], ttl_ms: int) -> list[Any]:
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for key, amount in additions:
+                # Values go over the wire as text.
+                pipeline.evalsha(self._add_digest, 1, self._name(key), str(amount), str(ttl_ms))
+            return await pipeline.execute()
 
     async def _answer(self, pending: Awaitable[Any]) -> Any:
         """Wait for an answer, but not longer than the timeout for all its steps together."""

@@ -8,6 +8,7 @@ import pytest
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.protection.signals.facts import Rates
+from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import Counted, RateWindows, network_of
 from agentgate.storage.shared_cache.memory import MemoryFastStore
 from agentgate.storage.shared_cache.redis import RedisFastStore
@@ -116,40 +117,44 @@ def test_networks_are_a_24_and_a_64():
     assert network_of("::g") == "::g"
 
 
+def two_workers(fast):
+    return [RateWindows(exchange=RateExchange(fast, workers=2)) for _ in range(2)]
+
+
 @pytest.mark.anyio
 async def test_two_workers_see_the_sum(fast):
-    one, other = RateWindows(), RateWindows()
+    one, other = two_workers(fast)
     counted(one, 10)
     counted(other, 20)
 
-    await one.sync(fast)
-    await other.sync(fast)
+    await one.sync()
+    await other.sync()
     assert counted(other, 1) == Rates(visitor=31, network=31)
 
     counted(one, 1)
-    await one.sync(fast)
+    await one.sync()
     assert counted(one, 1) == Rates(visitor=32, network=32)
 
 
 @pytest.mark.anyio
 async def test_syncing_again_counts_nothing_twice(fast):
-    one, other = RateWindows(), RateWindows()
+    one, other = two_workers(fast)
     counted(one, 10)
     counted(other, 5)
     for _ in range(3):
-        await one.sync(fast)
-        await other.sync(fast)
+        await one.sync()
+        await other.sync()
 
     assert counted(other, 1).visitor == 16
 
 
 @pytest.mark.anyio
 async def test_what_others_sent_slides_out_with_the_minute(fast):
-    one, other = RateWindows(), RateWindows()
+    one, other = two_workers(fast)
     counted(one, 30)
     counted(other, 30)
-    await one.sync(fast)
-    await other.sync(fast)
+    await one.sync()
+    await other.sync()
 
     assert counted(other, 1, now_ms=START_MS + MINUTE_MS).visitor == 61
 
@@ -158,29 +163,34 @@ async def test_what_others_sent_slides_out_with_the_minute(fast):
 async def test_rare_visitors_are_not_worth_a_call():
     clock = FixedClock(START_MS)
     store = MemoryFastStore(clock)
-    windows = RateWindows()
+    windows = RateWindows(exchange=RateExchange(store, workers=2))
     counted(windows, 2)
 
-    await windows.sync(store)
+    await windows.sync()
 
     assert await store.get(f"rate:{START_MS // MINUTE_MS}:{1 << 64 | VISITOR}") is None
 
 
 @pytest.mark.anyio
 async def test_a_store_that_is_away_is_told_the_next_time():
-    class Away(MemoryFastStore):
-        async def add(self, key, amount, *, ttl_ms):
-            raise StoreUnavailable("away")
+    class Shared(MemoryFastStore):
+        is_away = True
 
-    clock = FixedClock(START_MS)
-    present, one, other = MemoryFastStore(clock), RateWindows(), RateWindows()
+        async def exchange(self, additions, *, ttl_ms):
+            if self.is_away:
+                raise StoreUnavailable("away")
+            return self.exchange_now(additions, ttl_ms=ttl_ms)
+
+    shared = Shared(FixedClock(START_MS))
+    one, other = two_workers(shared)
     counted(one, 10)
     counted(other, 5)
 
-    await one.sync(Away(clock))
+    await one.sync()
     assert counted(one, 1).visitor == 11
-    await one.sync(present)
-    await other.sync(present)
+    shared.is_away = False
+    await one.sync()
+    await other.sync()
 
     assert counted(other, 1).visitor == 17
 

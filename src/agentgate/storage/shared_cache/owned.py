@@ -1,0 +1,259 @@
+"""OwnedFastStore: a worker's side of the fast store that one process of this machine owns (`owner.py`).
+
+Calls of one turn of the event loop go in one message, and while a message is under way the next one collects. Every
+call ends within its timeout; one that fails raises StoreUnavailable, and fallback.py decides what then.
+"""
+
+import asyncio
+import secrets
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import cast
+
+import msgspec
+
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.shared_cache import Addition
+from agentgate.storage.shared_cache.owner import (
+    ADD,
+    DELETE,
+    EXCHANGE,
+    GET,
+    MESSAGE_BYTES,
+    PING,
+    PUT,
+    TAKE_ONCE,
+    OwnerAnswer,
+    OwnerCall,
+    OwnerRequest,
+    Result,
+)
+
+# Nobody else waits meanwhile, so that a busy machine may take its time: an event loop alone takes some 15 ms to come to
+# an answer. Only an owner that is gone takes all of it.
+TIMEOUT_S = 0.25
+# The event loop stands still meanwhile. An answer takes 0.1 ms, and up to 20 ms where four processes want each core.
+BLOCKING_TIMEOUT_S = 0.025
+# How long nobody blocks for an owner that did not answer in time: it may hold up a tenth of all time.
+BLOCK_AGAIN_S = 0.25
+# So many of one caller's calls stay together.
+CALLS_AT_ONCE = 500
+# What a call takes in a message beside key and value.
+CALL_BYTES = 32
+
+
+class _Asked:
+    """Calls of one caller, and where the caller waits."""
+
+    __slots__ = ("calls", "results", "size")
+
+    def __init__(self, calls: list[OwnerCall], results: asyncio.Future[list[Result]]) -> None:
+        self.calls = calls
+        self.results = results
+        self.size = sum(
+            len(call[1]) + (len(call[2]) if isinstance(call[2], bytes) else 0) + CALL_BYTES for call in calls
+        )
+
+
+class OwnedFastStore:
+    """Expiring values and counters in the memory of the owner. Made inside the event loop that asks."""
+
+    kind = "memory that the workers share"
+    # Answers come from elsewhere, and others count there too.
+    is_alone = False
+
+    def __init__(
+        self, end: socket.socket, *, timeout_s: float = TIMEOUT_S, blocking_timeout_s: float = BLOCKING_TIMEOUT_S
+    ) -> None:
+        self._end = end
+        self._timeout_s = timeout_s
+        self._blocking_timeout_s = blocking_timeout_s
+        # Which owner answered last.
+        self.incarnation: int | None = None
+        # A predecessor's answers may still lie in the socket; by chance none has the number of a request of ours.
+        self._number = secrets.randbits(62)
+        self._waiting: deque[_Asked] = deque()
+        self._under_way: list[_Asked] = []
+        self._under_way_number = self._blocking_number = 0
+        self._blocking_results: list[Result] | None = None
+        self._block_again_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_flush_due = False
+        self._decoder = msgspec.msgpack.Decoder(OwnerAnswer)
+        self._encoder = msgspec.msgpack.Encoder()
+        self._readable = select.poll()
+        self._readable.register(end, select.POLLIN)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(end, self._receive)
+
+    async def get(self, key: str) -> bytes | None:
+        """Return the value, or None when there is none or it has expired."""
+        return cast("bytes | None", await self._call(GET, key))
+
+    async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
+        """Set the value and its time to live, whatever was there."""
+        await self._call(PUT, key, value, ttl_ms=_checked(ttl_ms))
+
+    async def take_once(self, key: str, *, ttl_ms: int) -> bool:
+        """Return True for the first caller within `ttl_ms`, False for every other."""
+        return bool(await self._call(TAKE_ONCE, key, ttl_ms=_checked(ttl_ms)))
+
+    async def add(self, key: str, amount: int, *, ttl_ms: int) -> int:
+        """Add to a counter and return the new count. The first addition starts the time to live."""
+        return cast("int", await self._call(ADD, key, amount, ttl_ms=_checked(ttl_ms)))
+
+    async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
+        """Add to many counters in a message or a few; return the new counts."""
+        return await self._ask_many(_additions(additions, ttl_ms))
+
+    async def restore(self, counters: Sequence[tuple[str, int, int]]) -> None:
+        """Add to counters that a former owner had: key, count, remaining time to live of each."""
+        await self._ask_many([(ADD, _name(key), count, ttl_ms) for key, count, ttl_ms in counters])
+
+    def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int] | None:
+        """Add, and wait for the counts without a coroutine; None when the owner does not answer within its time."""
+        now_s = time.monotonic()
+        if now_s < self._block_again_s:
+            return None
+        deadline_s = now_s + self._blocking_timeout_s
+        # What was asked before is done before: whoever exchanges both ways relies on it.
+        self._flush()
+        while self._under_way and self._wait_until(deadline_s):
+            self._receive()
+        self._blocking_results = None
+        if not self._under_way:
+            self._blocking_number = self._send(_additions(additions, ttl_ms), self._blocking_timeout_s)
+            while self._blocking_number and self._blocking_results is None and self._wait_until(deadline_s):
+                self._receive()
+            self._blocking_number = 0
+        if self._blocking_results is None:
+            self._block_again_s = time.monotonic() + BLOCK_AGAIN_S
+        return cast("list[int] | None", self._blocking_results)
+
+    async def delete(self, key: str) -> None:
+        """Forget the key. Nothing happens when there is none."""
+        await self._call(DELETE, key)
+
+    async def ping(self) -> bool:
+        """Say whether the owner answers now."""
+        try:
+            return bool(await self._call(PING, ""))
+        except StoreUnavailable:
+            return False
+
+    async def close(self) -> None:
+        """Let go of the socket. Whoever still waits is told that the store is away."""
+        self._loop.remove_reader(self._end)
+        self._fail_all("closed")
+        self._end.close()
+
+    async def _call(self, kind: int, key: str, value: bytes | int = 0, *, ttl_ms: int = 0) -> Result:
+        [result] = await self._ask([(kind, _name(key), value, ttl_ms)])
+        return result
+
+    async def _ask_many(self, calls: list[OwnerCall]) -> list[int]:
+        chunks = [calls[start : start + CALLS_AT_ONCE] for start in range(0, len(calls), CALLS_AT_ONCE)]
+        results = await asyncio.gather(*(self._ask(chunk) for chunk in chunks))
+        return [cast("int", count) for chunk in results for count in chunk]
+
+    def _ask(self, calls: list[OwnerCall]) -> asyncio.Future[list[Result]]:
+        asked = _Asked(calls, self._loop.create_future())
+        self._waiting.append(asked)
+        if not self._under_way and not self._is_flush_due:
+            # Not at once: what else is asked in this turn goes along.
+            self._is_flush_due = True
+            self._loop.call_soon(self._flush)
+        return asked.results
+
+    def _flush(self) -> None:
+        self._is_flush_due = False
+        if self._under_way or not self._waiting:
+            return
+        size = 0
+        while self._waiting and (not self._under_way or size + self._waiting[0].size <= MESSAGE_BYTES):
+            asked = self._waiting.popleft()
+            size += asked.size
+            self._under_way.append(asked)
+        self._under_way_number = self._send([call for each in self._under_way for call in each.calls], self._timeout_s)
+        if self._under_way_number:
+            self._timer = self._loop.call_later(self._timeout_s, self._give_up, self._under_way_number)
+        else:
+            self._fail_all("does not read")
+
+    def _send(self, calls: list[OwnerCall], timeout_s: float) -> int:
+        """Send a request; return its number, or 0 when the owner has left too many unread."""
+        self._number += 1
+        deadline_ns = time.monotonic_ns() + int(timeout_s * 1e9)
+        try:
+            self._end.send(self._encoder.encode(OwnerRequest(self._number, deadline_ns, calls)))
+        except OSError:
+            return 0
+        return self._number
+
+    def _wait_until(self, deadline_s: float) -> bool:
+        """Hold up the event loop until there is something to receive; return whether there was, before the deadline."""
+        return bool(self._readable.poll(max(0.0, deadline_s - time.monotonic()) * 1000))
+
+    def _receive(self) -> None:
+        while True:
+            try:
+                answer = self._decoder.decode(self._end.recv(2 * MESSAGE_BYTES))
+            except (OSError, msgspec.DecodeError):
+                return
+            self.incarnation = answer.owner
+            if answer.number == self._under_way_number:
+                self._hand_out(answer.results)
+            elif answer.number == self._blocking_number:
+                self._blocking_results = answer.results
+
+    def _hand_out(self, results: list[Result]) -> None:
+        self._stop_timer()
+        under_way, self._under_way, self._under_way_number = self._under_way, [], 0
+        start = 0
+        for asked in under_way:
+            end = start + len(asked.calls)
+            # Whoever was cancelled meanwhile waits no more.
+            if not asked.results.done():
+                asked.results.set_result(results[start:end])
+            start = end
+        self._flush()
+
+    def _give_up(self, number: int) -> None:
+        # The answer may have come while the event loop was busy.
+        self._receive()
+        if number == self._under_way_number:
+            self._fail_all("did not answer in time")
+
+    def _fail_all(self, reason: str) -> None:
+        """Fail what is under way and what waits behind it, which would wait as long again."""
+        self._stop_timer()
+        failed = [*self._under_way, *self._waiting]
+        self._waiting.clear()
+        self._under_way, self._under_way_number = [], 0
+        for asked in failed:
+            if not asked.results.done():
+                asked.results.set_exception(StoreUnavailable(f"the owner of the fast store {reason}"))
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _additions(additions: Sequence[Addition], ttl_ms: int) -> list[OwnerCall]:
+    _checked(ttl_ms)
+    return [(EXCHANGE, _name(key), amount, ttl_ms) for key, amount in additions]
+
+
+def _name(key: str) -> bytes:
+    # A key may hold what a client sent; a lone surrogate in it must not become an error of ours.
+    return key.encode("utf-8", "surrogatepass")
+
+
+def _checked(ttl_ms: int) -> int:
+    if ttl_ms <= 0:
+        raise ValueError("a time to live must be positive")
+    return ttl_ms

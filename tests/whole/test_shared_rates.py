@@ -1,0 +1,116 @@
+"""Several workers without Redis count together: rates, limits, and what happens when the owner of the counts dies."""
+
+import contextlib
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.one_visitor import CONNECTIONS, LIMITED, OneVisitor, passed
+from tests.processes import AdminConnection, ServeProcess, serving
+from tests.whole.test_workers import MOST_CONNECTIONS, one_connection_each
+
+LOGIN, SESSION = "/v1/account/login", "/v1/account/session"
+ANSWERED = re.compile(r'agentgate_http_requests_total{[^}]*route="/v1/account/session"[^}]*} ([\d.]+)')
+OWNER_STARTED = "owner of the fast store started"
+# Five hundredths of the limit of 1,200.
+LEAST, MOST = 1_140, 1_260
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
+    with serving(tmp_path_factory.mktemp("shared"), AGENTGATE_WORKERS="2", AGENTGATE_DRAIN_SECONDS="0") as service:
+        yield service
+
+
+@pytest.mark.parametrize(
+    "shares", [[100] * 16, [1_600], [700, 700, 100, 50, 25, 25]], ids=["spread", "one connection", "uneven"]
+)
+def test_one_visitor_is_allowed_its_limit_whoever_serves(process: ServeProcess, shares: list[int]) -> None:
+    visitor = OneVisitor(process, f"shop_{len(shares)}")
+
+    reasons = visitor.burst(shares)
+
+    assert LEAST <= passed(reasons) <= MOST, reasons
+    assert passed(reasons) + reasons[LIMITED] == sum(shares)
+
+
+@contextlib.contextmanager
+def one_public_connection_each(process: ServeProcess) -> Iterator[list[AdminConnection]]:
+    """Connect to the public listener until both workers have a connection: the one that counts its request has it."""
+
+    def answered(operator: AdminConnection) -> float:
+        return sum(map(float, ANSWERED.findall(operator.call("GET", "/metrics").body.decode())))
+
+    with contextlib.ExitStack() as stack, one_connection_each(process) as operators:
+        found: dict[int, AdminConnection] = {}
+        for _ in range(MOST_CONNECTIONS):
+            connection = stack.enter_context(AdminConnection(process.public_url, {}))
+            before = [answered(operator) for operator in operators]
+            connection.call("GET", SESSION)
+            for each in found.values():
+                # An idle connection is closed after five seconds.
+                each.call("GET", "/healthz")
+            after = [answered(operator) for operator in operators]
+            found.setdefault(0 if after[0] > before[0] else 1, connection)
+            if len(found) == 2:
+                break
+        yield [found[0], found[1]]
+
+
+def guess(connection: AdminConnection, email: str, source: str) -> int:
+    wrong = {"email": email, "password": "not the password"}
+    return connection.call("POST", LOGIN, wrong, **{"X-Forwarded-For": source}).status
+
+
+@pytest.mark.parametrize("order", [(0, 1, 0, 1, 0, 1, 0), (0, 0, 0, 0, 1, 1, 0), (1, 1, 1, 1, 1, 0, 1)])
+def test_an_email_is_refused_after_five_failures_whoever_serves(process: ServeProcess, order: tuple[int, ...]) -> None:
+    email = f"victim{''.join(map(str, order))}@shop.example"
+    with one_public_connection_each(process) as workers:
+        statuses = [guess(workers[worker], email, f"203.0.113.{place}") for place, worker in enumerate(order)]
+
+    assert statuses == [401] * 5 + [429] * 2
+
+
+def test_nothing_opens_when_the_owner_is_killed_and_it_comes_back(tmp_path: Path) -> None:
+    with serving(tmp_path, AGENTGATE_WORKERS="2", AGENTGATE_DRAIN_SECONDS="0") as process:
+        [started] = process.wait_for_events(OWNER_STARTED, 1)
+        visitor, other = OneVisitor(process, "shop_used"), OneVisitor(process, "shop_load")
+        # So much that the sliding minute stays over the limit for long enough on a slow machine.
+        assert visitor.burst([60] * CONNECTIONS)[LIMITED] > 0
+        with one_public_connection_each(process) as workers:
+            assert [guess(workers[number % 2], "victim@shop.example", "203.0.113.9") for number in range(5)] == [
+                401
+            ] * 5
+        answers = []
+        load = threading.Thread(target=lambda: answers.append(other.burst([60] * CONNECTIONS)))
+        load.start()
+
+        os.kill(started["pid"], signal.SIGKILL)
+        away = visitor.burst([4] * CONNECTIONS)
+        process.wait_for_events(OWNER_STARTED, 2)
+        load.join()
+        wait_until_ready(process)
+        back = visitor.burst([4] * CONNECTIONS)
+        with one_public_connection_each(process) as workers:
+            guesses = [guess(worker, "victim@shop.example", "203.0.113.9") for worker in workers]
+
+        # Who had used up its limit is refused all the time, and what others asked meanwhile was decided.
+        assert away == back == {LIMITED: 4 * CONNECTIONS}
+        assert passed(answers[0]) + answers[0][LIMITED] == 60 * CONNECTIONS
+        assert guesses == [429, 429]
+        assert process.stop() == 0
+
+
+def wait_until_ready(process: ServeProcess) -> None:
+    """Wait until both workers have an answer of the owner again, and have told it what they had counted."""
+    deadline_s = time.monotonic() + 10
+    with one_connection_each(process) as operators:
+        while not all(operator.call("GET", "/readyz").body["status"] == "ready" for operator in operators):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.05)
