@@ -17,7 +17,27 @@ CLEARS_BY_NAME = {"nginx", "traefik"}
 REFUSES_RAW_BYTES = {"haproxy", "envoy"}
 MARK = "said-by-the-visitor"
 PREFIXES = ("X-Original-", "X-Service-", "X-Forwarded-")
-BATCHES = [CLEARED[start : start + 12] for start in range(0, len(CLEARED), 12)]
+# Those that frameworks are known to read; the adapters know more.
+READ_BY_SITES = {
+    *(
+        "Forwarded",
+        "X-JA4",
+        "X-Rewrite-URL",
+        "X-AgentGate-Secret",
+        "X-Original-URL",
+        "X-Original-URI",
+        "X-Original-Host",
+    ),
+    *("X-Original-Method", "X-Original-Path", "X-Original-For", "X-Original-Proto", "X-Original-Forwarded-For"),
+    *(
+        f"X-Forwarded-{name}"
+        for name in ("For", "Host", "Proto", "Port", "Prefix", "Uri", "Method", "Server", "Scheme")
+    ),
+    *(f"X-Forwarded-{name}" for name in ("Path", "Ssl", "User", "Email", "Groups", "Access-Token", "Client-Cert")),
+    *(f"X-Service-{name}" for name in ("Decision", "Decision-Id", "Would-Decision", "Reason", "Drop", "Message")),
+}
+NAMES = sorted({*READ_BY_SITES, *CLEARED})
+BATCHES = [NAMES[start : start + 12] for start in range(0, len(NAMES), 12)]
 # What a site sees as the same name: CGI and WSGI make HTTP_X_ORIGINAL_URL of all of them.
 SPELLINGS = {
     "as it is": str,

@@ -100,9 +100,9 @@ def test_a_secret_that_is_none_is_refused_and_not_repeated(secret: str) -> None:
 def test_traefik_clears_then_asks_itself_with_the_secret_that_the_site_never_gets() -> None:
     http = yaml.safe_load(render("traefik", EXAMPLE))["http"]
 
-    for name, upgrade in (("protected-site_shop", "plain"), ("protected-site_shop-websocket", "websocket")):
-        steps = [step.rpartition("-")[2] for step in http["routers"][name]["middlewares"]]
-        assert steps == ["clear", upgrade, "check", "hide"]
+    for name, steps in (("", ["clear", "plain", "check", "hide"]), ("-websocket", ["clear", "check", "hide"])):
+        router = http["routers"][f"protected-site_shop{name}"]
+        assert [step.rpartition("-")[2] for step in router["middlewares"]] == steps
     for name, router in http["routers"].items():
         assert set(router["middlewares"]) <= set(http["middlewares"])
         assert router["service"] in http["services"]

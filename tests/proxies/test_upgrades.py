@@ -25,6 +25,7 @@ TUNNELS: dict[str, Headers] = {
     "with both keys": [("Connection", "Upgrade"), ("Upgrade", "websocket, h2c"), KEY, VERSION, SETTINGS],
     "Connection on two lines": [("Connection", "close"), ("Connection", "Upgrade"), ("Upgrade", "h2c"), SETTINGS],
     "without Connection": [("Upgrade", "h2c"), SETTINGS],
+    "on two lines, with a version": [("Connection", "Upgrade"), ("Upgrade", "h2c/2.0"), ("Upgrade", "websocket"), KEY],
     "with a version": [("Connection", "Upgrade"), ("Upgrade", "h2c/2.0"), SETTINGS],
 }
 
