@@ -27,20 +27,26 @@ local OWN = {
 
 local kept = nil
 
--- Only this proxy speaks for AgentGate. A name with an underscore or a dot is read by many programs as one without,
+-- Only this proxy speaks for AgentGate, or says where a visitor came from. A name with an underscore or a dot is read by many programs as one without,
 -- and mod_proxy takes out of a request whatever its Connection header names.
 local function clean(r)
     for name in pairs(r:headers_in_table()) do
         local lower = name:lower()
         if lower:find("[^%w-]") or lower:find("^x%-original%-") or lower:find("^x%-service%-")
-            or lower:find("^x%-forwarded%-") or lower == "x-agentgate-secret" or lower == "x-ja4" or lower == "forwarded"
+            or lower:find("^x%-forwarded") or lower == "x-agentgate-secret" or lower == "x-ja4" or lower == "forwarded"
+            -- With it a server may take a connection for HTTP/2.
+            or lower == "http2-settings"
             -- Some frameworks take this path in place of the one that was checked.
             or lower == "x-rewrite-url" then
             r.headers_in[name] = nil
         end
     end
+    -- A WebSocket is the one upgrade that is passed on: h2c would be a tunnel that AgentGate is not asked about.
+    if (r.headers_in["Upgrade"] or ""):lower() ~= "websocket" then
+        r.headers_in["Upgrade"] = nil
+    end
     local connection = "," .. (r.headers_in["Connection"] or ""):lower():gsub("%s", "") .. ","
-    if connection:find(",upgrade,", 1, true) then
+    if connection:find(",upgrade,", 1, true) and r.headers_in["Upgrade"] then
         r.headers_in["Connection"] = "Upgrade"
     elseif connection:find(",close,", 1, true) then
         r.headers_in["Connection"] = "close"

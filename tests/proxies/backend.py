@@ -97,12 +97,19 @@ class EchoSite(_Listening):
         self.status = b"200 OK"
         # Header lines that go along with each answer.
         self.more_headers = b""
+        # How many connections it has taken for HTTP/2, over which it would answer whatever comes.
+        self.tunnels = 0
 
     def _serve(self, connection: socket.socket) -> None:
         stream = connection.makefile("rb")
         while head := _read_head(stream):
             asked = _read_request(head, stream)
             self.asked.append(asked)
+            # As lenient as a server can be: it asks for neither Connection nor HTTP2-Settings.
+            if "h2c" in ",".join(asked.all("upgrade")).lower():
+                self.tunnels += 1
+                connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
+                return
             if (asked.one("upgrade") or "").lower() == "websocket":
                 connection.sendall(_switched(asked.one("sec-websocket-key") or ""))
                 while data := stream.read1(4096):
@@ -170,7 +177,8 @@ def _read_head(stream: Any) -> bytes:
 def _read_request(head: bytes, stream: Any) -> Asked:
     first, *lines = head.decode("latin-1").split("\r\n")[:-2]
     method, target, _ = first.split(" ")
-    headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+    # A byte of raw UTF-8 may be a blank in Latin-1, and belongs to the value.
+    headers = [(name, value.strip(" \t")) for name, _, value in (line.partition(":") for line in lines)]
     asked = Asked(method, target, headers, b"")
     if asked.one("transfer-encoding") is not None:
         body = b""

@@ -36,6 +36,8 @@ class Started:
     program: str
     folder: Path
     port: int
+    # HTTP/2 without TLS: in place of HTTP/1 on nginx, beside it on all others.
+    speaks_http2: bool = False
 
     @property
     def log(self) -> Path:
@@ -50,7 +52,10 @@ class Started:
 
 
 def _nginx(started: Started, texts: dict[str, str]) -> list[str]:
-    path = started.write("agentgate.conf", texts["agentgate.conf"])
+    text = texts["agentgate.conf"]
+    if started.speaks_http2:
+        text = text.replace(f"{started.port};", f"{started.port} http2;", 1)
+    path = started.write("agentgate.conf", text)
     temporary = "".join(
         f"{name}_temp_path {started.folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -64,7 +69,8 @@ def _nginx(started: Started, texts: dict[str, str]) -> list[str]:
 
 def _caddy(started: Started, texts: dict[str, str]) -> list[str]:
     path = started.write("agentgate.caddy", texts["Caddyfile"])
-    main = started.write("Caddyfile", f"{{\n\tadmin off\n}}\nimport {path}\n")
+    servers = "\tservers {\n\t\tprotocols h1 h2c\n\t}\n" if started.speaks_http2 else ""
+    main = started.write("Caddyfile", f"{{\n\tadmin off\n{servers}}}\nimport {path}\n")
     return [started.program, "run", "--config", str(main), "--adapter", "caddyfile"]
 
 
@@ -77,7 +83,9 @@ def _haproxy(started: Started, texts: dict[str, str]) -> list[str]:
 def _apache(started: Started, texts: dict[str, str]) -> list[str]:
     lua = started.write("agentgate.lua", texts["agentgate.lua"])
     path = started.write("agentgate.conf", texts["agentgate.conf"].replace("/etc/apache2/agentgate.lua", str(lua)))
-    modules = "\n".join(f"LoadModule {name}_module {DEBIAN_MODULES}/mod_{name}.so" for name in APACHE_MODULES)
+    names = (*APACHE_MODULES, "http2") if started.speaks_http2 else APACHE_MODULES
+    modules = "\n".join(f"LoadModule {name}_module {DEBIAN_MODULES}/mod_{name}.so" for name in names)
+    modules += "\nProtocols h2c http/1.1" if started.speaks_http2 else ""
     user = "User www-data\nGroup www-data" if os.geteuid() == 0 else ""
     main = started.write(
         "apache2.conf",
@@ -128,14 +136,14 @@ PACKAGES = {"nginx": "nginx", "caddy": "caddy", "haproxy": "haproxy", "apache": 
 
 
 @contextlib.contextmanager
-def running_proxy(proxy: str, installation: Installation) -> Iterator[int]:
+def running_proxy(proxy: str, installation: Installation, *, speaks_http2: bool = False) -> Iterator[int]:
     """Run a proxy on a free port of the loopback for as long as the block does; its port is the value."""
     program = _program(proxy)
     # Not pytest's own temporary folder: Apache changes to a user who could not read it.
     folder = Path(tempfile.mkdtemp(prefix=f"agentgate-{proxy}-"))
     folder.chmod(0o755)
     try:
-        with _running(proxy, Started(program, folder, _free_port()), installation) as port:
+        with _running(proxy, Started(program, folder, _free_port(), speaks_http2), installation) as port:
             yield port
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -188,16 +196,19 @@ def _wait_for(process: subprocess.Popen[bytes], started: Started) -> None:
     deadline_s = time.monotonic() + START_S
     while True:
         with contextlib.suppress(OSError):
-            if _is_ready(started.port):
+            if _is_ready(started):
                 return
         if process.poll() is not None or time.monotonic() > deadline_s:
             pytest.fail(f"the proxy did not start:\n{started.log.read_text(errors='replace')[-3000:]}")
         time.sleep(0.01)
 
 
-def _is_ready(port: int) -> bool:
+def _is_ready(started: Started) -> bool:
     """Say whether there is an answer for the site: Traefik listens before it knows its routes, and says 404."""
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+    if started.speaks_http2 and started.program.endswith("nginx"):
+        with socket.create_connection(("127.0.0.1", started.port), timeout=5):
+            return True
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", started.port, timeout=5)) as connection:
         connection.request("GET", "/", headers={"Host": "shop.example"})
         return connection.getresponse().status != http.HTTPStatus.NOT_FOUND
 

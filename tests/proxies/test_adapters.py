@@ -7,7 +7,6 @@ import pytest
 from tests.browser_client import get_token
 from tests.proxies.visiting import BROWSER, ORIGIN, Installed, new_address, read_answer
 
-KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 TOKEN = "X-AgentGate-Token"
 # ForwardAuth passes on what the service answers, and nothing of it when it is a yes.
 PASSES_STATUSES_ON = {"traefik"}
@@ -115,19 +114,6 @@ def test_head_is_asked_as_head_and_gets_no_body(installed: Installed) -> None:
     assert installed.site.asked[-1].method == "HEAD"
     assert installed.tap.checks()[-1].original[0] == "HEAD"
     assert installed.visit("HEAD", "/members").status == 401
-
-
-def test_a_websocket_is_passed_through(installed: Installed) -> None:
-    headers = [("Connection", "keep-alive, Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13")]
-    with installed.connect() as connection:
-        installed.send(connection, "GET", "/socket", headers=[*headers, ("Sec-WebSocket-Key", KEY)])
-        response = http.client.HTTPResponse(connection)
-        response.begin()
-        assert response.status == 101
-        connection.sendall(b"ping")
-        assert connection.recv(100) == b"ping"
-        response.close()
-    assert installed.tap.checks()[-1].one("upgrade") is None
 
 
 def test_one_connection_carries_many_visits(installed: Installed) -> None:

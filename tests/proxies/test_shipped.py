@@ -99,10 +99,10 @@ def test_a_secret_that_is_none_is_refused_and_not_repeated(secret: str) -> None:
 
 def test_traefik_clears_then_asks_itself_with_the_secret_that_the_site_never_gets() -> None:
     http = yaml.safe_load(render("traefik", EXAMPLE))["http"]
-    protected = http["routers"]["protected-site_shop"]
 
-    steps = [name.rpartition("-")[2] for name in protected["middlewares"]]
-    assert steps == ["clear", "check", "hide"]
+    for name, steps in (("", ["clear", "plain", "check", "hide"]), ("-websocket", ["clear", "check", "hide"])):
+        router = http["routers"][f"protected-site_shop{name}"]
+        assert [step.rpartition("-")[2] for step in router["middlewares"]] == steps
     for name, router in http["routers"].items():
         assert set(router["middlewares"]) <= set(http["middlewares"])
         assert router["service"] in http["services"]
@@ -118,7 +118,7 @@ def test_envoy_fails_closed_and_lets_nobody_through_whom_nobody_let_through() ->
     manager = resources["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
 
     names = [step["name"].rpartition(".")[2] for step in manager["http_filters"]]
-    assert names == ["header_mutation", "order", "ext_authz", "page", "router"]
+    assert names == ["header_mutation", "request", "ext_authz", "page", "router"]
     authorization = manager["http_filters"][2]["typed_config"]
     assert authorization["failure_mode_allow"] is False
     assert authorization["status_on_error"] == {"code": "ServiceUnavailable"}

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from agentgate.lib.records import SITE_KEY_PATTERN
+from agentgate_tools.adapters.cleared import clearing_lines
 
 # Proxy -> its files, the one that is included first.
 FILES = {
@@ -21,6 +22,7 @@ LISTEN = {"nginx": "80", "caddy": "", "haproxy": ":80", "apache": "80", "traefik
 PORTS = {"http": 80, "https": 443}
 PLACEHOLDER_SECRET = "ags_PUT_THE_SECRET_OF_THIS_SITE_HERE"  # noqa: S105 - says that there is none
 
+_CLEARING = re.compile(r"^( *)\{\{CLEARED\}\}\n", re.MULTILINE)
 _PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
 _SECRET = re.compile(r"ags_[A-Za-z0-9_-]{16,128}\Z", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\Z|\[[0-9A-Fa-f:.]+\]\Z", re.ASCII)
@@ -64,6 +66,7 @@ def render(proxy: str, installation: Installation, file: str | None = None) -> s
         resources.files("agentgate_tools.adapters").joinpath(_template_name(proxy, name)).read_text(encoding="utf-8")
     )
     values = _values(proxy, installation)
+    template = _CLEARING.sub(lambda match: "".join(f"{match[1]}{line}\n" for line in clearing_lines(proxy)), template)
     return _PLACE.sub(lambda match: values[match[1]], template)
 
 

@@ -30,7 +30,8 @@ MOST_URLS, LONGEST_URL = 8_192, 512
 _METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z", re.ASCII)
 _USUAL_METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
 # Scheme and authority, then what the server behind will see. No user, no fragment, and nothing that ends a header.
-_URL = re.compile(r"(https?://[^/?#@\s\\]+)((?:/[^#\s]*)?)\Z", re.IGNORECASE)
+# Each character is a byte: bytes of raw UTF-8 such as A0 and 85 are blanks to a pattern of text, and here they are not.
+_URL = re.compile(r"(https?://[^/?#@\s\\]+)((?:/[^#\s]*)?)\Z", re.IGNORECASE | re.ASCII)
 
 
 # Origin, target and path.

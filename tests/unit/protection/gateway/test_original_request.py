@@ -35,6 +35,8 @@ def test_the_three_headers_make_the_request() -> None:
         (b"http://[2001:db8::1]/a//b/../c;d", "http://[2001:db8::1]", "/a//b/../c;d"),
         (b"https://shop.example/?#".rstrip(b"#"), "https://shop.example", "/?"),
         (b"https://shop.example/caf\xc3\xa9", "https://shop.example", "/caf\xc3\xa9"),
+        # Bytes that are blanks in Latin-1.
+        (b"https://shop.example/voil\xc3\xa0?\xc3\x85", "https://shop.example", "/voil\xc3\xa0?\xc3\x85"),
     ],
 )
 def test_the_origin_is_canonical_and_the_target_is_left_alone(url: bytes, origin: str, target: str) -> None:

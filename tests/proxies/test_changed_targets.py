@@ -1,0 +1,71 @@
+"""What each proxy makes of a target by itself, as docs/adapters.md tells it: everything else goes on as it came."""
+
+import pytest
+
+from tests.proxies.visiting import ORIGIN, Installed
+
+# Before AgentGate is asked: the site gets the same.
+CHANGED_FOR_BOTH = {
+    "traefik": {
+        "//a": "/a",
+        "/a//b": "/a/b",
+        "/.": "/",
+        "/a/./b": "/a/b",
+        "/a/../b": "/b",
+        "/a/%2e%2e/b": "/b",
+        "/a/.": "/a",
+        "///%61": "/a",
+        "//x/../a": "/a",
+        "/%2D": "/-",
+        "/%7E": "/~",
+        "/%41": "/A",
+        "/a%2fb": "/a%2Fb",
+        "/%c3%a0": "/%C3%A0",
+        "/a|b": "/a%7Cb",
+        "/a\\b": "/a%5Cb",
+        '/^`{}"<>': "/%5E%60%7B%7D%22%3C%3E",
+        "/\xc3\xa0": "/%C3%A0",
+        "/a?b;c": "/a?b&c",
+    },
+}
+# After AgentGate was asked about the target as it came.
+CHANGED_FOR_THE_SITE = {
+    "caddy": {
+        "/a|b": "/a%7Cb",
+        "/a\\b": "/a%5Cb",
+        '/^`{}"<>': "/%5E%60%7B%7D%22%3C%3E",
+        "/\xc3\xa0": "/%C3%A0",
+    },
+    "apache": {"//a": "/a", "///%61": "/a", "//x/../a": "/a"},
+}
+UNCHANGED = [
+    "/",
+    "/a/",
+    "/a%2Fb",
+    "/a%5Cb",
+    "/%20",
+    "/a;b=c/d",
+    "/a?b=%41",
+    "/a??",
+    "/[x]",
+    "/a+b",
+    "/a?x=[|]",
+    "/a:b@c,d!",
+]
+TARGETS = sorted({*UNCHANGED, *(target for table in CHANGED_FOR_BOTH.values() for target in table)})
+REFUSES_RAW_BYTES = {"haproxy", "envoy"}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_goes_on_as_it_came_or_as_the_documentation_says(installed: Installed, target: str) -> None:
+    asked, checked = len(installed.site.asked), len(installed.tap.checks())
+
+    told = installed.visit("GET", target)
+
+    if not target.isascii() and installed.proxy in REFUSES_RAW_BYTES:
+        assert told.status == 400
+        return
+    judged = CHANGED_FOR_BOTH.get(installed.proxy, {}).get(target, target)
+    got = CHANGED_FOR_THE_SITE.get(installed.proxy, {}).get(judged, judged)
+    assert [check.original[1] for check in installed.tap.checks()[checked:]] == [f"{ORIGIN}{judged}"]
+    assert [each.target for each in installed.site.asked[asked:]] == [got]
