@@ -1,13 +1,8 @@
-"""Requests that are made before anything is measured: as files for our own clients, and as scripts for wrk."""
+"""Requests that are made before anything is measured, as scripts for wrk."""
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 
 _LUA = str.maketrans({"\r": "\\r", "\n": "\\n", '"': '\\"', "\\": "\\\\"})
-_IN_TURNS = """
-local at = 0
-request = function() at = at % #requests + 1 return requests[at] end
-"""
 # wrk knows only how long it was told to run, so the script itself looks at the clock. A connection asks for the next
 # request when its answer is there: when each has come once more than there are requests, all are answered. Until then
 # the last one is sent again, and whoever answers it says the same once more. To look at the answers here would take the
@@ -30,27 +25,6 @@ request = function()
   return requests[math.max(1, math.min(at, #requests))]
 end
 """
-
-
-def write_requests(path: Path, requests: Iterable[bytes]) -> None:
-    """Write a file of requests, each after its length in four bytes."""
-    with path.open("wb") as file:
-        for each in requests:
-            file.write(len(each).to_bytes(4, "big") + each)
-
-
-def read_requests(data: bytes) -> Iterator[bytes]:
-    """Yield the requests of such a file."""
-    at = 0
-    while at < len(data):
-        length = int.from_bytes(data[at : at + 4], "big")
-        yield data[at + 4 : at + 4 + length]
-        at += 4 + length
-
-
-def script_in_turns(requests: Iterable[bytes]) -> str:
-    """Return a script for wrk that sends these requests in turns."""
-    return _table(requests) + _IN_TURNS
 
 
 def script_once(requests: Iterable[bytes], *, connections: int) -> str:
