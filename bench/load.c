@@ -144,6 +144,7 @@ static void send_on(Connection *c, size_t number, double due_s, double now_s) {
     }
 }
 
+/* As answer_length, of a body in chunks. */
 static long chunked_length(const char *body, size_t have) {
     size_t at = 0;
     for (;;) {
@@ -152,6 +153,7 @@ static long chunked_length(const char *body, size_t have) {
         size_t size = strtoul(body + at, NULL, 16);
         at = (size_t)(end - body) + 2 + size + 2;
         if (at > have) return 0;
+        if (memcmp(body + at - 2, "\r\n", 2)) return -1;
         if (!size) return (long)at;
     }
 }
@@ -174,7 +176,7 @@ static long answer_length(const char *in, size_t have, int *status, int *closes)
     if (*status == 204 || *status == 304) return (long)head;
     if (chunked) {
         long body = chunked_length(in + head, have - head);
-        return body ? (long)head + body : 0;
+        return body > 0 ? (long)head + body : body;
     }
     if (length < 0 || *status < 200 || *status > 599) return -1;
     return head + (size_t)length <= have ? (long)head + length : 0;
