@@ -5,6 +5,8 @@ itself. Clearances are issued here, with that folder's keys: getting one takes a
 """
 
 import asyncio
+import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,6 +76,8 @@ def gateway(folder: Path) -> Iterator[tuple[ServeProcess, BenchSite]]:
     """Run `agentgate serve` with the site, in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     logs.configure("json", "warning")
+    # The service has a process group of its own, and would outlive a bench that is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     site = asyncio.run(_set_up(read_settings(environment(folder, SETTINGS))))
     with serving(folder, **SETTINGS) as process:
         yield process, site
