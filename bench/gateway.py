@@ -268,6 +268,7 @@ def main() -> None:
     """Print a table of the populations that are asked for, and the other figures."""
     listed = "\n".join(f"  {name:<12}{each.meaning} ({each.visitors:,})" for name, each in POPULATIONS.items())
     parser = argparse.ArgumentParser(
+        prog="python -m bench.gateway",
         description=__doc__,
         epilog=f"populations (visitors):\n{listed}\n  load        half and twice the greatest load\n"
         "  once        requests that an agent signed and that count once",
