@@ -1,55 +1,54 @@
-"""How long one look at a request takes: a known browser, a new address, a new User-Agent, a program, a hostile one.
+"""How long one look at a request takes: people, one browser, a new address or User-Agent, a program, a hostile one.
 
-Run as a file: `python bench/detect.py`. Figures are microseconds of processor time, the best of several rounds.
+`python -m bench.detect`. Figures are microseconds of processor time, the best of several rounds.
 """
 
-import sys
 import time
-from pathlib import Path
-
-# Run as a file, this folder is on the path and its parent is not.
-sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+from collections.abc import Callable
 
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.signals.observe import observe
 from agentgate.protection.threat_data.intel import Intel, load_intel
+from tests.population.visitors import ORIGIN, population
 
 ROUNDS, REQUESTS = 9, 2_000
-CHROME = (
-    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
-)
-BROWSER_HEADERS = (
-    ("host", "www.example.com"),
-    ("connection", "keep-alive"),
-    ("sec-ch-ua", '"Google Chrome";v="141", "Not?A_Brand";v="8", "Chromium";v="141"'),
-    ("sec-ch-ua-mobile", "?0"),
-    ("sec-ch-ua-platform", '"Windows"'),
-    ("upgrade-insecure-requests", "1"),
-    ("user-agent", CHROME),
-    ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
-    ("sec-fetch-site", "same-origin"),
-    ("sec-fetch-mode", "navigate"),
-    ("sec-fetch-user", "?1"),
-    ("sec-fetch-dest", "document"),
-    ("referer", "https://www.example.com/"),
-    ("accept-encoding", "gzip, deflate, br, zstd"),
-    ("accept-language", "en-GB,en;q=0.9,de;q=0.8"),
-    ("cookie", "session=6f1d2c3b4a59; theme=dark"),
-)
+SEED = 27
+Headers = tuple[tuple[str, str], ...]
 
 
-def request(number: int, headers: tuple[tuple[str, str], ...] = BROWSER_HEADERS) -> RequestFacts:
+def people() -> list[RequestFacts]:
+    """Return one request each of visitors with all kinds of browsers."""
+    found = []
+    for visitor in population(SEED, REQUESTS, 2):
+        asked = visitor.navigation(1)
+        headers = tuple((name.lower(), value) for name, value in asked.headers)
+        target = asked.url.removeprefix(ORIGIN)
+        found.append(RequestFacts(now_ms=0, method="GET", target=target, address=visitor.address, headers=headers))
+    return found
+
+
+def chrome() -> Headers:
+    """Return the headers of one Chrome of the population."""
+    visitor = next(population(SEED, 1, 2, mix=(("Chrome", "Windows", 1),)))
+    return tuple((name.lower(), value) for name, value in visitor.navigation(1).headers)
+
+
+BROWSER_HEADERS = chrome()
+CHROME = dict(BROWSER_HEADERS)["user-agent"]
+
+
+def request(number: int, headers: Headers = BROWSER_HEADERS) -> RequestFacts:
     """Return a request from the address with this number."""
     address = f"81.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
     return RequestFacts(now_ms=0, method="GET", target="/shop/item?id=1", address=address, headers=headers)
 
 
-def with_user_agent(text: str) -> tuple[tuple[str, str], ...]:
+def with_user_agent(text: str) -> Headers:
     """Return the browser's headers with another User-Agent."""
     return tuple((name, text if name == "user-agent" else value) for name, value in BROWSER_HEADERS)
 
 
-def measure(intel: Intel, make_request) -> float:
+def measure(intel: Intel, make_request: Callable[[int], RequestFacts]) -> float:
     """Return the microseconds of one look in the best round; every request of every round is a new one."""
     best_s = float("inf")
     for round_number in range(ROUNDS):
@@ -63,8 +62,9 @@ def measure(intel: Intel, make_request) -> float:
 
 def main() -> None:
     """Measure each kind of request and print a line about it."""
-    intel = load_intel(None)
+    intel, visitors = load_intel(None), people()
     kinds = {
+        "people, seen before": lambda number: visitors[number % REQUESTS],
         "known browser, known address": lambda _number: request(1),
         "known browser, new address": request,
         "new User-Agent, new address": lambda number: request(number, with_user_agent(f"{CHROME} App/{number}")),

@@ -17,7 +17,7 @@ http {{
     client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
 """
-START_S = 5.0
+START_S = 30.0
 
 
 def nginx_program() -> str | None:

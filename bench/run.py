@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from bench import (  # noqa: E402 - after the path is set
+    adapter,
     agent_signatures,
     decide,
     events,
@@ -154,8 +155,13 @@ def _ingest(*, postgres: bool) -> Figures:
 
 
 def gateway_check() -> Figures:
-    """Ask the gateway at full work, beside nginx, at half load, and behind a real nginx."""
+    """Ask the gateway at full work for each population, beside nginx; at half load and at twice the greatest."""
     return dict(gateway.measure())
+
+
+def site_behind_nginx() -> Figures:
+    """Compare sites behind nginx with and without the gate."""
+    return dict(adapter.figures())
 
 
 def siteverify_sqlite() -> Figures:
@@ -187,6 +193,7 @@ SECTIONS: dict[str, Callable[[], Figures]] = {
     "events, SQLite": ingest_sqlite,
     "events, PostgreSQL": ingest_postgres,
     "gateway check": gateway_check,
+    "behind nginx": site_behind_nginx,
     "siteverify, SQLite": siteverify_sqlite,
     "siteverify, PostgreSQL": siteverify_postgres,
     "time to token": token_in_browser,

@@ -1,7 +1,9 @@
-"""Two small applications as stand behind a gateway: one sends a constant, the other renders a page of orders."""
+"""Two small applications as stand behind a proxy: one sends a constant, the other is a page of orders in FastAPI."""
 
 from typing import Any
 
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
 from jinja2 import Template
 
 PAGE = b"<!doctype html><title>Orders</title>" + b"<p>One order more.</p>" * 50
@@ -15,14 +17,18 @@ ORDERS_PAGE = Template(
 
 async def constant(_scope: Any, _receive: Any, send: Any) -> None:
     """Answer every request with the same bytes: about as little as an application in Python can do."""
-    await _answer(send, PAGE)
+    length = str(len(PAGE)).encode()
+    headers = [(b"content-type", b"text/html"), (b"content-length", length)]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": PAGE})
 
 
-async def rendered(scope: Any, _receive: Any, send: Any) -> None:
-    """Answer every request with a page made from a template."""
-    await _answer(send, ORDERS_PAGE.render(name=scope["path"], orders=ORDERS).encode())
+def fastapi() -> FastAPI:
+    """Return an application that answers every GET with a page made from a template."""
+    application = FastAPI()
 
+    @application.get("/{path:path}", response_class=HTMLResponse)
+    async def read_page(path: str, page: int = 1) -> str:
+        return ORDERS_PAGE.render(name=f"{path} {page}", orders=ORDERS)
 
-async def _answer(send: Any, body: bytes) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
-    await send({"type": "http.response.body", "body": body})
+    return application

@@ -1,0 +1,216 @@
+"""What a site behind nginx pays for being protected: total processor time of a request, at one constant rate.
+
+`python -m bench.adapter` compares three ways: nginx alone, nginx with a bare `auth_request` to an nginx that answers
+`return 204`, and nginx with the printed configuration (`agentgate adapter nginx`) before the real gate. Behind it is a
+file of nginx's own, a constant ASGI application or a page in FastAPI. All processes count, and the ways take turns at
+the same rate: a server that is asked less often uses more processor time for each request.
+"""
+
+import argparse
+import contextlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from agentgate_tools.adapters.render import Installation, render
+from bench.gateway_site import SITE_KEY, BenchSite, gateway
+from bench.load import Load, load, statuses_of, write_requests
+from bench.nginx import free_port, nginx_program, running_nginx, wait_for
+from bench.processor import settled_s
+from bench.sample_site import PAGE
+from tests.population.visitors import ORIGIN, population
+
+ROOT = Path(__file__).parents[1]
+SEED, VISITORS = 27, 500
+RATE, SECONDS, ROUNDS = 300, 5, 3
+# The visitor's own address stands in a header, as behind a provider's edge. nginx writes that header anew.
+REAL_ADDRESS = "set_real_ip_from 127.0.0.1; real_ip_header X-Forwarded-For;\n"
+ANSWER_204 = "server {{ listen 127.0.0.1:{port}; location / {{ return 204; }} }}\n"
+FILE = "root {folder}; try_files /page.html =404;"
+PROXIED = (
+    'proxy_pass http://site; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;'
+)
+# An upstream is a name and needs no server to be there.
+PLAIN = """
+upstream site {{ server 127.0.0.1:{site}; keepalive 32; }}
+upstream gate {{ server 127.0.0.1:{gate}; keepalive 32; }}
+server {{
+    listen 127.0.0.1:{port};
+    location / {{ {check} {content} }}
+    location = /_check {{
+        internal; proxy_pass http://gate; proxy_http_version 1.1; proxy_set_header Connection "";
+        proxy_pass_request_body off; proxy_set_header Content-Length "";
+    }}
+}}
+"""
+SITES = {"file": "a static file", "constant": "a constant ASGI application", "fastapi": "a page in FastAPI"}
+
+
+class Way(NamedTuple):
+    """A front nginx, and all processes that take part behind it."""
+
+    port: int
+    processes: dict[str, int]
+
+
+class Cost(NamedTuple):
+    """Microseconds of a request, by process, in one way of asking for it."""
+
+    site: str
+    way: str
+    used_us: dict[str, float]
+    kept: float
+    statuses: dict[int, int]
+
+    @property
+    def total_us(self) -> float:
+        """All processes together."""
+        return sum(self.used_us.values())
+
+    def row(self) -> str:
+        """Return a line of the table."""
+        parts = ", ".join(f"{name} {value:.0f}" for name, value in self.used_us.items())
+        statuses = ", ".join(f"{count} x {status}" for status, count in self.statuses.items())
+        return f"{self.site:<10}{self.way:<9}{self.total_us:9.0f}{self.kept:8.0%}   {parts:<38}{statuses}"
+
+
+def measure(sites: tuple[str, ...] = tuple(SITES), *, rate: int = RATE, seconds: int = SECONDS) -> Iterator[Cost]:
+    """Measure each site in each way."""
+    with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as name, contextlib.ExitStack() as opened:
+        folder = Path(name)
+        (folder / "page.html").write_bytes(PAGE)
+        # nginx reads the file as another user where it is started by the first one.
+        folder.chmod(0o755)
+        process, bench_site = opened.enter_context(gateway(folder / "service"))
+        bare = free_port()
+        bare_id = opened.enter_context(running_nginx(ANSWER_204.format(port=bare), bare))
+        requests = folder / "requests"
+        write_requests(requests, _visits(bench_site))
+        for site in sites:
+            with _backend(site) as backend, contextlib.ExitStack() as ways:
+                configurations = _configurations(site, backend, folder, (bare, process.public_url, bench_site.secret))
+                gates = {"plain": {}, "bare": {"gate": bare_id}, "printed": {"gate": process.process_id}}
+                running = {}
+                for way, (port, text) in configurations.items():
+                    nginx_id = ways.enter_context(running_nginx(REAL_ADDRESS + text, port))
+                    behind = {} if backend is None else {"site": backend[0]}
+                    running[way] = Way(port, {"nginx": nginx_id, **behind, **gates[way]})
+                yield from _compare(site, running, requests, rate=rate, seconds=seconds)
+
+
+def _compare(site: str, ways: dict[str, Way], requests: Path, *, rate: int, seconds: int) -> Iterator[Cost]:
+    count = rate * seconds
+    used_s = {way: dict.fromkeys(each.processes, 0.0) for way, each in ways.items()}
+    loads: dict[str, list[Load]] = {way: [] for way in ways}
+    for number in range(ROUNDS + 1):
+        for way, (port, processes) in ways.items():
+            before_s = {name: settled_s(process_id) for name, process_id in processes.items()}
+            done = load(port, requests, count, rate=rate)
+            after_s = {name: settled_s(process_id) for name, process_id in processes.items()}
+            # The first round only warms up.
+            if number:
+                loads[way].append(done)
+                for name in processes:
+                    used_s[way][name] += after_s[name] - before_s[name]
+    totals = {way: sum(used.values()) for way, used in used_s.items()}
+    for way, used in used_s.items():
+        used_us = {name: value * 1e6 / (count * ROUNDS) for name, value in used.items()}
+        yield Cost(site, way, used_us, totals["plain"] / totals[way], statuses_of(loads[way]))
+
+
+def _visits(site: BenchSite) -> Iterator[bytes]:
+    """Yield requests of visitors with a clearance as they arrive at nginx."""
+    for visitor in population(SEED, VISITORS, 4):
+        clearance = site.clearance(visitor.address)
+        for page in range(1, 4):
+            request = visitor.navigation(page, clearance)
+            (host, *others), target = request.headers, request.url.removeprefix(ORIGIN)
+            headers = (host, ("X-Forwarded-For", visitor.address), *others)
+            lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+            yield f"GET {target} HTTP/1.1\r\n{lines}\r\n".encode()
+
+
+def _configurations(
+    site: str, backend: tuple[int, int] | None, folder: Path, gates: tuple[int, str, str]
+) -> dict[str, tuple[int, str]]:
+    """Return port and configuration of nginx for each way."""
+    bare, service, secret = gates
+    content = FILE.format(folder=folder) if backend is None else PROXIED
+    upstream = bare if backend is None else backend[1]
+    plain, checked, printed = free_port(), free_port(), free_port()
+    installation = Installation(
+        site=SITE_KEY,
+        service=service,
+        origin=ORIGIN,
+        upstream=f"http://127.0.0.1:{upstream}",
+        secret=secret,
+        listen=f"127.0.0.1:{printed}",
+    )
+    text = render("nginx", installation)
+    if backend is None:
+        # Who serves files from nginx itself writes this in place of the upstream.
+        handing_on = f"proxy_pass http://protected_{SITE_KEY};"
+        assert text.count(handing_on) == 1, f"{site}: the printed configuration hands on in another way"
+        text = text.replace(handing_on, content)
+    common = {"site": upstream, "gate": bare, "content": content}
+    return {
+        "plain": (plain, PLAIN.format(port=plain, check="", **common)),
+        "bare": (checked, PLAIN.format(port=checked, check="auth_request /_check;", **common)),
+        "printed": (printed, text),
+    }
+
+
+@contextlib.contextmanager
+def _backend(site: str) -> Iterator[tuple[int, int] | None]:
+    """Run the application of a site; yields its process ID and port, or None for a file."""
+    if site == "file":
+        yield None
+        return
+    port = free_port()
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        f"bench.sample_site:{site}",
+        "--port",
+        str(port),
+        "--log-level",
+        "error",
+    ]
+    factory = ["--factory"] if site == "fastapi" else []
+    with subprocess.Popen([*command, "--no-access-log", *factory], cwd=ROOT) as process:
+        try:
+            wait_for(port)
+            yield process.pid, port
+        finally:
+            process.terminate()
+
+
+def figures() -> dict[str, float | str]:
+    """Return the figures for `make bench`; without nginx, why not."""
+    if nginx_program() is None:
+        return {"skipped": "nginx is not installed"}
+    found: dict[str, float | str] = {}
+    for cost in measure():
+        assert set(cost.statuses) == {200}, cost.row()
+        found |= {f"{cost.site}_{cost.way}_us": cost.total_us, f"{cost.site}_{cost.way}_kept": cost.kept}
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--site", action="append", choices=SITES, help="may be given again; all without")
+    parser.add_argument("--rate", type=int, default=RATE, help="requests a second")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="of each round")
+    given = parser.parse_args()
+    print(f"{'site':<10}{'way':<9}{'us':>9}{'kept':>8}   {'by process':<38}statuses")
+    for cost in measure(tuple(given.site or SITES), rate=given.rate, seconds=given.seconds):
+        print(cost.row(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""The site of `bench.gateway` and `bench.adapter`: 30 rules, a model of 200 trees, one agent whose key is known.
+
+It is set up in the data folder of a service that is started afterwards, so that what is measured is `agentgate serve`
+itself. Clearances are issued here, with that folder's keys: getting one takes a browser.
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from agentgate.lib.clock import SystemClock
+from agentgate.lib.enums import ClearanceLevel
+from agentgate.lib.keyring import Keyring
+from agentgate.lib.records import to_builtins, to_json
+from agentgate.lib.settings.schema import Settings, read_settings
+from agentgate.lib.telemetry import logs
+from agentgate.lib.visitor_ids import write_visitor
+from agentgate.protection.decision.visitor import Visitors
+from agentgate.protection.tokens.clearance import Clearances
+from agentgate.server.application import Application
+from bench.decide import bench_rules
+from bench.model_trees import bench_model
+from tests.agent_client import SigningAgent
+from tests.population.visitors import ORIGIN
+from tests.processes import ADMIN_KEY, ServeProcess, environment, serving
+
+SITE_KEY = "site_bench"
+# Nobody's clearance ends while something is measured.
+SETTINGS = {"AGENTGATE_CLEARANCE_SECONDS": "21600"}
+# Of the population's pages, those that a visit begins with are open, and all others need a clearance.
+PROTECTED = ("/products/", "/account/", "/cart/", "/search")
+SITE = {
+    "name": "Bench",
+    "siteKey": SITE_KEY,
+    "mode": "enforce",
+    "allowedOrigins": [ORIGIN],
+    "actions": {"login": {"browserRequired": True, "clearance": True}, "search": {"browserRequired": False}},
+    "routes": [
+        {"method": "POST", "path": "/login", "action": "login"},
+        *({"method": "GET", "pathPrefix": prefix, "action": "login"} for prefix in PROTECTED),
+        {"method": "GET", "pathPrefix": "/api/", "action": "search"},
+    ],
+}
+AGENT = SigningAgent()
+_AGENT_POLICY = {"decision": "allow", "jwks": AGENT.jwks, "quotaPerMinute": 1_000_000}
+POLICY = {"default": "challenge", "quotaPerMinute": 1_000_000, "agents": {AGENT.url: _AGENT_POLICY}}
+
+
+class BenchSite:
+    """The site's secret, and clearances for its visitors."""
+
+    def __init__(self, secret: str, keyring: Keyring, settings: Settings) -> None:
+        self.secret = secret
+        issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
+        self._clearances = Clearances(keyring, settings.clearance_seconds, issuer=issuer)
+        self._visitors = Visitors(keyring)
+        self._now_ms = SystemClock().now_ms()
+        self.set_up_s = self._now_ms // 1000
+
+    def clearance(self, address: str) -> str:
+        """Return the cookie of a visitor at an address who passed the check: name and value."""
+        visitor = write_visitor(self._visitors.find(SITE_KEY, address))
+        issued = self._clearances.issue(
+            site_key=SITE_KEY, origin=ORIGIN, visitor=visitor, level=ClearanceLevel.CHECKED, now_ms=self._now_ms
+        )
+        return f"{issued.name}={issued.value}"
+
+
+@contextmanager
+def gateway(folder: Path) -> Iterator[tuple[ServeProcess, BenchSite]]:
+    """Run `agentgate serve` with the site, in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    logs.configure("json", "warning")
+    # The service has a process group of its own, and would outlive a bench that is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    site = asyncio.run(_set_up(read_settings(environment(folder, SETTINGS))))
+    with serving(folder, **SETTINGS) as process:
+        yield process, site
+
+
+async def _set_up(settings: Settings) -> BenchSite:
+    application = await Application.open(settings)
+    await application.start()
+    try:
+        secret = await _create_site(application)
+    finally:
+        await application.close()
+    return BenchSite(secret, application.keyring, settings)
+
+
+async def _create_site(application: Application) -> str:
+    host, port = application.admin_address
+    site = f"/v1/admin/sites/{SITE_KEY}"
+    key = {"X-Admin-Key": ADMIN_KEY}
+    async with httpx.AsyncClient(base_url=f"http://{host}:{port}", headers=key, timeout=30) as operator:
+        (await operator.post("/v1/admin/sites", json=SITE)).raise_for_status()
+        rules = {"ruleSet": to_builtins(bench_rules()), "revision": 0}
+        (await operator.put(f"{site}/rules", json=rules)).raise_for_status()
+        (await operator.put(f"{site}/agent-policy", json=POLICY)).raise_for_status()
+        model = {"content": to_json(bench_model()), "headers": {"Content-Type": "application/json"}}
+        (await operator.put("/v1/admin/models/bot/candidate", **model)).raise_for_status()
+        (await operator.post("/v1/admin/models/bot/promote")).raise_for_status()
+        made = await operator.post(f"{site}/credentials", json={"name": "bench"})
+        return str(made.raise_for_status().json()["secret"])
