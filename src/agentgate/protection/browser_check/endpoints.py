@@ -34,7 +34,7 @@ async def read_challenge(call: Call, query: ChallengeQuery, issuer: ChallengeIss
     """
     if query.schema != SCHEMA:
         raise Refused("schema_unsupported")
-    body = ChallengeInput(schema=SCHEMA, site_key=query.site_key, action=query.action, widget=query.widget)
+    body = ChallengeInput(schema=1, site_key=query.site_key, action=query.action, widget=query.widget)
     return Text((await issuer.issue_script(call, body, query.hook)).encode(), SCRIPT)
 
 
