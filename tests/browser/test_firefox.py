@@ -82,7 +82,7 @@ def test_a_strict_page_gets_a_token_without_a_violation(visits):
 
     check_token(site, found["strict"])
     assert found["strict"]["violations"] == []
-    assert found["strict"]["workers"] == 1
+    assert found["strict"]["workers"] == 2
 
 
 def test_a_page_of_another_allowed_origin_gets_a_token(visits):

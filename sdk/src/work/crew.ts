@@ -84,9 +84,9 @@ export function hire(): Crew {
     // In a worker of its own: no strict policy lets one that is running take up a text as code.
     run: (program) =>
       new Promise((resolve) => {
-        if (!program || !mayUseBlobs) return resolve(undefined);
-        const url = blobOf(`postMessage({answer:(${Reflect.apply(toString, program, [])})()})`);
-        workers[1] = start(url, (report) => resolve(report?.answer));
+        const text = program && mayUseBlobs && textOf(program);
+        if (!text) return resolve(undefined);
+        workers[1] = start(blobOf(`postMessage({answer:(${text})()})`), (report) => resolve(report?.answer));
       }),
     end() {
       isOver = true;
@@ -94,6 +94,15 @@ export function hire(): Crew {
     },
   };
   return crew;
+}
+
+/** The source of a function; undefined on a page that replaced what tells it. */
+function textOf(code: () => string): string | undefined {
+  try {
+    return Reflect.apply(toString, code, []) as string;
+  } catch {
+    return undefined;
+  }
 }
 
 function blobOf(text: string): string {
