@@ -16,7 +16,7 @@ const WASM = process.env.CAP_WASM ?? new URL('@cap.js/wasm/browser/cap_wasm_bg.w
 // Whoever reads the figures must know whether Cap had its solver: without it, it falls back to slower JavaScript.
 const hasWasm = existsSync(WASM);
 
-const altchaPage = (challenge, extra = '') => `<!doctype html><html lang="en"><title>ALTCHA</title>
+const altchaPage = (challenge, extra = '') => `<!doctype html><html lang="en"><title>ALTCHA</title><link rel="icon" href="data:,">
 <script src="/altcha.js" type="module"></script>
 <form><altcha-widget auto="onload" challenge="${challenge}"${extra}></altcha-widget></form>
 <script>
@@ -26,7 +26,7 @@ document.querySelector('altcha-widget').addEventListener('statechange', (event) 
 });
 </script>`;
 
-const CAP_PAGE = `<!doctype html><html lang="en"><title>Cap</title><body>
+const CAP_PAGE = `<!doctype html><html lang="en"><title>Cap</title><link rel="icon" href="data:,"><body>
 <script>window.CAP_CUSTOM_WASM_URL = '/cap.wasm';</script>
 <script src="/cap.js"></script>
 <script>

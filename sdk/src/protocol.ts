@@ -51,5 +51,6 @@ export interface Body {
   readonly schema: 1;
   readonly siteKey: string;
   readonly action: string;
+  readonly widget?: Mode | undefined;
   readonly [name: string]: unknown;
 }

@@ -2,21 +2,18 @@
 
 import type { Mode, Result } from "../types/agentgate";
 import { AgentGateError, asError } from "./errors";
-import { loadKit } from "./kit";
-import { languageOf, type Settings } from "./options";
+import type { Settings } from "./options";
 import { setCookie } from "./page";
 import { bare } from "./safe";
-import type { Answer, Challenge, Step, StepUp, Verdict } from "./protocol";
+import type { Answer, Step, StepUp, Verdict } from "./protocol";
 import { openScope, type Scope } from "./scope";
-import { loadScript, serviceUrl } from "./script";
 import { sumBehavior } from "./signals/behavior";
-import { post } from "./transport";
-import { type Crew, fetchCode, hire } from "./work/crew";
+import { readPermissions, readSignals } from "./signals/page";
+import { getTask, post } from "./transport";
+import { hire } from "./work/crew";
 
 /** A challenge lives this long; from that and its expiry we know what time it is at the service. */
 const CHALLENGE_MS = 300_000;
-/** Asking for the graphics driver takes time on some machines; nobody waits longer for it. */
-const RENDERER_MS = 60;
 const AGAIN = /^(challenge_expired|challenge_invalid|network|unavailable)$/;
 
 export interface Stage {
@@ -56,22 +53,21 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
   // Stopped before it began, it asks for nothing.
   await race(Promise.resolve());
   const known = { schema: 1, siteKey, action } as const;
-  void fetchCode();
-  const kit = handled(loadKit());
-  const asked = { ...known, widget, cData, locale: languageOf(settings) };
-  const challenge = await race(post<Challenge>("challenge", asked, signal));
-  const { challengeId, expiresAt, instrument } = challenge;
+  const crew = hire();
+  scope.onEnd(crew.end);
+  const permissions = readPermissions();
+  const { challenge, page, program } = await race(getTask({ ...known, widget }, signal));
+  const { challengeId, expiresAt } = challenge;
   const skewMs = Date.now() - Date.parse(expiresAt) + CHALLENGE_MS;
   stage.learn?.(challenge.widget);
-  const program = serviceUrl(instrument);
-  const page = handled(loadScript<string>(program, challengeId));
-  const hired = hire(challengeId, program, signal);
-  const solved = handled(hired.then((crew) => (scope.onEnd(crew.end), crew.solve(challenge.work))));
+  const solved = handled(crew.solve(challenge.work));
+  const outside = crew.run(program);
+  const inside = handled(Promise.resolve().then(page));
 
   /** Ask a person; meanwhile the further work is done. */
   const ask = async (stepUp: StepUp): Promise<Answer> => {
     if (!stage.ask) throw new AgentGateError("canceled");
-    const further = handled(solved.then(() => hired).then((crew) => crew.solve(stepUp.work)));
+    const further = handled(solved.then(() => crew.solve(stepUp.work)));
     scope.limit(settings.checkTimeout);
     const steps = await race(stage.ask(stepUp, signal));
     scope.limit(settings.timeout);
@@ -82,12 +78,9 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
   for (;;) {
     const answer = stepUp && (await ask(stepUp));
     const work = await race(solved);
-    const crew = await race(hired);
-    const answered = await race(page);
-    await race(rendererOf(crew));
-    const { readSignals } = await race(kit);
-    const signals = await race(readSignals(crew, Math.round(performance.now() - startMs)));
-    const evidence = { work, instrument: { page: answered, worker: crew.instrument }, signals, interaction: sumBehavior() };
+    const instrument = { page: await race(inside), worker: await race(outside) };
+    const signals = readSignals(crew, await race(permissions), Math.round(performance.now() - startMs));
+    const evidence = { work, instrument, signals, interaction: sumBehavior(), cData };
     const verdict = await race(post<Verdict>("verify", { ...known, challengeId, ...evidence, answer }, signal));
     if (verdict.status === "passed") return pass(verdict, skewMs);
     stepUp = verdict.stepUp;
@@ -104,15 +97,6 @@ function handled<T>(promise: Promise<T>): Promise<T> {
 /** What the page gets of it. */
 export function resultOf({ token, expiresAt, decisionId }: Passed): Result {
   return bare({ token, expiresAt, decisionId });
-}
-
-/** Until the worker knows the graphics driver, but not for long. */
-function rendererOf(crew: Crew): Promise<void> {
-  return new Promise((resolve) => {
-    if (!crew.facts || crew.renderer !== undefined) resolve();
-    crew.onRenderer = resolve;
-    setTimeout(resolve, RENDERER_MS);
-  });
 }
 
 function pass({ token, expiresAt, decisionId, clearance }: Verdict, skewMs: number): Passed {

@@ -78,10 +78,21 @@ export function loadScript<T>(url: string, name: string): Promise<T> {
   return loaded;
 }
 
+const loaded = bare({}) as Record<string, Promise<unknown> | undefined>;
+
+/** Load a file of the SDK that hands something over, once for the whole page; a failure is tried again by the next call. */
+export function loadPart<T>(name: string): Promise<T> {
+  const loading = (loaded[name] ??= loadScript(fileUrl(name + ".js"), name));
+  loading.then(undefined, () => {
+    loaded[name] = undefined;
+  });
+  return loading as Promise<T>;
+}
+
 /** Fetch the text of a file of the service. */
-export async function loadText(url: string, signal?: AbortSignal): Promise<string | undefined> {
+export async function loadText(url: string): Promise<string | undefined> {
   try {
-    const answer = await fetch(url, bare({ referrerPolicy: "origin", ...(signal && { signal }) }) as RequestInit);
+    const answer = await fetch(url);
     return answer.ok ? await answer.text() : undefined;
   } catch {
     return undefined;

@@ -1,17 +1,47 @@
-/** One request to the browser routes: the answer, or an `AgentGateError` with the refusal's code. */
+/** The requests of a check: the answer, or an `AgentGateError` with the refusal's code. */
 
 import { AgentGateError } from "./errors";
 import { writeJson } from "./json";
 import { bare } from "./safe";
-import { serviceUrl } from "./script";
-import type { Body } from "./protocol";
+import { loadScript, serviceUrl } from "./script";
+import type { Body, Challenge } from "./protocol";
 
 /** Until when a site key is left alone after `rate_limited`, so that nobody is hammered. */
 const quietUntil = new Map<string, number>();
 
-export async function post<T>(path: "challenge" | "verify", body: Body, signal: AbortSignal): Promise<T> {
-  const rest = (quietUntil.get(body.siteKey) ?? 0) - Date.now();
+let asked = 0;
+
+/** A challenge, and the way to its program's answer in the page. */
+export interface Task {
+  readonly challenge: Challenge;
+  readonly page: () => string | Promise<string>;
+  /** The program as a function that refers to nothing around it. */
+  readonly program?: () => string;
+}
+
+/** Get a challenge and its program in one answer: a script, because no strict policy lets a page run a text. */
+export async function getTask({ siteKey, action, widget }: Body, signal: AbortSignal): Promise<Task> {
+  checkQuiet(siteKey);
+  const hook = `${++asked}`;
+  const query = `schema=1&siteKey=${encodeURIComponent(siteKey)}&action=${encodeURIComponent(action)}&hook=${hook}`;
+  const url = serviceUrl("v1/browser/challenge?" + query + (widget ? "&widget=" + widget : ""));
+  try {
+    const [challenge, program] = await loadScript<readonly [Challenge, () => string]>(url, hook);
+    return { challenge: bare(challenge), page: program, program };
+  } catch {
+    // Why a script did not load, a page is not told. The other way says so, or leads to the same in two answers.
+    const challenge = await post<Challenge>("challenge", { schema: 1, siteKey, action, widget }, signal);
+    return { challenge, page: () => loadScript(serviceUrl(challenge.instrument), challenge.challengeId) };
+  }
+}
+
+function checkQuiet(siteKey: string): void {
+  const rest = (quietUntil.get(siteKey) ?? 0) - Date.now();
   if (rest > 0) throw new AgentGateError("rate_limited", { status: 429, retryAfter: Math.ceil(rest / 1000) });
+}
+
+export async function post<T>(path: "challenge" | "verify", body: Body, signal: AbortSignal): Promise<T> {
+  checkQuiet(body.siteKey);
   let answer: Response;
   try {
     // A text body needs no preflight request. `cors` also makes the origin known where the page sends no referrer.

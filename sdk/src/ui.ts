@@ -2,7 +2,7 @@
 
 import type { AgentGateError, Options, State } from "../types/agentgate";
 import type { Step, StepUp } from "./protocol";
-import { fileUrl, loadScript } from "./script";
+import { loadPart } from "./script";
 
 export interface ViewSettings {
   readonly theme: Options["theme"] | undefined;
@@ -29,13 +29,6 @@ export interface Ui {
   mount(parent: Node, settings: ViewSettings): View;
 }
 
-let loading: Promise<Ui> | undefined;
-
-/** Load the chunk once; a failure is tried again by the next who needs it. */
 export function loadUi(): Promise<Ui> {
-  loading ??= loadScript<Ui>(fileUrl("check.js"), "check");
-  loading.then(undefined, () => {
-    loading = undefined;
-  });
-  return loading;
+  return loadPart("check");
 }

@@ -88,7 +88,7 @@ def test_axe_finds_nothing_in_idle_checking_verified_and_expired(widget_page, si
     page = widget_page
     held = []
     # Playwright takes no method of a list for a handler.
-    page.route("**/v1/browser/challenge", lambda route: held.append(route))  # noqa: PLW0108
+    page.route("**/v1/browser/challenge*", lambda route: held.append(route))  # noqa: PLW0108
     page.route("**/v1/browser/verify", _expire_soon)
     render(page)
     check(page, inside=False)

@@ -14,6 +14,8 @@ ADDITIONS = {
     "GET /openapi/account.json": 2,
     "GET /openapi/console.json": 2,
     "GET /openapi/admin.json": 2,
+    # Challenge and program in one answer.
+    "GET /v1/browser/challenge": 7,
     # Decisions taken out and pushed, beside the read models.
     "GET /v1/admin/decisions/export": 6,
     "GET /v1/admin/sites/{siteKey}/webhooks": 6,

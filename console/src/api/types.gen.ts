@@ -1716,6 +1716,7 @@ export interface VerifyInput {
   signals: Record<string, unknown>;
   interaction?: Record<string, unknown>;
   answer?: AnswerInput;
+  cData?: string;
 }
 
 /** A token (`passed`), or what has to be shown to a person first (`step_up`). */

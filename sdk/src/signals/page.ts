@@ -19,7 +19,7 @@ function isHeadless(): boolean {
 }
 
 /** Headless browsers have said "denied" here and "prompt" there. */
-async function readPermissions(): Promise<object | undefined> {
+export async function readPermissions(): Promise<object | undefined> {
   try {
     const { state } = await navigator.permissions.query(bare({ name: "notifications" as PermissionName }));
     return { notification: Notification.permission, query: state };
@@ -37,21 +37,21 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-export async function readSignals(crew: Crew, durationMs: number): Promise<object> {
+export function readSignals({ facts, renderer }: Crew, permissions: object | undefined, durationMs: number): object {
   const { width, height } = screen;
   return {
     ...readFacts(),
     webdriver: navigator.webdriver === true,
     automation: attempt(findAutomation),
     headless: attempt(isHeadless),
-    renderer: crew.renderer,
+    renderer,
     languages: attempt(() => [...navigator.languages]),
     plugins: navigator.plugins?.length,
     screen: { width, height, outerWidth, outerHeight },
     touchPoints: navigator.maxTouchPoints,
     patched: attempt(findPatched),
-    permissions: await readPermissions(),
-    worker: crew.facts,
+    permissions,
+    worker: facts,
     secureContext: isSecureContext,
     durationMs,
   };

@@ -1,30 +1,32 @@
 /** Who solves the work: a worker where there can be one, else the page itself. */
 
-import { bare } from "../safe";
 import type { Work } from "../protocol";
-import { loadKit, WORKER } from "../kit";
-import { fileUrl, loadText, sameOrigin, trusted } from "../script";
+import { bare } from "../safe";
+import { fileUrl, loadPart, loadText, sameOrigin, trusted } from "../script";
 import type { Facts } from "../signals/facts";
 import type { Report } from "./messages";
+import type { solveInSlices } from "./slices";
 
-/** A worker that has not even said hello by then is taken for blocked. */
+/** A worker that has said nothing by then is taken for blocked. */
 const HELLO_MS = 2000;
 
+const WORKER = "worker.js";
+
+const { toString } = Function.prototype;
+
 export interface Crew {
-  facts?: Facts;
-  /** What the program answered in the worker. */
-  instrument?: string;
-  renderer?: string;
-  /** Called when the renderer is known. */
-  onRenderer?: () => void;
+  facts: Facts | undefined;
+  renderer: string | undefined;
   solve(work: Work): Promise<number[]>;
+  /** Run a challenge's program outside of the page; gives its answer, undefined where there is no worker. */
+  run(program: (() => string) | undefined): Promise<string | undefined>;
   end(): void;
 }
 
 let code: Promise<string | undefined> | undefined;
 
 /** Fetch the worker's code, once for all checks of the page; a failure is tried again by the next check. */
-export function fetchCode(): Promise<string | undefined> {
+function fetchCode(): Promise<string | undefined> {
   code ??= loadText(fileUrl(WORKER)).then((text) => {
     if (!text) code = undefined;
     return text;
@@ -32,84 +34,105 @@ export function fetchCode(): Promise<string | undefined> {
   return code;
 }
 
-/** Find somebody to solve the work. Always gives somebody, however little the page allows. */
-export async function hire(challengeId: string, program: string, signal: AbortSignal): Promise<Crew> {
-  const beside = loadText(program, signal);
-  const text = await fetchCode();
-  const behind = await beside;
-  let crew: Crew | undefined;
-  if (text && behind && !signal.aborted) {
-    const url = URL.createObjectURL(new Blob([text, "\n;", behind], bare({ type: "text/javascript" })));
-    crew = await start(url, challengeId);
-    URL.revokeObjectURL(url);
-  }
-  // A policy without `worker-src blob:` may well allow a file of the page's own origin.
-  if (!crew && sameOrigin && !signal.aborted) crew = await start(fileUrl(WORKER), challengeId, program);
-  return crew ?? onPage();
-}
+/**
+ * Start a worker before there is anything to solve: that takes as long as fetching the challenge. Always gives somebody,
+ * however little the page allows.
+ */
+export function hire(): Crew {
+  const workers: (Worker | undefined)[] = [];
+  let isOver = false;
+  let isLost = false;
+  let mayUseBlobs = true;
+  let solved: (found?: number[]) => void = () => 0;
 
-/** Start a worker; undefined when it fails or does not say hello. */
-function start(url: string, name: string, program?: string): Promise<Crew | undefined> {
-  return new Promise((resolve) => {
-    try {
-      // Where there are no workers this throws like a forbidden one.
-      const worker = new Worker(trusted(url), bare({ name }));
-      if (program) worker.postMessage({ instrument: program });
-      lead(worker, resolve);
-    } catch {
-      resolve(undefined);
-    }
-  });
-}
-
-function lead(worker: Worker, hello: (crew: Crew | undefined) => void): void {
-  let done: (found: number[] | undefined) => void = () => 0;
-  const end = (): void => worker.terminate();
-  const page = onPage();
-  const crew: Crew = {
-    async solve(work) {
-      const found = await new Promise<number[] | undefined>((resolve) => {
-        done = resolve;
-        worker.postMessage({ work });
+  /** Resolves with the worker when it first says something, with undefined when it fails before. */
+  const open = (url: string): Promise<Worker | undefined> =>
+    new Promise((resolve) => {
+      const worker = start(url, (report) => {
+        resolve(report && worker);
+        isLost = !report;
+        if (isLost || report!.found) solved(report?.found);
+        crew.facts ??= report?.facts;
+        crew.renderer ??= report?.renderer;
       });
-      return found ?? page.solve(work);
+      workers[0] = worker;
+    });
+  const openAny = async (): Promise<Worker | undefined> => {
+    const text = await fetchCode();
+    if (isOver || !text) return undefined;
+    const worker = await open(blobOf(text));
+    mayUseBlobs = !!worker;
+    // A policy without `worker-src blob:` may well allow a file of the page's own origin.
+    return worker || !sameOrigin || isOver ? worker : open(fileUrl(WORKER));
+  };
+
+  const hired = openAny();
+  const crew: Crew = {
+    facts: undefined,
+    renderer: undefined,
+    async solve(work) {
+      const worker = await hired;
+      const found =
+        worker &&
+        !isLost &&
+        new Promise<number[] | undefined>((resolve) => {
+          solved = resolve;
+          worker.postMessage(work);
+        });
+      return (await found) || (await loadPart<typeof solveInSlices>("worker"))(work, () => isOver);
     },
+    // In a worker of its own: no strict policy lets one that is running take up a text as code.
+    run: (program) =>
+      new Promise((resolve) => {
+        const text = program && mayUseBlobs && textOf(program);
+        if (!text) return resolve(undefined);
+        workers[1] = start(blobOf(`postMessage({answer:(${text})()})`), (report) => resolve(report?.answer));
+      }),
     end() {
-      end();
-      page.end();
+      isOver = true;
+      for (const worker of workers) worker?.terminate();
     },
   };
-  const lose = (): void => {
-    end();
-    hello(undefined);
-    done(undefined);
-  };
-  worker.onerror = (event) => {
-    event.preventDefault();
-    lose();
-  };
-  worker.onmessage = (event) => {
-    const { facts, instrument, renderer, found } = bare(event.data as Report);
-    if (facts) crew.facts = facts;
-    if (instrument) crew.instrument = instrument;
-    if (renderer !== undefined) {
-      crew.renderer = renderer;
-      crew.onRenderer?.();
-    }
-    if (found) done(found);
-    hello(crew);
-  };
-  setTimeout(() => crew.facts || lose(), HELLO_MS);
+  return crew;
 }
 
-function onPage(): Crew {
-  let ended = false;
-  return {
-    async solve(work) {
-      return (await loadKit()).solveInSlices(work, () => ended);
-    },
-    end() {
-      ended = true;
-    },
-  };
+/** The source of a function; undefined on a page that replaced what tells it. */
+function textOf(code: () => string): string | undefined {
+  try {
+    return Reflect.apply(toString, code, []) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+function blobOf(text: string): string {
+  return URL.createObjectURL(new Blob([text], bare({ type: "text/javascript" })));
+}
+
+/** Start a worker. `hear` is called with each report, and without one when it fails or has said nothing for long. */
+function start(url: string, hear: (report?: Report) => void): Worker | undefined {
+  let hasSpoken = false;
+  try {
+    // Where there are no workers this throws like a forbidden one.
+    const worker = new Worker(trusted(url));
+    const lose = (): void => {
+      worker.terminate();
+      URL.revokeObjectURL(url);
+      hear();
+    };
+    worker.onerror = (event) => {
+      event.preventDefault();
+      lose();
+    };
+    worker.onmessage = (event) => {
+      if (!hasSpoken) URL.revokeObjectURL(url);
+      hasSpoken = true;
+      hear(bare(event.data as Report));
+    };
+    setTimeout(() => hasSpoken || lose(), HELLO_MS);
+    return worker;
+  } catch {
+    hear();
+    return undefined;
+  }
 }

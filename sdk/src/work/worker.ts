@@ -1,21 +1,18 @@
 /**
- * worker.js. As a worker it says what it sees of the browser, runs the challenge's program and solves the work.
- * In the page it hands over what a check needs there.
+ * worker.js. As a worker it says what it sees of the browser and solves the work. In the page it hands over what solves
+ * the work there, for pages that allow no worker.
  */
 
-import type { Kit } from "../kit";
+import type { Work } from "../protocol";
 import { readFacts } from "../signals/facts";
-import { readSignals } from "../signals/page";
-import type { Order, Report } from "./messages";
+import type { Report } from "./messages";
 import { solveInSlices } from "./slices";
 import { makeSolver } from "./solve";
 
 interface Scope {
-  readonly name: string;
-  onmessage: ((event: { readonly data: Order }) => void) | null;
+  onmessage: ((event: { readonly data: Work }) => void) | null;
   postMessage(report: Report): void;
-  importScripts(url: string): void;
-  [hook: string]: unknown;
+  readonly [hook: string]: unknown;
 }
 
 const scope = self as unknown as Scope;
@@ -31,30 +28,20 @@ function readRenderer(): string {
   }
 }
 
-function obey({ instrument, work }: Order): void {
-  if (instrument) {
-    try {
-      scope.importScripts(instrument);
-    } catch {
-      // The page's own answer has to do.
-    }
-  }
-  if (!work) return;
+function solve(work: Work): void {
   const solver = makeSolver(work);
   // Nothing else waits here, and every pause would cost more than it gives: ending the worker stops it at any time.
   while (!solver.tries(65536));
   scope.postMessage({ found: solver.found });
-  // Last, because only the little that is left waits for it, and not for long.
-  scope.postMessage({ renderer: readRenderer() });
 }
 
 function serve(): void {
-  // The worker's name is the challenge's ID. The program stands behind this file in the same blob and calls this.
-  scope["agentgate:" + scope.name] = (instrument: string) => scope.postMessage({ instrument });
-  scope.onmessage = ({ data }) => obey(data);
+  scope.onmessage = ({ data }) => solve(data);
   scope.postMessage({ facts: readFacts() });
+  // Before the work: the challenge is still on its way, and nothing else is there to do.
+  scope.postMessage({ renderer: readRenderer() });
 }
 
-const handOver = scope["agentgate:kit"] as ((kit: Kit) => void) | undefined;
-if (handOver) handOver({ readSignals, solveInSlices });
+const handOver = scope["agentgate:worker"] as ((solve: typeof solveInSlices) => void) | undefined;
+if (handOver) handOver(solveInSlices);
 else serve();

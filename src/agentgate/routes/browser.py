@@ -27,6 +27,7 @@ BROWSER = Surface(
         anyone,
         (
             post("/challenge", browser.create_challenge, body_limit=BROWSER_BODY_BYTES, refuses=EVERYWHERE),
+            get("/challenge", browser.read_challenge, media_type="text/javascript", refuses=EVERYWHERE),
             get(
                 "/instrument",
                 browser.read_instrument,

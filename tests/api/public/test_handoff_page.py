@@ -180,6 +180,29 @@ def test_the_check_of_the_page_runs_there_and_nowhere_else(scene: HandoffScene) 
     assert code(page, **same_origin) == "site_invalid"
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Sec-Fetch-Site": "same-origin", "Referer": "{own}/"}, 200),
+        ({"Sec-Fetch-Site": "cross-site", "Referer": "{own}/"}, 403),
+        # As browsers without fetch metadata send it.
+        ({"Sec-Fetch-Site": None, "Referer": "{own}/"}, 200),
+        ({"Sec-Fetch-Site": None, "Referer": "https://evil.example/"}, 403),
+        ({"Sec-Fetch-Site": None}, 403),
+    ],
+)
+def test_the_script_of_the_check_is_for_the_page_alone(
+    scene: HandoffScene, headers: dict[str, str | None], status: int
+) -> None:
+    handoff = scene.open(submission_id="script")
+    page = BrowserClient(scene.service, handoff.id, action="submit", origin=None)
+    sent = {name: value for name, value in page.headers.items() if name not in headers}
+    sent |= {name: text.format(own=scene.service.public_url) for name, text in headers.items() if text is not None}
+    query = {"schema": 1, "siteKey": handoff.id, "action": "submit", "hook": 1}
+
+    assert scene.service.public.get("/v1/browser/challenge", params=query, headers=sent).status_code == status
+
+
 def test_the_check_of_the_page_always_asks_a_person(scene: HandoffScene) -> None:
     scene.service.operator.patch(f"/v1/admin/sites/{scene.site_key}", json={"mode": "monitor"})
     scene.service.run(scene.service.application.deciding.refresh())

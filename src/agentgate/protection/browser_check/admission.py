@@ -10,7 +10,6 @@ from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
 from agentgate.http.address import source_of
 from agentgate.http.call import Call
-from agentgate.http.origin import check_same_origin
 from agentgate.http.request import Request
 from agentgate.lib import limits
 from agentgate.lib.clock import MINUTE_MS
@@ -113,7 +112,7 @@ class Door:
         if action != page.action:
             raise Refused("action_invalid")
         origin = page_origin(call.request)
-        if origin is None or not _is_same_origin(call.request):
+        if origin is None or not _is_own(call.request, origin):
             raise Refused("origin_denied")
         await self._spend(budget.per_site, page.site.site_key)
         visitor = self._visitors.find(page.site.site_key, call.request.address)
@@ -160,29 +159,38 @@ class Door:
 
 
 def page_origin(request: Request) -> str | None:
-    """Return the page's origin as the site has it; None when there is none, or one that no site can have."""
-    return _canonical(request.header("origin"))
+    """Return the page's origin as the site has it; None when there is none, or one that no site can have.
+
+    Within one origin browsers send no Origin with a GET, but the SDK makes them name it as the referrer.
+    """
+    sent = request.header("origin")
+    if sent is None and request.method == "GET":
+        return _referrer_origin(request)
+    return _canonical(sent)
 
 
 def is_from(request: Request, origin: str) -> bool:
-    """Say whether a GET comes from a page of an origin. Within one origin, browsers send no Origin with it."""
-    if request.header("origin") is not None:
-        return page_origin(request) == origin
-    if request.header("sec-fetch-site") == "same-origin":
+    """Say whether a GET comes from a page of an origin, also where the browser keeps the referrer to itself."""
+    if request.header("origin") is None and request.header("sec-fetch-site") == "same-origin":
         return True
+    return page_origin(request) == origin
+
+
+def _is_own(request: Request, origin: str) -> bool:
+    """Say whether the page is one of the service itself."""
+    site = request.header("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    # The scheme is left out: behind a proxy that ends TLS, this service sees http where the browser saw https.
+    return origin.partition("://")[2] == (request.header("host") or "").lower()
+
+
+def _referrer_origin(request: Request) -> str | None:
     try:
-        referer = urlsplit(request.header("referer") or "")
+        referrer = urlsplit(request.header("referer") or "")
     except ValueError:
-        return False
-    return _canonical(f"{referer.scheme}://{referer.netloc}") == origin
-
-
-def _is_same_origin(request: Request) -> bool:
-    try:
-        check_same_origin(request)
-    except Refused:
-        return False
-    return True
+        return None
+    return _canonical(f"{referrer.scheme}://{referrer.netloc}")
 
 
 def _canonical(text: str | None) -> str | None:

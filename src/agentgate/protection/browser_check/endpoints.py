@@ -2,15 +2,20 @@
 
 from agentgate.http.call import Call
 from agentgate.http.replies import Reply, Text
+from agentgate.lib.errors import Refused
 from agentgate.protection.browser_check.issue import ChallengeIssuer
 from agentgate.protection.browser_check.records import (
+    SCHEMA,
     Challenge,
     ChallengeInput,
+    ChallengeQuery,
     InstrumentQuery,
     VerifyInput,
     VerifyResult,
 )
 from agentgate.protection.browser_check.verify import ChallengeVerifier
+
+SCRIPT = "text/javascript; charset=utf-8"
 
 
 async def create_challenge(call: Call, body: ChallengeInput, issuer: ChallengeIssuer) -> Challenge:
@@ -19,6 +24,18 @@ async def create_challenge(call: Call, body: ChallengeInput, issuer: ChallengeIs
     It is bound to site, action, origin and visitor, and good for five minutes and four attempts.
     """
     return await issuer.issue(call, body)
+
+
+async def read_challenge(call: Call, query: ChallengeQuery, issuer: ChallengeIssuer) -> Text:
+    """Issue a challenge to a page as a script that also has the program.
+
+    A classic script: it calls the function that the page has put under `agentgate:` and `hook` with an array of two,
+    the challenge as POST answers it and the program as a function that returns its answer.
+    """
+    if query.schema != SCHEMA:
+        raise Refused("schema_unsupported")
+    body = ChallengeInput(schema=1, site_key=query.site_key, action=query.action, widget=query.widget)
+    return Text((await issuer.issue_script(call, body, query.hook)).encode(), SCRIPT)
 
 
 async def read_instrument(call: Call, query: InstrumentQuery, issuer: ChallengeIssuer) -> Reply[Text]:
@@ -30,7 +47,7 @@ async def read_instrument(call: Call, query: InstrumentQuery, issuer: ChallengeI
     program, seconds_left = await issuer.program(call, query.challenge_id)
     # The worker fetches it a second time; it never changes.
     cached = ("cache-control", f"private, max-age={seconds_left}, immutable")
-    return Reply(body=Text(program.encode(), "text/javascript; charset=utf-8"), headers=(cached,))
+    return Reply(body=Text(program.encode(), SCRIPT), headers=(cached,))
 
 
 async def verify_challenge(call: Call, body: VerifyInput, verifier: ChallengeVerifier) -> VerifyResult:

@@ -12,10 +12,11 @@ from agentgate.lib.enums import Outcome, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.moment import Moment
+from agentgate.lib.records import to_json
 from agentgate.protection.browser_check.admission import CHALLENGES, Door, Visit, is_from
 from agentgate.protection.browser_check.event_log import Journal
 from agentgate.protection.browser_check.facts import facts_of
-from agentgate.protection.browser_check.instrument.program import make_program
+from agentgate.protection.browser_check.instrument.program import make_function, make_program
 from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
 from agentgate.protection.browser_check.records import SCHEMA, Challenge, ChallengeInput
 from agentgate.protection.browser_check.step_up import step_up_of
@@ -48,6 +49,15 @@ class ChallengeIssuer:
 
     async def issue(self, call: Call, body: ChallengeInput) -> Challenge:
         """Return a new challenge for a page that may run the check."""
+        return _shown(await self._issue(call, body))
+
+    async def issue_script(self, call: Call, body: ChallengeInput, hook: int) -> str:
+        """Return a new challenge and its program in one script, which saves the page a round trip."""
+        challenge = await self._issue(call, body)
+        shown = to_json(_shown(challenge)).decode()
+        return f'globalThis["agentgate:{hook}"]([{shown},{make_function(challenge.seed, challenge.id)}]);\n'
+
+    async def _issue(self, call: Call, body: ChallengeInput) -> StoredChallenge:
         call = await self._door.see(call, body.site_key)
         visit = await self._door.admit(call, body.site_key, body.action, CHALLENGES)
         rates = self._decider.count(visit.site, visit.visitor, call.request.address, call.now)
@@ -67,7 +77,7 @@ class ChallengeIssuer:
         )
         await self._store.add_challenge(challenge)
         self._journal.issued(call, visit, facts, decision)
-        return _shown(challenge)
+        return challenge
 
     async def program(self, call: Call, challenge_id: str) -> tuple[str, int]:
         """Return the program of a challenge and for how many seconds it may be kept."""

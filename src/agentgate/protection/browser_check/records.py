@@ -17,6 +17,7 @@ ANSWER_CHARACTERS = 128
 MOST_STEPS = 8
 LOCALE_CHARACTERS = 64
 LONGEST_STEP_MS = 3_600_000
+LARGEST_HOOK = 999_999
 
 Solutions = Annotated[list[Annotated[int, Meta(ge=0, le=LARGEST_SOLUTION)]], Meta(max_length=MOST_SOLUTIONS)]
 ProgramAnswer = Annotated[str, Meta(max_length=ANSWER_CHARACTERS)]
@@ -68,6 +69,17 @@ class Challenge(Record, frozen=True, kw_only=True):
     step_up: StepUp | UnsetType = UNSET
 
 
+class ChallengeQuery(Query, frozen=True, kw_only=True):
+    """A page wants challenge and program in one script, which calls `globalThis["agentgate:" + hook]` with both."""
+
+    schema: int
+    site_key: str
+    action: str
+    # A number, so that nothing of the caller's can become a part of the script.
+    hook: Annotated[int, Meta(ge=0, le=LARGEST_HOOK)]
+    widget: WidgetMode | UnsetType = UNSET
+
+
 class InstrumentQuery(Query, frozen=True, kw_only=True):
     """Whose program is wanted."""
 
@@ -111,6 +123,8 @@ class VerifyInput(Input, frozen=True, kw_only=True):
     signals: dict[str, Any]
     interaction: dict[str, Any] | UnsetType = UNSET
     answer: AnswerInput | UnsetType = UNSET
+    # In place of what came with the challenge: a page that asks for a script has no body to put it into.
+    c_data: Annotated[str, Meta(max_length=CUSTOM_DATA_CHARACTERS)] | UnsetType = UNSET
 
 
 class ClearanceCookie(Record, frozen=True, kw_only=True):

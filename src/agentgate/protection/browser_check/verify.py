@@ -46,6 +46,8 @@ class ChallengeVerifier:
             raise Refused("challenge_invalid")
         async with self._turns.of(body.challenge_id):
             challenge = await self._attempt(call, visit, body.challenge_id)
+            if isinstance(body.c_data, str):
+                challenge = msgspec.structs.replace(challenge, c_data=body.c_data)
             trial = self._try(call, visit, challenge, body)
             if trial.applied is Verdict.STEP_UP:
                 return await self._step_up(trial)

@@ -42,7 +42,13 @@ def make_program(seed: bytes, challenge_id: str) -> str:
     """Classic script text; it calls `globalThis["agentgate:" + challengeId]` once with its answer."""
     if not challenge_id.replace("_", "").replace("-", "").isalnum() or not challenge_id.isascii():
         raise ValueError("a challenge's id has letters, digits, hyphens and underscores only")
-    return _drawn(seed, challenge_id).script(challenge_id)
+    # The leading semicolon ends whatever script this one was appended to.
+    return f';globalThis["agentgate:{challenge_id}"](({make_function(seed, challenge_id)})());\n'
+
+
+def make_function(seed: bytes, challenge_id: str) -> str:
+    """Return the program as a function expression that returns its answer and refers to nothing around it."""
+    return _drawn(seed, challenge_id).function()
 
 
 def check_answer(seed: bytes, challenge_id: str, answer: Answer) -> bool:
@@ -81,19 +87,17 @@ class _Program:
             step.run(worker)
         return Answer(page=_hex(page), worker=_hex(worker))
 
-    def script(self, challenge_id: str) -> str:
+    def function(self) -> str:
         maker, where = self.maker, self.where
-        result, error = maker.draw.names(2)
+        error = maker.draw.name()
         start = maker.start(self.page_start, self.worker_start, where)
         body = (
             f"{maker.runtime()}{start}{maker.declared()}{_joined(self.shared)}"
             f"if({where}){{{self._page_script()}}}else{{{_joined(self.in_worker)}}}{_joined(self.end)}{maker.written()}"
         )
-        # The leading semicolon ends whatever script this one was appended to.
         return (
-            f';(()=>{{"use strict";const {where}=typeof document!="undefined";let {result};'
-            f'try{{{result}=(()=>{{{body}}})()}}catch({error}){{{result}="failed"}}'
-            f'globalThis["agentgate:{challenge_id}"]({result})}})();\n'
+            f'()=>{{"use strict";const {where}=typeof document!="undefined";'
+            f'try{{return(()=>{{{body}}})()}}catch({error}){{return"failed"}}}}'
         )
 
     def _page_script(self) -> str:
