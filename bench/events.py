@@ -2,11 +2,9 @@
 
     python -m bench.events [--events 100000] [--batch 1000] [--postgres] [--patterns 150]
 
-Each event has a pattern of its own, the worst there is; with `--patterns`, so many patterns come again and again.
-
-`indexed` has besides what is left to be indexed when the day is closed. Roll-ups of a closed day depend on how many
-visitors there are, not on how many events, and are told apart. On PostgreSQL, which commits durably here, the processor
-time of the server is counted with that of this process.
+Each event has a pattern of its own, the worst there is; with `--patterns`, so many come again and again. `indexed` has
+besides what is left to be indexed when the day is closed; roll-ups, which depend on visitors and not on events, are
+told apart. On PostgreSQL, which commits durably here, the processor time of the server is counted too.
 """
 
 import argparse

@@ -110,22 +110,25 @@ BOUNDS = (
 )
 
 
-@pytest.mark.parametrize("bounds", BOUNDS, ids=str)
+@pytest.fixture
+def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, bound in request.param.items():
+        monkeypatch.setattr(postings if name == "TOGETHER" else pattern_scan, name, bound)
+
+
+@pytest.mark.usefixtures("bounds")
+@pytest.mark.parametrize("bounds", BOUNDS, ids=str, indirect=True)
 @property_test
 @given(history=histories, closed=closed_days, ends=spans(), filters=filters_of, limit=st.integers(1, 60))
 async def test_all_pages_together_equal_the_plain_filter(
     traffic: Traffic,
-    monkeypatch: pytest.MonkeyPatch,
     *,
-    bounds: dict[str, int],
     history: list[Any],
     closed: int,
     ends: tuple[int, int],
     filters: DecisionFilters,
     limit: int,
 ) -> None:
-    for name, bound in bounds.items():
-        monkeypatch.setattr(postings if name == "TOGETHER" else pattern_scan, name, bound)
     played = await traffic.play(history, closed)
     span = played.span(ends)
     wanted = [write_id(event.id) for event in played.within(span) if holds(filters, event)]

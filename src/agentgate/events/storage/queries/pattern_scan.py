@@ -24,7 +24,7 @@ _IDS = f"""SELECT {joined("id")} FROM (
     WHERE pattern = listed AND id >= $1 AND id < $2 LIMIT $3)"""  # noqa: S608
 _ROWS = f"""SELECT {_EVENTS} FROM (SELECT value AS listed FROM json_each($2)) CROSS JOIN event
     WHERE site = $1 AND id = listed ORDER BY id DESC"""  # noqa: S608
-_NEWEST = """SELECT * FROM (
+_NEWEST = """SELECT found FROM (
     SELECT id AS found FROM event_pattern WHERE pattern = ${} AND id >= $2 AND id < $3 ORDER BY id DESC LIMIT $4)"""
 
 
