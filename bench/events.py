@@ -1,25 +1,28 @@
 """How many events a second are kept with all their counters, beside a plain insert of the same rows in the same run.
 
-    python -m bench.events [--events 100000] [--batch 1000] [--postgres]
+    python -m bench.events [--events 100000] [--batch 1000] [--postgres] [--patterns 150]
 
-`indexed` has besides what is left to be indexed when the day is closed. Roll-ups of a closed day depend on how many
-visitors there are, not on how many events, and are told apart. On PostgreSQL, which commits durably here, the processor
-time of the server is counted with that of this process.
+Each event has a pattern of its own, the worst there is; with `--patterns`, so many come again and again. `indexed` has
+besides what is left to be indexed when the day is closed; roll-ups, which depend on visitors and not on events, are
+told apart. On PostgreSQL, which commits durably here, the processor time of the server is counted too.
 """
 
 import argparse
 import asyncio
+import random
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from agentgate.events.storage.encoding import WRITTEN_COLUMNS, EventEncoder
+from msgspec.structs import replace
+
+from agentgate.events.records import Pattern, Recorded, Repeated
+from agentgate.events.storage.encoding import EncodedEvents, EventEncoder
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Row
 from agentgate.server.worker_tuning import tune_worker
 from bench.events_postgres import durable_server, processor_s
 from tests.made_events import DAY, EventPlace, embedded_events, many_events, postgres_events
@@ -49,38 +52,61 @@ class Speed(NamedTuple):
 
 
 async def measure_events(
-    place: EventPlace, *, count: int, batch: int, server_s: Callable[[], float] = lambda: 0.0
+    place: EventPlace, *, count: int, batch: int, patterns: int = 0, server_s: Callable[[], float] = lambda: 0.0
 ) -> dict[str, Speed]:
     """Return the speed of keeping events and of the plain insert, in interleaved rounds on different days."""
     await place.events.write(many_events(2_000, day=DAY - 1))
     # As a worker does.
     tune_worker()
     speeds: dict[str, list[Speed]] = {"events": [], "indexed": [], "plain insert": []}
-    rolled_up_us = []
+    rolled_up_us: list[float] = []
+    bytes_each: list[float] = []
     for number in range(ROUNDS):
         day = DAY + number
-        events = many_events(count // ROUNDS, seed=number, day=day, span_ms=HOUR_MS)
+        events = made_events(count // ROUNDS, seed=number, day=day, patterns=patterns)
         batches = [events[start : start + batch] for start in range(0, len(events), batch)]
         written = await _timed(place.events.write, batches, server_s)
         indexed = await _timed(_closing(partial(place.segments.index, day)), [events], server_s)
         speeds["events"].append(written)
         speeds["indexed"].append(written.then(indexed))
+        if not place.segments.hours_in_stats:
+            size = await place.segments.session(day).one(
+                "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+            )
+            bytes_each.append(size[0] / len(events) if size else 0)
         close = partial(place.events.close_days, now_ms=(day + 2) * DAY_MS)
         closed = await _timed(_closing(close), [events], server_s)
         rolled_up_us.append(1e6 / closed.together)
-        rows = [EventEncoder(place.words).encode(each).events for each in batches]
+        rows = [EventEncoder(place.words).encode(each) for each in batches]
         await place.segments.drop(day)
         await place.segments.write(day, _nothing)
-        speeds["plain insert"].append(await _timed(_plain(place, day), rows, server_s))
+        speeds["plain insert"].append(await _timed(_plain(place, day, iter(rows)), batches, server_s))
     print(f"roll-up       {min(rolled_up_us):>9.1f} us of processor time an event")
+    if bytes_each:
+        print(f"size          {max(bytes_each):>9.1f} bytes an event")
     return {name: max(found, key=attrgetter("together")) for name, found in speeds.items()}
 
 
-def _plain(place: EventPlace, day: int) -> Callable[[list[Row]], Awaitable[None]]:
+def made_events(count: int, *, seed: int, day: int, patterns: int) -> list[Recorded]:
+    """Return events of one hour, oldest first: all distinct, or of so many patterns, the first of them most often."""
+    made = many_events(count, seed=seed, day=day, span_ms=HOUR_MS)
+    if not patterns:
+        return list(made)
+    # As a gateway's: nothing of a single request is kept.
+    shared = [Pattern(replace(event, request_id=None, solve_ms=None)) for event in made[:patterns]]
+    often = [1 / rank for rank in range(1, len(shared) + 1)]
+    chosen = random.Random(seed).choices(shared, often, k=count)
+    return [
+        Repeated(event.id, event.visitor, event.duration_us, each) for event, each in zip(made, chosen, strict=True)
+    ]
+
+
+def _plain(place: EventPlace, day: int, rows: Iterator[EncodedEvents]) -> Callable[[list[T]], Awaitable[object]]:
     """Return what inserts rows of events and nothing else: the floor under everything that is done more."""
 
-    async def write(rows: list[Row]) -> None:
-        await place.segments.write(day, lambda transaction: transaction.load("event", WRITTEN_COLUMNS, rows))
+    async def write(_batch: list[T]) -> None:
+        encoded = next(rows)
+        await place.segments.write(day, lambda transaction: place.segments.insert(transaction, encoded))
 
     return write
 
@@ -105,15 +131,16 @@ async def _nothing(_transaction: object) -> None:
     """Make the day and leave it empty."""
 
 
-async def measure(count: int, batch: int, *, postgres: bool) -> dict[str, Speed]:
+async def measure(count: int, batch: int, *, patterns: int, postgres: bool) -> dict[str, Speed]:
     """Measure on a store that is gone afterwards."""
     if not postgres:
         with tempfile.TemporaryDirectory(prefix="agentgate-bench-") as folder:
             async with embedded_events(Path(folder)) as place:
-                return await measure_events(place, count=count, batch=batch)
+                return await measure_events(place, count=count, batch=batch, patterns=patterns)
     with durable_server() as (server, url):
         async with postgres_events(url) as place:
-            return await measure_events(place, count=count, batch=batch, server_s=lambda: processor_s(server))
+            of_server = partial(processor_s, server)
+            return await measure_events(place, count=count, batch=batch, patterns=patterns, server_s=of_server)
 
 
 def main() -> None:
@@ -122,8 +149,9 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--batch", type=int, default=1_000)
     parser.add_argument("--postgres", action="store_true", help="measure PostgreSQL instead of SQLite")
-    arguments = parser.parse_args()
-    speeds = asyncio.run(measure(arguments.events, arguments.batch, postgres=arguments.postgres))
+    parser.add_argument("--patterns", type=int, default=0, help="how many patterns the events have; 0: each its own")
+    given = parser.parse_args()
+    speeds = asyncio.run(measure(given.events, given.batch, patterns=given.patterns, postgres=given.postgres))
     for name, speed in speeds.items():
         print(f"{name:<13} {speed}")
     print(f"ratio         {speeds['events'].together / speeds['plain insert'].together:.2f} of the plain insert")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import Event
-from agentgate.events.storage.encoding import WRITTEN_COLUMNS, EventEncoder
+from agentgate.events.storage.encoding import EventEncoder
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.decision_ids import DecisionIds, id_day
 from agentgate.lib.enums import ModelKind
@@ -62,14 +62,13 @@ async def record(place: EventPlace, made: Decided) -> float:
 
 async def insert(place: EventPlace, events: list[Event], batch: int = 1_000) -> float:
     """Insert the rows of events and nothing else; return the processor time of one."""
-    rows = EventEncoder(place.words).encode(events).events
+    parts = [events[start : start + batch] for start in range(0, len(events), batch)]
+    encoded = [EventEncoder(place.words).encode(part) for part in parts]
     began_s = time.process_time()
-    for start in range(0, len(rows), batch):
-        part = rows[start : start + batch]
-        await place.segments.write(
-            id_day(part[0][0]), lambda transaction, part=part: transaction.load("event", WRITTEN_COLUMNS, part)
-        )
-    return (time.process_time() - began_s) / len(rows) * 1e6
+    for rows in encoded:
+        day = id_day(rows.events[0][1])
+        await place.segments.write(day, lambda transaction, rows=rows: place.segments.insert(transaction, rows))
+    return (time.process_time() - began_s) / len(events) * 1e6
 
 
 async def measure(count: int) -> dict[str, float]:

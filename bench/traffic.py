@@ -1,7 +1,8 @@
 """How long the traffic read models take over 31 days of events on 20 sites, warm, and as a ratio to a point read.
 
-`python -m bench.traffic [--events N] [--store sqlite|postgres|both] [--folder DIR] [--keep DIR]`. The busiest site,
-with about 28 % of all, is asked. Ten million events take some minutes to write.
+`python -m bench.traffic [--events N] [--days 31] [--store sqlite|postgres|both] [--folder DIR] [--keep DIR]`. The
+busiest site, with about 28 % of all, is asked. Ten million events take some minutes to write; a million on three days
+lie as close.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,12 +54,14 @@ _ROUTES = [f"/page/{number}" for number in range(60)]
 Ask = Callable[[], Awaitable[Any]]
 
 
-def make_events(total: int) -> Iterator[list[Event]]:
-    """Yield batches of events, each of one day, in the order of time."""
+def make_events(total: int, days: int = DAYS) -> Iterator[list[Event]]:
+    """Yield batches of events of the last so many days, each of one day, in the order of time."""
     chance = random.Random(7)
-    visitors = [[chance.getrandbits(64) for _ in range(max(total // 50 // SITES, 50))] for _ in range(SITES)]
-    per_day = total // DAYS
-    for day in range(FIRST_DAY, FIRST_DAY + DAYS):
+    # As many as the whole month would have, so that each comes as often in a day.
+    several = max(total * DAYS // days // 50 // SITES, 50)
+    visitors = [[chance.getrandbits(64) for _ in range(several)] for _ in range(SITES)]
+    per_day = total // days
+    for day in range(FIRST_DAY + DAYS - days, FIRST_DAY + DAYS):
         length_ms = min(DAY_MS, NOW_MS - day * DAY_MS)
         batch = []
         for place in range(per_day):
@@ -105,10 +109,10 @@ def _event(chance: random.Random, number: int, visitors: list[list[int]]) -> Eve
     )
 
 
-async def fill(stores: Stores, total: int, server_s: Callable[[], float]) -> None:
+async def fill(stores: Stores, total: int, days: int, server_s: Callable[[], float]) -> None:
     """Write the events through the usual way, then roll up the days that have ended; print what both took."""
     written = wall_s = own_s = other_s = 0.0
-    for batch in make_events(total):
+    for batch in make_events(total, days):
         began, began_own_s, began_other_s = time.perf_counter(), time.process_time(), server_s()
         await stores.events.write(batch)
         written += len(batch)
@@ -224,7 +228,9 @@ async def timed_ms(ask: Ask, server_s: Callable[[], float]) -> Took:
     return Took(statistics.median(took), min(took), statistics.median(used), server_ms)
 
 
-async def measure(name: str, settings: Settings, total: int, *, server_s: Callable[[], float] = lambda: 0.0) -> None:
+async def measure(
+    name: str, settings: Settings, total: int, *, days: int = DAYS, server_s: Callable[[], float] = lambda: 0.0
+) -> None:
     """Fill a store and print how long each read takes."""
     clock = FixedClock(NOW_MS)
     stores = await open_stores(settings, clock)
@@ -235,7 +241,7 @@ async def measure(name: str, settings: Settings, total: int, *, server_s: Callab
         await stores.segments.migrate(clock)
         if not await stores.events.list_days():
             began = time.perf_counter()
-            await fill(stores, total, server_s)
+            await fill(stores, total, days, server_s)
             print(f"\n{name}: {total:,} events written in {time.perf_counter() - began:.0f} s", flush=True)
         newest = await stores.traffic.decisions.list_decisions(
             SITE, last(31), DecisionFilters(), before=None, limit=200
@@ -260,6 +266,7 @@ def main() -> None:
     """Read the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--days", type=int, choices=range(1, DAYS + 1), default=DAYS, metavar="N")
     parser.add_argument("--store", choices=("sqlite", "postgres", "both"), default="both")
     parser.add_argument("--folder", type=Path, help="keep the embedded store here, or read what is there already")
     parser.add_argument("--keep", type=Path, help="likewise for PostgreSQL")
@@ -268,11 +275,12 @@ def main() -> None:
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         environ = {"AGENTGATE_DATA_DIR": str(folder / "data")}
         if given.store in {"sqlite", "both"}:
-            asyncio.run(measure("SQLite", read_settings(environ), given.events))
+            asyncio.run(measure("SQLite", read_settings(environ), given.events, days=given.days))
         if given.store in {"postgres", "both"}:
             server, environ["AGENTGATE_DATABASE_URL"] = stack.enter_context(durable_server(given.keep))
             settings = read_settings(environ)
-            asyncio.run(measure("PostgreSQL", settings, given.events, server_s=lambda: processor_s(server)))
+            of_server = partial(processor_s, server)
+            asyncio.run(measure("PostgreSQL", settings, given.events, days=given.days, server_s=of_server))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from agentgate.events.storage.days.days import day_bounds
 from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import EVENTS
 from agentgate.events.storage.dictionary import WordKind, Words
-from agentgate.events.storage.encoding import SITE_HOUR, WRITTEN_COLUMNS, EventEncoder, unpacked_key
+from agentgate.events.storage.encoding import SITE_HOUR, WIDE_COLUMNS, EventEncoder, unpacked_key
 from agentgate.events.storage.events import PACK_AFTER, SqlEvents
 from agentgate.events.storage.queries import filters
 from agentgate.events.storage.queries.days import DayPart, TrafficDays
@@ -163,18 +163,18 @@ async def fill_older(database: PostgresDatabase, made: list[Event]) -> EventPlac
     ]
 
     async def write(transaction: Transaction) -> None:
-        await transaction.load("event", WRITTEN_COLUMNS, encoded.events)
-        await transaction.load("event_label", ("site", "label", "id"), _postings(encoded.events))
+        await transaction.load("event", WIDE_COLUMNS, encoded.wide())
+        await transaction.load("event_label", ("site", "label", "id"), _postings(encoded.wide()))
         await transaction.add_up(SITE_HOUR, encoded.hours)
         await transaction.load("dimension_hour", DIMENSION_HOUR_COLUMNS, values)
 
     await database.transaction(write)
-    assert json.loads(encoded.events[0][WRITTEN_COLUMNS.index("labels")])
+    assert json.loads(encoded.wide()[0][WIDE_COLUMNS.index("labels")])
     return place
 
 
 def _postings(events: list[Row]) -> list[Row]:
-    places = [WRITTEN_COLUMNS.index(name) for name in ("site", "labels", "id")]
+    places = [WIDE_COLUMNS.index(name) for name in ("site", "labels", "id")]
     rows = [[row[place] for place in places] for row in events]
     return [(site, label, identifier) for site, labels, identifier in rows for label in json.loads(labels)]
 
@@ -190,3 +190,14 @@ def test_windows_cover_a_part_of_a_day_once() -> None:
     assert all(newer[0] == older[1] for newer, older in pairwise(windows))
     assert len(windows) == 6
     assert day_windows([], part) == [(least, end)]
+
+
+def test_a_busy_hour_is_looked_through_in_pieces() -> None:
+    least, end = first_id(DAY * DAY_MS), first_id((DAY + 1) * DAY_MS)
+    part = DayPart(DAY, least, end, rolled_up=False, indexed=False)
+
+    windows = day_windows([(DAY * 24 + 23, 10 * WINDOW_ROWS), (DAY * 24 + 22, 5)], part)
+
+    assert len(windows) == 11
+    assert all(newer[0] == older[1] for newer, older in pairwise(windows))
+    assert windows[9][0] == first_id((DAY * 24 + 23) * HOUR_MS)

@@ -1,4 +1,4 @@
-"""How SQLite finds labels, actions and visitors of a day: walked through, posted later, at once, and brought over."""
+"""How SQLite finds events of a day by pattern and visitor: walked through, posted later, at once, and brought over."""
 
 import random
 import shutil
@@ -9,22 +9,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.records import Event
-from agentgate.events.storage.days import packs
-from agentgate.events.storage.days.postings import Postings as PostingsOfAKind
-from agentgate.events.storage.days.postings import VisitorPostings, WordPostings
+from agentgate.events.storage.days import packs, postings
 from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
-from agentgate.events.storage.dictionary import WordKind
-from agentgate.events.storage.encoding import SITE_HOUR, WRITTEN_COLUMNS, EventEncoder, unpacked_key
+from agentgate.events.storage.encoding import SITE_HOUR, WIDE_COLUMNS, EncodedEvents, EventEncoder, unpacked_key
 from agentgate.events.storage.events import PACK_AFTER
 from agentgate.events.storage.queries.counts import SqlCounts
 from agentgate.events.storage.queries.days import TrafficDays
 from agentgate.events.storage.queries.decisions import SqlDecisions
 from agentgate.events.storage.queries.visitors import SqlVisitors
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.lib.database import Transaction
+from agentgate.lib.database import Row, Transaction
 from agentgate.lib.decision_ids import write_id
 from agentgate.lib.enums import DecisionKind
 from agentgate.lib.time_ranges import TimeRange
@@ -44,8 +42,7 @@ TOGETHER = 40
 
 @pytest.fixture
 async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EventPlace]:
-    monkeypatch.setattr(WordPostings, "together", TOGETHER)
-    monkeypatch.setattr(VisitorPostings, "together", 2 * TOGETHER)
+    monkeypatch.setattr(postings, "TOGETHER", TOGETHER)
     async with embedded_events(tmp_path) as place:
         await apply(place.stats, CONFIG, clock=FixedClock(NOON_MS))
         yield place
@@ -56,47 +53,38 @@ async def write(place: EventPlace, events: list[Event], batch: int = 25) -> None
         await place.events.write(sorted(events[start : start + batch], key=lambda event: event.id))
 
 
-class Postings(NamedTuple):
+class Posted(NamedTuple):
     """Rows of site, value and ID."""
 
-    words: list[tuple[int, int, int]]
-    visitors: list[tuple[int, int, int]]
+    patterns: list[Row]
+    visitors: list[Row]
 
-    def of(self, site: int) -> "Postings":
+    def of(self, site: int) -> "Posted":
         """Return those of one site."""
-        return Postings(*([row for row in rows if row[0] == site] for rows in self))
+        return Posted(*([row for row in rows if row[0] == site] for rows in self))
 
 
-async def posted(place: EventPlace) -> Postings:
-    """Return what is posted, and words where they are common as if they were."""
+async def posted(place: EventPlace) -> Posted:
+    """Return what is posted. A pattern is known by its site and labels."""
     session = place.segments.session(DAY)
-    words = set(await session.all("SELECT site, word, id FROM event_word"))
-    common = await session.all(
-        """SELECT event.site, listed.value, event.id FROM event CROSS JOIN json_each(
-                '[' || coalesce(action || ',', '') || substr(labels, 2)) AS listed
-            WHERE EXISTS (SELECT 1 FROM common_word WHERE common_word.site = event.site AND word = listed.value
-                AND event.id >= common_word.id AND event.id < before_id)"""
+    patterns = await session.all(
+        "SELECT site, labels, id FROM event_pattern JOIN pattern ON number = event_pattern.pattern ORDER BY 1, 2, 3"
     )
     visitors = await session.all("SELECT site, visitor, id FROM event_visitor ORDER BY site, visitor, id")
-    return Postings(sorted(words.union(common)), visitors)
+    return Posted(patterns, visitors)
 
 
-async def postings_of(place: EventPlace, events: list[Event]) -> Postings:
+async def postings_of(place: EventPlace, events: list[Event]) -> Posted:
     """Return the postings that events should have."""
-    rows = EventEncoder(place.words).encode(events).events
-    named = [dict(zip(WRITTEN_COLUMNS, row, strict=True)) for row in rows]
-    words = sorted(
-        (row["site"], word, row["id"])
-        for row in named
-        for word in [*map(int, filter(None, row["labels"][1:-1].split(","))), row["action"]]
-        if word is not None
-    )
+    rows = EventEncoder(place.words).encode(events).wide()
+    named = [dict(zip(WIDE_COLUMNS, row, strict=True)) for row in rows]
+    patterns = sorted((row["site"], row["labels"], row["id"]) for row in named)
     visitors = sorted((row["site"], row["visitor"], row["id"]) for row in named if row["visitor"] is not None)
-    return Postings(words, visitors)
+    return Posted(patterns, visitors)
 
 
-async def posted_before(place: EventPlace, kind: PostingsOfAKind, site: int) -> int:
-    return await kind.posted_before(place.segments.session(DAY), site)
+async def posted_before(place: EventPlace, site: int) -> int:
+    return await place.segments.posted_before(DAY, site)
 
 
 async def assert_found(place: EventPlace, events: list[Event]) -> None:
@@ -168,48 +156,9 @@ async def test_an_open_day_is_posted_in_part_and_walked_through_for_the_rest(pla
     await write(place, made)
 
     found = (await posted(place)).of(1)
-    for kind, rows in zip((WordPostings(), VisitorPostings()), found, strict=True):
-        mark = await posted_before(place, kind, 1)
-        assert made[0].id < mark < made[-1].id
-        of_site = [event for event in made if event.site == 1 and event.id < mark]
-        assert rows in await postings_of(place, of_site)
-    await assert_found(place, made)
-
-
-async def test_a_word_is_not_posted_where_most_events_have_it(place: EventPlace) -> None:
-    made = []
-    for number in range(12 * TOGETHER):
-        # In turns for as long as two postings: rare, then common.
-        is_common = number // (4 * TOGETHER) % 2 == 1
-        labels = ["everywhere", "now and then"] if is_common or number % 10 == 0 else ["everywhere"]
-        labels += ["rare"] if number % 50 == 0 else []
-        visitor = number * number % 7 + 1
-        made.append(
-            new_event(
-                number,
-                time_ms=NOON_MS + number,
-                site=1 + number % 2,
-                visitor=visitor,
-                labels=tuple(sorted(labels)),
-                action="login" if number % 3 else None,
-            )
-        )
-    await write(place, made)
-
-    session = place.segments.session(DAY)
-    for name, stretches in (("everywhere", 1), ("now and then", 1), ("rare", 0)):
-        word = await place.words.find(WordKind.LABEL, name)
-        rows = await session.all("SELECT id, before_id FROM common_word WHERE site = 1 AND word = $1", word)
-        assert len(rows) == stretches, name
-    [(least, end)] = await session.all(
-        "SELECT id, before_id FROM common_word WHERE site = 1 AND word = $1",
-        await place.words.find(WordKind.LABEL, "now and then"),
-    )
-    assert made[4 * TOGETHER - 2].id <= least < end <= made[8 * TOGETHER + 1].id
-    posted_there = "SELECT DISTINCT word FROM event_word WHERE site = 1 AND id >= $1 AND id < $2"
-    assert await session.all(posted_there, least, end) == [(await place.words.find(WordKind.LABEL, "rare"),)]
-    await assert_found(place, made)
-    await place.events.close_days(now_ms=CLOSED_MS)
+    mark = await posted_before(place, 1)
+    assert made[0].id < mark < made[-1].id
+    assert found == await postings_of(place, [event for event in made if event.site == 1 and event.id < mark])
     await assert_found(place, made)
 
 
@@ -247,9 +196,7 @@ async def test_a_forgotten_site_has_no_postings_and_no_mark(place: EventPlace) -
     await write(place, [new_event(number, time_ms=NOON_MS) for number in range(3)])
 
     assert (await posted(place)).of(1) == ([], [])
-    for kind in (WordPostings(), VisitorPostings()):
-        assert await posted_before(place, kind, 1) == 0
-    assert await place.segments.session(DAY).all("SELECT 1 FROM common_word WHERE site = 1") == []
+    assert await posted_before(place, 1) == 0
     assert await place.segments.session(DAY).all("SELECT count(*) FROM dimension_pack WHERE site = 1") == [(1,)]
 
 
@@ -267,7 +214,7 @@ async def test_indexing_what_is_indexed_or_gone_changes_nothing(place: EventPlac
 
 
 def test_no_batch_waits_for_many_sites_at_once() -> None:
-    unposted, every_site = WordPostings(), dict.fromkeys(range(1, 21), WordPostings.together // 20)
+    unposted, every_site = postings.Postings(), dict.fromkeys(range(1, 21), postings.TOGETHER // 20)
     taken: Counter[int] = Counter()
     for _ in range(60):
         sites = unposted.take(DAY, every_site)
@@ -293,16 +240,24 @@ async def test_counts_of_many_batches_are_put_together(place: EventPlace) -> Non
     assert len(rows) > packs.PACKED_TOGETHER
 
 
-async def test_a_day_of_the_release_before_is_brought_over_and_goes_on(place: EventPlace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("migrations", [1, 3])
+async def test_a_day_of_an_earlier_release_is_brought_over_and_goes_on(
+    place: EventPlace, tmp_path: Path, migrations: int
+) -> None:
     made = many_events(300)
-    await fill_older(place, tmp_path, made[:200])
+    # Some are alike, as in real traffic.
+    made[1::2] = [replace(other, id=each.id) for other, each in zip(made[::2], made[1::2], strict=True)]
+    await fill_older(place, tmp_path, made[:200], migrations)
     segments = SqliteSegments(tmp_path / EVENTS, FixedClock(NOON_MS), ThreadPoolExecutor(1))
     await segments.migrate(FixedClock(NOON_MS))
     await segments.close()
 
+    assert await place.read() == made[:200]
+    assert await place.segments.session(DAY).one("SELECT count(*) FROM pattern") == (100,)
     assert await posted(place) == await postings_of(place, made[:200])
     await write(place, made[200:])
 
+    assert await place.read() == made
     assert await posted(place) == await postings_of(place, made)
     await assert_found(place, made)
     await place.events.close_days(now_ms=CLOSED_MS)
@@ -315,30 +270,70 @@ async def test_a_day_of_the_release_before_is_brought_over_and_goes_on(place: Ev
     assert dict(rows) == dict(expected)
 
 
-async def fill_older(place: EventPlace, folder: Path, made: list[Event]) -> None:
-    """Write a day as the release before did."""
-    older = folder / "migrations"
-    (older / EVENTS).mkdir(parents=True)
-    shutil.copy(FOLDER / EVENTS / "0001_events.sqlite.sql", older / EVENTS)
+@pytest.mark.parametrize("is_closed", [False, True])
+async def test_a_process_of_the_release_before_goes_on_writing(place: EventPlace, *, is_closed: bool) -> None:
+    made = many_events(300)
+    random.Random(4).shuffle(made)
+    await write(place, made[:200])
+    if is_closed:
+        await place.events.close_days(now_ms=CLOSED_MS)
+    encoded = await encode(place, made[200:])
+
+    async def write_wide(transaction: Transaction) -> None:
+        await transaction.load("event", WIDE_COLUMNS, encoded.wide())
+        await transaction.add_up(SITE_HOUR, encoded.hours)
+        await transaction.load("dimension_pack", ("site", "hour", "counts"), encoded.objects())
+        for statement in LATE_POSTINGS:
+            await transaction.run(statement, f"[{','.join(str(event.id) for event in made[200:])}]")
+
+    await place.segments.write(DAY, write_wide)
+
+    assert await place.read() == sorted(made, key=lambda event: event.id)
+    if is_closed:
+        assert await place.events.close_days(now_ms=CLOSED_MS) == [DAY]
+    await assert_found(place, made)
+    await write(place, many_events(100, seed=9))
+    await place.events.close_days(now_ms=CLOSED_MS)
+    await assert_found(place, made + many_events(100, seed=9))
+
+
+# What the release before runs for events that come to a day whose words and visitors are all posted.
+LATE_POSTINGS = (
+    """INSERT OR IGNORE INTO event_word (site, word, id)
+        SELECT event.site, listed.value, event.id FROM event CROSS JOIN json_each(labels) AS listed
+        WHERE event.id IN (SELECT value FROM json_each($1)) ORDER BY 1, 2, 3""",
+    """INSERT OR IGNORE INTO event_visitor (site, visitor, id) SELECT site, visitor, id FROM event
+        WHERE event.id IN (SELECT value FROM json_each($1)) AND visitor IS NOT NULL ORDER BY 1, 2, 3""",
+)
+
+
+async def encode(place: EventPlace, made: list[Event]) -> EncodedEvents:
     encoder = EventEncoder(place.words)
     encoder.encode(made)
     await place.words.add(encoder.missing)
-    encoded = EventEncoder(place.words).encode(made)
+    return EventEncoder(place.words).encode(made)
+
+
+async def fill_older(place: EventPlace, folder: Path, made: list[Event], migrations: int) -> None:
+    """Write a day as a release did that had so many migrations."""
+    older = folder / "migrations"
+    (older / EVENTS).mkdir(parents=True)
+    for path in sorted((FOLDER / EVENTS).glob("*.sqlite.sql"))[:migrations]:
+        shutil.copy(path, older / EVENTS)
+    encoded = await encode(place, made)
     values = [
         (site, hour, *unpacked_key(key), events)
         for site, hour, counts in encoded.dimensions
         for key, events in counts.items()
     ]
-    labels, site = WRITTEN_COLUMNS.index("labels"), WRITTEN_COLUMNS.index("site")
-    of_labels = [
-        (row[site], int(label), row[0]) for row in encoded.events for label in row[labels][1:-1].split(",") if label
-    ]
 
     async def write(transaction: Transaction) -> None:
-        await transaction.load("event", WRITTEN_COLUMNS, encoded.events)
-        await transaction.load("event_label", ("site", "label", "id"), of_labels)
+        await transaction.load("event", WIDE_COLUMNS, encoded.wide())
         await transaction.add_up(SITE_HOUR, encoded.hours)
-        await transaction.load("dimension_hour", ("site", "hour", "dimension", "value", "events"), values)
+        if migrations == 1:
+            await transaction.load("dimension_hour", ("site", "hour", "dimension", "value", "events"), values)
+        else:
+            await transaction.load("dimension_pack", ("site", "hour", "counts"), encoded.objects())
 
     (folder / EVENTS).mkdir()
     database = SqliteDatabase(folder / EVENTS / "2026-11-15.db", synchronous="NORMAL")

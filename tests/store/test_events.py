@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentgate.events.records import Count, CounterName, Dimension, Event
+from agentgate.events.records import Count, CounterName, Dimension, Event, Pattern, Repeated
 from agentgate.events.storage.codes import SOLVE_TYPES
 from agentgate.events.storage.dictionary import WordKind, Words
 from agentgate.events.storage.events import SqlEvents
@@ -142,13 +143,26 @@ async def clear(place: EventPlace) -> None:
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(made=events())
-async def test_what_is_written_is_read_and_counted_exactly(place: EventPlace, made: list[Event]) -> None:
+@given(kinds=events(), seed=st.integers(0, 2**32))
+async def test_what_is_written_is_read_and_counted_exactly(place: EventPlace, kinds: list[Event], seed: int) -> None:
     await clear(place)
+    chance = Random(seed)
+    # Each of them may come again, as itself or as one more of a pattern, within a batch and in later ones.
+    patterns = [Pattern(each) for each in kinds]
+    moments = sorted(chance.sample(range(DAY_MS), 3 * len(kinds)))
+    repeated = [
+        Repeated(first_id(DAY * DAY_MS + moment) + 2_000 + place_of, each.event.visitor, 7, each)
+        for place_of, moment in enumerate(moments)
+        for each in [chance.choice(patterns)]
+    ]
+    given = sorted([*kinds, *repeated], key=lambda each: each.id)
+    made = [each.whole() if isinstance(each, Repeated) else each for each in given]
 
-    middle = len(made) // 2
-    for batch in filter(None, (made[:middle], made[middle:])):
-        await place.events.write(batch)
+    middle = chance.randrange(len(given))
+    for batch in filter(None, (given[:middle], given[middle:])):
+        await place.events.write(
+            [chance.choice((each, each.whole())) if isinstance(each, Repeated) else each for each in batch]
+        )
 
     assert await place.read() == made
     assert await stored_hours(place) == reference_hours(made)

@@ -1,6 +1,8 @@
 """Decisions over ranges, on both databases: any filters, over all pages, equal the plain filter over the events."""
 
+import random
 from collections.abc import AsyncIterator
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -11,10 +13,20 @@ from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.events.queries.ports import DecisionFilters, SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.records import Event
+from agentgate.events.storage.days import postings
 from agentgate.events.storage.queries import decisions as traffic_decisions
+from agentgate.events.storage.queries import pattern_scan
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.decision_ids import first_id, write_id
-from agentgate.lib.enums import DecisionKind, DecisionLabelValue, LabelledFilter, LabelSource, Mode, Outcome
+from agentgate.lib.enums import (
+    ChallengeStage,
+    DecisionKind,
+    DecisionLabelValue,
+    LabelledFilter,
+    LabelSource,
+    Mode,
+    Outcome,
+)
 from agentgate.lib.moment import Moment
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.time_ranges import TimeRange
@@ -88,6 +100,24 @@ async def all_pages(traffic: Traffic, span: TimeRange, filters: DecisionFilters,
         before = page.more_before
 
 
+# Where SQLite walks through events instead of asking patterns: hardly ever, nearly always, and for each reason.
+BOUNDS = (
+    {},
+    {"TOGETHER": 1},
+    {"TOGETHER": 1, "FEW": 0},
+    {"TOGETHER": 1, "FEW": 0, "MOST_EVENTS": 1},
+    {"TOGETHER": 1, "MOST_PATTERNS": 1},
+)
+
+
+@pytest.fixture
+def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, bound in request.param.items():
+        monkeypatch.setattr(postings if name == "TOGETHER" else pattern_scan, name, bound)
+
+
+@pytest.mark.usefixtures("bounds")
+@pytest.mark.parametrize("bounds", BOUNDS, ids=str, indirect=True)
 @property_test
 @given(history=histories, closed=closed_days, ends=spans(), filters=filters_of, limit=st.integers(1, 60))
 async def test_all_pages_together_equal_the_plain_filter(
@@ -106,12 +136,72 @@ async def test_all_pages_together_equal_the_plain_filter(
     assert [decision.id for decision in await all_pages(traffic, span, filters, limit)] == wanted
 
 
+EVERY_FILTER = (
+    *({"kind": kind} for kind in DecisionKind),
+    *({"outcome": outcome} for outcome in Outcome),
+    *({"would": outcome} for outcome in Outcome),
+    *({"rule": rule} for rule in ("a", "b", "never")),
+    *({"label": label} for label in ("net.tor", "ua.library", "never")),
+    *({"action": action} for action in ("login", "submit")),
+    *({"visitor": visitor} for visitor in (0, 2**63, 77)),
+    {"labelling": True},
+)
+
+
+def some_history(chance: random.Random, count: int) -> list[Any]:
+    """Return events of a few kinds, and some that are like no other."""
+    kinds = [{**_common(chance), **_special(chance)} for _ in range(12)]
+    found = []
+    for _ in range(count):
+        fields = dict(chance.choice(kinds)) if chance.random() < 0.7 else {**_common(chance), **_special(chance)}
+        fields["visitor"] = chance.choice((None, 0, 1, 2**63))
+        found.append((chance.randrange(DAYS * DAY_MS), fields, {}))
+    return found
+
+
+def _common(chance: random.Random) -> dict[str, Any]:
+    labels = ("net.country.de", "net.tor", "ua.library")
+    return {
+        "site": chance.choice((1, 1, 2)),
+        "mode": chance.choice(list(Mode)),
+        "route": chance.choice(("*", "/a")),
+        "action": chance.choice((None, "login", "submit")),
+        "rule": chance.choice((None, "a", "b")),
+        "labels": tuple(label for label in labels if chance.random() < 0.3),
+        "duration_us": 5,
+    }
+
+
+def _special(chance: random.Random) -> dict[str, Any]:
+    if chance.random() < 0.3:
+        stage = chance.choice(list(ChallengeStage))
+        return {"kind": DecisionKind.CHALLENGE, "outcome": Outcome.ALLOW, "stage": stage}
+    would = chance.choice((None, None, *Outcome))
+    return {"kind": DecisionKind.REQUEST, "outcome": chance.choice(list(Outcome)), "would": would}
+
+
+async def test_every_filter_and_every_pair_of_them_equals_the_plain_filter(
+    traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postings, "TOGETHER", 30)
+    played = await traffic.play(some_history(random.Random(6), 400), 2)
+    span = played.span((0, DAYS * DAY_MS))
+    pairs = [one | other for one, other in combinations(EVERY_FILTER, 2) if one.keys() != other.keys()]
+    for chosen in (*EVERY_FILTER, *pairs):
+        filters = DecisionFilters(**chosen)
+        wanted = [write_id(event.id) for event in played.within(span) if holds(filters, event)]
+
+        assert [decision.id for decision in await all_pages(traffic, span, filters, 40)] == wanted, chosen
+
+
 @property_test
 @given(history=histories, closed=closed_days, filters=filters_of)
 async def test_a_scan_that_is_cut_goes_on_where_it_stopped(
     traffic: Traffic, monkeypatch: pytest.MonkeyPatch, history: list[Any], closed: int, filters: DecisionFilters
 ) -> None:
     monkeypatch.setattr(traffic_decisions, "SCANNED_ROWS", 1)
+    monkeypatch.setattr(traffic_decisions, "SCANNED_S", 0)
+    monkeypatch.setattr(postings, "TOGETHER", 1)
     monkeypatch.setattr(traffic_decisions, "WINDOW_ROWS", 1)
     monkeypatch.setattr(traffic_decisions, "FEWEST_DAYS", 1)
     played = await traffic.play(history, closed)

@@ -145,7 +145,7 @@ async def test_stopping_gives_up_on_a_store_that_stands_still(place: EventPlace)
 
 async def test_a_full_disk_loses_only_what_the_ledger_says(place: EventPlace) -> None:
     await place.events.write([new_event(0)])
-    await limit_pages(place, 120)
+    await limit_pages(place, 60)
     async with recording(place, stop_s=0.3) as recorder:
         for number in range(1, 6_001):
             recorder.put(new_event(number))

@@ -1,7 +1,7 @@
 """From events to rows: texts become numbers of the dictionary, and everything that is counted is counted here.
 
 Pure and synchronous, in steps of a few events each, because a batch of a thousand would hold up the event loop.
-Events that are alike but for their own numbers have one shape; it is encoded once and counted as often as it occurs.
+Events that are alike but for their own numbers have one pattern; it is encoded once and counted as often as it occurs.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -34,12 +34,16 @@ from agentgate.events.storage.shapes import (
     Remembered,
     Shape,
     SiteHour,
+    StoredPattern,
+    outcome_word,
     places_of,
+    stage_word,
+    would_word,
 )
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Row, Sums
 from agentgate.lib.decision_ids import first_id, id_time_ms
-from agentgate.lib.enums import DecisionKind
+from agentgate.lib.enums import DecisionKind, Outcome
 
 # As readers ask for them.
 EVENT_COLUMNS = (
@@ -47,13 +51,15 @@ EVENT_COLUMNS = (
     *("duration_us", "ruled", "rule", "rule_set_version", "model_versions", "agent", "stage", "solve_type"),
     *("solve_ms", "error", "reasons", "labels", "scores", "shadow_scores", "request_id", "trace_id"),
 )
-# As they are written: what each event has for itself, then what its shape has.
-WRITTEN_COLUMNS = (
-    *("id", "visitor", "duration_us", "solve_ms", "scores", "shadow_scores", "request_id", "trace_id", "labels"),
-    *("model_versions", "site", "kind", "mode", "outcome", "would", "method", "route", "action", "status", "ruled"),
-    *("rule", "rule_set_version", "agent", "stage", "solve_type", "error", "reasons"),
+# What an event shares with others, and what it has for itself, if it has it.
+PATTERN_COLUMNS = (
+    *("site", "kind", "mode", "outcome", "would", "method", "route", "action", "status", "ruled", "rule"),
+    *("rule_set_version", "agent", "stage", "solve_type", "error", "reasons"),
+    *("labels", "model_versions", "scores", "shadow_scores"),
 )
-ID_PLACE, SITE_PLACE = map(WRITTEN_COLUMNS.index, ("id", "site"))
+DETAIL_COLUMNS = ("request_id", "trace_id", "solve_ms")
+# An event as one wide row.
+WIDE_COLUMNS = ("id", "visitor", "duration_us", *PATTERN_COLUMNS, *DETAIL_COLUMNS)
 COUNT_COLUMNS = (
     *("requests", "allowed", "challenged", "blocked", "dropped", "would_challenge", "would_block", "would_drop"),
     *("challenges_issued", "challenges_passed", "challenges_failed", "duration_us", "errors"),
@@ -70,21 +76,38 @@ _VALUE_MASK = (1 << DIMENSION_SHIFT) - 1
 _CHALLENGE = DecisionKind.CHALLENGE
 
 _OWN_LAST = slice(SHAPE.stop, None)
+_SITE_AND_ID = itemgetter(0, 1)
 
 _as_tuple = msgspec.structs.astuple
 _to_json = msgspec.json.Encoder(order="sorted").encode
 _to_object = msgspec.json.Encoder().encode
 
 
+# Site, ID, visitor, duration, and everything else.
+EncodedEvent = tuple[int, int, int | None, int, StoredPattern]
+# Request ID, trace ID, time of solving.
+Details = tuple[str | None, str | None, int | None]
+NO_DETAILS: Details = (None, None, None)
+
+
 @dataclass(frozen=True)
 class EncodedEvents:
-    """Rows for one transaction. Those that are added up are sorted."""
+    """Rows for one transaction. All are sorted."""
 
-    # In the order of WRITTEN_COLUMNS.
-    events: list[Row]
+    events: list[EncodedEvent]
+    # What an event has for itself, by its site and ID, in the order of DETAIL_COLUMNS.
+    details: dict[tuple[int, int], Details]
     hours: list[Row]
     # Site, hour, and how many events each value has, under its packed key.
     dimensions: list[tuple[int, int, dict[int, int]]]
+
+    def wide(self) -> list[Row]:
+        """Return whole events in the order of WIDE_COLUMNS."""
+        found, columns = self.details.get, {pattern: pattern.columns for *_, pattern in self.events}
+        return [
+            (identifier, visitor, duration_us, *columns[pattern], *found((site, identifier), NO_DETAILS))
+            for site, identifier, visitor, duration_us, pattern in self.events
+        ]
 
     def arrays(self) -> list[Row]:
         """Return what is counted by value in the order of PACK_COLUMNS."""
@@ -118,8 +141,8 @@ class _Numbers(dict[str, int]):
 
 # Where the duration of an event goes, and its ID: by its labels.
 _Counted = tuple[list[int], dict[Listed, list[int]]]
-# Of a pattern: where durations and IDs go, and all columns but the first.
-_Repeat = tuple[list[int], list[int], Row]
+# Of a pattern: where durations and IDs go, the pattern as stored, and details, if all events of it have some.
+_Repeat = tuple[list[int], list[int], StoredPattern, Details | None]
 
 
 class EventEncoder:
@@ -141,7 +164,8 @@ class EventEncoder:
         self._remembered.make_room()
         # What is made after the first word without a number. It is of use for this batch only.
         self._unnumbered = Remembered()
-        self._rows: list[Row] = []
+        self._rows: list[EncodedEvent] = []
+        self._details: dict[tuple[int, int], Details] = {}
         self._hours: dict[tuple[int, int], SiteHour] = {}
         # The hour of the event before, as a range of IDs, and what its shapes are counted by. All events of a batch but
         # those around a full hour have the same.
@@ -166,7 +190,7 @@ class EventEncoder:
         for start in range(0, len(events), STEP):
             self._add(events[start : start + STEP])
             yield
-        self._rows.sort(key=itemgetter(0))
+        self._rows.sort(key=_SITE_AND_ID)
         hours: list[Row] = []
         dimensions = []
         for place, hour in sorted(self._hours.items(), key=itemgetter(0)):
@@ -176,7 +200,7 @@ class EventEncoder:
             hour.count_labels(values)
             dimensions.append((*place, values))
             yield
-        return EncodedEvents(self._rows, hours, dimensions)
+        return EncodedEvents(self._rows, self._details, hours, dimensions)
 
     def _add(self, events: Sequence[Recorded]) -> None:
         rows, known = self._rows, self._known()
@@ -185,11 +209,17 @@ class EventEncoder:
             identifier, visitor, duration_us = event.id, event.visitor, event.duration_us
             if not self._least <= identifier < self._end:
                 self._turn_to(identifier)
+            stored = None if visitor is None else signed(visitor)
             if type(event) is Repeated:
-                durations, identifiers, rest = self._repeated.get(event.pattern) or self._repeat(event.pattern)
+                durations, identifiers, pattern, details = self._repeated.get(event.pattern) or self._repeat(
+                    event.pattern
+                )
                 durations.append(duration_us)
                 identifiers.append(identifier)
-                rows.append((identifier, None if visitor is None else signed(visitor), duration_us, *rest))
+                site = pattern.shape.site
+                rows.append((site, identifier, stored, duration_us, pattern))
+                if details is not None:
+                    self._details[site, identifier] = details
                 continue
             values = _as_tuple(event)
             key, last = values[SHAPE], values[_OWN_LAST]
@@ -201,22 +231,25 @@ class EventEncoder:
                 labelled[listed].append(identifier)
             else:
                 labelled[listed] = [identifier]
-            own = (identifier, None if visitor is None else signed(visitor), duration_us)
-            rows.append(own + self._rest(last, listed) + shape.columns)
+            rows.append((shape.site, identifier, stored, duration_us, self._pattern(shape, listed, last)))
+            details = _details(last)
+            if details is not None:
+                self._details[shape.site, identifier] = details
 
-    def _rest(self, last: tuple[Any, ...], listed: Listed) -> Row:
-        """Return the columns of an event's last fields."""
-        _, scores, active, shadow_scores, shadow, request_id, trace_id, solve_ms, _ = last
+    def _pattern(self, shape: Shape, listed: Listed, last: tuple[Any, ...]) -> StoredPattern:
+        """Return the pattern of an event, given its last fields."""
+        _, scores, active, shadow_scores, shadow, *_ = last
         versions = self._versions
-        return (
-            solve_ms,
+        own = (
+            versions[2] if versions[0] is active and versions[1] is shadow else self._versions_number(active, shadow),
             _json(scores) if scores else None,
             _json(shadow_scores) if shadow_scores else None,
-            None if request_id is None else _text(request_id),
-            None if trace_id is None else _text(trace_id),
-            listed.written,
-            versions[2] if versions[0] is active and versions[1] is shadow else self._versions_number(active, shadow),
         )
+        known, key = self._known().patterns, (shape, listed, own)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = StoredPattern(shape, listed, own)
+        return found
 
     def _repeat(self, pattern: Pattern) -> _Repeat:
         """Return what all events of a pattern in the present hour have in common."""
@@ -226,7 +259,8 @@ class EventEncoder:
         listed = self._known().labels.get(last[0]) or self._list(last[0])
         durations, labelled = self._counted.get(shape) or self._count(shape)
         identifiers = labelled.setdefault(listed, [])
-        made = self._repeated[pattern] = durations, identifiers, self._rest(last, listed) + shape.columns
+        stored = self._pattern(shape, listed, last)
+        made = self._repeated[pattern] = durations, identifiers, stored, _details(last)
         return made
 
     def _known(self) -> Remembered:
@@ -262,6 +296,11 @@ class EventEncoder:
             listed = self._reasons[reasons] = Listed(map(self._reason_numbers.__getitem__, reasons))
         route = self._routes[route]
         values = [ROUTE + route, *places_of(kind, stage, outcome, would)]
+        words = [] if outcome is Outcome.ALLOW else [outcome_word(outcome)]
+        if would is not None:
+            words.append(would_word(would))
+        if stage is not None:
+            words.append(stage_word(stage))
         if listed.numbers:
             values += [REASON + reason for reason in listed.numbers]
         if error and kind is not _CHALLENGE:
@@ -269,9 +308,11 @@ class EventEncoder:
         if action is not None:
             action = self._actions[action]
             values.append(ACTION + action)
+            words.append(action)
         if rule is not None:
             rule = self._rules[rule]
             values.append(RULE + rule)
+            words.append(rule)
         if agent is not None:
             agent = self._agents[agent]
             values.append(AGENT + agent)
@@ -297,7 +338,7 @@ class EventEncoder:
             int(error),
             listed.written,
         )
-        shape = Shape(site, columns, values, is_request=kind is not _CHALLENGE)
+        shape = Shape(columns, values, words, is_request=kind is not _CHALLENGE)
         self._known().shapes[key] = shape
         return shape
 
@@ -324,6 +365,18 @@ def unpacked_key(key: int) -> tuple[int, int]:
 
 def _json(values: Mapping[str, float]) -> str:
     return _to_json(values if type(values) is dict else dict(values)).decode()
+
+
+def _details(last: tuple[Any, ...]) -> Details | None:
+    """Return what an event's last fields say of it alone; None when they say nothing."""
+    request_id, trace_id, solve_ms = last[5:8]
+    if request_id is None and trace_id is None and solve_ms is None:
+        return None
+    return (
+        None if request_id is None else _text(request_id),
+        None if trace_id is None else _text(trace_id),
+        solve_ms,
+    )
 
 
 def _text(text: str) -> str:

@@ -7,8 +7,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
 import msgspec
@@ -18,18 +17,8 @@ from agentgate.events.records import Count, Event, Recorded
 from agentgate.events.storage import rollups
 from agentgate.events.storage.codes import KINDS, MODES, OUTCOMES, SOLVE_TYPES, STAGES, unsigned
 from agentgate.events.storage.days.days import VALUE_TABLE, Segments
-from agentgate.events.storage.days.postings import post_late
 from agentgate.events.storage.dictionary import OTHER_TEXT, Words
-from agentgate.events.storage.encoding import (
-    ID_PLACE,
-    JSON_PACK_COLUMNS,
-    PACK_COLUMNS,
-    SITE_HOUR,
-    SITE_PLACE,
-    WRITTEN_COLUMNS,
-    EncodedEvents,
-    EventEncoder,
-)
+from agentgate.events.storage.encoding import JSON_PACK_COLUMNS, PACK_COLUMNS, SITE_HOUR, EncodedEvents, EventEncoder
 from agentgate.events.storage.shapes import Remembered
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Database, Row, StoreUnavailable, Sums, Transaction
@@ -46,7 +35,7 @@ PACK_AFTER_EVENTS = 50_000
 SLICE_S, LONGEST_SLICE_S = 0.000_3, 0.01
 SHARE_OF_TURN = 0.2
 
-_ID_AND_SITE = itemgetter(ID_PLACE, SITE_PLACE)
+_SITE = itemgetter(0)
 _FEATURES = "INSERT INTO feature_vector (site, id, features) VALUES ($1, $2, $3) ON CONFLICT (site, id) DO NOTHING"
 
 
@@ -70,22 +59,23 @@ class SqlEvents:
             raise ValueError("a batch of events is of one UTC day")
         encoded = await self._encode(events)
 
-        async def write(transaction: Transaction) -> None:
+        async def write(transaction: Transaction) -> Callable[[], None] | None:
             first = events[0]
             known = "SELECT 1 FROM event WHERE id = $1 AND site = $2"
             if again and await transaction.one(known, first.id, first.site):
-                return
-            await transaction.load("event", WRITTEN_COLUMNS, encoded.events)
+                return None
+            remember = await self._segments.insert(transaction, encoded)
             await transaction.add_up(SITE_HOUR, encoded.hours)
-            if not self._segments.layout.postings:
-                await transaction.load(VALUE_TABLE, PACK_COLUMNS, encoded.arrays())
-            else:
+            if self._segments.layout.patterns:
                 await transaction.load(VALUE_TABLE, JSON_PACK_COLUMNS, encoded.objects())
-                rows = encoded.events
-                await post_late(transaction, partial(map, _ID_AND_SITE, rows), least=rows[0][ID_PLACE])
+            else:
+                await transaction.load(VALUE_TABLE, PACK_COLUMNS, encoded.arrays())
+            return remember
 
-        await self._segments.write(day, write)
-        await self._index(day, encoded.events)
+        remember = await self._segments.write(day, write)
+        if remember is not None:
+            remember()
+        await self._index(day, Counter(map(_SITE, encoded.events)))
         await self._pack(len(events))
         await self._keep_features(events)
 
@@ -149,9 +139,9 @@ class SqlEvents:
             await asyncio.sleep(0)
             slice_s = min(max(SLICE_S, (time.perf_counter() - left_s) * SHARE_OF_TURN), LONGEST_SLICE_S)
 
-    async def _index(self, day: int, rows: Sequence[Row]) -> None:
+    async def _index(self, day: int, events_by_site: Mapping[int, int]) -> None:
         try:
-            await self._segments.index_newest(day, Counter(map(itemgetter(SITE_PLACE), rows)))
+            await self._segments.index_newest(day, events_by_site)
         except StoreUnavailable:
             # The events are kept, and readers look through what is not indexed.
             structlog.get_logger().warning("events not indexed yet")

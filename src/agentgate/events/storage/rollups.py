@@ -172,6 +172,7 @@ async def _forget_site_in_day(segments: Segments, day: int, site: int) -> None:
                 least,
                 end,
             )
+        await segments.forget_patterns(transaction, site)
         for table in ("site_hour", VALUE_TABLE):
             await transaction.run(
                 f"DELETE FROM {table} WHERE site = $1 AND hour >= $2 AND hour < $3",  # noqa: S608

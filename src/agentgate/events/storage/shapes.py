@@ -1,18 +1,20 @@
-"""Shapes: what many events have in common, encoded once and counted as often as it occurs.
+"""Shapes and patterns: what many events have in common, encoded once and counted as often as it occurs.
 
-How an event becomes a row is in `event_encoding`.
+How an event becomes a row is in `encoding`.
 """
 
 from collections.abc import Iterable
 from typing import Any
 
 from agentgate.events.records import Dimension
+from agentgate.events.storage.codes import OUTCOME_CODES, STAGE_CODES
+from agentgate.events.storage.dictionary import OTHER
 from agentgate.lib.database import Row
 from agentgate.lib.decision_ids import id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 
-# So many shapes, and as many lists of labels, are remembered; then all are forgotten.
-MOST_REMEMBERED = 16_384
+# So many patterns, and as many shapes and lists of labels, are remembered; then all are forgotten.
+MOST_REMEMBERED = 8_192
 
 # Places among the columns that count a site's events by the hour.
 _REQUESTS_PLACE = 0
@@ -25,6 +27,10 @@ _DURATION_PLACE, ERRORS_PLACE, _LAST_PLACE = 11, 12, 13
 # are kept under these numbers.
 DIMENSION_SHIFT = 24
 ACTION, ROUTE, REASON, LABEL, AGENT, RULE, SOLVE_TYPE = (dimension.value << DIMENSION_SHIFT for dimension in Dimension)
+
+
+# Words by which events are found that are no texts: below zero, where the dictionary has none.
+_OUTCOME_WORD, _WOULD_WORD, _STAGE_WORD = -10, -20, -30
 
 
 class Listed:
@@ -41,28 +47,58 @@ class Listed:
 class Shape:
     """What events have that differ only in their own numbers: the rest of their rows, and what they count for."""
 
-    __slots__ = ("columns", "is_request", "site", "values")
+    __slots__ = ("columns", "is_request", "site", "values", "words")
 
-    def __init__(self, site: int, columns: Row, values: list[int], *, is_request: bool) -> None:
-        self.site = site
+    def __init__(self, columns: Row, values: list[int], words: list[int], *, is_request: bool) -> None:
+        self.site: int = columns[0]
         self.columns = columns
+        # Besides the labels, by what an event is found.
+        self.words = words
         # The values of dimensions, and the places among COUNT_COLUMNS (they are smaller than every value).
         self.values = values
         # Only these have a duration.
         self.is_request = is_request
 
 
+class StoredPattern:
+    """All that events have in common which differ in ID, visitor, duration and details alone."""
+
+    __slots__ = ("epoch", "labels", "last", "number", "shape")
+
+    def __init__(self, shape: Shape, labels: Listed, last: tuple[int | None, str | None, str | None]) -> None:
+        self.shape = shape
+        self.labels = labels
+        # Versions of models, scores, and scores of candidates.
+        self.last = last
+        # The number that the pattern has in a day, and in which: see `days/patterns.py`. Both change at once.
+        self.epoch: int | None = None
+        self.number = 0
+
+    @property
+    def columns(self) -> Row:
+        """In the order of PATTERN_COLUMNS."""
+        return (*self.shape.columns, self.labels.written, *self.last)
+
+    @property
+    def words(self) -> set[int]:
+        """By what an event is found. What was too much for the dictionary is not known any more."""
+        return {*self.shape.words, *self.labels.numbers} - {OTHER}
+
+
 class Remembered:
-    """Shapes and lists of labels of earlier batches. The number of a word never changes, so neither do these."""
+    """What is alike in events of earlier batches. The number of a word never changes, so neither does this."""
 
     def __init__(self) -> None:
         self.shapes: dict[tuple[Any, ...], Shape] = {}
         self.labels: dict[tuple[str, ...], Listed] = {}
+        self.patterns: dict[tuple[Any, ...], StoredPattern] = {}
 
     def make_room(self) -> None:
         """Forget everything when it has become much: simpler than any order of age, and as good here."""
-        for each in (self.shapes, self.labels):
-            if len(each) >= MOST_REMEMBERED:
+        kinds: tuple[dict[Any, Any], ...] = (self.shapes, self.labels, self.patterns)
+        if max(map(len, kinds)) >= MOST_REMEMBERED:
+            # Together: a pattern of a forgotten shape would never be found again.
+            for each in kinds:
                 each.clear()
 
 
@@ -109,3 +145,18 @@ def places_of(
     if would is None or would is Outcome.ALLOW:
         return (_REQUESTS_PLACE, _OUTCOME_PLACE[outcome])
     return (_REQUESTS_PLACE, _OUTCOME_PLACE[outcome], _WOULD_PLACE[would])
+
+
+def outcome_word(outcome: Outcome) -> int:
+    """Return the word of events with an outcome. Nearly all events are allowed: nobody is led to these."""
+    return _OUTCOME_WORD - OUTCOME_CODES[outcome]
+
+
+def would_word(would: Outcome) -> int:
+    """Return the word of events that enforce mode would have decided so."""
+    return _WOULD_WORD - OUTCOME_CODES[would]
+
+
+def stage_word(stage: ChallengeStage) -> int:
+    """Return the word of challenges at a stage."""
+    return _STAGE_WORD - STAGE_CODES[stage]

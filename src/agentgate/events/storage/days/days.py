@@ -3,10 +3,11 @@
 All SQL on a session is bounded by `id >= $a AND id < $b` (`day_bounds`), so that one text serves both databases.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol, TypeVar
 
+from agentgate.events.storage.encoding import EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
 from agentgate.lib.database import Session, Transaction
 from agentgate.lib.decision_ids import first_id
@@ -22,22 +23,16 @@ PACKING = "event-counts"
 
 
 class Layout(NamedTuple):
-    """Where a day's labels lie."""
+    """How a day's events lie. `event` has them whole on both databases: as a view, or as a table."""
 
-    # Whether labels, actions and visitors of events have rows of their own, sooner or later (SQLite), or these stand in
-    # the events only (PostgreSQL).
-    postings: bool
+    # Whether an event is a narrow row with a pattern, and has postings sooner or later (SQLite), or is one wide row
+    # with indexes of its own (PostgreSQL).
+    patterns: bool
+    # The table of `site`, `id`, `visitor` and `duration_us`, and that of request IDs, trace IDs and times of solving.
+    rows: str
+    details: str
     # The tables with rows of events, by `site` and `id`.
     event_tables: tuple[str, ...]
-
-
-class Gap(NamedTuple):
-    """IDs from `least` up to, not including, `end`, among which no index finds events by a value, or by any (None)."""
-
-    column: str
-    value: int | None
-    least: int
-    end: int
 
 
 class Segments(Protocol):
@@ -50,7 +45,7 @@ class Segments(Protocol):
 
     @property
     def layout(self) -> Layout:
-        """Where a day's labels lie."""
+        """How a day's events lie."""
         ...
 
     def session(self, day: int) -> Session:
@@ -67,6 +62,14 @@ class Segments(Protocol):
         """Run a unit of work in one transaction on a day, which is made when it is missing."""
         ...
 
+    async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None]:
+        """Insert the rows of events in a transaction on their day; return what to call when they are committed."""
+        ...
+
+    async def forget_patterns(self, transaction: Transaction, site: int) -> None:
+        """Remove what a site's events have in common, in the transaction that removes these."""
+        ...
+
     async def pack(self) -> None:
         """Put together what batches wrote apart, where they do. To be called now and then."""
         ...
@@ -75,8 +78,8 @@ class Segments(Protocol):
         """Be told of a batch that was written, and make what finds its values, where and when that is due."""
         ...
 
-    async def gaps(self, day: int, site: int, words: Sequence[int]) -> list[Gap]:
-        """Return where postings of some words and of visitors are missing; none where there are no postings at all."""
+    async def posted_before(self, day: int, site: int) -> int:
+        """Return the ID before which a site's events have postings."""
         ...
 
     async def index(self, day: int) -> None:

@@ -5,11 +5,12 @@ values in it is made when the day has ended, and not while events wait to be wri
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from agentgate.events.storage.days.days import PACKING, Gap, Layout, day_bounds, day_name
+from agentgate.events.storage.days.days import PACKING, Layout, day_bounds, day_name
+from agentgate.events.storage.encoding import WIDE_COLUMNS, EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
 from agentgate.lib.database import Session, Transaction
 from agentgate.storage.postgres.database import PostgresDatabase, PostgresTransaction
@@ -17,7 +18,7 @@ from agentgate.storage.postgres.database import PostgresDatabase, PostgresTransa
 T = TypeVar("T")
 
 EVENT = "event"
-LAYOUT = Layout(postings=False, event_tables=(EVENT,))
+LAYOUT = Layout(patterns=False, rows=EVENT, details=EVENT, event_tables=(EVENT,))
 # The labels of an event as the index over them has them: `17:1` is label 17 on site 1.
 LABEL_TERMS = """(string_to_array(replace(btrim(labels, '[]'), ',', ':' || site::text || ',') || ':' || site::text, ',')
     COLLATE "C")"""
@@ -62,7 +63,7 @@ class PostgresSegments:
 
     @property
     def layout(self) -> Layout:
-        """Labels and actions stand in the events only."""
+        """An event is one wide row."""
         return LAYOUT
 
     def session(self, day: int) -> Session:  # noqa: ARG002 - the bounds in the SQL say which day is meant
@@ -97,12 +98,20 @@ class PostgresSegments:
         while await self._database.transaction(pack) == _PACKED_TOGETHER:
             pass
 
+    async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None]:
+        """Insert the rows of events."""
+        await transaction.load(EVENT, WIDE_COLUMNS, encoded.wide())
+        return _nothing
+
+    async def forget_patterns(self, transaction: Transaction, site: int) -> None:
+        """Do nothing: there are no patterns."""
+
     async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
         """Do nothing: an open day is walked through."""
 
-    async def gaps(self, day: int, site: int, words: Sequence[int]) -> list[Gap]:  # noqa: ARG002 - there are none
-        """Return nothing: there are no postings."""
-        return []
+    async def posted_before(self, day: int, site: int) -> int:  # noqa: ARG002 - there are none
+        """Return 0: there are no postings."""
+        return 0
 
     async def index(self, day: int) -> None:
         """Make the indexes that only a closed day has. Late events are added to them as usual."""
@@ -124,6 +133,10 @@ class PostgresSegments:
 
     async def close(self) -> None:
         """Do nothing: the database is closed by whoever opened it."""
+
+
+def _nothing() -> None:
+    """There is nothing to do after a commit."""
 
 
 async def _make(transaction: Transaction, day: int) -> None:

@@ -19,8 +19,9 @@ from typing import Literal, TypeVar, cast
 import apsw
 import structlog
 
-from agentgate.events.storage.days import packs, postings
-from agentgate.events.storage.days.days import Gap, Layout, day_name
+from agentgate.events.storage.days import packs, patterns, postings
+from agentgate.events.storage.days.days import Layout, day_name
+from agentgate.events.storage.encoding import EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
 from agentgate.lib.database import NewRows, Row, Session, StoreUnavailable, Transaction, Value
 from agentgate.storage.migrate import MigratedDatabase, apply, pending
@@ -34,8 +35,11 @@ EVENTS = "events"
 # More than the days of the default retention: then each is opened once.
 OPEN_DAYS = 40
 LAYOUT = Layout(
-    postings=True,
-    event_tables=("event", "event_word", "posted", "common_word", "event_visitor", "posted_visitor"),
+    patterns=True,
+    rows=patterns.ROW_TABLE,
+    details=patterns.DETAIL_TABLE,
+    # The last two have rows only of what a process of the release before wrote.
+    event_tables=("event_row", "event_detail", "event_visitor", "posting_mark", "event_word", "common_word"),
 )
 _FILE_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.db")
 # What a process that was killed while making a day leaves behind.
@@ -53,8 +57,7 @@ class SqliteSegments:
         self._open: OrderedDict[int, _Day] = OrderedDict()
         self._making = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
-        self._words = postings.WordPostings()
-        self._visitors = postings.VisitorPostings()
+        self._unposted = postings.Postings()
         # Days with counts that may lie apart.
         self._apart: set[int] = set()
 
@@ -65,7 +68,7 @@ class SqliteSegments:
 
     @property
     def layout(self) -> Layout:
-        """Visitor and rare words of an event have rows, sooner or later."""
+        """An event is a narrow row with a pattern."""
         return LAYOUT
 
     def session(self, day: int) -> Session:
@@ -103,32 +106,39 @@ class SqliteSegments:
             while self._find(day) is not None and await self.write(day, packs.pack_some):
                 pass
 
+    async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None]:
+        """Insert the rows of events; return what to call when they are committed."""
+        rows, numbered = await patterns.write_rows(transaction, encoded)
+        await postings.post_late(transaction, rows)
+        return numbered.remember
+
+    async def forget_patterns(self, transaction: Transaction, site: int) -> None:
+        """Remove what a site's events have in common."""
+        await patterns.forget_site(transaction, site)
+
     async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
         """Write the postings of sites that have got many events since."""
         self._apart.add(day)
-        for kind in (self._words, self._visitors):
-            for site in kind.take(day, events_by_site):
-                await self.write(day, partial(kind.post_some, site=site))
+        for site in self._unposted.take(day, events_by_site):
+            await self.write(day, partial(postings.post_some, site=site))
 
-    async def gaps(self, day: int, site: int, words: Sequence[int]) -> list[Gap]:
-        """Return what is walked through instead: what is not posted yet, and where words are common."""
-        return await postings.gaps(self.session(day), site, words)
+    async def posted_before(self, day: int, site: int) -> int:
+        """Return the ID before which a site's events are posted; the rest is walked through."""
+        return await postings.posted_before(self.session(day), site)
 
     async def index(self, day: int) -> None:
         """Write all postings that are missing, a few thousand events at a time: late events must not wait for long."""
-        for kind in (self._words, self._visitors):
-            for site in await kind.unposted_sites(self.session(day)):
-                while await self.write(day, partial(kind.post_some, site=site, rest=True)):
-                    pass
-            if self._find(day) is not None:
-                await self.write(day, kind.finish)
-            kind.forget(day)
+        for site in await postings.unposted_sites(self.session(day)):
+            while await self.write(day, partial(postings.post_some, site=site, rest=True)):
+                pass
+        if self._find(day) is not None:
+            await self.write(day, postings.finish)
+        self._unposted.forget(day)
 
     async def drop(self, day: int) -> None:
         """Remove a day's file. Whoever reads it goes on with what is open and finds nothing afterwards."""
         opened = self._open.pop(day, None)
-        for kind in (self._words, self._visitors):
-            kind.forget(day)
+        self._unposted.forget(day)
         if opened is not None:
             await opened.close()
         path = self.path(day)

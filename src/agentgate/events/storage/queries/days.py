@@ -1,7 +1,5 @@
 """Which UTC days a range touches, and where each is counted: in its roll-ups, or in the events themselves."""
 
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from agentgate.events.storage.days.days import Layout, Segments, day_bounds
@@ -11,8 +9,8 @@ from agentgate.lib.decision_ids import first_id
 from agentgate.lib.time_ranges import TimeRange
 
 VISITOR = "visitor"
-# The ID before which the visitors of a site's events are posted (SQLite).
-_POSTED_BEFORE = "(SELECT coalesce(max(id), 0) FROM posted_visitor WHERE site IN ($1, 0))"
+# The ID before which a site's events are posted (SQLite).
+_POSTED_BEFORE = "(SELECT coalesce(max(id), 0) FROM posting_mark WHERE site IN ($1, 0))"
 
 
 class DayPart(NamedTuple):
@@ -25,8 +23,8 @@ class DayPart(NamedTuple):
     rolled_up: bool
     # Labels and actions have an index here, on PostgreSQL: a closed day has.
     indexed: bool
-    # Columns and values without postings here, on SQLite; None stands for every value.
-    walked: frozenset[tuple[str, int | None]] = frozenset()
+    # Events have postings here, on SQLite: those before the mark have.
+    posted: bool = True
 
 
 class TrafficDays:
@@ -42,17 +40,8 @@ class TrafficDays:
         return self._segments.hours_in_stats
 
     @property
-    def free_bounds(self) -> str:
-        """Return the bounds of a part, $2 and $3, so that they do not lead the choice of an index.
-
-        SQLite would rather walk the site's events in order than use an index that finds or groups what is asked
-        for; a plus sign keeps it from that. PostgreSQL needs the bounds to find the partition.
-        """
-        return "id >= $2 AND id < $3" if self.one_database else "+id >= $2 AND +id < $3"
-
-    @property
     def layout(self) -> Layout:
-        """Where labels and values lie."""
+        """How a day's events lie."""
         return self._segments.layout
 
     def session(self, day: int) -> Session:
@@ -81,16 +70,11 @@ class TrafficDays:
                 parts.append(part)
         return parts
 
-    async def split(self, part: DayPart, site: int, words: Sequence[int]) -> list[DayPart]:
-        """Return a part in pieces, newest first, in each of which the same values have postings."""
-        gaps = await self._segments.gaps(part.day, site, words)
-        ends = {end for gap in gaps for end in (gap.least, gap.end) if part.least < end < part.end}
-        bounds = sorted({part.least, *ends, part.end})
-        pieces: list[DayPart] = []
-        for least, end in pairwise(bounds):
-            walked = frozenset((gap.column, gap.value) for gap in gaps if gap.least <= least and end <= gap.end)
-            pieces.append(part._replace(least=least, end=end, walked=walked))
-        return pieces[::-1] or [part]
+    async def split(self, part: DayPart, site: int) -> list[DayPart]:
+        """Return a part in pieces, newest first: what has no postings yet, and what has."""
+        mark = min(max(part.least, await self._segments.posted_before(part.day, site)), part.end)
+        pieces = (part._replace(least=mark, posted=False), part._replace(end=mark))
+        return [piece for piece in pieces if piece.least < piece.end]
 
     def met(self, columns: str, condition: str, each: str = "") -> str:
         """Return a table of the events of a site ($1) between two IDs ($2, $3) whose visitor is such.
@@ -100,14 +84,14 @@ class TrafficDays:
         such = f"site = $1 AND id < $3 AND {condition}"
         if self.one_database:
             return f"(SELECT {columns} FROM event WHERE {such} AND id >= $2 {each}) AS met"  # noqa: S608
-        posted = f"SELECT {{}} FROM event_visitor WHERE {such} AND id >= $2 {each}"  # noqa: S608
+        posted = f"SELECT {{}} FROM event_visitor WHERE {such} AND id >= $2 AND id < {_POSTED_BEFORE} {each}"  # noqa: S608
         if columns == VISITOR:
             posted = posted.format(columns)
         else:
             found = posted.format("id AS found")
-            posted = f"SELECT {columns} FROM ({found}) CROSS JOIN event WHERE id = found"  # noqa: S608
-        walked = f"""SELECT {columns} FROM event INDEXED BY event_by_site
-            WHERE {such} AND id >= max($2, {_POSTED_BEFORE}) {each}"""  # noqa: S608
+            posted = f"SELECT {columns} FROM ({found}) CROSS JOIN event WHERE site = $1 AND id = found"  # noqa: S608
+        events = self.layout.rows if columns == VISITOR else "event"
+        walked = f"SELECT {columns} FROM {events} WHERE {such} AND id >= max($2, {_POSTED_BEFORE}) {each}"  # noqa: S608
         return f"(SELECT {columns} FROM ({posted}) UNION ALL SELECT {columns} FROM ({walked})) AS met"  # noqa: S608
 
     async def closed(self, first: int, last: int) -> set[int]:

@@ -5,6 +5,7 @@ A scan ends after so many rows or so much time and says where it stopped, so tha
 
 import time
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from agentgate.events.label_ports import LabelStore
@@ -16,8 +17,9 @@ from agentgate.events.storage.dictionary import OTHER, Words
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
 from agentgate.events.storage.queries.days import DayPart, TrafficDays
-from agentgate.events.storage.queries.filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, Filter, choose, resolve
+from agentgate.events.storage.queries.filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, WORD, Filter, choose, resolve
 from agentgate.events.storage.queries.packs import count_json_values, count_packed_values
+from agentgate.events.storage.queries.pattern_scan import find_newest, find_patterns
 from agentgate.events.storage.queries.scan import look
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Row, Session
@@ -81,7 +83,7 @@ class SqlDecisions:
         self, site: SiteNumber, span: TimeRange, filters: DecisionFilters, *, before: int | None, limit: int
     ) -> DecisionScan:
         """Return decisions, newest first; with `before`, those before that ID. A scan that takes too long is cut."""
-        resolved = await resolve(filters, self._words, postings=self._days.layout.postings)
+        resolved = await resolve(filters, self._words, patterns=self._days.layout.patterns)
         if resolved is None:
             return DecisionScan([], None)
         # One more than asked for tells whether there is a next page.
@@ -99,7 +101,9 @@ class SqlDecisions:
             lead = await self._lead(scan, part, counted)
             if lead is None:
                 continue
-            if self._finds_rows(scan, lead):
+            if lead.leads and lead.leads[0].column == WORD:
+                stopped = await self._scan_patterns(scan, part, lead, (rows, budget))
+            elif self._finds_rows(scan, lead):
                 part = self._joined(scan, part, lead, (left, counted, days_together))
                 # Few at first, because most pages are full soon.
                 days_together *= 2
@@ -126,12 +130,30 @@ class SqlDecisions:
         return (await self._decisions(site, [row]))[0] if row else None
 
     async def _split(self, scan: _Scan, part: DayPart) -> list[DayPart]:
-        """Return a part in pieces, in each of which what is asked for has postings or has none, if that ever has."""
-        posted = [lead for each in scan.filters if each.is_posted for lead in each.leads]
-        if not posted:
+        """Return a part in pieces, in each of which events have postings or have none, if these are asked for."""
+        if not self._days.layout.patterns or not any(each.leads for each in scan.filters):
             return [part]
-        words = [lead.code for lead in posted if lead.table == "event_word"]
-        return await self._days.split(part, scan.site.number, words)
+        return await self._days.split(part, scan.site.number)
+
+    async def _scan_patterns(
+        self, scan: _Scan, part: DayPart, lead: Filter, found: tuple[list[Row], _Budget]
+    ) -> int | None:
+        """Do the same as `_scan_part` through the patterns for which all filters hold, if these are not too many."""
+        rows, budget = found
+        session, site = self._days.session(part.day), scan.site.number
+        patterns = await find_patterns(session, site, scan.filters, lead)
+        limit = min(scan.wanted, LARGEST_BATCH)
+        while patterns is not None and len(rows) < scan.wanted:
+            newest = await find_newest(session, site, part, patterns=patterns, limit=limit)
+            if newest is None:
+                break
+            rows += await self._unlabelled(scan, newest)
+            if len(newest) < limit:
+                return None
+            part = part._replace(end=newest[-1][0])
+            if budget.is_spent:
+                return part.end
+        return await self._scan_rows(scan, part, ALL, found)
 
     async def _scan_part(
         self, scan: _Scan, part: DayPart, lead: Filter, found: tuple[list[Row], _Budget]
@@ -160,11 +182,11 @@ class SqlDecisions:
         return end
 
     def _finds_rows(self, scan: _Scan, lead: Filter) -> bool:
-        """Tell whether one statement with all filters finds rows: PostgreSQL does, through its index over labels or
-        that of visitors, and where a filter is left that has no index.
+        """Tell whether one statement with all filters finds rows: where events are walked through by a filter; on
+        PostgreSQL, unless none of them needs an index, and also through its index over labels or that of visitors.
         """
-        if self._days.layout.postings:
-            return False
+        if self._days.layout.patterns:
+            return lead is ALL and bool(scan.filters)
         if lead is ALL:
             return any(each.dimension for each in scan.filters)
         return lead.dimension is Dimension.LABEL or lead.leads[0].column == "visitor"
@@ -249,7 +271,7 @@ class SqlDecisions:
         if part.rolled_up:
             return self._closed_lead(scan, part, counted.get(part.day, {}))
         [first, *others] = scan.filters
-        if not others and first.dimension is Dimension.RULE:
+        if not others and first.dimension is Dimension.RULE and first.can_lead(0, part):
             # Nothing to choose between, and its index tells as soon whether there is any.
             return first
         if part.day not in counted:
@@ -264,7 +286,7 @@ class SqlDecisions:
 
     async def _open_counts(self, scan: _Scan, part: DayPart, asked: list[tuple[int, int]]) -> _ByValue:
         session, hours = self._days.session(part.day), (part.day * 24, part.day * 24 + 24)
-        count = count_json_values if self._days.layout.postings else count_packed_values
+        count = count_json_values if self._days.layout.patterns else count_packed_values
         return await count(session, scan.site.number, hours, asked)
 
     async def _closed_counts(self, scan: _Scan, parts: list[DayPart]) -> dict[int, _ByValue]:
@@ -301,7 +323,8 @@ class SqlDecisions:
 
 
 def day_windows(hours: Iterable[Row], part: DayPart) -> list[tuple[int, int]]:
-    """Return a part of a day in windows of whole hours, each with about as many events as one statement may look at.
+    """Return a part of a day in windows, each with about as many events as one statement may look at: some hours
+    together, or parts of a busy one.
 
     Hours come with their number of events, newest first.
     """
@@ -311,7 +334,9 @@ def day_windows(hours: Iterable[Row], part: DayPart) -> list[tuple[int, int]]:
         least = max(first_id(hour * HOUR_MS), part.least)
         events += count
         if events >= WINDOW_ROWS and least < end:
-            found.append((least, end))
+            pieces = events // WINDOW_ROWS
+            bounds = [end - (end - least) * piece // pieces for piece in range(pieces)]
+            found += [(lower, upper) for upper, lower in pairwise([*bounds, least]) if lower < upper]
             end, events = least, 0
     return [*found, (part.least, end)] if part.least < end else found
 

@@ -11,6 +11,7 @@ from agentgate.events.records import Dimension
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, signed
 from agentgate.events.storage.days.postgres import LABEL_TERMS
 from agentgate.events.storage.dictionary import WordKind, Words
+from agentgate.events.storage.shapes import outcome_word, stage_word, would_word
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 
 _CHALLENGE = OUTCOME_CODES[Outcome.CHALLENGE]
@@ -28,8 +29,12 @@ LABEL_IN_INDEX = LABEL_TERMS + " @> ARRAY[({})::BIGINT::TEXT || ':' || ($1)::BIG
 MOST_IN_INDEX = 4_000
 
 
+# The column of what leads to patterns.
+WORD = "word"
+
+
 class Lead(NamedTuple):
-    """One way to walk the events of a site by an index: a column of `event`, or of the postings of SQLite."""
+    """One way to walk the events of a site by an index: a column of `event`; on SQLite, a word or a visitor."""
 
     column: str
     code: int
@@ -56,16 +61,17 @@ class Filter(NamedTuple):
         """Return what is counted of the filter, when it is: dimension and value."""
         return self.dimension or 0, self.code
 
-    @property
-    def is_posted(self) -> bool:
-        """Tell whether postings lead to what it asks for (SQLite)."""
-        return any(lead.table != "event" for lead in self.leads)
+    def rank(self, count: int) -> int:
+        """Return how many events of a day it may find, where so many are counted, if they are."""
+        if self.leads[0].table == "event_visitor":
+            # Patterns say nothing of visitors, so nothing else finds all that is asked for.
+            return -1
+        return _GUESSES[self.leads[0].column] if self.dimension is None else count
 
     def can_lead(self, count: int, day: "Indexes") -> bool:
         """Tell whether an index of a day finds what the filter asks for, of which there are so many."""
-        if self.is_posted:
-            walked = day.walked
-            return not any((lead.column, lead.code) in walked or (lead.column, None) in walked for lead in self.leads)
+        if self.leads[0].table != "event":
+            return day.posted
         if self.dimension not in _INDEXED_LATER:
             return True
         return day.indexed and (self.dimension is not Dimension.LABEL or count <= MOST_IN_INDEX)
@@ -80,21 +86,21 @@ class Indexes(Protocol):
         ...
 
     @property
-    def walked(self) -> frozenset[tuple[str, int | None]]:
-        """Columns and values without postings (SQLite); None stands for every value."""
+    def posted(self) -> bool:
+        """Whether its events have postings (SQLite)."""
         ...
 
 
 # What has no index when it is written: on PostgreSQL.
-_INDEXED_LATER = _POSTED = frozenset((Dimension.ACTION, Dimension.LABEL))
+_INDEXED_LATER = frozenset((Dimension.ACTION, Dimension.LABEL))
 
 # Without a filter to lead, the site's events in their order.
 ALL = Filter("", 0)
 
 
-async def resolve(filters: DecisionFilters, words: Words, *, postings: bool) -> list[Filter] | None:
+async def resolve(filters: DecisionFilters, words: Words, *, patterns: bool) -> list[Filter] | None:
     """Return the filters that are given, for a layout of days; None when one names a word that no event has."""
-    found = [*_enumerated(filters, postings=postings)]
+    found = [*_enumerated(filters, patterns=patterns)]
     named = (
         (WordKind.RULE, "rule", Dimension.RULE, filters.rule),
         (WordKind.ACTION, "action", Dimension.ACTION, filters.action),
@@ -106,39 +112,43 @@ async def resolve(filters: DecisionFilters, words: Words, *, postings: bool) -> 
         number = await words.find(kind, text)
         if number is None:
             return None
-        in_label = _LABEL_IN_LIST if postings else _LABEL_IN_TEXT
+        in_label = _LABEL_IN_LIST if patterns else _LABEL_IN_TEXT
         condition = in_label if dimension is Dimension.LABEL else f"{column} = {{}}"
-        lead = Lead("word", number, "event_word") if dimension in _POSTED and postings else Lead(column, number)
+        lead = _word(number) if patterns else Lead(column, number)
         found.append(Filter(condition, number, (lead,), dimension))
     return found
 
 
-def _enumerated(filters: DecisionFilters, *, postings: bool) -> Iterable[Filter]:
+def _enumerated(filters: DecisionFilters, *, patterns: bool) -> Iterable[Filter]:
     if filters.visitor is not None:
         code = signed(filters.visitor)
-        lead = Lead("visitor", code, "event_visitor" if postings else "event")
+        lead = Lead("visitor", code, "event_visitor" if patterns else "event")
         yield Filter(lead.condition, code, (lead,))
     if filters.labelling:
         both = (Lead("outcome", _CHALLENGE), Lead("would", _CHALLENGE))
+        words = (_word(outcome_word(Outcome.CHALLENGE)), _word(would_word(Outcome.CHALLENGE)))
         # The code is asked of one column and stands in the text for the other.
-        yield Filter(f"kind = {_REQUEST} AND (outcome = {{}} OR would = {_CHALLENGE})", _CHALLENGE, both)
+        condition = f"kind = {_REQUEST} AND (outcome = {{}} OR would = {_CHALLENGE})"
+        yield Filter(condition, _CHALLENGE, words if patterns else both)
     if filters.would is not None:
-        yield _led("would", OUTCOME_CODES[filters.would])
+        column = Lead("would", OUTCOME_CODES[filters.would])
+        yield Filter(column.condition, column.code, (_word(would_word(filters.would)) if patterns else column,))
     if filters.outcome is Outcome.ALLOW:
         # No index has it: nearly everything is allowed.
         yield Filter("outcome = {}", OUTCOME_CODES[Outcome.ALLOW])
     elif filters.outcome is not None:
-        yield _led("outcome", OUTCOME_CODES[filters.outcome])
+        column = Lead("outcome", OUTCOME_CODES[filters.outcome])
+        yield Filter(column.condition, column.code, (_word(outcome_word(filters.outcome)) if patterns else column,))
     if filters.kind is not None:
         # Likewise of requests. A challenge has a stage, and those have an index.
-        stages = tuple(Lead("stage", STAGE_CODES[stage]) for stage in ChallengeStage)
-        leads = () if filters.kind is DecisionKind.REQUEST else stages
+        columns = [Lead("stage", STAGE_CODES[stage]) for stage in ChallengeStage]
+        stages = [_word(stage_word(stage)) for stage in ChallengeStage] if patterns else columns
+        leads = () if filters.kind is DecisionKind.REQUEST else tuple(stages)
         yield Filter("kind = {}", KIND_CODES[filters.kind], leads)
 
 
-def _led(column: str, code: int) -> Filter:
-    lead = Lead(column, code)
-    return Filter(lead.condition, code, (lead,))
+def _word(number: int) -> Lead:
+    return Lead(WORD, number, "pattern_word")
 
 
 def choose(
@@ -154,9 +164,9 @@ def choose(
         if each.dimension is not None and known and count == 0:
             return None
         if each.leads and each.can_lead(count, day):
-            ranked.append((_GUESSES[each.leads[0].column] if each.dimension is None else count, place))
+            ranked.append((each.rank(count), place))
     return filters[min(ranked)[1]] if ranked else ALL
 
 
 # How many events of a busy site's day a filter finds, where nothing counts it.
-_GUESSES = {"visitor": 100, "would": 20_000, "outcome": 20_000, "stage": 50_000}
+_GUESSES = {"visitor": 100, "would": 20_000, "outcome": 20_000, "stage": 50_000, WORD: 20_000}

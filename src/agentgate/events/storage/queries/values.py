@@ -39,6 +39,15 @@ _DIMENSIONS = (
     *(Dimension.REASON, Dimension.LABEL),
 )
 _OF_EVENTS = ", ".join(map(joined, ("action", "route", "agent", "solve_type", "reasons", "labels")))
+# How long the newest challenges at a stage took to solve. On SQLite, few events have details.
+_SOLVED = f"""SELECT {joined("solve_ms")} FROM (
+    SELECT solve_ms FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND stage = $4 AND solve_ms IS NOT NULL
+    ORDER BY id DESC LIMIT $5) AS newest"""  # noqa: S608
+_SOLVED_DETAILS = f"""SELECT {joined("solve_ms")} FROM (
+    SELECT solve_ms FROM event_detail CROSS JOIN event_row USING (site, id) CROSS JOIN pattern ON number = pattern
+    WHERE event_detail.site = $1 AND event_detail.id >= $2 AND event_detail.id < $3 AND stage = $4
+        AND solve_ms IS NOT NULL
+    ORDER BY event_detail.id DESC LIMIT $5) AS newest"""  # noqa: S608
 _BRACKETS = str.maketrans("", "", "[]")
 
 
@@ -65,10 +74,7 @@ class SqlValues:
         found: list[int] = []
         for part in await self._days.parts(span):
             row = await self._days.session(part.day).one(
-                f"""SELECT {joined("solve_ms")} FROM (
-                        SELECT solve_ms FROM event
-                        WHERE site = $1 AND {self._days.free_bounds} AND stage = $4 AND solve_ms IS NOT NULL
-                        ORDER BY id DESC LIMIT $5) AS newest""",  # noqa: S608
+                _SOLVED_DETAILS if self._days.layout.patterns else _SOLVED,
                 site,
                 part.least,
                 part.end,

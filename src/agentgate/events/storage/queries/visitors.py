@@ -36,7 +36,7 @@ SEARCHED_S = 0.015
 
 # Events and their visitors, as one list.
 _NEWEST = f"""SELECT {joined_rows(("id", "visitor"))} FROM (
-    SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL
+    SELECT id, visitor FROM {{}} WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL
     ORDER BY id DESC LIMIT $4) AS newest"""  # noqa: S608
 
 # What VISITOR_SUMS look at, and what else is shown.
@@ -134,7 +134,8 @@ class SqlVisitors:
     async def _counted(self, site: int, parts: list[DayPart], end: int) -> tuple[list[_Seen], int]:
         """Return some of the last part, which events count, who do not come again later, and how far it got."""
         *newer, part = parts
-        row = await self._days.session(part.day).one(_NEWEST, site, part.least, end, WALK)
+        newest = _NEWEST.format(self._days.layout.rows)
+        row = await self._days.session(part.day).one(newest, site, part.least, end, WALK)
         rows = _newest_first(row, 2)
         # Newest first, the first event of a visitor is its last one before the end.
         seen = _first_of_each(rows)

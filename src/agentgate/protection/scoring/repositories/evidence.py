@@ -13,7 +13,7 @@ from agentgate.lib.database import Database
 from agentgate.lib.decision_ids import id_day
 
 _EVENT = f"SELECT {', '.join(EVENT_COLUMNS)} FROM event WHERE id = $1 AND site = $2 AND id >= $3 AND id < $4"  # noqa: S608
-_BY_REQUEST = """SELECT id FROM event WHERE site = $1 AND request_id = $2 AND id >= $3 AND id < $4
+_BY_REQUEST = """SELECT id FROM {} WHERE site = $1 AND request_id = $2 AND id >= $3 AND id < $4
     ORDER BY id DESC LIMIT 1"""
 
 
@@ -37,8 +37,9 @@ class SqlEvidence:
 
     async def find_by_request(self, site: int, request_id: str) -> int | None:
         """Return the newest decision about a request of the site, or None."""
+        newest = _BY_REQUEST.format(self._segments.layout.details)
         for day in reversed(await self._segments.days()):
-            row = await self._segments.session(day).one(_BY_REQUEST, site, request_id, *day_bounds(day))
+            row = await self._segments.session(day).one(newest, site, request_id, *day_bounds(day))
             if row is not None:
                 return int(row[0])
         return None

@@ -1,5 +1,6 @@
 """Decisions that a candidate scored in shadow, read from the days of events."""
 
+import asyncio
 import json
 
 from agentgate.events.records import Event
@@ -12,8 +13,10 @@ from agentgate.lib.decision_ids import id_day
 from agentgate.lib.enums import ModelKind
 from agentgate.protection.scoring.records import ScoreSample
 
+# Each time the whole day is looked through, because events lie in the order of sites.
+ROWS_PER_READ = 4_000
 # So few at a time that turning rows into events never holds up a request for long.
-ROWS_PER_READ = 500
+ROWS_AT_ONCE = 500
 
 
 class SqlScoreSamples:
@@ -53,7 +56,10 @@ class SqlScoreSamples:
         while len(found) < most:
             asked = min(ROWS_PER_READ, most - len(found))
             rows: list[Row] = await session.all(sql, least, end, asked, *pairs)
-            found += [_sample(event) for event in await read_events(rows, self._words)]
+            for start in range(0, len(rows), ROWS_AT_ONCE):
+                events = await read_events(rows[start : start + ROWS_AT_ONCE], self._words)
+                found += [_sample(event) for event in events]
+                await asyncio.sleep(0)
             if len(rows) < asked:
                 break
             end = rows[-1][0]

@@ -3,13 +3,12 @@
 from collections import Counter
 
 from agentgate.events.records import CounterName
-from agentgate.events.storage.codes import STAGE_CODES
 from agentgate.events.storage.days.days import Segments, day_bounds
+from agentgate.events.storage.queries.counts import SqlCounts
 from agentgate.events.storage.queries.days import TrafficDays
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Session
 from agentgate.lib.decision_ids import id_time_ms
-from agentgate.lib.enums import ChallengeStage
 from agentgate.lib.time_ranges import TimeRange
 from agentgate.protection.sites.ports import HealthCounts, Sighting
 
@@ -23,6 +22,7 @@ class SqlSiteHealth:
     def __init__(self, stats: Session, segments: Segments) -> None:
         self._stats = stats
         self._days = TrafficDays(stats, segments)
+        self._counts = SqlCounts(stats, self._days)
 
     async def find_sighting(self, site: int) -> Sighting | None:
         """Return when a site was seen, or None when it never was."""
@@ -68,21 +68,12 @@ class SqlSiteHealth:
 
     async def _first_of_day(self, site: int, day: int) -> int:
         row = await self._days.session(day).one(
-            "SELECT min(id) FROM event WHERE site = $1 AND id >= $2 AND id < $3", site, *day_bounds(day)
+            "SELECT id FROM event WHERE site = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT 1", site, *day_bounds(day)
         )
         # Of a day whose events are gone, only the day is known.
         return id_time_ms(row[0]) if row is not None and row[0] is not None else day * DAY_MS
 
     async def _count_passed(self, site: int, span: TimeRange) -> int:
         # Every challenge that is passed gives out a token.
-        count = 0
-        for part in await self._days.parts(span):
-            row = await self._days.session(part.day).one(
-                "SELECT count(*) FROM event WHERE site = $1 AND stage = $2 AND id >= $3 AND id < $4",
-                site,
-                STAGE_CODES[ChallengeStage.PASSED],
-                part.least,
-                part.end,
-            )
-            count += int(row[0]) if row else 0
-        return count
+        hours = await self._counts.list_hours(site, span)
+        return sum(counts.challenges_passed for counts in hours.values())
