@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+BUILT_FROM := pyproject.toml setup.py src/agentgate/http/connection/_head.pyx
 
 .PHONY: run test check soak bench generate lock clean
 
@@ -28,11 +29,11 @@ generate: $(VENV)/dev.stamp  ## OpenAPI documents, TypeScript types, settings pa
 lock: $(VENV)/dev.stamp  ## resolve the dependencies anew and write the lock files
 	scripts/lock
 
-$(VENV)/run.stamp: requirements.lock pyproject.toml
+$(VENV)/run.stamp: requirements.lock $(BUILT_FROM)
 	PYTHON=$(PYTHON) scripts/setup $(VENV) requirements.lock
 	touch $@
 
-$(VENV)/dev.stamp: requirements-dev.lock pyproject.toml
+$(VENV)/dev.stamp: requirements-dev.lock $(BUILT_FROM)
 	PYTHON=$(PYTHON) scripts/setup $(VENV) requirements-dev.lock
 	touch $@ $(VENV)/run.stamp
 

@@ -1,0 +1,104 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""`cut` of head.py, compiled: one pass over the bytes of a head."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.string cimport memchr, memcpy
+
+from agentgate.http.connection import head
+
+cdef enum:
+    LONGEST = 4096
+    MOST_NAMES = 32
+    KEPT = 100
+
+# Names in lower case, their lengths, and what is done with the value: its place among those given, or KEPT.
+cdef char NAMES[MOST_NAMES][32]
+cdef Py_ssize_t LENGTHS[MOST_NAMES]
+cdef int USES[MOST_NAMES]
+cdef int NAME_COUNT = 0
+cdef bint IN_NAME[256]
+
+
+cdef void add(bytes name, int use):
+    global NAME_COUNT
+    memcpy(NAMES[NAME_COUNT], PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
+    LENGTHS[NAME_COUNT] = PyBytes_GET_SIZE(name)
+    USES[NAME_COUNT] = use
+    NAME_COUNT += 1
+
+
+for _place, _name in enumerate(head.GIVEN):
+    add(_name, _place)
+for _name in head.KEPT:
+    add(_name, KEPT)
+assert NAME_COUNT <= MOST_NAMES and LONGEST == head.LONGEST_HEAD
+for _byte in range(256):
+    IN_NAME[_byte] = chr(_byte).isascii() and (chr(_byte).isalnum() or _byte == 45)
+
+
+cdef inline int use_of(const unsigned char* name, Py_ssize_t length) noexcept nogil:
+    """Return what is done with the value of a header; -1 for nothing."""
+    cdef int number
+    cdef Py_ssize_t at
+    cdef unsigned char first = name[0] | 0x20
+    for number in range(NAME_COUNT):
+        if LENGTHS[number] == length and <unsigned char>NAMES[number][0] == first:
+            at = 1
+            # Of the bytes in a name only letters change: a digit and a hyphen have that bit already.
+            while at < length and <unsigned char>NAMES[number][at] == (name[at] | 0x20):
+                at += 1
+            if at == length:
+                return USES[number]
+    return -1
+
+
+def cut(bytes data not None):
+    """Return the key of a head and the values that are given; None where it is not one whole plain GET."""
+    cdef const unsigned char* text = <const unsigned char*>PyBytes_AS_STRING(data)
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+    cdef Py_ssize_t at, end, colon, filled, byte
+    cdef const unsigned char* found
+    cdef unsigned char key[LONGEST]
+    cdef int use
+    cdef list given = [None, None, None, None]
+    if size > LONGEST or size < 18 or text[size - 1] != 10 or text[size - 2] != 13 or text[size - 3] != 10 or text[size - 4] != 13:
+        return None
+    # The request line: GET, one target that begins with a slash, HTTP/1.1.
+    found = <const unsigned char*>memchr(text, 13, size)
+    end = found - text
+    if end < 14 or data[:5] != b"GET /" or data[end - 9 : end] != b" HTTP/1.1" or text[end + 1] != 10:
+        return None
+    for at in range(4, end - 9):
+        if text[at] <= 0x20 or text[at] >= 0x7F:
+            return None
+    memcpy(key, text, end)
+    filled = end
+    at = end + 2
+    while at < size - 2:
+        found = <const unsigned char*>memchr(text + at, 13, size - at)
+        end = found - text
+        if text[end + 1] != 10:
+            return None
+        colon = at
+        while colon < end and IN_NAME[text[colon]]:
+            colon += 1
+        # A name, a colon, one space, and a value that neither begins nor ends with a space.
+        if colon == at or colon + 2 >= end or text[colon] != 58 or text[colon + 1] != 32 or text[colon + 2] == 32 or text[end - 1] == 32:
+            return None
+        for byte in range(colon + 2, end):
+            if text[byte] < 0x20 or text[byte] >= 0x7F:
+                return None
+        use = use_of(text + at, colon - at)
+        # With the line end before it.
+        if use == KEPT:
+            memcpy(key + filled, text + at - 2, end - at + 2)
+            filled += end - at + 2
+        else:
+            memcpy(key + filled, text + at - 2, colon - at + 2)
+            filled += colon - at + 2
+            if use >= 0:
+                if given[use] is not None:
+                    return None
+                given[use] = PyBytes_FromStringAndSize(<const char*>text + colon + 2, end - colon - 2)
+        at = end + 2
+    return PyBytes_FromStringAndSize(<const char*>key, filled), given[0], given[1], given[2], given[3]

@@ -1,0 +1,84 @@
+"""The head of a request as one key: what handlers read of it, and apart from that the values that change each time.
+
+`cut` takes one whole, plain GET and returns a key that is the same for all requests that differ only in values that
+nobody reads. It is compiled where that could be built (`_head.pyx`); otherwise the function below does the same, and
+a test holds both against each other. What it does not take goes through the parser.
+"""
+
+import re
+from collections.abc import Callable
+from importlib import import_module
+
+from agentgate.http.request_guard import is_plain_name
+
+# Values that are part of the key. Of every other header the name is enough.
+KEPT = (
+    b"accept",
+    b"accept-language",
+    b"connection",
+    b"content-length",
+    b"content-type",
+    b"expect",
+    b"host",
+    b"keep-alive",
+    b"sec-ch-ua",
+    b"sec-ch-ua-mobile",
+    b"sec-ch-ua-platform",
+    b"sec-fetch-dest",
+    b"sec-fetch-mode",
+    b"sec-fetch-site",
+    b"te",
+    b"trailer",
+    b"transfer-encoding",
+    b"upgrade",
+    b"user-agent",
+    b"x-forwarded-method",
+    b"x-http-method",
+    b"x-http-method-override",
+    b"x-method-override",
+    b"x-original-method",
+)
+# Values that are handed out beside the key, in this order.
+GIVEN = (b"authorization", b"x-original-url", b"x-original-address", b"cookie")
+LONGEST_HEAD = 4096
+
+# The key, then what GIVEN names; None where a header did not come.
+Cut = tuple[bytes, bytes | None, bytes | None, bytes | None, bytes | None]
+
+_NAME, _VALUE = rb"[A-Za-z0-9-]++", rb"[!-~](?:[ -~]*[!-~])?"
+_WHOLE = re.compile(rb"GET /[!-~]* HTTP/1\.1(?:\r\n%b: %b)*+\r\n\r\n" % (_NAME, _VALUE))
+_UNREAD = re.compile(rb"(\r\n(?!(?:%b): )%b): [^\r]*" % (b"|".join(KEPT), _NAME), re.IGNORECASE)
+_GIVEN = re.compile(rb"\r\n(%b): ([^\r]*)" % b"|".join(GIVEN), re.IGNORECASE)
+
+
+def cut_plainly(data: bytes) -> Cut | None:
+    """Return the key of a head and the values that are given; None where it is not one whole plain GET."""
+    if len(data) > LONGEST_HEAD or _WHOLE.fullmatch(data) is None:
+        return None
+    lines = _GIVEN.findall(data)
+    found = {name.lower(): value for name, value in lines}
+    if len(found) != len(lines):
+        return None
+    authorization, url, address, cookie = map(found.get, GIVEN)
+    return _UNREAD.sub(rb"\1", data)[:-4], authorization, url, address, cookie
+
+
+def split(data: bytes) -> dict[bytes, bytes] | None:
+    """Return the headers of a head that `cut` took, names in lower case; None where a name is not plain or repeated."""
+    lines = data[:-4].split(b"\r\n")[1:]
+    fields = {}
+    for line in lines:
+        name, _, value = line.partition(b": ")
+        fields[name.lower()] = value
+    return fields if len(fields) == len(lines) and all(map(is_plain_name, fields)) else None
+
+
+def _compiled() -> Callable[[bytes], Cut | None] | None:
+    try:
+        return import_module("agentgate.http.connection._head").cut  # type: ignore[no-any-return]
+    except ImportError:
+        return None
+
+
+cut = _compiled() or cut_plainly
+IS_COMPILED = cut is not cut_plainly

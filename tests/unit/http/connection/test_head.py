@@ -1,0 +1,163 @@
+"""The cut of a head, plain and compiled: the same for both, and never what the parser would read differently."""
+
+import random
+
+import httptools
+import pytest
+
+from agentgate.http.connection import head
+from agentgate.http.connection.head import GIVEN, KEPT, LONGEST_HEAD, cut_plainly, split
+
+USUAL = (
+    b"GET /v1/gateway/check?ok=200 HTTP/1.1\r\nHost: gate.example\r\nAuthorization: Bearer ags_x\r\n"
+    b"X-Original-URL: https://a.example/b?c\r\nX-Original-Address: 203.0.113.7\r\nX-Original-Method: GET\r\n"
+    b"User-Agent: Mozilla/5.0 (X11; Linux)\r\nAccept: */*\r\nCookie: a=b; c=d\r\nReferer: https://a.example/\r\n"
+    b'If-None-Match: "abc"\r\nsec-ch-ua: "Chromium";v="120"\r\n\r\n'
+)
+PIECES = (
+    b"\r\n",
+    b"\r",
+    b"\n",
+    b" ",
+    b"\t",
+    b":",
+    b": ",
+    b"\0",
+    b"\x7f",
+    b"\xe9",
+    b"_",
+    b"GET ",
+    b"HTTP/1.1",
+    b"/",
+    b"\r\n\r\n",
+)
+
+
+def bodies():
+    """Return the function in plain Python, and the compiled one where it was built."""
+    return [cut_plainly, head.cut] if head.IS_COMPILED else [cut_plainly]
+
+
+@pytest.mark.parametrize("cut", bodies())
+def test_a_usual_head_is_cut(cut):
+    key, authorization, url, address, cookie = cut(USUAL)
+
+    assert (authorization, url, address) == (b"Bearer ags_x", b"https://a.example/b?c", b"203.0.113.7")
+    assert cookie == b"a=b; c=d"
+    assert key.split(b"\r\n") == [
+        b"GET /v1/gateway/check?ok=200 HTTP/1.1",
+        b"Host: gate.example",
+        b"Authorization",
+        b"X-Original-URL",
+        b"X-Original-Address",
+        b"X-Original-Method: GET",
+        b"User-Agent: Mozilla/5.0 (X11; Linux)",
+        b"Accept: */*",
+        b"Cookie",
+        b"Referer",
+        b"If-None-Match",
+        b'sec-ch-ua: "Chromium";v="120"',
+    ]
+
+
+@pytest.mark.parametrize("cut", bodies())
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\n",
+        USUAL[:-1],
+        USUAL + b"x",
+        USUAL + USUAL,
+        USUAL.replace(b"GET ", b"HEAD ", 1),
+        USUAL.replace(b"GET /", b"GET http://x/", 1),
+        USUAL.replace(b"HTTP/1.1", b"HTTP/1.0", 1),
+        USUAL.replace(b"?ok", b" ok", 1),
+        USUAL.replace(b"Cookie: ", b"Cookie:  "),
+        USUAL.replace(b"Cookie: ", b"Cookie:"),
+        USUAL.replace(b"Cookie: ", b"Cookie:\t"),
+        USUAL.replace(b"Cookie: ", b"Cookie : "),
+        USUAL.replace(b"Cookie: ", b" Cookie: "),
+        USUAL.replace(b"c=d\r\n", b"c=d \r\n"),
+        USUAL.replace(b"a=b; c=d", b""),
+        USUAL.replace(b"Referer", b"Ref_erer"),
+        USUAL.replace(b"Referer", b""),
+        USUAL.replace(b"Referer", b"cookie"),
+        USUAL.replace(b"Referer", b"X-ORIGINAL-URL"),
+        USUAL.replace(b"Referer: ", b"Referer"),
+        USUAL.replace(b"/b?c", b"/b\xe9"),
+        USUAL.replace(b"/b?c", b"/b\x7f"),
+        USUAL.replace(b"/b?c", b"/b\n"),
+        USUAL.replace(b"/b?c", b"/b\r"),
+        USUAL.replace(b"abc", b"a" * LONGEST_HEAD),
+    ],
+)
+def test_what_is_no_whole_plain_head_is_left_to_the_parser(cut, data):
+    assert cut(data) is None
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_value_that_is_read_tells_two_heads_apart(name):
+    first, second = (USUAL[:-2] + b"%b: %b\r\n\r\n" % (name.title(), value) for value in (b"1", b"2"))
+
+    for cut in bodies():
+        assert cut(first)[0] != cut(second)[0]
+
+
+@pytest.mark.parametrize("name", [*GIVEN, b"if-none-match", b"referer", b"x-anything"])
+def test_a_value_that_is_not_read_does_not(name):
+    plain = b"GET / HTTP/1.1\r\nHost: x\r\n%b: %b\r\n\r\n"
+
+    for cut in bodies():
+        assert cut(plain % (name, b"1"))[0] == cut(plain % (name, b"2"))[0]
+
+
+class _Parsed:
+    """What the parser makes of a message."""
+
+    def __init__(self, data):
+        self.lines, self.ends = [], 0
+        parser = httptools.HttpRequestParser(self)
+        parser.feed_data(data)
+        self.method = parser.get_method()
+
+    def on_header(self, name, value):
+        self.lines.append((name, value))
+
+    def on_message_complete(self):
+        self.ends += 1
+
+
+def mutated(chance):
+    """Return a head with a few bytes put in, taken out, doubled or changed."""
+    data = USUAL
+    for _ in range(chance.choice((0, 1, 1, 2, 3))):
+        at, end = sorted(chance.randrange(len(data) + 1) for _ in range(2))
+        end = min(end, at + chance.choice((0, 1, 4, 40)))
+        piece = chance.choice((*PIECES, data[at:end], data[at:end].swapcase(), bytes([chance.randrange(256)])))
+        data = data[:at] + piece + data[end:]
+    return data
+
+
+def test_both_bodies_give_the_same_and_what_the_parser_gives():
+    chance, taken = random.Random(27), 0
+    for _ in range(20_000):
+        data = mutated(chance)
+        found = cut_plainly(data)
+        assert head.cut(data) == found, data
+        if found is None:
+            continue
+        taken += 1
+        parsed = _Parsed(data)
+        assert (parsed.ends, parsed.method) == (1, b"GET"), data
+        fields = split(data)
+        if fields is not None:
+            assert list(fields.items()) == [(name.lower(), value) for name, value in parsed.lines]
+            assert [fields.get(name) for name in GIVEN] == list(found[1:])
+
+    assert taken > 2_000
+
+
+def test_repeated_names_are_left_to_the_parser():
+    assert split(USUAL.replace(b"Referer", b"accept")) is None
+    assert split(USUAL) is not None
