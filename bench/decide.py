@@ -18,7 +18,7 @@ from agentgate.protection.scoring.score import ModelView
 from agentgate.protection.signals.facts import Rates, RequestFacts
 from agentgate.protection.signals.labels import EXACT_NAMES
 from agentgate.protection.sites.directory import SiteView
-from agentgate.protection.sites.routes import RouteTable
+from agentgate.protection.sites.route_table import RouteTable
 from agentgate.protection.threat_data.intel import Intel, load_intel
 from agentgate.server.demo.traffic import CLIENTS
 from bench.model_trees import bench_model
@@ -59,7 +59,6 @@ def bench_site() -> SiteView:
         origins=frozenset(),
         actions={},
         routes=RouteTable([]),
-        folded_routes=RouteTable([]),
         rules=compile_rules(effective_set(bench_rules(), {})),
         captures_features=False,
     )

@@ -5,21 +5,19 @@ import resource
 import socket
 import time
 from collections import Counter
-from collections.abc import Sequence
 
 import pytest
 import structlog
 
 from agentgate.http.connection.deferral import MOST_BYTES
 from agentgate.http.connection.fast_functions import HotReply, HotRequest
-from agentgate.http.connection.head_reader import KnownHead
 from agentgate.http.connection.loop_budget import LONG_S, Turn
 from tests.http.corpus import request
-from tests.http.test_known_gets import Recognising
+from tests.http.test_taken_heads import Taking
 from tests.http.wire import EchoApp, connected, listening, run, until
 
 OK, NO = HotReply(200, [], b"hot"), HotReply(503, [], b"no")
-WRITTEN = Recognising().reply
+WRITTEN = Taking().reply
 # From 1,024 connections on, the loop looks for more data again and again before anything else has its turn.
 MANY = 1_200
 TIMES = 20
@@ -49,7 +47,7 @@ class Refusing:
 
 
 def hot_paths(held_s: float = 10.0) -> dict[bytes, object]:
-    return {b"/hot": lambda _: OK, b"/known": Recognising(), b"/check": Refusing(held_s)}
+    return {b"/hot": lambda _: OK, b"/known": Taking(), b"/check": Refusing(held_s)}
 
 
 def keep_busy(listener) -> Turns:
@@ -256,44 +254,44 @@ class AskedAgain:
 
 
 class Hot:
-    """A hot function that lets its client ask again, and may know it by its head."""
+    """A hot function that lets its client ask again, and may take its head as it arrives."""
 
     asked: AskedAgain
 
-    def __init__(self, *, recognises: bool) -> None:
-        self.recognises = recognises
-        self.recognised = 0
+    def __init__(self, *, takes: bool) -> None:
+        self.takes = takes
+        self.taken = 0
 
     def __call__(self, hot_request: HotRequest) -> HotReply:
         self.asked.ask_again(int(hot_request.headers[b"x-port"]))
         return OK
 
-    def recognise(self, _: KnownHead, values: Sequence[bytes]) -> tuple[bytes, bytes] | None:
-        if not self.recognises or not values:
+    def take(self, data: bytes) -> tuple[bytes, bytes] | None:
+        if not self.takes:
             return None
-        self.recognised += 1
-        self.asked.ask_again(int(values[0]))
+        self.taken += 1
+        self.asked.ask_again(int(data.partition(b"X-Port: ")[2].partition(b"\r")[0]))
         return WRITTEN
 
 
 class HotRefusing(Hot, Refusing):
     """The same, which may say no."""
 
-    def __init__(self, *, recognises: bool) -> None:
-        Hot.__init__(self, recognises=recognises)
+    def __init__(self, *, takes: bool) -> None:
+        Hot.__init__(self, takes=takes)
         Refusing.__init__(self, 10.0)
 
 
 @pytest.mark.parametrize("kind", [Hot, HotRefusing])
-@pytest.mark.parametrize("recognises", [False, True])
-def test_many_who_ask_again_at_once_do_not_keep_the_loop_from_the_rest(kind, recognises):
+@pytest.mark.parametrize("takes", [False, True])
+def test_many_who_ask_again_at_once_do_not_keep_the_loop_from_the_rest(kind, takes):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most_files = 3 * MANY
     if hard != resource.RLIM_INFINITY and hard < most_files:
         pytest.skip(f"only {hard} files may be open")
 
     async def work():
-        hot, most = kind(recognises=recognises), 0
+        hot, most = kind(takes=takes), 0
         async with listening(EchoApp(), hot_paths={b"/hot": hot}) as listener:
             hot.asked = AskedAgain(listener, b"/hot")
             await until(lambda: listener.connections == MANY)
@@ -305,7 +303,7 @@ def test_many_who_ask_again_at_once_do_not_keep_the_loop_from_the_rest(kind, rec
                 most = max(most, listener.answered - before)
             for each in hot.asked.sockets.values():
                 each.close()
-        assert (hot.recognised > 0) == recognises
+        assert (hot.taken > 0) == takes
         # As many as there is time for, and each of the others once.
         assert most < TIMES * MANY / 4
 

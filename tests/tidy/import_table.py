@@ -51,7 +51,6 @@ HOT_MODULES = (
     "protection/decision/",
     "protection/sites/request_methods.py",
     "protection/sites/route_table.py",
-    "protection/sites/routes.py",
     "protection/sites/targets.py",
 )
 

@@ -3,8 +3,12 @@
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 
 from agentgate.lib.keyring import Keyring
+
+# IPv4 addresses as a dual-stack socket shows them.
+_MAPPED = bytes(10) + b"\xff\xff"
 
 
 class ClientAddress:
@@ -44,22 +48,37 @@ class ClientAddress:
 def canonical_address(text: str) -> str | None:
     """Return an address in its one spelling; None for what is none, or has a port or a zone."""
     try:
-        address = ip_address(text)
-    except ValueError:
+        if ":" not in text:
+            # Strict: four numbers, none with a leading zero.
+            inet_pton(AF_INET, text)
+            return text
+        return _write_v6(inet_pton(AF_INET6, text))
+    except (OSError, ValueError):
         return None
-    if isinstance(address, IPv6Address):
-        if address.scope_id is not None:
-            return None
-        return str(address.ipv4_mapped or address)
-    return str(address)
+
+
+def _write_v6(packed: bytes) -> str:
+    """Return an address in the spelling of RFC 5952, one of an IPv4 client as its IPv4 address."""
+    if packed.startswith(_MAPPED):
+        return inet_ntop(AF_INET, packed[12:])
+    text = inet_ntop(AF_INET6, packed)
+    # An old form with the last four bytes as an IPv4 address, in which addresses are written no more.
+    return text if "." not in text else str(IPv6Address(packed))
 
 
 def source_of(address: str) -> str:
     """Return what attempts are counted by: the address, or the /64 of an IPv6 one, all of which one client has."""
-    parsed = _parse(address)
-    if not isinstance(parsed, IPv6Address):
+    if ":" not in address:
         return address
-    return str(ip_network((parsed, 64), strict=False))
+    try:
+        packed = inet_pton(AF_INET6, address)
+    except (OSError, ValueError):
+        # With a port, in brackets, or none.
+        parsed = _parse(address)
+        if not isinstance(parsed, IPv6Address):
+            return address
+        packed = parsed.packed
+    return address if packed.startswith(_MAPPED) else f"{_write_v6(packed[:8] + bytes(8))}/64"
 
 
 def address_id(keyring: Keyring, scope: str, address: str) -> str:

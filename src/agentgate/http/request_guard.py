@@ -128,18 +128,6 @@ def is_plain_name(name: bytes) -> bool:
     return bool(name) and name.translate(_PLAIN_NAME) == name
 
 
-def is_usual_value(value: bytes) -> bool:
-    """Say whether a value has only bytes that a value may have, and begins and ends with none that is left out."""
-    return value != b"" and value[0] > 0x20 and value[-1] > 0x20 and value.translate(_VALUE) == value
-
-
-def are_usual_values(values: list[bytes]) -> bool:
-    """Say whether each of these values is a usual one."""
-    joined = b"".join(values)
-    # Of the bytes that a value may have, those that `strip` takes away are those that must not be at its ends.
-    return joined.translate(_VALUE) == joined and list(map(bytes.strip, values)) == values and all(values)
-
-
 def _judge_bytes(fields: Fields) -> Refusal | None:
     """Check all headers together, each check one pass in C, because this runs for every request."""
     names = b"".join(fields)

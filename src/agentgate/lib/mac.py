@@ -1,4 +1,4 @@
-"""HMAC-SHA256 (RFC 2104) for keys that make many tags: the key is hashed once, and its states copied."""
+"""HMAC-SHA256 (RFC 2104) for keys that make many tags: the key is hashed once, and the states are copied."""
 
 import hashlib
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agentgate.protection.gateway.check import MOST_SPENDING
+from agentgate.protection.gateway.waiting_check import MOST_SPENDING
 from tests.api.public.test_gateway import ORIGIN, Gate, said
 from tests.minting import mint
 from tests.running import RunningService
@@ -98,13 +98,13 @@ def test_a_moment_of_too_many_is_answered_whole(service: RunningService, mode: s
 
 
 def test_tokens_that_wait_for_a_slow_store_are_bounded(service: RunningService) -> None:
-    gate = service.application.protecting.gate
+    waiting = service.application.protecting.gate._waiting
     # As if so many others waited already.
-    gate._spending = MOST_SPENDING
+    waiting._spending = MOST_SPENDING
     asked = Gate(service)
     token = _token(asked)
     reply = asked.check("POST", "/login", X_AgentGate_Token=token)
-    gate._spending = 0
+    waiting._spending = 0
 
     assert said(reply) == (503, "block", "service_unavailable")
     assert reply.headers["retry-after"] == "5"

@@ -1,8 +1,12 @@
 """The client's address: believed from trusted proxies only, right to left, one spelling for one client."""
 
-import pytest
+from ipaddress import ip_network
 
-from agentgate.http.address import ClientAddress, source_of
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentgate.http.address import ClientAddress, canonical_address, source_of
 
 LOCAL = ClientAddress(["127.0.0.0/8", "::1/128"])
 CHAIN = ClientAddress(["127.0.0.1", "10.0.0.0/8", "fd00::/8"])
@@ -83,3 +87,14 @@ def test_attempts_from_two_ipv4_addresses_count_apart() -> None:
     assert source_of("192.0.2.1") == "192.0.2.1"
     assert source_of("192.0.2.1") != source_of("192.0.2.2")
     assert source_of("::ffff:192.0.2.1") != source_of("::ffff:192.0.2.2")
+
+
+@given(st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6), st.ip_addresses(v=6, network="::/96")))
+def test_the_one_spelling_is_that_of_the_standard_library(address):
+    mapped = getattr(address, "ipv4_mapped", None)
+    spelt = [str(address), address.exploded, str(address).upper()]
+
+    for text in spelt:
+        assert canonical_address(text) == str(mapped or address)
+    expected = str(address) if mapped or address.version == 4 else str(ip_network((address, 64), strict=False))
+    assert source_of(str(address)) == expected

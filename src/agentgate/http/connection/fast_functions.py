@@ -4,13 +4,12 @@ A hot function is synchronous and answers before any ASGI scope exists. The conn
 """
 
 import http
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Struct
 
-from agentgate.http.connection.head_reader import KnownHead
 from agentgate.http.connection.loop_budget import Turn
 
 # A request with a longer body goes the cold way, and so does one that does not say how long its body is.
@@ -31,9 +30,6 @@ class HotRequest(Struct, frozen=True, gc=False):
     headers: dict[bytes, bytes]
     peer: tuple[str, int] | None
     body: bytes = b""
-    # The head without the values that change, where it is known, and those values: what `recognise` is given.
-    known: KnownHead | None = None
-    values: Sequence[bytes] = ()
 
 
 class HotReply(Struct, frozen=True, gc=False):
@@ -75,20 +71,19 @@ class Pending:
 
 
 # None sends the request the cold way; an awaitable is awaited in a task, and the connection keeps its order meanwhile.
-HotAnswer = HotReply | Pending | Awaitable[Reply] | None
+HotAnswer = Reply | Pending | Awaitable[Reply] | None
 HotFunction = Callable[[HotRequest], HotAnswer]
 # `/path` for GET and HEAD, `POST /path` for another method.
 HotPaths = Mapping[bytes, HotFunction]
-# May answer a GET from its known head and the values that were cut out of it, before it is read: what is asked for
-# again and again costs less so. The values were not judged. None sends it the usual way, as if it had not been asked.
-Recogniser = Callable[[KnownHead, Sequence[bytes]], Reply | None]
+# Answers a GET as it arrived, before it is parsed; None leaves it to the parser.
+Taker = Callable[[bytes], Reply | Awaitable[Reply] | None]
 
 
 @runtime_checkable
-class Recognising(Protocol):
-    """A hot function that is asked first whether it knows the request by its head."""
+class Taking(Protocol):
+    """A hot function for GET that may take a head as it arrived."""
 
-    def recognise(self, head: KnownHead, values: Sequence[bytes]) -> Reply | None:
+    def take(self, data: bytes) -> Reply | Awaitable[Reply] | None:
         """Answer, or return None and have done nothing."""
         ...
 
@@ -149,10 +144,24 @@ def write_around(reply: HotReply) -> tuple[bytes, bytes]:
     return whole[:start], whole[start + len(reply.written) :]
 
 
-def recognisers_of(hot_paths: HotPaths) -> dict[bytes, Recogniser]:
-    """Return the `recognise` of each hot function that has one, by path."""
+def taker_of(hot_paths: HotPaths) -> tuple[Taker, tuple[bytes, ...]]:
+    """Return the function that takes heads as they arrive, and how those begin."""
     functions: dict[bytes, object] = dict(hot_paths)
-    return {path: function.recognise for path, function in functions.items() if isinstance(function, Recognising)}
+    takers = [(path, function.take) for path, function in functions.items() if isinstance(function, Taking)]
+    if not takers:
+        return (lambda _: None), ()
+    path, take = takers[0]
+    return take, (b"GET %b " % path, b"GET %b?" % path)
+
+
+def read_reply(reply: Reply) -> HotReply:
+    """Return an answer in its parts, for whoever writes it in another way."""
+    if isinstance(reply, HotReply):
+        return reply
+    head, _, body = b"".join(reply).partition(b"\r\n\r\n")
+    status_line, *lines = head.split(b"\r\n")
+    headers = [(name, value) for name, _, value in (line.partition(b": ") for line in lines)]
+    return HotReply(int(status_line[9:12]), [each for each in headers if each[0] != b"content-length"], body)
 
 
 def turn_of(hot_paths: HotPaths) -> tuple[Turn, tuple[bytes, ...]]:

@@ -21,8 +21,15 @@ from agentgate.http import request_guard
 from agentgate.http.connection import fast_functions
 from agentgate.http.connection.asgi_path import RequestHead, disconnect, new_cycle
 from agentgate.http.connection.deferral import PuttingOff
-from agentgate.http.connection.fast_functions import HotFunction, HotPaths, HotReply, Pending, Reply, encode_reply
-from agentgate.http.connection.known_gets import KnownGets
+from agentgate.http.connection.fast_functions import (
+    HotAnswer,
+    HotFunction,
+    HotPaths,
+    HotReply,
+    Pending,
+    Reply,
+    encode_reply,
+)
 from agentgate.http.connection.state import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
 from agentgate.http.request_guard import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, Refusal, judge_head
 
@@ -32,7 +39,11 @@ PIECE_BYTES = 4 * 1024
 MAX_SILENT_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES + PIECE_BYTES + 1024
 
 
-class GateProtocol(PuttingOff, KnownGets):
+# A request that was answered as it arrived: what is left to know for writing the answer.
+WHOLE_GET = RequestHead(b"GET", b"", b"", {}, None, version="1.1", keep_alive=True)
+
+
+class GateProtocol(PuttingOff):
     """Speaks HTTP/1.1 with one client. At most one request of a connection runs; the others wait in order."""
 
     def __init__(
@@ -69,7 +80,7 @@ class GateProtocol(PuttingOff, KnownGets):
             disconnect(self._running)
 
     def _take(self, data: bytes) -> None:
-        if self._is_clean and not self._is_busy and len(data) <= PIECE_BYTES and self._answer_usual(data):
+        if self._is_clean and not self._is_busy and self._answer_whole(data):
             return
         view = memoryview(data)
         for start in range(0, len(data), PIECE_BYTES):
@@ -229,29 +240,29 @@ class GateProtocol(PuttingOff, KnownGets):
 
     # The hot way.
 
-    def _answer_usual(self, data: bytes) -> bool:
-        """Answer a request that is all there, has the usual form and takes the hot way; else leave it to the parser."""
-        if self._is_last or self._is_stopped or self._waiting or self.flow.write_paused:
-            return False
+    def _answer_whole(self, data: bytes) -> bool:
+        """Answer a request that is all there without parsing it; False leaves it to the parser."""
         state = self._state
-        looked = state.heads.look(data)
-        if looked is None:
+        if not data.startswith(state.taken) or self._is_last or self._is_stopped:
             return False
-        known, values, body = looked
-        if known is not None and not body and not self._is_draining and self._answer_recognised(known, values):
-            return True
-        read = state.heads.read(data, looked)
-        if read is None:
+        if self._waiting or self.flow.write_paused:
             return False
-        method, path, query, fields, body = read
-        function = self._hot_paths.get(path if method == b"GET" else b"POST " + path)
-        if function is None:
+        try:
+            answer = state.take(data)
+        except Exception:
+            self.logger.exception("a hot function failed")
+            answer = fast_functions.FAILED
+        if answer is None:
             return False
         self._is_first = False
-        head = RequestHead(
-            method, path, query, fields, self.client, body, known, values, version="1.1", keep_alive=True
-        )
-        self._answer_hot(function, head)
+        if isinstance(answer, tuple) and not self._is_draining:
+            # As `_write` and `_set_deadline` would: nothing runs or waits, and no part of another request has come.
+            state.total_requests += 1
+            self.transport.write(state.date_line.join(answer))
+            self._timed_phase = BETWEEN
+            self._deadline = self.loop.time() + self._limits.keep_alive_s
+            return True
+        self._give(answer, WHOLE_GET)
         self._set_deadline()
         return True
 
@@ -261,11 +272,15 @@ class GateProtocol(PuttingOff, KnownGets):
             self._answer(fast_functions.OVERLOADED, head)
             return
         try:
-            answer = function(head)
+            answer: HotAnswer = function(head)
         except Exception:
             self.logger.exception("a hot function failed")
             answer = fast_functions.FAILED
-        if isinstance(answer, HotReply):
+        self._give(answer, head)
+
+    def _give(self, answer: HotAnswer, head: RequestHead) -> None:
+        """Write an answer, now or when it is there."""
+        if isinstance(answer, HotReply | tuple):
             self._answer(answer, head)
         elif answer is None:
             cycle = new_cycle(head, self)

@@ -6,8 +6,7 @@ from typing import Final
 
 from uvicorn.server import ServerState
 
-from agentgate.http.connection.fast_functions import HotPaths, recognisers_of, turn_of
-from agentgate.http.connection.head_reader import HeadReader
+from agentgate.http.connection.fast_functions import HotPaths, taker_of, turn_of
 
 # How far the request that is now arriving has come. Plain numbers: in Python 3.11 reading a member of an enumeration
 # costs as much as a small function, and this is read several times for every request.
@@ -49,8 +48,8 @@ class GateState(ServerState):
     def __init__(self, hot_paths: HotPaths) -> None:
         super().__init__()
         self.date_line = b""
-        self.heads = HeadReader()
-        self.recognisers = recognisers_of(hot_paths)
+        # Answers heads that begin so as they arrive.
+        self.take, self.taken = taker_of(hot_paths)
         self.refused: dict[str, int] = {}
         self.shed = 0
         # Hot requests that wait for their answer without a task.

@@ -27,8 +27,6 @@ from agentgate.protection.agents.policy import prices
 from agentgate.protection.agents.policy.decision import AgentPolicy, Stance, stance_of
 from agentgate.protection.agents.policy.quota import Quotas
 from agentgate.protection.agents.signing.replays import Replays
-from agentgate.protection.agents.signing.signer import Signer
-from agentgate.protection.agents.signing.verify import NOT_SIGNED
 from agentgate.protection.agents.submission_ports import Charge, ChargeStore
 from agentgate.protection.signals.facts import AgentFacts
 from agentgate.protection.sites.directory import SiteView
@@ -54,10 +52,6 @@ class Verifier(Protocol):
         self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
     ) -> Identity | Awaitable[Identity]:
         """Return what is known at once, or something to wait for."""
-        ...
-
-    def signer_of(self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int) -> Signer | None:
-        """Return who signed a request that was just verified, to know the next ones of the same second by."""
         ...
 
 
@@ -129,6 +123,22 @@ class AgentDesk:
             return self._look_further(found, message, site, wanted)
         return self._look_later(found, message, site, wanted)
 
+    def look_also(
+        self, ruling: AgentRuling, message: SignedMessage, site: SiteView, wanted: Wanted
+    ) -> AgentRuling | Awaitable[AgentRuling]:
+        """Return the ruling about the same request under another action: who sent it is known by now."""
+        identity = ruling.identity
+        if ruling.facts is not None and ruling.facts.verdict is AgentVerdict.INVALID:
+            return ruling
+        if identity.verdict is not AgentVerdict.VERIFIED or identity.agent is None:
+            return _rule_unproven(identity, message, site, wanted)
+        why = _digest_problem(identity, message.headers, site, wanted.action)
+        return (
+            _signature_invalid(identity, why)
+            if why is not None
+            else self._weigh(identity, message, site, wanted.action)
+        )
+
     async def settle(
         self, ruling: AgentRuling, site: SiteView, *, action: str | None, decision_id: int, now_ms: int
     ) -> Headers:
@@ -151,36 +161,6 @@ class AgentDesk:
         )
         await self._charges.add_charge(charge)
         return [(b"crawler-charged", price.text().encode())]
-
-    def signer_of(
-        self, message: SignedMessage, site: SiteView, ruling: AgentRuling, *, action: str | None, now_ms: int
-    ) -> Signer | None:
-        """Return who signed a request that was just ruled on, if `rule_again` can rule on its next ones of this second.
-
-        That is where nothing stands against it, nothing is to be remembered or paid, and counting does not wait.
-        """
-        identity = ruling.identity
-        if (
-            identity.verdict is not AgentVerdict.VERIFIED
-            or ruling.refusal is not None
-            or ruling.challenge is not None
-            or ruling.price is not None
-            or not self._quotas.is_local
-            or self._replays.must_remember(identity, unsafe=message.method.upper() not in SAFE)
-            # Some paths are free where others cost something.
-            or site.agent_policy.price_for(identity.agent, action) is not None
-        ):
-            return None
-        return self._verifier.signer_of(message, policy=site.agent_policy, now_ms=now_ms)
-
-    def rule_again(self, ruling: AgentRuling, site: SiteView, action: str | None, *, is_signed: bool) -> AgentRuling:
-        """Rule on a request like an earlier one: the same ruling, unless it is not signed or over the agent's quota."""
-        identity = ruling.identity
-        if not is_signed:
-            return _signature_invalid(identity, NOT_SIGNED)
-        if self._quotas.is_within_now(site, identity.agent or "", action):
-            return ruling
-        return AgentRuling(identity=identity, facts=ruling.facts, refusal=_OVER_QUOTA, headers=[_RETRY_AFTER])
 
     async def _look_later(
         self, found: Awaitable[Identity], message: SignedMessage, site: SiteView, wanted: Wanted

@@ -24,7 +24,7 @@ from agentgate.protection.challenge_page.saved_form import read_form
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.receipts import TOKEN_HEADER, Receipts
-from agentgate.protection.gateway.route_protection import Protection, protection_of
+from agentgate.protection.gateway.route_protection import MethodClaims, Protection, protections_of, strongest
 from agentgate.protection.sites.directory import SiteView
 
 HTML = "text/html; charset=utf-8"
@@ -108,7 +108,8 @@ class ChallengePages:
             # The page was opened by itself; what counts is where it leads.
             target = url.removeprefix(original.origin)
             original = Original("GET", original.origin, target, target.partition("?")[0], original.address)
-        protection = protection_of(asking.site, original.method, original.path)
+        found = protections_of(asking.site, MethodClaims(original.method), original.target.encode("latin-1"))
+        protection = strongest(found)
         headers = {name: value for name, value in asking.headers.items() if name != TOKEN_HEADER}
         shown = self._receipts.look(
             headers, original, protection, site=asking.site, visitor=asking.visitor, now_ms=asking.call.now

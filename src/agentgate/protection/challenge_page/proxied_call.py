@@ -8,7 +8,7 @@ from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.sealed_token import Holder
 from agentgate.protection.credentials.bearer_secret import shown_secret
 from agentgate.protection.decision.visitor import Visitors
-from agentgate.protection.gateway.original_request import Original, OriginalReader
+from agentgate.protection.gateway.original_request import Malformed, Original, read_original
 from agentgate.protection.sites.directory import SiteDirectory, SiteView
 from agentgate.protection.tokens.uses import CredentialUses
 
@@ -48,7 +48,6 @@ class Asker:
         self._sites = sites
         self._visitors = visitors
         self._uses = uses
-        self._originals = OriginalReader()
 
     async def read(self, call: Call) -> Asking | tuple[str, str | None]:
         """Return the call as it is to be understood, or the reason why not and a sentence about it."""
@@ -59,9 +58,10 @@ class Asker:
         if caller is None:
             return "invalid_credential", None
         self._uses.note(caller.credential_id, call.now)
-        original = self._originals.read(headers)
-        if isinstance(original, str):
-            return "invalid_request", original
+        try:
+            original = read_original(headers)
+        except Malformed as problem:
+            return "invalid_request", str(problem)
         visitor = self._visitors.find(caller.site.site_key, original.address)
         return Asking(call, caller.site, original, visitor, headers)
 

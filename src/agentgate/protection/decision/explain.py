@@ -33,8 +33,8 @@ class SampleObserver:
             raise Refused(
                 "invalid_request", "request.url must be an absolute URL and request.address an IP address."
             ) from None
-        matched = site.routes.match(request.method, url.path or "/")
         target = f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"
+        matched = site.routes.find(request.method, target)
         facts = RequestFacts(
             now_ms=0,
             method=request.method,

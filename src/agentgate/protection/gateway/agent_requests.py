@@ -1,6 +1,6 @@
 """How the agents' desk is asked about a request, and what its ruling means for one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -9,8 +9,7 @@ from agentgate.protection.agents.identity import SignedMessage
 from agentgate.protection.agents.policy_checker import AgentRuling
 from agentgate.protection.decision.outcome import apply_mode
 from agentgate.protection.gateway.answers import Ruling
-from agentgate.protection.gateway.original_request import Original
-from agentgate.protection.gateway.pending_check import Visit
+from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.protection.signals.facts import Observation
 
 # What the address says of a claim to be a search engine's crawler is for the rules to weigh.
@@ -30,21 +29,21 @@ class Wish(Struct, frozen=True, gc=False):
         return observation.claimed_agent if SETTLED_CLAIMS.isdisjoint(observation.labels) else None
 
 
-def message_of(headers: Mapping[bytes, bytes], original: Original) -> SignedMessage:
+def message_of(pending: PendingCheck) -> SignedMessage:
     """Return the request as its sender signed it."""
-    scheme, _, authority = original.origin.partition("://")
-    return SignedMessage(original.method, scheme, authority, original.target, headers)
+    scheme, _, authority = pending.page.kind.origin.partition("://")
+    return SignedMessage(pending.method, scheme, authority, pending.page.target, pending.fields)
 
 
-def rule_on_agent(visit: Visit, agent: AgentRuling) -> Ruling | None:
+def rule_on_agent(check: DecidedCheck, agent: AgentRuling) -> Ruling | None:
     """Return what stands against an agent's request in the site's mode; None when nothing does."""
-    against = agent.against(has_receipt=visit.shown.reason is None)
+    against = agent.against(has_receipt=check.shown.reason is None)
     if against is None:
         return None
-    if against.outcome is Outcome.CHALLENGE and visit.decision.verdict.outcome in (Outcome.BLOCK, Outcome.DROP):
+    if against.outcome is Outcome.CHALLENGE and check.decision.verdict.outcome in (Outcome.BLOCK, Outcome.DROP):
         # No check that it could pass would open what the rules close.
         return None
-    applied, would = apply_mode(against.outcome, visit.site.mode)
+    applied, would = apply_mode(against.outcome, check.site.mode)
     if would is not None:
         return Ruling(applied, "monitor", would, cause=against.reason)
     return Ruling(applied, against.reason, hint=against.why, headers=tuple(agent.headers))

@@ -70,16 +70,12 @@ class Answers:
         headers = [*parts.headers, (b"x-service-decision-id", name)]
         return HotReply(status, headers, parts.body, b"%bx-service-decision-id: %b\r\n" % (parts.written, name))
 
-    def prepare(self, ruling: Ruling, *, ok: bytes) -> tuple[bytes, bytes, bytes] | None:
-        """Return the answer as written: before the date, between it and the decision's ID, and the end.
-
-        None where more than date and ID differ from answer to answer.
-        """
-        if ruling.response is not None or ruling.hint is not None or ruling.headers:
-            return None
-        reply = self.write(ruling, None, ok=ok)
-        start, end = write_around(reply)
-        return start, reply.written + b"x-service-decision-id: ", b"\r\n" + end
+    def prepare(self, ruling: Ruling, *, is_ok_200: bool) -> tuple[bytes, bytes, bytes]:
+        """Return the answer as written: before the date, between it and the decision's ID, and the end."""
+        reply = self.write(ruling, None, ok=b"ok=200" if is_ok_200 else b"")
+        written = reply.written or write_headers(reply.headers)
+        start, end = write_around(msgspec.structs.replace(reply, written=written))
+        return start, written + b"x-service-decision-id: ", b"\r\n" + end
 
     def _parts(self, ruling: Ruling) -> _Parts:
         key = (ruling.outcome, ruling.reason, ruling.would)

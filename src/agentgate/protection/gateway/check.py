@@ -1,50 +1,53 @@
-"""The gateway check: from a proxy's question to an answer, on the hot path.
+"""The gateway check: one function from a proxy's question to the answer, in the contract's order.
 
-The order is the contract's: credential, original request, route, agent, token or clearance, rules. It waits to find out
-who signed, to spend a token, and to note what an agent owes. Whatever comes out, the visitor's request has been counted
+Credential, original request, who asks, rates, token or clearance, then the decision: a cached one, or one that is made
+now and cached. Agents and tokens leave the function with everything found so far, because they wait: to find out who
+signed, to spend a token, to note what an agent owes (`waiting_check.py`). Whatever comes out, the request was counted
 and an event recorded, except where nobody is known to answer to.
 """
 
-import asyncio
 import time
-from collections.abc import Awaitable, Sequence
-from functools import partial
+from collections.abc import Awaitable, Mapping
+from hashlib import sha256
 
-import msgspec
 import structlog
 
-from agentgate.events.records import CounterName
-from agentgate.http.connection.fast_functions import DatelessReply, HotReply, HotRequest
-from agentgate.http.connection.head_reader import KnownHead
+from agentgate.http.connection.fast_functions import HotRequest, Reply
+from agentgate.http.connection.head import GIVEN, Cut, cut, split
 from agentgate.http.connection.loop_budget import Turn
 from agentgate.lib.clock import Clock
-from agentgate.lib.database import StoreUnavailable
-from agentgate.lib.enums import Mode, Outcome
-from agentgate.protection.agents.policy_checker import AgentDesk, AgentRuling
-from agentgate.protection.credentials.bearer_secret import shown_secret
+from agentgate.lib.decision_ids import encode_id
+from agentgate.lib.enums import Outcome
+from agentgate.protection.agents.policy_checker import AgentDesk
+from agentgate.protection.credentials.bearer_secret import bearer_secret, shown_secret
 from agentgate.protection.decision.decider import Decider
-from agentgate.protection.gateway.agent_requests import Wish, message_of
 from agentgate.protection.gateway.answers import Answers, Ruling
-from agentgate.protection.gateway.cached_agents import FamiliarAgents
+from agentgate.protection.gateway.decisions import CachedDecision, decide
 from agentgate.protection.gateway.event_log import Journal
-from agentgate.protection.gateway.fast_check import FamiliarCheck, Tools
-from agentgate.protection.gateway.header_fingerprints import Glimpse, Heads
-from agentgate.protection.gateway.original_request import Original, OriginalReader
-from agentgate.protection.gateway.pending_check import Approach, Visit
-from agentgate.protection.gateway.receipts import Receipts
-from agentgate.protection.gateway.route_protection import Protections, override_of
-from agentgate.protection.gateway.ruling import refuse, rule, unavailable
-from agentgate.protection.signals.facts import AgentFacts, Observation
+from agentgate.protection.gateway.heads import LONGEST_KEY, UNFIT, Head, HeadKey, Heads, is_fit, key_of, read_parts
+from agentgate.protection.gateway.original_request import Malformed
+from agentgate.protection.gateway.pages import Page, Pages
+from agentgate.protection.gateway.pending_check import PendingCheck
+from agentgate.protection.gateway.receipts import Receipts, Shown
+from agentgate.protection.gateway.route_protection import MethodClaims
+from agentgate.protection.gateway.ruling import unavailable
+from agentgate.protection.gateway.site_snapshot import SiteSnapshot
+from agentgate.protection.gateway.snapshot import Snapshot, current_keys
+from agentgate.protection.gateway.visitors import Visitor, read_visitor
+from agentgate.protection.gateway.waiting_check import WaitingChecks
+from agentgate.protection.signals.facts import Rates
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory
-from agentgate.protection.tokens.claims import Claims
 
-# Tokens that may wait for the store at once.
-MOST_SPENDING = 512
-# No visitor should wait longer for a store that hangs. The token may be spent by then: nobody knows.
-SPEND_S = 1.0
+# Without a look at the configuration for this long, what is known is too old to decide by.
+STALE_S = 15 * 60.0
+# No longer URL is cached: visitors choose it.
+LONGEST_URL = 512
+
+Fields = Mapping[bytes, bytes]
 
 _NOTHING_KNOWN = Ruling(Outcome.BLOCK, "service_unavailable")
 _NO_CREDENTIAL = Ruling(Outcome.BLOCK, "invalid_credential")
+_NO_FIELDS: Fields = {}
 
 
 class GatewayCheck:
@@ -62,203 +65,196 @@ class GatewayCheck:
     ) -> None:
         self._sites = sites
         self._decider = decider
+        self._count = decider.count_again
         self._receipts = receipts
         self._journal = journal
         self._clock = clock
-        self._desk = desk
-        self._spending = 0
-        self._originals = OriginalReader()
-        self._protections = Protections()
-        self._heads = Heads(decider.intel)
         self._answers = Answers()
-        tools = Tools(sites, decider, receipts, journal, clock, self._originals, self._heads, self._answers)
-        self._familiar = FamiliarCheck(tools)
-        self._agents = None if desk is None else FamiliarAgents(tools, desk, self._familiar)
-
-    @property
-    def turn(self) -> Turn:
-        """The turns of the loop. What waited too long for one is refused."""
-        return self._familiar.turn
+        self._waiting = WaitingChecks(desk, receipts, journal, self._answers)
+        self._generation = -1
+        self._take(Snapshot(decider.intel.current, decider.models.view, receipts.keyring))
+        # The event loop's budget. A check that waited too long for it is refused.
+        self.turn = Turn()
+        self._refused_unseen = 0
 
     @property
     def shed(self) -> int:
-        """Requests that were not looked at because there were too many."""
-        return self._familiar.shed
+        """Checks that were refused because there were too many."""
+        return self._refused_unseen + self._waiting.shed
 
-    def recognise(self, head: KnownHead, values: Sequence[bytes]) -> DatelessReply | HotReply | None:
-        """Answer for a familiar visitor; None, with nothing done, where the request must be looked at whole."""
-        try:
-            if self._agents is not None and head in self._agents.lanes:
-                return self._agents.answer(head, values)
-            return self._familiar.answer(head, values)
-        except Exception:  # noqa: BLE001 - logged with what it was; the usual way knows what to answer when it fails too
-            structlog.get_logger().exception("a familiar visitor could not be answered")
+    # From bytes, and from a request that the parser read.
+
+    def take(self, data: bytes) -> Reply | Awaitable[Reply] | None:
+        """Answer a head as it arrived; None where only the parser may read it."""
+        found = cut(data)
+        if found is None:
             return None
+        if not (self.turn.has_looked or self._look()):
+            return None
+        head = self._snapshot.heads.young.get(found[0]) or self._find_head(found[0], data)
+        if head is UNFIT:
+            return None
+        fields = split(data) or _NO_FIELDS if head.needs_fields else _NO_FIELDS
+        return self._check(head, found, fields)
 
-    def __call__(self, request: HotRequest) -> HotReply | Awaitable[HotReply]:
-        """Answer at once, or return what must be awaited."""
-        if not self._sites.is_settled:
-            return self._answer_settled(request)
-        return self._answer(request)
+    def __call__(self, request: HotRequest) -> Reply | Awaitable[Reply]:
+        """Answer a request that the parser read."""
+        if not (self.turn.has_looked or self._look()):
+            return self._check_settled(request)
+        return self._check_parsed(request)
 
-    async def _answer_settled(self, request: HotRequest) -> HotReply:
+    async def _check_settled(self, request: HotRequest) -> Reply:
         await self._sites.settle_if_possible()
-        answer = self._answer(request)
-        return answer if isinstance(answer, HotReply) else await answer
+        self._refresh()
+        answer = self._check_parsed(request)
+        return await answer if isinstance(answer, Awaitable) else answer
 
-    def _answer(self, request: HotRequest) -> HotReply | Awaitable[HotReply]:
+    def _check_parsed(self, request: HotRequest) -> Reply | Awaitable[Reply]:
+        fields = request.headers
+        target = request.path + b"?" + request.query if request.query else request.path
+        key = key_of(target, fields)
+        head = self._snapshot.heads.get(key)
+        if head is None:
+            head = self._heads.read(target, fields)
+            if sum(len(value) for _, value in key) <= LONGEST_KEY:
+                self._snapshot.heads.put(key, head)
+        authorization, url, address, cookie = map(fields.get, GIVEN)
+        return self._check(head, (b"", authorization, url, address, cookie), fields)
+
+    # The check.
+
+    def _check(self, head: Head, given: Cut, fields: Fields) -> Reply | Awaitable[Reply]:
         now_ms = self._clock.now_ms()
-        secret = shown_secret(request.headers)
-        caller = None if secret is None else self._sites.find_caller_showing(secret, now_ms=now_ms)
+        caller = self._find_caller(head, given[1], fields, now_ms)
         if caller is None:
             # It may have been made since the configuration could last be read.
-            return self._answers.write(_NOTHING_KNOWN if self._familiar.is_stale() else _NO_CREDENTIAL, None)
+            return self._answers.write(_NOTHING_KNOWN if self._is_stale() else _NO_CREDENTIAL, None)
         self._journal.note_call(caller, now_ms)
-        if self._familiar.is_late():
-            return self._answers.write(unavailable(caller.site), None, ok=request.query)
-        original = self._originals.read(request.headers)
-        if isinstance(original, str):
-            return self._answers.write(Ruling(Outcome.BLOCK, "invalid_request", hint=original), None)
+        if self.turn.is_refusing:
+            self._refused_unseen += 1
+            return self._answer_unseen(head, caller)
         try:
-            return self._judge(request, caller, original, now_ms=now_ms)
+            return self._judge(head, caller, given, fields, now_ms)
+        except Malformed as problem:
+            return self._answers.write(Ruling(Outcome.BLOCK, "invalid_request", hint=str(problem)), None)
         except Exception:  # noqa: BLE001 - logged with what it was; an answer is due either way
             # Whatever went wrong, enforce mode fails closed and monitor mode lets through.
             structlog.get_logger().exception("a check could not be decided", site=caller.site.site_key)
-            return self._answers.write(unavailable(caller.site), None, ok=request.query)
+            return self._answer_unseen(head, caller)
 
     def _judge(
-        self, request: HotRequest, caller: SiteCaller, original: Original, *, now_ms: int
-    ) -> HotReply | Awaitable[HotReply]:
-        """Find out all there is to know before deciding, count the request, and decide."""
-        site = caller.site
-        if site.broken or self._familiar.is_stale():
-            return self._answers.write(unavailable(site), None, ok=request.query)
+        self, head: Head, caller: SiteCaller, given: Cut, fields: Fields, now_ms: int
+    ) -> Reply | Awaitable[Reply]:
+        snapshot, view = self._snapshot, caller.site
+        site = snapshot.site_of(view, self._receipts.clearances)
+        # What was asked for, and by whom.
+        methods, url, address = (head.methods, given[2], given[3]) if head.is_complete else read_parts(fields)
+        page = snapshot.pages.young.get((site, methods, url)) or self._find_page(site, methods, url)
+        visitor = snapshot.visitors.young.get((site, address)) or self._find_visitor(site, address)
+        if view.broken or self._is_stale_now:
+            return self._answer_unseen(head, caller)
         started_ns = time.perf_counter_ns()
-        headers, decider, method, address = request.headers, self._decider, original.method, original.address
-        shape = self._heads.shape_of(headers)
-        override = override_of(headers) if shape.has_override else None
-        protection = self._protections.find(site, method, original.path, override=override)
-        visitor = decider.visitors.find(site.site_key, address)
-        shown = self._receipts.look(headers, original, protection, site=site, visitor=visitor, now_ms=now_ms)
-        route, action = protection.route, protection.action
-        rates = decider.count(site, visitor, address, now_ms)
-        glimpse = Glimpse(now_ms, method, original.target, address, headers, route, action, rates, shown.states, shape)
-        desk = self._desk
-        if desk is not None and shape.is_signed:
-            # Few requests. Signals and rules wait until it is known who signed.
-            approach = Approach(site, original, protection, shown, glimpse, visitor, started_ns)
-            return self._ask(desk, approach, request, caller)
-        observation = self._heads.observe(glimpse)
-        if desk is not None and observation.claimed_agent is not None:
-            approach = Approach(site, original, protection, shown, glimpse, visitor, started_ns, observation)
-            return self._ask(desk, approach, request, caller)
-        decision = decider.decide_observed(observation, site, route=route, action=action, started_ns=started_ns)
-        visit = Visit(site, original, protection, shown, glimpse, visitor, decision)
-        if request.known is not None:
-            self._familiar.meet(visit, caller, request)
-        return self._finish(visit, request)
+        visitor_rate, network_rate = self._count(visitor, now_ms)
+        # What is shown: a clearance, or a token.
+        shown: Shown | None = None
+        cookie, cookie_count, kind = given[4], 0, page.kind
+        if cookie is not None:
+            cookie_count = cookie.count(b";") + 1
+            if cookie != visitor.cookies or now_ms >= visitor.until_ms or kind.origin != visitor.origin:
+                visitor.read_cookies(cookie, site, kind.origin, self._receipts, now_ms)
+            shown = visitor.shown
+        key = (
+            kind,
+            head.kind,
+            snapshot.cookie_ranks[cookie_count],
+            visitor.labels,
+            shown,
+            snapshot.visitor_ranks[visitor_rate],
+            snapshot.network_ranks[network_rate],
+        )
+        # The decision: a cached one, or one that is made now.
+        cached = None if head.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
+        if cached is None or view.captures_features:
+            rates = Rates(visitor_rate, network_rate)
+            pending = PendingCheck(view, head, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields)
+            if head.waits:
+                return self._waiting.answer(pending, snapshot.views)
+            cached = CachedDecision(*decide(pending, snapshot.views), self._answers, self._journal)
+            if head.is_plain:
+                snapshot.decisions.put(key, cached)
+        # The event, and the answer.
+        duration_us = (time.perf_counter_ns() - started_ns) // 1000
+        decision_id = self._journal.record_again(cached.pattern, visitor.number, duration_us, now_ms)
+        return cached.start, cached.middle + encode_id(decision_id) + cached.end
 
-    def _ask(
-        self, desk: AgentDesk, approach: Approach, request: HotRequest, caller: SiteCaller
-    ) -> HotReply | Awaitable[HotReply]:
-        message = message_of(request.headers, approach.original)
-        wanted = Wish(approach.protection.action, partial(self._observed, approach))
-        found = desk.look(message, approach.site, wanted, now_ms=approach.glimpse.now_ms)
-        if isinstance(found, AgentRuling):
-            visit = self._decided(approach, found.facts)
-            if self._agents is not None:
-                self._agents.meet(visit, caller, request, found)
-            return self._finish(visit, request, found)
-        return self._finish_later(approach, request, found)
+    # What is found out once.
 
-    async def _finish_later(self, approach: Approach, request: HotRequest, found: Awaitable[AgentRuling]) -> HotReply:
-        """Wait until it is known who signed."""
-        site = approach.site
-        try:
-            agent = await found
-            answer = self._finish(self._decided(approach, agent.facts), request, agent)
-            return answer if isinstance(answer, HotReply) else await answer
-        except StoreUnavailable:
-            return self._conclude(self._decided(approach), unavailable(site), request)
-        except Exception:  # noqa: BLE001 - as for every other request
-            structlog.get_logger().exception("a check could not be decided", site=site.site_key)
-            return self._answers.write(unavailable(site), None, ok=request.query)
+    def _find_head(self, key: HeadKey, data: bytes) -> Head:
+        heads = self._snapshot.heads
+        found = heads.get(key)
+        if found is None:
+            target, fields = data[4 : data.index(b" ", 4)], split(data)
+            found = self._heads.read(target, fields) if fields is not None and is_fit(target, fields) else UNFIT
+            if len(key) <= LONGEST_KEY:
+                heads.put(key, found)
+        return found
 
-    def _finish(
-        self, visit: Visit, request: HotRequest, agent: AgentRuling | None = None
-    ) -> HotReply | Awaitable[HotReply]:
-        ruling = rule(visit, agent)
-        token = visit.shown.token
-        if ruling.outcome is not Outcome.ALLOW:
-            return self._conclude(visit, ruling, request)
-        if agent is not None and agent.price is not None and visit.site.mode is Mode.ENFORCE:
-            return self._charge(visit, ruling, request, agent)
-        if token is None:
-            return self._conclude(visit, ruling, request)
-        if self._spending >= MOST_SPENDING:
-            # The store is slow. Waiting in a longer line would help nobody.
-            self._familiar.shed += 1
-            return self._conclude(visit, unavailable(visit.site), request)
-        return self._spend(visit, ruling, request, token)
-
-    def _decided(self, approach: Approach, agent: AgentFacts | None = None) -> Visit:
-        """Ask models and rules, knowing what a signature proved."""
-        glimpse, started_ns = approach.glimpse, approach.started_ns
-        if agent is None:
-            observation = self._observed(approach)
+    def _find_caller(self, head: Head, authorization: bytes | None, fields: Fields, now_ms: int) -> SiteCaller | None:
+        if head.has_secret:
+            secret = shown_secret(fields)
         else:
-            started_ns = time.perf_counter_ns()
-            glimpse = glimpse.with_agent(agent)
-            observation = self._heads.observe(glimpse)
-        decision = self._decider.decide_observed(
-            observation, approach.site, route=glimpse.route, action=glimpse.action, started_ns=started_ns
-        )
-        return Visit(
-            approach.site, approach.original, approach.protection, approach.shown, glimpse, approach.visitor, decision
-        )
+            secret = None if authorization is None else bearer_secret(authorization)
+        return None if secret is None else self._sites.find_caller(sha256(secret).digest(), now_ms=now_ms)
 
-    def _observed(self, approach: Approach) -> Observation:
-        """Return what the signals make of a request without a word about who signed it."""
-        if approach.observation is None:
-            approach.observation = self._heads.observe(approach.glimpse)
-        return approach.observation
+    def _find_page(self, site: SiteSnapshot, methods: MethodClaims, url: bytes | None) -> Page:
+        pages, key = self._snapshot.pages, (site, methods, url)
+        page = pages.get(key)
+        if page is None:
+            page = self._pages.read(site, methods, url)
+            if len(url or b"") <= LONGEST_URL:
+                pages.put(key, page)
+        return page
 
-    async def _spend(self, visit: Visit, ruling: Ruling, request: HotRequest, token: Claims) -> HotReply:
-        return self._conclude(visit, await self._redeem(visit, token) or ruling, request)
+    def _find_visitor(self, site: SiteSnapshot, address: bytes | None) -> Visitor:
+        visitors, key = self._snapshot.visitors, (site, address)
+        visitor = visitors.get(key)
+        if visitor is None:
+            visitor = read_visitor(site, address, self._decider.visitors, self._snapshot.intel)
+            visitors.put(key, visitor)
+        return visitor
 
-    async def _redeem(self, visit: Visit, token: Claims) -> Ruling | None:
-        """Spend a token; return what stands against the request when that cannot be done."""
-        site, now_ms = visit.site, visit.glimpse.now_ms
-        self._spending += 1
-        try:
-            async with asyncio.timeout(SPEND_S):
-                is_spent = await self._receipts.spend(site, token, now_ms=now_ms)
-        except (StoreUnavailable, TimeoutError):
-            return unavailable(site)
-        finally:
-            self._spending -= 1
-        if is_spent:
-            self._journal.count(site, CounterName.TOKENS_REDEEMED, now_ms)
-            return None
-        return refuse(site, Outcome.CHALLENGE, "token_used")
+    def _answer_unseen(self, head: Head, caller: SiteCaller) -> Reply:
+        ok = b"ok=200" if head.kind.is_ok_200 else b""
+        return self._answers.write(unavailable(caller.site), None, ok=ok)
 
-    async def _charge(self, visit: Visit, ruling: Ruling, request: HotRequest, agent: AgentRuling) -> HotReply:
-        """Spend the token if there is one, then note what the agent owes: nobody pays for what is refused."""
-        assert self._desk is not None
-        site, now_ms = visit.site, visit.glimpse.now_ms
-        against = None if visit.shown.token is None else await self._redeem(visit, visit.shown.token)
-        if against is not None:
-            return self._conclude(visit, against, request)
-        decision_id, action = self._journal.new_id(), visit.protection.action
-        try:
-            charged = await self._desk.settle(agent, site, action=action, decision_id=decision_id, now_ms=now_ms)
-        except StoreUnavailable:
-            return self._conclude(visit, unavailable(site), request)
-        self._journal.record(visit, ruling, self._answers.status_of(ruling), decision_id)
-        ruling = msgspec.structs.replace(ruling, headers=tuple(charged))
-        return self._answers.write(ruling, decision_id, ok=request.query)
+    # The snapshot.
 
-    def _conclude(self, visit: Visit, ruling: Ruling, request: HotRequest) -> HotReply:
-        """Record the decision and write it."""
-        decision_id = self._journal.record(visit, ruling, self._answers.status_of(ruling))
-        return self._answers.write(ruling, decision_id, ok=request.query)
+    def _look(self) -> bool:
+        """Take over what has changed, once in each turn of the loop; False while a change by this worker waits."""
+        if not self._sites.is_settled:
+            return False
+        self._refresh()
+        self.turn.looked()
+        return True
+
+    def _refresh(self) -> None:
+        """Replace the snapshot if threat data, models or keys are others by now."""
+        self._is_stale_now = self._is_stale()
+        decider, keyring, snapshot = self._decider, self._receipts.keyring, self._snapshot
+        if decider.intel.current is not snapshot.intel or decider.models.view is not snapshot.models:
+            self._take(Snapshot(decider.intel.current, decider.models.view, keyring))
+        elif self._generation != keyring.generation:
+            self._generation = keyring.generation
+            if current_keys(keyring) != snapshot.keys:
+                self._take(Snapshot(snapshot.intel, snapshot.models, keyring))
+
+    def _take(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._heads = Heads(snapshot.intel, snapshot.models.reading)
+        self._pages = Pages(snapshot.models.reading)
+        self._generation = self._receipts.keyring.generation
+        self._is_stale_now = self._is_stale()
+
+    def _is_stale(self) -> bool:
+        """Say whether too much time has passed since the configuration could last be read."""
+        return time.monotonic() - self._sites.looked_s > STALE_S

@@ -1,10 +1,12 @@
 """The gateway check over HTTP, for requests that do not take the hot path. Both ways run the same function."""
 
+from collections.abc import Awaitable
+
 import msgspec
 from msgspec import Struct
 
 from agentgate.http.call import Call
-from agentgate.http.connection.fast_functions import HotReply, HotRequest
+from agentgate.http.connection.fast_functions import HotRequest, read_reply
 from agentgate.http.replies import Reply
 from agentgate.http.request import joined_headers
 from agentgate.protection.gateway.check import GatewayCheck
@@ -26,7 +28,7 @@ async def check_request(call: Call, gate: GatewayCheck) -> Reply[None]:
     request = call.request
     headers = joined_headers(request)
     answer = gate(HotRequest(b"GET", request.path.encode(), request.query_string, headers, None))
-    reply = answer if isinstance(answer, HotReply) else await answer
+    reply = read_reply(await answer if isinstance(answer, Awaitable) else answer)
     told = tuple((name.decode(), value.decode("latin-1")) for name, value in reply.headers if name != b"content-type")
     body = msgspec.Raw(reply.body) if reply.body else None
     return Reply(body=body, status=reply.status, headers=told)  # type: ignore[arg-type]  # the bytes are a Denial's

@@ -9,7 +9,7 @@ from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.decision_ids import DecisionIds
 from agentgate.protection.decision.event import Answered, make_event
 from agentgate.protection.gateway.answers import Ruling
-from agentgate.protection.gateway.pending_check import Visit
+from agentgate.protection.gateway.pending_check import DecidedCheck
 from agentgate.protection.sites.directory import SiteCaller, SiteView
 from agentgate.protection.tokens.uses import CredentialUses
 
@@ -56,16 +56,16 @@ class Journal:
         self._recorder.put(Repeated(decision_id, visitor, duration_us, pattern))
         return decision_id
 
-    def record(self, visit: Visit, ruling: Ruling, status: int, decision_id: int | None = None) -> int:
+    def record(self, check: DecidedCheck, ruling: Ruling, status: int, decision_id: int | None = None) -> int:
         """Record a decision, under an ID that was made before or a new one, and return the ID."""
         decision_id = self._ids.next() if decision_id is None else decision_id
-        self._recorder.put(self.event_of(visit, ruling, status, decision_id))
+        self._recorder.put(self.event_of(check, ruling, status, decision_id))
         return decision_id
 
-    def event_of(self, visit: Visit, ruling: Ruling, status: int, decision_id: int) -> Event:
+    def event_of(self, check: DecidedCheck, ruling: Ruling, status: int, decision_id: int) -> Event:
         """Return the event of a decision."""
-        answered = Answered(id=decision_id, visitor=visit.visitor, status=status)
-        event = make_event(visit.glimpse, visit.site, visit.decision, answered)
+        answered = Answered(id=decision_id, visitor=check.pending.visitor.number, status=status)
+        event = make_event(check, check.site, check.decision, answered)
         if ruling.cause is not None or ruling.reason not in BY_RULES:
             # Something else than the rules decided, so replaying the rules would not show it.
             event = msgspec.structs.replace(

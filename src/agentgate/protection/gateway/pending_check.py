@@ -1,38 +1,84 @@
-"""A request on its way through the check, with all that was found out about it: before deciding, and after."""
+"""A check under way, with all that was found out about it: before the decision, and after."""
+
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 from agentgate.protection.decision.engine import Decision
-from agentgate.protection.gateway.header_fingerprints import Glimpse
-from agentgate.protection.gateway.original_request import Original
+from agentgate.protection.gateway.heads import Head
+from agentgate.protection.gateway.pages import Page
 from agentgate.protection.gateway.receipts import Shown
 from agentgate.protection.gateway.route_protection import Protection
-from agentgate.protection.signals.facts import Observation
+from agentgate.protection.gateway.visitors import Visitor
+from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
 from agentgate.protection.sites.directory import SiteView
 
 
-class Approach(Struct, gc=False):
-    """What was asked for, by whom and under which protection, while it is found out who signed."""
+class PendingCheck(Struct, frozen=True, gc=False):
+    """What was asked for, by whom, and what was shown for it."""
 
     site: SiteView
-    original: Original
-    protection: Protection
-    shown: Shown
-    glimpse: Glimpse
-    visitor: int
+    head: Head
+    page: Page
+    visitor: Visitor
+    rates: Rates
+    # What a clearance showed, or a token; None for neither.
+    shown: Shown | None
+    cookie_count: int
+    now_ms: int
     # By the stopwatch.
     started_ns: int
-    # What the signals made of it without knowing who signed; None until that matters.
-    observation: Observation | None = None
+    # All headers, where more is read than the head says.
+    fields: Mapping[bytes, bytes]
+
+    @property
+    def method(self) -> str:
+        """The visitor's method."""
+        return self.head.kind.method
+
+    def facts(self, protection: Protection, shown: Shown, agent: AgentFacts | None) -> RequestFacts:
+        """Return it as signals read it, without the headers, which were read before."""
+        return RequestFacts(
+            now_ms=self.now_ms,
+            method=self.head.kind.method,
+            target=self.page.target,
+            address=self.visitor.address,
+            headers=(),
+            route=protection.route,
+            action=protection.action,
+            rates=self.rates,
+            agent=agent,
+            receipt=shown.states,
+        )
 
 
-class Visit(Struct, frozen=True, gc=False):
-    """What was asked for, by whom, under which protection, and what the rules say about it."""
+class DecidedCheck(Struct, frozen=True, gc=False):
+    """A check with what signals, models and rules make of it under one of its protections."""
 
-    site: SiteView
-    original: Original
+    pending: PendingCheck
     protection: Protection
     shown: Shown
-    glimpse: Glimpse
-    visitor: int
     decision: Decision
+    agent: AgentFacts | None = None
+
+    @property
+    def site(self) -> SiteView:
+        """The site that is asked for."""
+        return self.pending.site
+
+    # What is recorded of the request.
+
+    @property
+    def method(self) -> str:
+        """The visitor's method."""
+        return self.pending.head.kind.method
+
+    @property
+    def route(self) -> str:
+        """The route as decisions name it."""
+        return self.protection.route
+
+    @property
+    def action(self) -> str | None:
+        """The action of the route."""
+        return self.protection.action

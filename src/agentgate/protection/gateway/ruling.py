@@ -1,4 +1,4 @@
-"""What applies to a request whose visit is known: the first thing that stands against it, or nothing."""
+"""What applies to a decided check: the first thing that stands against the request, or nothing."""
 
 from agentgate.lib.enums import Mode, Outcome
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
@@ -6,7 +6,7 @@ from agentgate.protection.agents.policy_checker import AgentRuling
 from agentgate.protection.decision.outcome import apply_mode
 from agentgate.protection.gateway.agent_requests import rule_on_agent
 from agentgate.protection.gateway.answers import Ruling
-from agentgate.protection.gateway.pending_check import Visit
+from agentgate.protection.gateway.pending_check import DecidedCheck
 from agentgate.protection.sites.directory import SiteView
 
 # The signature, or the address of a search engine, says that the claim is true.
@@ -15,17 +15,17 @@ PROVEN = frozenset(("agent.verified", "agent.search_verified"))
 _ALLOWED = Ruling(Outcome.ALLOW, "allowed")
 
 
-def rule(visit: Visit, agent: AgentRuling | None) -> Ruling:
+def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
     """Return what applies to the request: the first thing that stands against it, or nothing."""
-    site, decision = visit.site, visit.decision
-    if visit.glimpse.rates.visitor > GATEWAY_REQUESTS_PER_MINUTE:
+    site, decision = check.site, check.decision
+    if check.pending.rates.visitor > GATEWAY_REQUESTS_PER_MINUTE:
         return refuse(site, Outcome.BLOCK, "rate_limited")
-    against = None if agent is None else rule_on_agent(visit, agent)
+    against = None if agent is None else rule_on_agent(check, agent)
     if against is not None:
         return against
     waives = agent is not None and agent.waives_receipt
-    if visit.protection.required and visit.shown.reason is not None and not waives:
-        return refuse(site, Outcome.CHALLENGE, visit.shown.reason)
+    if check.protection.required and check.shown.reason is not None and not waives:
+        return refuse(site, Outcome.CHALLENGE, check.shown.reason)
     if site.mode is Mode.MONITOR:
         return Ruling(decision.outcome, "monitor", decision.would)
     if decision.outcome is Outcome.ALLOW:

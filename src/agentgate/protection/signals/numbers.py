@@ -1,7 +1,7 @@
 """NUMBERS: the figures beside the labels that a model may use, each with its meaning."""
 
 from agentgate.protection.signals.detectors.content import count_links
-from agentgate.protection.signals.signal_input import Look
+from agentgate.protection.signals.facts import RequestFacts
 
 NUMBERS: dict[str, str] = {
     "header_count": "How many headers came",
@@ -18,15 +18,11 @@ NUMBERS: dict[str, str] = {
 OF_CONTENT = frozenset(("content_length", "content_links"))
 
 
-def measure(look: Look) -> dict[str, float]:
-    """Return every figure; one that has nothing to count is 0."""
-    facts, headers = look.facts, look.headers
-    languages, cookies, content = headers.get("accept-language"), headers.get("cookie"), facts.content
+def measure(facts: RequestFacts, **of_headers: float) -> dict[str, float]:
+    """Return every figure, those of the headers as given; one that has nothing to count is 0."""
+    content = facts.content
     return {
-        "header_count": len(facts.headers),
-        "ua_length": look.user_agent.length,
-        "accept_language_count": languages.count(",") + 1 if languages else 0,
-        "cookie_count": cookies.count(";") + 1 if cookies else 0,
+        **of_headers,
         "target_length": len(facts.target),
         "rate_visitor": facts.rates.visitor,
         "rate_network": facts.rates.network,

@@ -1,20 +1,75 @@
-"""observe: run every signal over the facts of one request. Pure and synchronous; this is the hot path."""
+"""observe: run every signal over the facts of one request. Pure and synchronous.
 
-from agentgate.protection.signals.detectors import SIGNALS
+In two steps, because most requests have the headers of an earlier one: what method and headers say, then all the rest.
+"""
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from agentgate.protection.signals.detectors import CONTENT_SIGNALS, HEADER_SIGNALS, REQUEST_SIGNALS
 from agentgate.protection.signals.detectors.user_agent import view_user_agent
 from agentgate.protection.signals.facts import Observation, RequestFacts
 from agentgate.protection.signals.numbers import measure
-from agentgate.protection.signals.signal_input import Look
+from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.intel import Intel
+from agentgate.protection.threat_data.views import UserAgentView
+
+
+class ObservedHeaders(Struct, frozen=True, gc=False):
+    """What method and headers say on their own."""
+
+    labels: tuple[str, ...]
+    user_agent: UserAgentView
+    header_count: int
+    language_count: int
 
 
 def observe(facts: RequestFacts, intel: Intel) -> Observation:
     """Return the labels, sorted and each once, and the figures."""
+    observed, look = _observe_headers(facts, intel)
+    cookies = look.headers.get("cookie")
+    return _observe_rest(look, observed, cookies.count(";") + 1 if cookies else 0)
+
+
+def observe_headers(facts: RequestFacts, intel: Intel) -> ObservedHeaders:
+    """Return what method and headers say. Nothing else of the facts is looked at."""
+    return _observe_headers(facts, intel)[0]
+
+
+def observe_rest(observed: ObservedHeaders, facts: RequestFacts, intel: Intel, *, cookie_count: int) -> Observation:
+    """Return the same as `observe` for a request with these headers; those of the facts are not looked at."""
+    return _observe_rest(Look(facts, intel, {}, (), observed.user_agent), observed, cookie_count)
+
+
+def _observe_headers(facts: RequestFacts, intel: Intel) -> tuple[ObservedHeaders, Look]:
     headers = dict(facts.headers)
     user_agent = view_user_agent(headers.get("user-agent"), intel)
     look = Look(facts, intel, headers, tuple(headers), user_agent)
-    labels: list[str] = []
-    for signal in SIGNALS:
-        labels += signal(look)
+    languages = headers.get("accept-language")
+    language_count = languages.count(",") + 1 if languages else 0
+    labels = tuple(_labels(HEADER_SIGNALS, look))
+    return ObservedHeaders(labels, user_agent, len(facts.headers), language_count), look
+
+
+def _observe_rest(look: Look, observed: ObservedHeaders, cookie_count: int) -> Observation:
+    facts = look.facts
+    labels = [*observed.labels, *_labels(REQUEST_SIGNALS, look)]
+    if facts.evidence is not None or facts.content is not None:
+        labels += _labels(CONTENT_SIGNALS, look)
     labels.sort()
-    return Observation(labels=tuple(labels), numbers=measure(look), claimed_agent=user_agent.claimed_agent)
+    numbers = measure(
+        facts,
+        header_count=observed.header_count,
+        ua_length=observed.user_agent.length,
+        accept_language_count=observed.language_count,
+        cookie_count=cookie_count,
+    )
+    return Observation(labels=tuple(labels), numbers=numbers, claimed_agent=observed.user_agent.claimed_agent)
+
+
+def _labels(signals: Iterable[Callable[[Look], Labels]], look: Look) -> list[str]:
+    labels: list[str] = []
+    for signal in signals:
+        labels += signal(look)
+    return labels

@@ -22,7 +22,7 @@ from agentgate.protection.rules.records import StoredRules
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
 from agentgate.protection.sites.ports import DirectorySecret, DirectorySite, DirectoryStores
 from agentgate.protection.sites.records import Site, SiteAction
-from agentgate.protection.sites.routes import RouteTable
+from agentgate.protection.sites.route_table import RouteTable
 
 # How long a change by this worker itself may take to be read back.
 SETTLE_S = 2.0
@@ -42,8 +42,6 @@ class SiteView(Struct, frozen=True, kw_only=True):
     origins: frozenset[str]
     actions: Mapping[str, SiteAction]
     routes: RouteTable
-    # The same with small letters only, for servers that do not care.
-    folded_routes: RouteTable
     rules: CompiledRules
     captures_features: bool
     # What is stored cannot be used, and there was nothing before it: the gateway decides nothing for this site.
@@ -80,8 +78,8 @@ class SiteDirectory:
         self._compiled: Mapping[bytes, CompiledRules] = {}
         self._callers: Mapping[bytes, SiteCaller] = {}
         self._version = -1
-        # How often the views were replaced: whatever was worked out from them before is over then.
-        self.edition = 0
+        # What the views were made of, by the site's ID.
+        self._read: Mapping[str, tuple[DirectorySite, StoredRules | None]] = {}
         # How often this worker itself has changed the configuration, and how many of these changes are in the views.
         self._changes = 0
         self._changes_seen = 0
@@ -169,8 +167,9 @@ class SiteDirectory:
         self, sites: Iterable[DirectorySite], secrets: Iterable[DirectorySecret], rules: Mapping[str, StoredRules]
     ) -> None:
         compiled: dict[bytes, CompiledRules] = {}
-        self.edition += 1
-        views = list(filter(None, (self._view_or_last(each, rules.get(each.site.id), compiled) for each in sites)))
+        read = {each.site.id: (each, rules.get(each.site.id)) for each in sites}
+        views = list(filter(None, (self._same_or_new(*each, compiled) for each in read.values())))
+        self._read = read
         self._by_key = {view.site_key: view for view in views}
         self._by_id = {view.id: view for view in views}
         self._by_number = {view.number: view for view in views}
@@ -180,6 +179,19 @@ class SiteDirectory:
             for secret in secrets
             if secret.site_id in self._by_id
         }
+
+    def _same_or_new(
+        self, found: DirectorySite, stored: StoredRules | None, compiled: dict[bytes, CompiledRules]
+    ) -> SiteView | None:
+        """Return the view that there is where nothing has changed: what was cached with it goes on."""
+        last = self._by_id.get(found.site.id)
+        if last is None or last.broken or self._read.get(found.site.id) != (found, stored):
+            return self._view_or_last(found, stored, compiled)
+        key = to_json(effective_of(stored))
+        if key not in self._compiled:
+            return self._view_or_last(found, stored, compiled)
+        compiled[key] = self._compiled[key]
+        return last
 
     def _view_or_last(
         self, found: DirectorySite, stored: StoredRules | None, compiled: dict[bytes, CompiledRules]
@@ -215,7 +227,6 @@ class SiteDirectory:
         site = found.site
         effective = effective_of(stored)
         key = to_json(effective)
-        routes = RouteTable(site.routes)
         if key not in compiled:
             compiled[key] = self._compiled.get(key) or compile_rules(effective)
         return SiteView(
@@ -228,8 +239,7 @@ class SiteDirectory:
             widget_mode=site.widget_mode,
             origins=frozenset(site.allowed_origins),
             actions=site.actions,
-            routes=routes,
-            folded_routes=routes.folded(),
+            routes=RouteTable(site.routes),
             rules=compiled[key],
             captures_features=found.captures_features,
             agent_policy=self._policy(site),

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import UnsetType
 
 from agentgate.protection.sites.records import SiteRoute
+from agentgate.protection.sites.request_methods import methods_of
 from agentgate.protection.sites.targets import MARK, SEPARATORS, decoded_texts, folded_path, is_plain
 
 ANY_METHOD = "*"
@@ -26,9 +27,12 @@ MOST_FRAGMENTS = 128
 class MatchedRoute(NamedTuple):
     """A route as decisions name it, and its action."""
 
-    # `/login` for a path, `/api/*` for a prefix.
+    # `/login` for a path, `/api/*` for a prefix, `*` when the site has no route for the request.
     route: str
     action: str | None
+
+
+UNMATCHED = MatchedRoute("*", None)
 
 
 class RouteTable:
@@ -69,6 +73,11 @@ class RouteTable:
                 if (named is None or number in named) and (methods is None or method == ANY_METHOD or method in methods)
             ]
         return tuple(dict.fromkeys(self._matched[number] for number in numbers))
+
+    def find(self, method: str, target: str) -> MatchedRoute:
+        """Return the route that a sample request falls under, as it stands."""
+        found = self.matches(methods_of(method, target.encode()), target.encode())
+        return found[0] if found else UNMATCHED
 
     def _match_plain(self, methods: Methods, path: bytes) -> list[int]:
         text = path.decode("latin-1")

@@ -7,7 +7,7 @@ from agentgate.protection.rules.compile import compile_rules
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.editing import RESERVED_KEY_PREFIX
-from agentgate.protection.sites.routes import RouteTable
+from agentgate.protection.sites.route_table import RouteTable
 
 ALWAYS_PASS = f"{RESERVED_KEY_PREFIX}always_pass"
 ALWAYS_FAIL = f"{RESERVED_KEY_PREFIX}always_fail"
@@ -39,7 +39,6 @@ def _view(
         origins=frozenset(),
         actions={},
         routes=RouteTable(()),
-        folded_routes=RouteTable(()),
         rules=compile_rules(RuleSet(version="test", rules=[], default_action=RuleAction.ALLOW)),
         captures_features=False,
     )

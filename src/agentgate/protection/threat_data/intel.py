@@ -11,8 +11,8 @@ import msgspec
 from ahocorasick_rs import AhoCorasick
 from msgspec import Struct
 
+from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import to_rfc3339
-from agentgate.protection.threat_data.bounded_cache import Memo
 from agentgate.protection.threat_data.intel_file import FILE_NAME, ImportedSet, IntelRefused, SourceLine, read_set
 from agentgate.protection.threat_data.networks import (
     DATACENTER,
@@ -48,7 +48,7 @@ PRIVATE_NETWORKS = (
 )
 
 # A busy site sees some thousand browsers and many more addresses; a flood of new ones must not grow without bound.
-USER_AGENT_MEMO, ADDRESS_MEMO, SHAPE_MEMO = 8_192, 65_536, 1_024
+USER_AGENTS, ADDRESSES, SHAPES = 4_096, 8_192, 512
 
 
 class TokenFile(Struct, frozen=True):
@@ -75,10 +75,10 @@ class Intel(Struct, frozen=True, kw_only=True):
     published: int = 0
     # What DNS says of claims; None where it is not asked.
     standings: SearchStandings | None = None
-    # The remembered results belong to this data, so they come and go with it.
-    user_agents: "Memo[UserAgentView]"
-    addresses: "Memo[AddressView]"
-    shapes: "Memo[tuple[str, ...]]"
+    # The cached results belong to this data, so they come and go with it.
+    user_agents: "BoundedCache[str | None, UserAgentView]"
+    addresses: "BoundedCache[str, AddressView]"
+    shapes: "BoundedCache[tuple[tuple[str, ...], str], tuple[str, ...]]"
 
 
 def load_intel(folder: Path | None, standings: SearchStandings | None = None) -> Intel:
@@ -108,9 +108,9 @@ def make_intel(imported: ImportedSet | None, standings: SearchStandings | None =
         operators=by_token(operators),
         published=0 if imported is None else _published(imported.sources, operators),
         standings=standings,
-        user_agents=Memo(USER_AGENT_MEMO),
-        addresses=Memo(ADDRESS_MEMO),
-        shapes=Memo(SHAPE_MEMO),
+        user_agents=BoundedCache(USER_AGENTS),
+        addresses=BoundedCache(ADDRESSES),
+        shapes=BoundedCache(SHAPES),
     )
 
 

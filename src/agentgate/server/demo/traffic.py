@@ -153,7 +153,7 @@ class Traffic:
 
     def _facts(self, client: Client, address: str, now_ms: int, request: tuple[str, str]) -> RequestFacts:
         method, target = request
-        matched = self._site.routes.match(method, target.partition("?")[0])
+        matched = self._site.routes.find(method, target)
         rate = max(1, client.requests_per_minute + self._random.randrange(-1, 2))
         return RequestFacts(
             now_ms=now_ms,

@@ -7,7 +7,7 @@ import pytest
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import Identity, SignedMessage
 from agentgate.protection.agents.signing.fields import Unreadable, read_inputs
-from agentgate.protection.agents.signing.signed_text import RepeatedText, can_repeat, signed_text
+from agentgate.protection.agents.signing.signed_text import signed_text
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import AGENT, DIRECTORY, KnownKeys, message_of, verify
@@ -99,37 +99,3 @@ def test_what_could_be_taken_for_other_lines_cannot_be_covered(target: str, acce
     )
     with pytest.raises(Unreadable, match="line breaks"):
         signed_text(message, found)
-
-
-@pytest.mark.parametrize(
-    "covered",
-    [
-        '"@path"',
-        '"@authority" "signature-agent"',
-        '"@method" "@authority" "@path" "@query" "signature-agent"',
-        '"@target-uri" "@scheme" "host" "accept";bs',
-        '"@request-target" "@query" "signature-agent";sf',
-        "",
-    ],
-)
-def test_the_text_of_the_next_request_is_that_of_its_own_target(covered: str) -> None:
-    [found] = read_inputs(f"sig1=({covered});created=1".encode()).values()
-    headers = {b"accept": b" a,  b", b"signature-agent": f'"{AGENT}"'.encode()}
-    messages = [
-        SignedMessage(method="GET", scheme="https", authority="shop.example:443", target=target, headers=headers)
-        for target in ("/first?one", "/", "/?", "/a/b", "/a?b=c?d", "", "?x")
-    ]
-
-    repeated = RepeatedText(messages[0], found.coverage, found.text)
-
-    assert [repeated.of(message.target) for message in messages] == [signed_text(each, found) for each in messages]
-
-
-@pytest.mark.parametrize(
-    ("covered", "can"),
-    [('"@path" "accept"', True), ('"@query-param";name="a"', False), ('"x" "accept"', False), ('"x";key="a"', False)],
-)
-def test_only_what_stays_or_is_the_target_can_be_covered_again(covered: str, *, can: bool) -> None:
-    [found] = read_inputs(f"sig1=({covered})".encode()).values()
-
-    assert can_repeat(found.coverage, frozenset(("x",))) is can

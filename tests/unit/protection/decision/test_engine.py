@@ -15,7 +15,7 @@ from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.records import SiteAction, SiteRoute
-from agentgate.protection.sites.routes import RouteTable
+from agentgate.protection.sites.route_table import RouteTable
 from agentgate.protection.threat_data.intel import load_intel
 
 INTEL = load_intel(None)
@@ -59,14 +59,13 @@ def site(*, mode: Mode = Mode.ENFORCE, captures: bool = False) -> SiteView:
         origins=frozenset(),
         actions={"login": SiteAction(browser_required=True)},
         routes=RouteTable([SiteRoute(method="POST", action="login", path="/login")]),
-        folded_routes=RouteTable([]),
         rules=compile_rules(effective_set(RULES, {})),
         captures_features=captures,
     )
 
 
 def facts(headers: tuple[tuple[str, str], ...], *, target: str = "/login") -> RequestFacts:
-    matched = site().routes.match("POST", target)
+    matched = site().routes.find("POST", target)
     return RequestFacts(
         now_ms=0,
         method="POST",

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
 from agentgate.protection.signals.labels import is_label
 from agentgate.protection.signals.numbers import NUMBERS
 from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.bounded_cache import Memo
 from agentgate.protection.threat_data.intel import load_intel
 from tests.unit.protection.signals.requests import CHROME, PHONE, make_facts
 
@@ -141,7 +141,7 @@ def seconds(facts):
     """Return the least processor time of a few looks, each with nothing remembered of the ones before."""
     times = []
     for _ in range(7):
-        intel = replace(INTEL, user_agents=Memo(1), addresses=Memo(1), shapes=Memo(1))
+        intel = replace(INTEL, user_agents=BoundedCache(1), addresses=BoundedCache(1), shapes=BoundedCache(1))
         start = time.process_time()
         for _ in range(5):
             observe(facts, intel)

@@ -54,38 +54,6 @@ def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> by
     return text.encode("ascii")
 
 
-class RepeatedText:
-    """The text of requests that differ from one another in nothing that is covered but their target."""
-
-    def __init__(self, message: SignedMessage, coverage: Coverage, parameters: str) -> None:
-        # Texts that stay, each but the last followed by a part of the target.
-        self._pieces: list[str] = []
-        self._parts: list[Callable[[str], str]] = []
-        start = ""
-        for component in coverage.components:
-            derived = None if component.parameters else _OF_TARGET.get(component.name)
-            if derived is None:
-                line = text_over(message, Coverage((component,), coverage.whole), "").partition(b"\n")[0]
-                start += f"{line.decode()}\n"
-            else:
-                self._pieces.append(f"{start}{component.identifier}: {derived[0](message)}")
-                self._parts.append(derived[1])
-                start = "\n"
-        self._end = f'{start}"@signature-params": {parameters}'
-
-    def of(self, target: str) -> bytes:
-        """Return the bytes that must have been signed by a request for this target, in ASCII without line breaks."""
-        text = ""
-        for piece, part in zip(self._pieces, self._parts):  # noqa: B905 - made together
-            text += piece + part(target)
-        return (text + self._end).encode("ascii")
-
-
-def can_repeat(coverage: Coverage, changing: frozenset[str]) -> bool:
-    """Say whether all that is covered is a request's target or stays as it is, while these headers change."""
-    return not any(each.name == "@query-param" or each.name in changing for each in coverage.components)
-
-
 def field_value(lines: Sequence[bytes]) -> str:
     """Return the value of a header that came in so many lines (RFC 9421 2.1)."""
     return ", ".join([_one_line(line).decode("latin-1") for line in lines])
@@ -194,11 +162,4 @@ _DERIVED: Mapping[str, Callable[[SignedMessage], str]] = {
     "@query": lambda message: _query(message.target),
     "@request-target": lambda message: _whole(message.target),
     "@target-uri": lambda message: _root(message) + _whole(message.target),
-}
-# What stands before a part of the target, and which part that is.
-_OF_TARGET: Mapping[str, tuple[Callable[[SignedMessage], str], Callable[[str], str]]] = {
-    "@path": (lambda _: "", _path),
-    "@query": (lambda _: "", _query),
-    "@request-target": (lambda _: "", _whole),
-    "@target-uri": (_root, _whole),
 }

@@ -4,12 +4,10 @@ Whether the request was seen before, what its body is and what the site thinks o
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
-from inspect import iscoroutine
 from typing import Any
 
 from msgspec import Struct, UnsetType, structs
 
-from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.ed25519 import PublicKey
 from agentgate.lib.enums import AgentVerdict
 from agentgate.lib.limits import SIGNATURE_SKEW_S
@@ -19,8 +17,7 @@ from agentgate.protection.agents.signing.fields import Coverage, Unreadable
 from agentgate.protection.agents.signing.jwk import TEST_KEYS, is_current, is_thumbprint, read_key, thumbprint
 from agentgate.protection.agents.signing.signature_agent import AgentAddress, agent_address
 from agentgate.protection.agents.signing.signatures import ALGORITHM, OTHER_ALGORITHMS, Signature, tagged_signatures
-from agentgate.protection.agents.signing.signed_text import RepeatedText, can_repeat, text_over
-from agentgate.protection.agents.signing.signer import CHANGING, Signer
+from agentgate.protection.agents.signing.signed_text import text_over
 from agentgate.protection.agents.signing.usual import ORIGIN_PARTS, Form, UsualSignature, usual_signature
 from agentgate.protection.sites.agent_policy import AgentPolicy, InlineKeys
 
@@ -71,24 +68,6 @@ class AgentVerifier:
         if claim is not None:
             return self._settle(claim, policy=policy, now_ms=now_ms)
         return self._verify_any(message, policy=policy, now_ms=now_ms, longest_s=longest_s)
-
-    def signer_of(self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int) -> Signer | None:
-        """Return who has signed a request that was just verified, to know the next ones of the same second by.
-
-        None where a signature says more than such requests have in common (a nonce), or the key may not last so long.
-        """
-        usual = usual_signature(message.headers)
-        if usual is None or usual.nonce is not None or not can_repeat(usual.form.coverage, CHANGING):
-            return None
-        # Signatures begin and end with a second. Of keys it is asked: one that is good now and then is good in between.
-        last_ms = now_ms // SECOND_MS * SECOND_MS + SECOND_MS - 1
-        found = self._find_key(usual.form.address, usual.form.keyid, policy=policy, now_ms=last_ms)
-        if iscoroutine(found):
-            # Nobody waits for it: the next request of a later second will.
-            found.close()
-        if not isinstance(found, KeyFound) or found.key is None:
-            return None
-        return Signer(found.key, usual.form.start, RepeatedText(message, usual.form.coverage, usual.text))
 
     def _verify_any(
         self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int

@@ -1,4 +1,4 @@
-"""The signals, one file each. Each is handed a Look and returns labels; a new one is added to the tuple."""
+"""The signals, one file each. Each is handed a Look and returns labels; a new one is added to one of the tuples."""
 
 from agentgate.protection.signals.detectors.address import address_labels
 from agentgate.protection.signals.detectors.agent_claim import agent_labels
@@ -12,16 +12,8 @@ from agentgate.protection.signals.detectors.receipt import receipt_labels
 from agentgate.protection.signals.detectors.search_crawler import search_crawler_labels
 from agentgate.protection.signals.detectors.user_agent import user_agent_labels
 
-SIGNALS = (
-    address_labels,
-    user_agent_labels,
-    header_labels,
-    client_hint_labels,
-    rate_labels,
-    agent_labels,
-    search_crawler_labels,
-    receipt_labels,
-    browser_labels,
-    behavior_labels,
-    content_labels,
-)
+# By what they look at: method and headers alone; all else that a request at the gateway has; what a browser or an agent
+# hands in. Of the first, results are cached by header set, so none of the second may look at a header.
+HEADER_SIGNALS = (user_agent_labels, header_labels, client_hint_labels)
+REQUEST_SIGNALS = (address_labels, rate_labels, agent_labels, search_crawler_labels, receipt_labels)
+CONTENT_SIGNALS = (browser_labels, behavior_labels, content_labels)

@@ -35,7 +35,7 @@ def address_labels(look: Look) -> Labels:
 def view_address(address: str, intel: Intel) -> AddressView:
     """Understand an address, once."""
     view = intel.addresses.get(address)
-    return view if view is not None else intel.addresses.keep(address, find_address(address, intel))
+    return view if view is not None else intel.addresses.put(address, find_address(address, intel))
 
 
 def find_address(text: str, intel: Intel) -> AddressView:

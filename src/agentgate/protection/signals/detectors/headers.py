@@ -27,7 +27,7 @@ def header_labels(look: Look) -> Labels:
     key = (look.names, look.user_agent.engine)
     shape = look.intel.shapes.get(key)
     if shape is None:
-        shape = look.intel.shapes.keep(key, shape_labels(*key))
+        shape = look.intel.shapes.put(key, shape_labels(*key))
     special = _special(look)
     return (*shape, *special) if special else shape
 

@@ -71,7 +71,7 @@ def view_user_agent(text: str | None, intel: Intel) -> UserAgentView:
 def _keep(text: str | None, intel: Intel) -> UserAgentView:
     # Only a bounded text is remembered: a few thousand keys of 16 KB each would be a lot of memory.
     if text is None or len(text) <= LOOKED_AT_CHARACTERS:
-        return intel.user_agents.keep(text, _read(text, intel))
+        return intel.user_agents.put(text, _read(text, intel))
     return _read(text, intel)
 
 

@@ -1,4 +1,4 @@
-"""A familiar visitor is answered as a stranger would be, whatever changed since it was met: every byte, every event."""
+"""Cached or not, as it arrived or parsed: a check is answered and recorded the same, whatever changed meanwhile."""
 
 import random
 import re
@@ -6,13 +6,14 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httptools
 import pytest
 from msgspec.structs import replace
 
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import Event, Repeated
 from agentgate.http.connection.fast_functions import HotReply, HotRequest, encode_reply
-from agentgate.http.connection.head_reader import HeadReader
+from agentgate.http.request_guard import judge_head
 from agentgate.lib.decision_ids import DecisionIds
 from agentgate.lib.enums import ClearanceLevel, ModelKind
 from agentgate.lib.keyring import load_keys, rotate_key
@@ -22,10 +23,11 @@ from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.agents.policy_checker import AgentDesk
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.visitor import Visitors
-from agentgate.protection.gateway import cached_visitors
+from agentgate.protection.gateway import snapshot as snapshots
 from agentgate.protection.gateway.check import GatewayCheck
 from agentgate.protection.gateway.event_log import Journal
 from agentgate.protection.gateway.receipts import Receipts
+from agentgate.protection.gateway.snapshot import Snapshot
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.scoring.score import ModelView
 from agentgate.protection.signals.rates import RateWindows
@@ -106,24 +108,27 @@ class Side:
             clock=application.clock,
             desk=desk or application.protecting.agent_desk,
         )
-        self.reader = HeadReader()
-        self.recognised = 0
+        self.cached = 0
 
-    async def ask(self, data: bytes, *, may_recognise: bool) -> tuple[bytes | None, list[Event]]:
-        """Return the bytes of the answer, and what was recorded; None for what the parser would read."""
-        looked = self.reader.look(data)
-        known, values, _ = looked if looked is not None else (None, [], b"")
-        reply = self.gate.recognise(known, values) if may_recognise and known is not None else None
-        if reply is not None:
-            self.recognised += 1
+    async def ask(self, data: bytes, *, cached: bool = True) -> tuple[bytes | None, list[Event]]:
+        """Return the bytes of the answer, and what was recorded: from the caches, or parsed and with nothing cached."""
+        gate = self.gate
+        decisions = gate._snapshot.decisions
+        known = len(decisions)
+        if cached:
+            answer: Any = gate.take(data)
         else:
-            read = self.reader.read(data)
-            if read is None:
+            gate._take(Snapshot(gate._snapshot.intel, gate._snapshot.models, gate._receipts.keyring))
+            answer = None
+        if answer is None:
+            fields = parsed_fields(data)
+            if fields is None:
                 return None, []
-            seen = (known, values) if may_recognise else (None, ())
-            answer: Any = self.gate(HotRequest(*read[:4], None, b"", *seen))
-            reply = await answer if isawaitable(answer) else answer
+            _, _, query = data[4 : data.index(b" ", 4)].partition(b"?")
+            answer = gate(HotRequest(b"GET", b"/v1/gateway/check", query, fields, None))
+        reply = await answer if isawaitable(answer) else answer
         if isinstance(reply, tuple):
+            self.cached += gate._snapshot.decisions is decisions and known == len(decisions)
             written = b"date: now\r\n".join(reply)
         else:
             assert isinstance(reply, HotReply)
@@ -132,6 +137,22 @@ class Side:
         events = [replace(event, id=0, duration_us=0) for event in recorded]
         self.recorder._queue.clear()
         return DECISION_ID.sub(b"dec_", written), events
+
+
+def parsed_fields(data: bytes) -> dict[bytes, bytes] | None:
+    """Return the headers as the parser and the guard would pass them on; None where they would not."""
+    fields: dict[bytes, bytes] = {}
+
+    class Target:
+        def on_header(self, name: bytes, value: bytes) -> None:
+            name = name.lower()
+            fields[name] = fields[name] + b", " + value if name in fields else value
+
+    try:
+        httptools.HttpRequestParser(Target()).feed_data(data)
+    except httptools.HttpParserError:
+        return None
+    return None if judge_head(b"GET", b"/", version="1.1", fields=fields, repeated=()) else fields
 
 
 class Proxy:
@@ -213,7 +234,7 @@ def change_something(service: RunningService, gate: Gate, chance: random.Random)
     service.run(service.application.deciding.sites.settle())
 
 
-def test_a_familiar_visitor_is_answered_as_a_stranger(service: RunningService, gate: Gate) -> None:
+def test_a_cached_check_is_answered_as_one_that_nothing_is_cached_for(service: RunningService, gate: Gate) -> None:
     application, clock = service.application, service.clock
     models = ModelDirectory()
     views = [models.view, models_of().view, models_of("figures").view]
@@ -224,8 +245,8 @@ def test_a_familiar_visitor_is_answered_as_a_stranger(service: RunningService, g
     async def compare() -> None:
         for _ in range(REQUESTS):
             sent = proxy.request()
-            found = await known.ask(sent.data, may_recognise=True)
-            expected = await strange.ask(sent.data, may_recognise=False)
+            found = await known.ask(sent.data)
+            expected = await strange.ask(sent.data, cached=False)
             assert found == expected, sent.data
             answers.add(found[0])
             clock.advance(ms=proxy.chance.choice((1, 5, 300)))
@@ -243,7 +264,7 @@ def test_a_familiar_visitor_is_answered_as_a_stranger(service: RunningService, g
         clock.advance(seconds=proxy.chance.choice((1, 3_700)))
         service.run(compare())
 
-    assert known.recognised > ROUNDS * REQUESTS // 4
+    assert known.cached > ROUNDS * REQUESTS // 4
     assert len(answers) > 8
 
 
@@ -262,53 +283,49 @@ def plain_request(gate: Gate, cookie: str, path: str = "/login") -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def test_a_familiar_visitor_is_limited_as_everybody(service: RunningService, gate: Gate) -> None:
+def test_a_cached_decision_does_not_outlive_the_rate_limit(service: RunningService, gate: Gate) -> None:
     side = Side(service.application, models_of())
     answers = []
 
     async def ask_often() -> None:
         for _ in range(GATEWAY_REQUESTS_PER_MINUTE + 2):
-            answers.append((await side.ask(plain_request(gate, "a=b", "/"), may_recognise=True))[0])
+            answers.append((await side.ask(plain_request(gate, "a=b", "/")))[0])
             side.gate.turn._end()
 
     service.run(ask_often())
 
-    assert side.recognised > GATEWAY_REQUESTS_PER_MINUTE - 5
+    assert side.cached > GATEWAY_REQUESTS_PER_MINUTE - 5
     limited = [b"x-service-reason: rate_limited" in answer for answer in answers]
     assert limited == [False] * GATEWAY_REQUESTS_PER_MINUTE + [True] * 2
 
 
-def test_whatever_goes_wrong_with_a_familiar_visitor_it_is_answered_the_usual_way(
-    service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("mode", ["enforce", "monitor"])
+def test_whatever_goes_wrong_enforce_mode_fails_closed_and_monitor_mode_lets_through(
+    service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
+    service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"mode": mode})
+    service.run(service.application.deciding.sites.settle())
     side = Side(service.application, models_of())
 
-    def ask(path: str) -> bytes:
-        return service.run(side.ask(plain_request(gate, "a=b", path), may_recognise=True))[0] or b""
-
-    expected = [ask("/") for _ in range(4)][-1]
-    assert side.recognised == 1
-
     def break_down(*_: object) -> None:
-        raise RuntimeError("this must not be answered with an error")
+        raise RuntimeError("nobody is shown this")
 
-    monkeypatch.setattr(side.gate._familiar._familiars, "new_page", break_down)
-    assert ask("/another") == expected
-    assert side.recognised == 1
-    assert "a familiar visitor could not be answered" in service.log.getvalue()
+    monkeypatch.setattr(side.gate._pages, "read", break_down)
+    answer = service.run(side.ask(plain_request(gate, "a=b", "/another")))[0] or b""
+    assert answer.startswith(b"HTTP/1.1 204" if mode == "monitor" else b"HTTP/1.1 503")
+    assert b"nobody is shown this" not in answer
+    assert "a check could not be decided" in service.log.getvalue()
 
 
 @pytest.mark.parametrize("purpose", ["visitor", "clearance"])
-def test_a_familiar_visitor_is_a_stranger_again_when_a_key_was_rotated(
-    service: RunningService, gate: Gate, purpose: str
-) -> None:
+def test_nothing_that_was_cached_outlives_a_rotated_key(service: RunningService, gate: Gate, purpose: str) -> None:
     side, application = Side(service.application, models_of()), service.application
     proxy = Proxy(gate, side, 3)
     proxy.clear(service.clock.now_ms())
     data = plain_request(gate, proxy.cookies[ADDRESSES[0]][2])
 
     async def ask() -> bytes:
-        return (await side.ask(data, may_recognise=True))[0] or b""
+        return (await side.ask(data))[0] or b""
 
     async def read_keys() -> None:
         application.keyring.replace(
@@ -321,16 +338,16 @@ def test_a_familiar_visitor_is_a_stranger_again_when_a_key_was_rotated(
     # The same keys, read anew.
     service.run(read_keys())
     assert b"x-service-decision: allow" in service.run(ask())
-    seen = side.recognised
-    assert seen == 2
+    seen = side.cached
+    assert seen == 4
 
     service.run(rotate_key(application.stores.store, application.sealer, purpose, service.clock.now_ms()))
     service.clock.advance(seconds=600)
     service.run(read_keys())
 
     answer = service.run(ask())
-    assert side.recognised == seen
-    assert answer == service.run(Side(application, models_of()).ask(data, may_recognise=False))[0]
+    assert side.cached == seen
+    assert answer == service.run(Side(application, models_of()).ask(data, cached=False))[0]
     # Of a clearance the old key is good for a while; a visitor is somebody else at once.
     assert (b"x-service-decision: allow" in answer) is (purpose == "clearance")
 
@@ -345,50 +362,65 @@ def block_addresses(application: Application, folder: Path) -> None:
     assert intel.refresh()
 
 
-def test_a_familiar_visitor_is_a_stranger_again_when_the_threat_data_change(
+def test_nothing_that_was_cached_outlives_the_threat_data(
     service: RunningService, gate: Gate, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     side = Side(service.application, models_of())
 
     def labels() -> tuple[str, ...]:
         side.gate.turn._end()
-        return service.run(side.ask(plain_request(gate, "a=b", "/"), may_recognise=True))[1][0].labels
+        return service.run(side.ask(plain_request(gate, "a=b", "/")))[1][0].labels
 
     assert all("list.block" not in labels() for _ in range(4))
-    seen = side.recognised
+    seen = side.cached
     assert seen > 0
 
     block_addresses(service.application, tmp_path_factory.mktemp("lists"))
 
     assert "list.block" in labels()
-    assert side.recognised == seen
+    assert side.cached == seen
 
 
-@pytest.mark.parametrize("bound", ["MOST_FAMILIARS", "MOST_PAGES", "MOST_OUTLOOKS", "MOST_SETTLED"])
-def test_only_so_much_is_remembered(
-    service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, bound: str
+@pytest.mark.parametrize(
+    ("bound", "cache"), [("HEADS", "heads"), ("PAGES", "pages"), ("DECISIONS", "decisions"), ("VISITORS", "visitors")]
+)
+def test_every_cache_is_bounded(
+    service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, bound: str, cache: str
 ) -> None:
-    monkeypatch.setattr(cached_visitors, bound, 5)
+    monkeypatch.setattr(snapshots, bound, 3)
     side = Side(service.application, models_of())
     proxy = Proxy(gate, side, 4)
     proxy.clear(service.clock.now_ms())
-    familiars = side.gate._familiar._familiars
 
     async def ask_often() -> None:
         for _ in range(300):
-            await side.ask(proxy.request().data, may_recognise=True)
+            await side.ask(proxy.request().data)
             side.gate.turn._end()
+            assert len(getattr(side.gate._snapshot, cache)) <= 6
 
     service.run(ask_often())
 
-    counts = {
-        "MOST_FAMILIARS": sum(len(lane.familiars) for lane in familiars.lanes.values()),
-        "MOST_PAGES": sum(map(len, familiars._pages.values())),
-        "MOST_OUTLOOKS": sum(len(scene.outlooks) for scene in familiars._scenes.values()),
-        "MOST_SETTLED": sum(len(each) for scene in familiars._scenes.values() for each in scene.outlooks.values()),
-    }
-    assert 0 < counts[bound] <= 5
-    # What nobody counts any more would grow for ever.
-    scenes = {id(scene) for scene in familiars._scenes.values()}
-    assert {id(each.scene) for lane in familiars.lanes.values() for each in lane.familiars.values()} <= scenes
-    assert side.recognised > 0
+    assert len(getattr(side.gate._snapshot, cache)) > 0
+
+
+def test_a_change_of_one_site_leaves_what_is_cached_of_others(service: RunningService, gate: Gate) -> None:
+    other = Gate(service)
+    side = Side(service.application, models_of())
+
+    def ask(whose: Gate) -> None:
+        service.run(side.ask(plain_request(whose, "a=b", "/")))
+        side.gate.turn._end()
+
+    for _ in range(2):
+        ask(gate)
+        ask(other)
+    parts = dict(side.gate._snapshot._sites)
+    service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"mode": "monitor"})
+    service.run(service.application.deciding.sites.settle())
+    cached = side.cached
+    ask(other)
+    ask(gate)
+
+    assert side.cached == cached + 1
+    changed = [number for number, part in side.gate._snapshot._sites.items() if parts[number] is not part]
+    assert len(changed) == 1

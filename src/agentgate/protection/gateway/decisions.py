@@ -1,0 +1,74 @@
+"""Deciding about a check that no cached decision fits: signals, models, rules, and the answer made of them."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from agentgate.events.records import Pattern
+from agentgate.lib.enums import Outcome
+from agentgate.protection.decision.engine import Observed, conclude
+from agentgate.protection.gateway.answers import Answers, Ruling
+from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
+from agentgate.protection.gateway.receipts import Shown, fit
+from agentgate.protection.gateway.route_protection import Protection
+from agentgate.protection.gateway.ruling import rule
+from agentgate.protection.scoring.score import ModelView
+from agentgate.protection.signals.facts import AgentFacts, Observation
+from agentgate.protection.signals.observe import observe_rest
+from agentgate.protection.threat_data.intel import Intel
+
+# How much an outcome keeps out.
+_STRICTNESS = {Outcome.ALLOW: 0, Outcome.CHALLENGE: 1, Outcome.BLOCK: 2, Outcome.DROP: 3}
+
+
+class Views(Struct, frozen=True, gc=False):
+    """The threat data and models of a snapshot."""
+
+    intel: Intel
+    models: ModelView
+
+
+class CachedDecision:
+    """What checks of one kind are answered, as bytes, and what their events look like."""
+
+    __slots__ = ("decided", "end", "middle", "pattern", "ruling", "start")
+
+    def __init__(self, decided: DecidedCheck, ruling: Ruling, answers: Answers, journal: Journal) -> None:
+        self.decided = decided
+        self.ruling = ruling
+        # Before the date, between the date and the decision's ID, and after that.
+        self.start, self.middle, self.end = answers.prepare(ruling, is_ok_200=decided.pending.head.kind.is_ok_200)
+        self.pattern = Pattern(journal.event_of(decided, ruling, answers.status_of(ruling), 0))
+
+
+def decide(pending: PendingCheck, views: Views) -> tuple[DecidedCheck, Ruling]:
+    """Decide under each protection that the page could have, and return the strictest decision."""
+    decided = [
+        decide_under(pending, protection, fit(pending.shown, protection), views)
+        for protection in pending.page.kind.protections
+    ]
+    return strictest((each, rule(each, None)) for each in decided)
+
+
+def decide_under(
+    pending: PendingCheck, protection: Protection, shown: Shown, views: Views, agent: AgentFacts | None = None
+) -> DecidedCheck:
+    """Ask signals, models and rules under one protection, knowing what a signature proved."""
+    observation = observe(pending, protection, shown, views, agent)
+    scores = views.models.score(observation, content=False)
+    observed = Observed(observation, scores, protection.route, protection.action, pending.started_ns)
+    return DecidedCheck(pending, protection, shown, conclude(observed, pending.site), agent)
+
+
+def observe(
+    pending: PendingCheck, protection: Protection, shown: Shown, views: Views, agent: AgentFacts | None = None
+) -> Observation:
+    """Return what the signals make of a check."""
+    facts = pending.facts(protection, shown, agent)
+    return observe_rest(pending.head.kind.observed, facts, views.intel, cookie_count=pending.cookie_count)
+
+
+def strictest(decisions: Iterable[tuple[DecidedCheck, Ruling]]) -> tuple[DecidedCheck, Ruling]:
+    """Return the decision that keeps out most; of equal ones the first."""
+    return max(decisions, key=lambda each: _STRICTNESS[each[1].would or each[1].outcome])

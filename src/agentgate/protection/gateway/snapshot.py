@@ -1,0 +1,76 @@
+"""Snapshot: the threat data, models and keys that checks are decided with, and every cache that is derived from them.
+
+A change makes a new snapshot with empty caches. A change of a site replaces only that site's part, and with it all that
+was cached for it: every key holds the site. Nothing else is ever dropped by hand.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+
+from agentgate.lib.bounded_cache import BoundedCache
+from agentgate.lib.keyring import Keyring
+from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
+from agentgate.protection.gateway.decisions import CachedDecision, Views
+from agentgate.protection.gateway.heads import Head, HeadKey
+from agentgate.protection.gateway.pages import Page
+from agentgate.protection.gateway.site_snapshot import SiteSnapshot
+from agentgate.protection.gateway.visitors import Visitor
+from agentgate.protection.scoring.score import ModelView
+from agentgate.protection.signals.detectors.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
+from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.threat_data.intel import Intel
+from agentgate.protection.tokens.clearance import Clearances
+
+# Entries of the young generation; as many again are kept of the one before.
+HEADS, PAGES, DECISIONS, VISITORS = 8_192, 8_192, 16_384, 100_000
+RATES = 8_192
+# Whose keys name visitors, and sign what they show.
+_KEYS = ("visitor", "clearance")
+
+
+class RateRanks(dict[int, int]):
+    """What signals and models can tell apart of a rate: the steps that it has reached, and its rank for the models."""
+
+    def __init__(self, steps: Sequence[int], ranks: Mapping[int, int]) -> None:
+        super().__init__()
+        self._steps = steps
+        self._ranks = ranks
+
+    def __missing__(self, rate: int) -> int:
+        rank = self._ranks[rate] * (len(self._steps) + 1) + bisect_right(self._steps, rate)
+        if len(self) < RATES:
+            self[rate] = rank
+        return rank
+
+
+class Snapshot:
+    """Everything that changes seldom, of one moment."""
+
+    def __init__(self, intel: Intel, models: ModelView, keyring: Keyring) -> None:
+        self.intel = intel
+        self.models = models
+        self.views = Views(intel, models)
+        self.keys = current_keys(keyring)
+        ranks_of = models.reading.ranks_of
+        self.cookie_ranks = ranks_of("cookie_count")
+        steps = (VISITOR_HIGH, VISITOR_EXTREME, GATEWAY_REQUESTS_PER_MINUTE + 1)
+        self.visitor_ranks = RateRanks(steps, ranks_of("rate_visitor"))
+        self.network_ranks = RateRanks((NETWORK_HIGH, NETWORK_EXTREME), ranks_of("rate_network"))
+        self.heads: BoundedCache[HeadKey, Head] = BoundedCache(HEADS)
+        self.pages: BoundedCache[tuple[object, ...], Page] = BoundedCache(PAGES)
+        self.decisions: BoundedCache[tuple[object, ...], CachedDecision] = BoundedCache(DECISIONS)
+        self.visitors: BoundedCache[tuple[object, ...], Visitor] = BoundedCache(VISITORS)
+        # By the site's number.
+        self._sites: dict[int, SiteSnapshot] = {}
+
+    def site_of(self, view: SiteView, clearances: Clearances) -> SiteSnapshot:
+        """Return a site's part, made anew when the site has changed."""
+        site = self._sites.get(view.number)
+        if site is None or site.view is not view:
+            site = self._sites[view.number] = SiteSnapshot(view, clearances.cookie_name(view.site_key))
+        return site
+
+
+def current_keys(keyring: Keyring) -> tuple[bytes, ...]:
+    """Return the keys by value: they are read anew every few seconds, and the same key is another object then."""
+    return tuple(map(keyring.current, _KEYS))

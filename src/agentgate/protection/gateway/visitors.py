@@ -1,0 +1,44 @@
+"""Visitor: an address at one site, with its pseudonym, its rate windows and the clearance that it showed last."""
+
+from agentgate.protection.decision.visitor import Visitors
+from agentgate.protection.gateway.original_request import read_address
+from agentgate.protection.gateway.receipts import Receipts, Shown, cookie_of
+from agentgate.protection.gateway.site_snapshot import SiteSnapshot
+from agentgate.protection.signals.detectors.address import find_address
+from agentgate.protection.signals.rates import Counted
+from agentgate.protection.threat_data.intel import Intel
+
+
+class Visitor(Counted):
+    """An address at one site. `Counted` holds its rate windows."""
+
+    __slots__ = ("address", "clearance", "cookies", "labels", "number", "origin", "shown", "until_ms")
+
+    def __init__(self, site: int, number: int, address: str, labels: tuple[str, ...]) -> None:
+        super().__init__(site, number, address)
+        self.number = number
+        # In its one spelling.
+        self.address = address
+        self.labels = labels
+        # The `Cookie` header that was read last, the clearance in it, for which origin, what it showed and until when.
+        self.cookies = b""
+        self.clearance: bytes | None = None
+        self.origin = ""
+        self.shown: Shown | None = None
+        self.until_ms = 0
+
+    def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
+        """Find the clearance in a `Cookie` header, verify it unless that was done, and note what it is good for."""
+        clearance = cookie_of(cookies, site.cookie_name)
+        if clearance != self.clearance or origin != self.origin or now_ms >= self.until_ms:
+            self.shown, self.until_ms = receipts.clearance(
+                clearance, site_key=site.view.site_key, origin=origin, visitor=self.number, now_ms=now_ms
+            )
+        self.cookies, self.clearance, self.origin = cookies, clearance, origin
+
+
+def read_visitor(site: SiteSnapshot, text: bytes | None, visitors: Visitors, intel: Intel) -> Visitor:
+    """Return who has an address."""
+    address = read_address(text or b"")
+    number = visitors.find(site.view.site_key, address)
+    return Visitor(site.view.number, number, address, find_address(address, intel).labels)

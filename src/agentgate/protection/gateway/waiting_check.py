@@ -1,0 +1,191 @@
+"""Checks that must wait before they are answered: who signed, whether a token is spent, what an agent owes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import msgspec
+import structlog
+
+from agentgate.events.records import CounterName
+from agentgate.http.connection.fast_functions import HotReply
+from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.enums import Mode, Outcome
+from agentgate.protection.agents.identity import SignedMessage
+from agentgate.protection.agents.policy_checker import AgentDesk, AgentRuling
+from agentgate.protection.gateway.agent_requests import Wish, message_of
+from agentgate.protection.gateway.answers import Answers, Ruling
+from agentgate.protection.gateway.decisions import Views, decide_under, observe, strictest
+from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
+from agentgate.protection.gateway.receipts import TOKEN_HEADER, Receipts, Shown, fit
+from agentgate.protection.gateway.route_protection import Protection
+from agentgate.protection.gateway.ruling import refuse, rule, unavailable
+from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.tokens.claims import Claims
+
+# Tokens that may wait for the store at once.
+MOST_SPENDING = 512
+# No visitor should wait longer for a store that hangs. The token may be spent by then: nobody knows.
+SPEND_S = 1.0
+
+
+# A protection that the request could have, and what was shown for it.
+Route = tuple[Protection, Shown]
+Decide = Callable[[list[AgentRuling]], tuple[DecidedCheck, Ruling]]
+
+
+class WaitingChecks:
+    """Answers checks of agents, and checks with a token."""
+
+    def __init__(self, desk: AgentDesk | None, receipts: Receipts, journal: Journal, answers: Answers) -> None:
+        self._desk = desk
+        self._receipts = receipts
+        self._journal = journal
+        self._answers = answers
+        self._spending = 0
+        # Checks that were refused because too many waited for the store.
+        self.shed = 0
+
+    def answer(self, pending: PendingCheck, views: Views) -> HotReply | Awaitable[HotReply]:
+        """Answer at once where nothing has to be waited for."""
+        token = pending.fields.get(TOKEN_HEADER)
+        routes = [(each, self._shown(pending, each, token)) for each in pending.page.kind.protections]
+        if self._desk is not None and pending.head.is_agents:
+            return self._ask(self._desk, pending, routes, views)
+        decided = [decide_under(pending, *each, views) for each in routes]
+        return self._finish(*strictest((each, rule(each, None)) for each in decided))
+
+    def _shown(self, pending: PendingCheck, protection: Protection, token: bytes | None) -> Shown:
+        """Return what is shown for a route. A token goes before a clearance: it was made for this request."""
+        if token is None or protection.action is None:
+            return fit(pending.shown, protection)
+        return self._receipts.token(
+            token,
+            pending.fields,
+            pending.page.kind.origin,
+            protection,
+            site=pending.site,
+            now_ms=pending.now_ms,
+        )
+
+    def _ask(
+        self, desk: AgentDesk, pending: PendingCheck, routes: list[Route], views: Views
+    ) -> HotReply | Awaitable[HotReply]:
+        """Find out who signed, and what the site's policy says about them for each route that it could be."""
+        message = message_of(pending)
+        wishes = [Wish(each[0].action, partial(observe, pending, *each, views)) for each in routes]
+        found = desk.look(message, pending.site, wishes[0], now_ms=pending.now_ms)
+        decide = partial(_decide_for_agent, pending, routes, views)
+        if isinstance(found, AgentRuling) and len(wishes) == 1:
+            return self._finish(*decide([found]), found)
+        return self._finish_later(decide, _ask_all(desk, message, pending.site, wishes, found), pending)
+
+    async def _finish_later(
+        self, decide: Decide, found: Awaitable[list[AgentRuling]], pending: PendingCheck
+    ) -> HotReply:
+        """Wait until it is known who signed."""
+        try:
+            agents = await found
+            answer = self._finish(*decide(agents), _dearest(agents))
+            return answer if isinstance(answer, HotReply) else await answer
+        except StoreUnavailable:
+            check, _ = decide([])
+            return self._conclude(check, unavailable(pending.site))
+        except Exception:  # noqa: BLE001 - as for every other request
+            structlog.get_logger().exception("a check could not be decided", site=pending.site.site_key)
+            return self._answers.write(unavailable(pending.site), None, ok=ok_of(pending))
+
+    def _finish(
+        self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling | None = None
+    ) -> HotReply | Awaitable[HotReply]:
+        """Answer a decided check; what is let through is charged and its token spent first."""
+        token = check.shown.token
+        if ruling.outcome is not Outcome.ALLOW:
+            return self._conclude(check, ruling)
+        if agent is not None and agent.price is not None and check.site.mode is Mode.ENFORCE:
+            return self._charge(check, ruling, agent)
+        if token is None:
+            return self._conclude(check, ruling)
+        if self._spending >= MOST_SPENDING:
+            # The store is slow. Waiting in a longer line would help nobody.
+            self.shed += 1
+            return self._conclude(check, unavailable(check.site))
+        return self._spend(check, ruling, token)
+
+    async def _spend(self, check: DecidedCheck, ruling: Ruling, token: Claims) -> HotReply:
+        return self._conclude(check, await self._redeem(check, token) or ruling)
+
+    async def _redeem(self, check: DecidedCheck, token: Claims) -> Ruling | None:
+        """Spend a token; return what stands against the request when that cannot be done."""
+        site, now_ms = check.site, check.pending.now_ms
+        self._spending += 1
+        try:
+            async with asyncio.timeout(SPEND_S):
+                is_spent = await self._receipts.spend(site, token, now_ms=now_ms)
+        except (StoreUnavailable, TimeoutError):
+            return unavailable(site)
+        finally:
+            self._spending -= 1
+        if is_spent:
+            self._journal.count(site, CounterName.TOKENS_REDEEMED, now_ms)
+            return None
+        return refuse(site, Outcome.CHALLENGE, "token_used")
+
+    async def _charge(self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling) -> HotReply:
+        """Spend the token if there is one, then note what the agent owes: nobody pays for what is refused."""
+        assert self._desk is not None
+        site, now_ms = check.site, check.pending.now_ms
+        against = None if check.shown.token is None else await self._redeem(check, check.shown.token)
+        if against is not None:
+            return self._conclude(check, against)
+        decision_id, action = self._journal.new_id(), check.protection.action
+        try:
+            charged = await self._desk.settle(agent, site, action=action, decision_id=decision_id, now_ms=now_ms)
+        except StoreUnavailable:
+            return self._conclude(check, unavailable(site))
+        self._journal.record(check, ruling, self._answers.status_of(ruling), decision_id)
+        ruling = msgspec.structs.replace(ruling, headers=tuple(charged))
+        return self._answers.write(ruling, decision_id, ok=ok_of(check.pending))
+
+    def _conclude(self, check: DecidedCheck, ruling: Ruling) -> HotReply:
+        """Record the decision and write it."""
+        decision_id = self._journal.record(check, ruling, self._answers.status_of(ruling))
+        return self._answers.write(ruling, decision_id, ok=ok_of(check.pending))
+
+
+async def _ask_all(
+    desk: AgentDesk,
+    message: SignedMessage,
+    site: SiteView,
+    wishes: list[Wish],
+    first: AgentRuling | Awaitable[AgentRuling],
+) -> list[AgentRuling]:
+    """Return the rulings for all routes: who sent the request is found out once."""
+    rulings = [first if isinstance(first, AgentRuling) else await first]
+    for wish in wishes[1:]:
+        found = desk.look_also(rulings[0], message, site, wish)
+        rulings.append(found if isinstance(found, AgentRuling) else await found)
+    return rulings
+
+
+def _decide_for_agent(
+    pending: PendingCheck, routes: list[Route], views: Views, agents: list[AgentRuling]
+) -> tuple[DecidedCheck, Ruling]:
+    """Return the strictest decision about an agent's request, or one that does not know who it is."""
+    rulings: list[AgentRuling | None] = [*agents] or [None] * len(routes)
+    decided = [
+        (decide_under(pending, *route, views, None if agent is None else agent.facts), agent)
+        for route, agent in zip(routes, rulings, strict=True)
+    ]
+    return strictest((check, rule(check, agent)) for check, agent in decided)
+
+
+def _dearest(agents: list[AgentRuling]) -> AgentRuling:
+    """Return the ruling with the highest price, which is charged once."""
+    return max(agents, key=lambda each: -1 if each.price is None else each.price.minor_units)
+
+
+def ok_of(pending: PendingCheck) -> bytes:
+    """Return the query in which a proxy says how a yes must look."""
+    return b"ok=200" if pending.head.kind.is_ok_200 else b""

@@ -1,0 +1,192 @@
+"""Heads: the same key always means the same head, and signals read nothing that a key does not hold."""
+
+import random
+
+from msgspec.structs import replace
+
+from agentgate.http.connection.head import KEPT
+from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.gateway.heads import ADAPTERS, Heads, is_fit, key_of
+from agentgate.protection.gateway.route_protection import MethodClaims
+from agentgate.protection.scoring.models import ModelDirectory
+from agentgate.protection.signals.detectors import HEADER_SIGNALS, REQUEST_SIGNALS
+from agentgate.protection.signals.detectors.user_agent import view_user_agent
+from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
+from agentgate.protection.signals.observe import observe, observe_headers, observe_rest
+from agentgate.protection.signals.signal_input import Look
+from agentgate.protection.threat_data.intel import load_intel
+from agentgate.server.demo.traffic import CLIENTS
+
+INTEL = load_intel(None)
+ADAPTER = {
+    b"host": b"gate.example",
+    b"authorization": b"Bearer ags_x",
+    b"x-original-method": b"GET",
+    b"x-original-url": b"https://shop.example/",
+    b"x-original-address": b"203.0.113.9",
+}
+ADDRESSES = ("203.0.113.9", "10.0.0.1", "2001:db8::1", "127.0.0.1")
+RECEIPTS = ((), ("missing",), ("clearance",), ("clearance", "clearance_low"), ("invalid",))
+AGENTS = (
+    None,
+    None,
+    AgentFacts(verdict=AgentVerdict.VERIFIED, agent="https://a.example", purposes=("search", "made_up")),
+    AgentFacts(verdict=AgentVerdict.INVALID),
+)
+MORE = ((b"cookie", b"a=1"), (b"cookie", b"a=1; b=2"), (b"referer", b"https://x.example/"), (b"via", b"1.1 p"))
+STRANGE = (
+    (b"accept", b"*/*"),
+    (b"sec-fetch-mode", b"cors"),
+    (b"sec-fetch-user", b"?1"),
+    (b"sec-ch-ua-mobile", b"?1"),
+    (b"x-ja4", b"t13d"),
+    (b"connection", b"close"),
+    (b"x-http-method-override", b"POST"),
+)
+
+
+def some_fields(chance):
+    visitor = {name.encode(): value.encode("latin-1") for name, value in chance.choice(CLIENTS).headers}
+    visitor.update(pair for pair in MORE + STRANGE if chance.random() < 0.3)
+    return {**ADAPTER, b"x-original-method": chance.choice((b"GET", b"POST", b"BREW")), **visitor}
+
+
+def some_facts(chance):
+    fields = some_fields(chance)
+    return RequestFacts(
+        now_ms=1_700_000_000_000,
+        method=fields[b"x-original-method"].decode(),
+        target="/" + "x" * chance.randrange(50),
+        address=chance.choice(ADDRESSES),
+        headers=tuple(
+            (name.decode(), value.decode("latin-1")) for name, value in fields.items() if not name.startswith(ADAPTERS)
+        ),
+        rates=Rates(visitor=chance.choice((1, 59, 60, 240)), network=chance.choice((1, 599, 600, 2400))),
+        receipt=chance.choice(RECEIPTS),
+        agent=chance.choice(AGENTS),
+    )
+
+
+def test_observing_in_two_steps_gives_what_observing_in_one_gives():
+    chance = random.Random(4)
+    for _ in range(3_000):
+        facts = some_facts(chance)
+        cookies = dict(facts.headers).get("cookie")
+        observed = observe_headers(replace(facts, target="", address="", rates=Rates(9, 9)), INTEL)
+        rest = observe_rest(
+            observed, replace(facts, headers=()), INTEL, cookie_count=cookies.count(";") + 1 if cookies else 0
+        )
+
+        assert rest == observe(facts, INTEL)
+
+
+def test_one_key_is_one_head():
+    chance, heads, seen, shared = random.Random(5), Heads(INTEL, ModelDirectory().view.reading), {}, 0
+    for _ in range(4_000):
+        fields = some_fields(chance)
+        key, head = key_of(b"/v1/gateway/check", fields), heads.read(b"/v1/gateway/check", fields)
+        told = (
+            head.kind,
+            head.methods,
+            head.has_secret,
+            head.is_complete,
+            head.is_plain,
+            head.waits,
+            head.needs_fields,
+        )
+        shared += key in seen
+
+        assert seen.setdefault(key, told) == told
+    assert shared > 500
+
+
+class Noting(dict):
+    """Headers that note whose values were read."""
+
+    def __init__(self, pairs):
+        super().__init__(pairs)
+        self.read = set()
+
+    def get(self, name, default=None):
+        self.read.add(name)
+        return super().get(name, default)
+
+    def __getitem__(self, name):
+        self.read.add(name)
+        return super().__getitem__(name)
+
+
+class Barred:
+    """Facts of which nothing may be asked but what is given."""
+
+    def __init__(self, facts, allowed):
+        self._facts, self._allowed = facts, allowed
+
+    def __getattr__(self, name):
+        assert name in self._allowed, f"a signal reads {name}"
+        return getattr(self._facts, name)
+
+
+def test_signals_read_no_value_that_a_key_does_not_hold():
+    chance, read = random.Random(6), set()
+    for _ in range(2_000):
+        facts = some_facts(chance)
+        headers = Noting(facts.headers)
+        user_agent = view_user_agent(headers.get("user-agent"), INTEL)
+        look = Look(Barred(facts, {"method", "headers"}), INTEL, headers, tuple(headers), user_agent)
+        for signal in HEADER_SIGNALS:
+            signal(look)
+        read |= headers.read
+
+        # What is asked for each request anew looks at no header, and at nothing that a decision is not cached by.
+        allowed = {"address", "rates", "receipt", "agent", "now_ms"}
+        look = Look(Barred(facts, allowed), INTEL, None, None, user_agent)
+        for signal in REQUEST_SIGNALS:
+            signal(look)
+
+    assert "user-agent" in read
+    assert {name.encode() for name in read} <= set(KEPT)
+    assert not any(name.startswith(ADAPTERS) for name in KEPT if not name.endswith(b"-method"))
+
+
+def test_the_adapters_own_headers_say_nothing_about_the_visitor():
+    heads = Heads(INTEL, ModelDirectory().view.reading)
+    head = heads.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"curl/8", b"accept": b"*/*"})
+
+    # The host is that of the service, and adapters send it all the same.
+    assert head.kind.observed.header_count == 3
+
+
+def test_names_tell_what_must_be_waited_for_or_read_again():
+    heads = Heads(INTEL, ModelDirectory().view.reading)
+
+    def read(more):
+        return heads.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"x", **more})
+
+    assert not read({}).needs_fields
+    for name in (b"signature", b"signature-input", b"crawler-max-price", b"crawler-exact-price", b"x-agentgate-token"):
+        assert read({name: b"x"}).waits
+        assert read({name: b"x"}).needs_fields
+    assert read({b"user-agent": b"GPTBot/1.2"}).waits
+    assert read({b"x-agentgate-secret": b"x"}).needs_fields
+    assert read({b"x-method-override": b"PUT"}).methods == MethodClaims("GET", (b"PUT",))
+    incomplete = {name: value for name, value in ADAPTER.items() if name != b"x-original-url"}
+    assert heads.read(b"/", incomplete).needs_fields
+
+
+def test_what_says_something_about_the_connection_is_left_to_the_parser():
+    assert is_fit(b"/v1/gateway/check", ADAPTER)
+    for name in (
+        b"connection",
+        b"upgrade",
+        b"transfer-encoding",
+        b"content-length",
+        b"expect",
+        b"te",
+        b"x_original_url",
+    ):
+        assert not is_fit(b"/v1/gateway/check", {**ADAPTER, name: b"1"})
+    assert is_fit(b"/v1/gateway/check", {**ADAPTER, b"content-length": b"0"})
+    assert not is_fit(b"/v1/gateway/check", {**ADAPTER, b"content-length": b"00"})
+    assert not is_fit(b"/v1/gateway/check", {**ADAPTER, b"host": b"a/b"})
+    assert not is_fit(b"/v1/gateway/check", None)
