@@ -23,7 +23,6 @@ from urllib.parse import unquote, unquote_to_bytes
 from wsgiref.simple_server import WSGIRequestHandler
 
 import httptools
-from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.core.handlers.wsgi import WSGIRequest
 from django.urls import Resolver404, URLResolver, path, re_path
@@ -35,10 +34,11 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map
 from werkzeug.serving import WSGIRequestHandler as WerkzeugHandler
 
+from tests.django_settings import configure
+
 Parser = Callable[[bytes, str], bool]
 
-if not settings.configured:
-    settings.configure(ALLOWED_HOSTS=["*"], DEFAULT_CHARSET="utf-8")
+configure()
 
 
 def _view(*_: object, **__: object) -> str:
@@ -196,8 +196,8 @@ def wsgiref(target: bytes, route: str) -> bool:
 def file_server(target: bytes, route: str) -> bool:
     """http.server, which serves files."""
     handler = SimpleHTTPRequestHandler.__new__(SimpleHTTPRequestHandler)
-    handler.directory = "/root"
-    return handler.translate_path(target.decode("latin-1")) == "/root" + route
+    handler.directory = "/srv"
+    return handler.translate_path(target.decode("latin-1")) == "/srv" + route
 
 
 REAL: tuple[Parser, ...] = (

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentgate.protection.gateway import route_protection
+from agentgate.protection.sites import route_table
 from agentgate_tools.adapters.render import Installation
 from tests.browser_client import create_site
 from tests.proxies.flood import Backend, Flood, Ran, send_all
@@ -115,7 +115,8 @@ def test_no_protected_route_runs_unchecked_in_a_hundred_thousand(proxy: tuple[st
 def test_matching_the_path_only_as_it_came_would_be_found(
     gateway: RunningService, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(route_protection, "readings_of", lambda path: ([path], True))
+    monkeypatch.setattr(route_table, "is_plain", lambda _: True)
+    monkeypatch.setattr(route_table, "folded_path", lambda path: path.decode("latin-1"))
 
     # A site of its own: what was found out about a path is remembered.
     with running_proxy("nginx", install(gateway, backend)) as port:

@@ -6,17 +6,14 @@ Each application has the same two routes: `/signup` needs a token and answers wi
 import asyncio
 import io
 import json
-from types import ModuleType
 from typing import Annotated
 from wsgiref.util import setup_testing_defaults
 
-import django
 import fastapi
 import flask
 import httpx
 import pytest
 from django import forms
-from django.conf import settings as django_settings
 from django.http import JsonResponse
 from django.test import RequestFactory, override_settings
 from starlette.applications import Starlette
@@ -30,6 +27,7 @@ from agentgate_client import django as agentgate_django
 from agentgate_client.flask import agentgate_required, install
 from agentgate_client.starlette import AgentGateMiddleware, require_token
 from agentgate_client.starlette import install as install_starlette
+from tests.django_settings import configure
 from tests.site_server.gate import SITE_KEY, free_port
 
 PROTECT = [Route("POST", "/signup", action="signup")]
@@ -262,11 +260,7 @@ def test_wsgi_leaves_an_unsound_length_alone():
 
 @pytest.fixture
 def shop(gate):
-    if not django_settings.configured:
-        django_settings.configure(
-            SECRET_KEY="test", ALLOWED_HOSTS=["*"], ROOT_URLCONF=ModuleType("urls"), AGENTGATE={}, USE_I18N=False
-        )
-        django.setup()
+    configure()
     settings = {
         "BASE_URL": gate.url,
         "SECRET": gate.secret,

@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.gateway import fast_check
+from agentgate.protection.gateway import check as gateway_check
 from tests.api.public.test_gateway import Gate, said
 from tests.minting import mint
 from tests.running import ADMIN_KEY, RunningService, running_service
@@ -175,7 +175,7 @@ def test_without_redis_nothing_changes_at_the_gateway(place: Place) -> None:
 def test_a_configuration_that_was_not_seen_for_too_long_decides_nothing(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fast_check, "STALE_S", -1.0)
+    monkeypatch.setattr(gateway_check, "STALE_S", -1.0)
 
     assert said(place.enforcing.check()) == (503, "block", "service_unavailable")
     assert said(place.monitoring.check()) == (204, "allow", "service_unavailable")

@@ -23,7 +23,6 @@ from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.agents.policy_checker import AgentDesk
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.visitor import Visitors
-from agentgate.protection.gateway import snapshot as snapshots
 from agentgate.protection.gateway.check import GatewayCheck
 from agentgate.protection.gateway.event_log import Journal
 from agentgate.protection.gateway.receipts import Receipts
@@ -379,48 +378,3 @@ def test_nothing_that_was_cached_outlives_the_threat_data(
 
     assert "list.block" in labels()
     assert side.cached == seen
-
-
-@pytest.mark.parametrize(
-    ("bound", "cache"), [("HEADS", "heads"), ("PAGES", "pages"), ("DECISIONS", "decisions"), ("VISITORS", "visitors")]
-)
-def test_every_cache_is_bounded(
-    service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, bound: str, cache: str
-) -> None:
-    monkeypatch.setattr(snapshots, bound, 3)
-    side = Side(service.application, models_of())
-    proxy = Proxy(gate, side, 4)
-    proxy.clear(service.clock.now_ms())
-
-    async def ask_often() -> None:
-        for _ in range(300):
-            await side.ask(proxy.request().data)
-            side.gate.turn._end()
-            assert len(getattr(side.gate._snapshot, cache)) <= 6
-
-    service.run(ask_often())
-
-    assert len(getattr(side.gate._snapshot, cache)) > 0
-
-
-def test_a_change_of_one_site_leaves_what_is_cached_of_others(service: RunningService, gate: Gate) -> None:
-    other = Gate(service)
-    side = Side(service.application, models_of())
-
-    def ask(whose: Gate) -> None:
-        service.run(side.ask(plain_request(whose, "a=b", "/")))
-        side.gate.turn._end()
-
-    for _ in range(2):
-        ask(gate)
-        ask(other)
-    parts = dict(side.gate._snapshot._sites)
-    service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"mode": "monitor"})
-    service.run(service.application.deciding.sites.settle())
-    cached = side.cached
-    ask(other)
-    ask(gate)
-
-    assert side.cached == cached + 1
-    changed = [number for number, part in side.gate._snapshot._sites.items() if parts[number] is not part]
-    assert len(changed) == 1

@@ -72,7 +72,7 @@ class Challenge(Record, frozen=True, kw_only=True):
 class ChallengeQuery(Query, frozen=True, kw_only=True):
     """A page wants challenge and program in one script, which calls `globalThis["agentgate:" + hook]` with both."""
 
-    schema: int
+    schema: Annotated[int, Meta(ge=0, le=LARGEST_HOOK)]
     site_key: str
     action: str
     # A number, so that nothing of the caller's can become a part of the script.

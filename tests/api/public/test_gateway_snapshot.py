@@ -1,0 +1,58 @@
+"""The gateway's caches: each is bounded, and a change of one site leaves those of the others alone."""
+
+import pytest
+
+from agentgate.protection.gateway import snapshot as snapshots
+from tests.api.public.test_gateway import Gate
+from tests.api.public.test_gateway_caches import Proxy, Side, models_of, plain_request
+from tests.running import RunningService
+
+
+@pytest.fixture
+def gate(service: RunningService) -> Gate:
+    return Gate(service)
+
+
+@pytest.mark.parametrize(
+    ("bound", "cache"), [("HEADS", "heads"), ("PAGES", "pages"), ("DECISIONS", "decisions"), ("VISITORS", "visitors")]
+)
+def test_every_cache_is_bounded(
+    service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, bound: str, cache: str
+) -> None:
+    monkeypatch.setattr(snapshots, bound, 3)
+    side = Side(service.application, models_of())
+    proxy = Proxy(gate, side, 4)
+    proxy.clear(service.clock.now_ms())
+
+    async def ask_often() -> None:
+        for _ in range(300):
+            await side.ask(proxy.request().data)
+            side.gate.turn._end()
+            assert len(getattr(side.gate._snapshot, cache)) <= 6
+
+    service.run(ask_often())
+
+    assert len(getattr(side.gate._snapshot, cache)) > 0
+
+
+def test_a_change_of_one_site_leaves_what_is_cached_of_others(service: RunningService, gate: Gate) -> None:
+    other = Gate(service)
+    side = Side(service.application, models_of())
+
+    def ask(whose: Gate) -> None:
+        service.run(side.ask(plain_request(whose, "a=b", "/")))
+        side.gate.turn._end()
+
+    for _ in range(2):
+        ask(gate)
+        ask(other)
+    parts = dict(side.gate._snapshot._sites)
+    service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"mode": "monitor"})
+    service.run(service.application.deciding.sites.settle())
+    cached = side.cached
+    ask(other)
+    ask(gate)
+
+    assert side.cached == cached + 1
+    changed = [number for number, part in side.gate._snapshot._sites.items() if parts[number] is not part]
+    assert len(changed) == 1
