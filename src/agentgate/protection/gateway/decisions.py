@@ -66,7 +66,7 @@ def observe(
 ) -> Observation:
     """Return what the signals make of a check."""
     facts = pending.facts(protection, shown, agent)
-    return observe_rest(pending.head.kind.observed, facts, views.intel, cookie_count=pending.cookie_count)
+    return observe_rest(pending.head.observed, facts, views.intel, cookie_count=pending.cookie_count)
 
 
 def strictest(decisions: Iterable[tuple[DecidedCheck, Ruling]]) -> tuple[DecidedCheck, Ruling]:

@@ -51,26 +51,37 @@ LONGEST_KEY = 2_048
 class HeadKind:
     """What signals and models can tell apart of a head, and how a yes must look. There is one of each."""
 
-    __slots__ = ("is_ok_200", "method", "observed")
+    __slots__ = ("is_ok_200", "method")
 
-    def __init__(self, method: str, observed: ObservedHeaders, *, is_ok_200: bool) -> None:
+    def __init__(self, method: str, *, is_ok_200: bool) -> None:
         self.method = method
-        self.observed = observed
         self.is_ok_200 = is_ok_200
 
 
 class Head:
     """The headers of a check."""
 
-    __slots__ = ("has_secret", "is_agents", "is_complete", "is_plain", "kind", "methods", "needs_fields", "waits")
+    __slots__ = (
+        "has_secret",
+        "is_agents",
+        "is_complete",
+        "is_plain",
+        "kind",
+        "methods",
+        "needs_fields",
+        "observed",
+        "waits",
+    )
 
-    def __init__(self, fields: Fields, kind: HeadKind) -> None:
+    def __init__(self, fields: Fields, kind: HeadKind, observed: ObservedHeaders) -> None:
         self.kind = kind
+        # Its own: figures that are captured for training are those of this head, and not of another one of its kind.
+        self.observed = observed
         self.methods = method_claims(kind.method, fields)
         self.has_secret = SECRET_HEADER in fields
         # The adapter said all there is to know of the original request, in headers of its own.
         self.is_complete = all(name in fields for name in _ORIGINAL)
-        user_agent = kind.observed.user_agent
+        user_agent = observed.user_agent
         self.is_agents = not SIGNED.isdisjoint(fields) or user_agent.claimed_agent is not None
         # Something must be waited for: who signed, or that a token is spent.
         self.waits = self.is_agents or TOKEN_HEADER in fields
@@ -102,7 +113,7 @@ class Heads:
         )
         facts = RequestFacts(now_ms=0, method=method, target="", address="", headers=headers)
         observed = observe_headers(facts, self._intel)
-        return Head(fields, self._kind_of(method, observed, is_ok_200=target.endswith(b"?ok=200")))
+        return Head(fields, self._kind_of(method, observed, is_ok_200=target.endswith(b"?ok=200")), observed)
 
     def _kind_of(self, method: str, observed: ObservedHeaders, *, is_ok_200: bool) -> HeadKind:
         user_agent = observed.user_agent
@@ -118,7 +129,7 @@ class Heads:
             ua_lengths[user_agent.length],
             languages[observed.language_count],
         )
-        return self._kinds.get(key) or self._kinds.put(key, HeadKind(method, observed, is_ok_200=is_ok_200))
+        return self._kinds.get(key) or self._kinds.put(key, HeadKind(method, is_ok_200=is_ok_200))
 
 
 def method_claims(method: str, fields: Fields) -> MethodClaims:

@@ -154,7 +154,18 @@ def test_the_adapters_own_headers_say_nothing_about_the_visitor():
     head = heads.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"curl/8", b"accept": b"*/*"})
 
     # The host is that of the service, and adapters send it all the same.
-    assert head.kind.observed.header_count == 3
+    assert head.observed.header_count == 3
+
+
+def test_heads_of_one_kind_keep_their_own_figures():
+    heads = Heads(INTEL, ModelDirectory().view.reading)
+    short, long = (
+        heads.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"SomeProgram/1." + b"0" * length})
+        for length in (1, 30)
+    )
+
+    assert short.kind is long.kind
+    assert long.observed.user_agent.length == short.observed.user_agent.length + 29
 
 
 def test_names_tell_what_must_be_waited_for_or_read_again():
