@@ -6,7 +6,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -83,6 +83,8 @@ def test_nothing_opens_when_the_owner_is_killed_and_it_comes_back(tmp_path: Path
         visitor, other = OneVisitor(process, "shop_used"), OneVisitor(process, "shop_load")
         # So much that the sliding minute stays over the limit for long enough on a slow machine.
         assert visitor.burst([60] * CONNECTIONS)[LIMITED] > 0
+        # A worker learns of the others' requests when it has some of its own.
+        wait_until(lambda: visitor.burst([1] * CONNECTIONS) == {LIMITED: CONNECTIONS})
         with one_public_connection_each(process) as workers:
             assert [guess(workers[number % 2], "victim@shop.example", "203.0.113.9") for number in range(5)] == [
                 401
@@ -109,8 +111,12 @@ def test_nothing_opens_when_the_owner_is_killed_and_it_comes_back(tmp_path: Path
 
 def wait_until_ready(process: ServeProcess) -> None:
     """Wait until both workers have an answer of the owner again, and have told it what they had counted."""
-    deadline_s = time.monotonic() + 10
     with one_connection_each(process) as operators:
-        while not all(operator.call("GET", "/readyz").body["status"] == "ready" for operator in operators):
-            assert time.monotonic() < deadline_s
-            time.sleep(0.05)
+        wait_until(lambda: all(each.call("GET", "/readyz").body["status"] == "ready" for each in operators))
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)

@@ -26,6 +26,14 @@ class FastStore(Protocol):
         """Say whether no other process counts here, nor is counted for."""
         ...
 
+    @property
+    def incarnation(self) -> int:
+        """Say which store answered last: another number than before means that what was counted is lost.
+
+        0 before any answer, and always for a store that cannot tell.
+        """
+        ...
+
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None when there is none or it has expired."""
         ...

@@ -35,20 +35,8 @@ class SharedCount(Struct, gc=False):
     told: int = 0
     total: int = 0
     total_told: int = 0
-    # What the others had counted in a shared store that was lost.
-    lost: int = 0
-
-    def take(self, told: int, total: int) -> None:
-        """Take over an answer: `total` of all workers, after `told` of this worker's own."""
-        if told < self.total_told:
-            # A later exchange was answered first.
-            return
-        if total < self.total:
-            # The shared store was restarted and began at nothing. What is known of the others stays, and what it has
-            # already was counted since, by this worker or by them.
-            self.lost = self.others + max(0, total - (told - self.total_told)) - (total - told)
-        self.others = max(self.others, self.lost + total - told)
-        self.total, self.total_told = total, told
+    # Which store has `told`, `total` and `total_told`: another one, made anew, was told nothing.
+    store: int = 0
 
 
 class RateExchange:
@@ -71,32 +59,34 @@ class RateExchange:
 
         `at` is the sum that this worker knows: its own, the others' and the rest of the minute before.
         """
-        untold = count.own - count.told
+        untold = self._untold(count)
         if at >= marks[-1]:
             # Past the last mark nothing changes, but the minute before fades, and the sum may fall below it again.
             count.ask_at = count.own + self._step(at, marks)
             return
         if untold >= self._step(at - untold, marks):
             known = count.others
+            store = self._fast.incarnation
             answer = self._fast.exchange_now([(name_of(minute, key), untold)], ttl_ms=SHARED_TTL_MS)
             if answer is None:
                 self._tell_soon(minute, key, count)
                 count.ask_at = count.own + self._step(at, marks)
                 return
-            count.told = count.own
-            count.take(count.own, answer[0])
+            _send(count, store)
+            self._take(count, count.own, untold, answer[0])
             at, untold = at + count.others - known, 0
-        count.ask_at = max(count.own + 1, count.told + self._step(at - untold, marks))
+        count.ask_at = max(count.own + 1, count.own - untold + self._step(at - untold, marks))
 
     async def tell(self, minute: int, counts: Sequence[tuple[Key, SharedCount]]) -> None:
         """Tell what was counted since the last time and learn the others'; raise StoreUnavailable when that failed."""
         # One at a time: two that overtake each other would tell the same requests twice.
         async with self._telling:
-            told = [count.own for _, count in counts]
-            amounts = [count.own - count.told for _, count in counts]
+            store = self._fast.incarnation
+            sent = [count.own for _, count in counts]
+            amounts = [self._untold(count) for _, count in counts]
             # Sent from here on: an `ask` that comes before the answer tells the rest only.
-            for (_, count), sent in zip(counts, told, strict=True):
-                count.told = sent
+            for _, count in counts:
+                _send(count, store)
             try:
                 totals = await self._fast.exchange(
                     [(name_of(minute, key), amount) for (key, _), amount in zip(counts, amounts, strict=True)],
@@ -107,8 +97,33 @@ class RateExchange:
                 for (_, count), amount in zip(counts, amounts, strict=True):
                     count.told -= amount
                 raise
-            for (_, count), sent, total in zip(counts, told, totals, strict=True):
-                count.take(sent, total)
+            for (_, count), own, amount, total in zip(counts, sent, amounts, totals, strict=True):
+                self._take(count, own, amount, total)
+
+    async def reach(self) -> None:
+        """Ask whether the store is there, so that one that was made anew is noticed when nothing has to be told."""
+        await self._fast.ping()
+
+    def is_told(self, count: SharedCount) -> bool:
+        """Say whether the store has all of this worker's own."""
+        return not self._untold(count)
+
+    def _untold(self, count: SharedCount) -> int:
+        return count.own - count.told if count.store == self._fast.incarnation else count.own
+
+    def _take(self, count: SharedCount, own: int, amount: int, total: int) -> None:
+        """Take over an answer: `total` of all workers, after `amount` more had made this worker's own `own`."""
+        store = self._fast.incarnation
+        if own < count.total_told:
+            # A later exchange was answered first.
+            return
+        if store != count.store or total < count.total:
+            # The store began at nothing, and has no more of this worker's than was sent now. The rest is told again, by
+            # every worker; until then what is known of the others stays.
+            count.told -= own - amount
+            count.store, own = store, amount
+        count.others = max(count.others, total - own)
+        count.total, count.total_told = total, own
 
     def _step(self, at: int, marks: Sequence[int]) -> int:
         """Return how many this worker may count on its own after the sum `at`.
@@ -136,6 +151,13 @@ class RateExchange:
                 except StoreUnavailable:
                     # They are told in the background when it is back.
                     return
+
+
+def _send(count: SharedCount, store: int) -> None:
+    """Note that all of this worker's own is on its way to a store."""
+    if count.store != store:
+        count.store, count.total, count.total_told = store, 0, 0
+    count.told = count.own
 
 
 def name_of(minute: int, key: Key) -> str:

@@ -125,6 +125,7 @@ class RateWindows:
         """Tell the other workers what was counted since the last time, and learn what they counted."""
         if self._exchange is None:
             return
+        await self._exchange.reach()
         try:
             await self._sync_before(self._exchange)
             await self._tell(self._exchange, self._minute, self._present, unchanged=False)
@@ -149,7 +150,7 @@ class RateWindows:
         shared = [
             (key, each)
             for key, each in windows.items()
-            if each.own >= SHARED_FROM and (unchanged or each.own != each.told)
+            if each.own >= SHARED_FROM and (unchanged or not exchange.is_told(each))
         ]
         shared.sort(key=lambda pair: pair[1].told - pair[1].own)
         del shared[MOST_SHARED:]

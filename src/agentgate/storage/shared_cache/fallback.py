@@ -24,11 +24,6 @@ MOST_MISSED = 50_000
 class ForgetfulFastStore(FastStore, Protocol):
     """A shared store in memory: when its process was replaced, what it had counted is lost."""
 
-    @property
-    def incarnation(self) -> int | None:
-        """Return which process answered last."""
-        ...
-
     async def restore(self, counters: Sequence[tuple[str, int, int]]) -> None:
         """Add to counters: key, count, remaining time to live of each."""
         ...
@@ -43,7 +38,7 @@ class FallbackFastStore:
     def __init__(self, primary: FastStore, local: MemoryFastStore, clock: Clock) -> None:
         self._primary = primary
         self._forgetful = primary if isinstance(primary, ForgetfulFastStore) else None
-        self._incarnation: int | None = None
+        self._incarnation = 0
         self._restoring = asyncio.Lock()
         # What was counted here alone.
         self._missed: dict[str, int] = {}
@@ -56,6 +51,11 @@ class FallbackFastStore:
     def kind(self) -> str:
         """Say what the primary store is."""
         return self._primary.kind
+
+    @property
+    def incarnation(self) -> int:
+        """Say which primary store answered last."""
+        return self._primary.incarnation
 
     @property
     def degraded(self) -> bool:
@@ -152,7 +152,7 @@ class FallbackFastStore:
         primary = self._forgetful
         if primary is None:
             return False
-        if self._incarnation is None:
+        if not self._incarnation:
             self._incarnation = primary.incarnation
         if primary.incarnation == self._incarnation and not self._missed:
             return False

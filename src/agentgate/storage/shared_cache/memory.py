@@ -16,6 +16,7 @@ class MemoryFastStore:
     kind = "memory"
     # No other process counts here.
     is_alone = True
+    incarnation = 0
 
     def __init__(self, clock: Clock, max_keys: int = 200_000, *, workers: int = 1) -> None:
         self._clock = clock

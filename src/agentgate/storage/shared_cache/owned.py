@@ -72,7 +72,7 @@ class OwnedFastStore:
         self._timeout_s = timeout_s
         self._blocking_timeout_s = blocking_timeout_s
         # Which owner answered last.
-        self.incarnation: int | None = None
+        self.incarnation = 0
         # A predecessor's answers may still lie in the socket; by chance none has the number of a request of ours.
         self._number = secrets.randbits(62)
         self._waiting: deque[_Asked] = deque()

@@ -32,6 +32,8 @@ class RedisFastStore:
     kind = "Redis"
     # Answers come from elsewhere, and others count there too.
     is_alone = False
+    # A flushed Redis does not say so.
+    incarnation = 0
 
     def __init__(
         self, url: str, *, timeout_s: float = 0.1, max_connections: int = 32, prefix: str = "agentgate:"

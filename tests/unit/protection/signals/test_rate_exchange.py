@@ -110,6 +110,39 @@ async def test_a_restarted_store_forgets_nobody():
 
 
 @pytest.mark.anyio
+async def test_a_worker_that_knew_nothing_learns_from_a_store_made_anew():
+    shared = Shared(FixedClock(START_MS))
+    windows = fleet(shared, 2)
+    allowed(windows, 0, 1_300)
+    await windows[0].sync()
+
+    await shared.close()
+    shared.incarnation += 1
+    # Two: the first one meets the new store with nothing to tell.
+    await windows[0].sync()
+    await windows[0].sync()
+
+    assert allowed(windows, 1, 300) <= 40
+
+
+@pytest.mark.anyio
+async def test_telling_a_store_made_anew_counts_nothing_twice():
+    class Replaced(Shared):
+        async def exchange(self, additions, *, ttl_ms):
+            self.incarnation = 2
+            return await super().exchange(additions, ttl_ms=ttl_ms)
+
+    shared = Replaced(FixedClock(START_MS))
+    exchange = RateExchange(shared, workers=2)
+    count = SharedCount(own=30, told=20, total=25, total_told=20, others=5)
+    await exchange.tell(1, [(7, count)])
+
+    assert (count.told, count.total, count.others, exchange.is_told(count)) == (10, 10, 5, False)
+    await exchange.tell(1, [(7, count)])
+    assert (count.told, count.total, count.others, exchange.is_told(count)) == (30, 30, 5, True)
+
+
+@pytest.mark.anyio
 async def test_requests_that_are_being_told_are_not_told_twice():
     class Slow(Shared):
         async def exchange(self, additions, *, ttl_ms):
