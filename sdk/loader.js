@@ -19,6 +19,7 @@ export const OPTIONS = [
   "responseField",
   "responseFieldName",
   "holdSubmit",
+  "events",
 ];
 
 let loading;

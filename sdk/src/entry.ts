@@ -10,7 +10,7 @@ import { callBack, listen } from "./page";
 import { ofDocument } from "./safe";
 import { find, remove, render, watch } from "./registry";
 import { resultOf, runCheck, type Stage } from "./run";
-import { address, fileUrl, loadScript } from "./script";
+import { address } from "./script";
 import { watchBehavior } from "./signals/behavior";
 
 declare const VERSION: string;
@@ -69,8 +69,9 @@ const api: AgentGate = {
   AgentGateError: AgentGateError as AgentGate["AgentGateError"],
 };
 
-const query = address.searchParams;
-const compat = query.get("compat");
+const { query, vendor } = address;
+// What compat/ makes of the address is its business: there `onload` and `render` are the other service's.
+const compat = query.get("compat") || vendor;
 
 function begin(): void {
   watch(!!compat || query.get("render") !== "explicit");
@@ -84,8 +85,6 @@ const page = window as unknown as { agentgate?: Partial<AgentGate> };
 if (typeof page.agentgate?.execute !== "function") {
   page.agentgate = api;
   watchBehavior();
-  // The other names' own `onload` and `render` are their chunk's business; it reads them from its own address.
-  if (compat) loadScript(fileUrl("compat.js" + address.search), "compat").then(undefined, () => 0);
   if (ofDocument("readyState") === "loading") listen(document, "DOMContentLoaded", begin);
   else begin();
 }

@@ -1,5 +1,6 @@
 /** Our own script element: where the service is, what the page asked for, and how further files are loaded. */
 
+import { readAddress } from "./address";
 import { AgentGateError } from "./errors";
 import { make } from "./page";
 import { bare, ofDocument } from "./safe";
@@ -19,9 +20,9 @@ function ownScript(): HTMLScriptElement | null {
 }
 
 export const script = ownScript();
-export const address = new URL(script?.src || "/sdk/v1/agentgate.js", location.href);
-/** The folder of the SDK's files, and that of the service itself, which may stand below a path of the site. */
-export const files = new URL(".", address);
+export const address = readAddress(script?.src || "/sdk/v1/agentgate.js", location.href);
+const { files } = address;
+/** The service itself, which may stand below a path of the site. */
 const service = new URL("../../", files);
 export const sameOrigin = service.origin === location.origin;
 

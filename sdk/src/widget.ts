@@ -88,6 +88,7 @@ export function makeWidget(id: string, settings: Settings, { element, parent, se
 
   const become = (next: State): void => {
     state = next;
+    if (isOff(settings.events)) return;
     const failed = state === "failed" ? error : undefined;
     const init = bare({ detail: { state, token: passed?.token, error: failed }, bubbles: true, composed: true });
     element.dispatchEvent(new CustomEvent("statechange", init));

@@ -73,6 +73,8 @@ export interface Options {
   responseField?: boolean;
   /** The hidden field's name. Default `agentgate-token`. */
   responseFieldName?: string;
+  /** `false`: no DOM events on the element; callbacks are called. */
+  events?: boolean;
   /** `false`: a form that is sent before there is a token is not held back. */
   holdSubmit?: boolean;
   callback?: (token: string, result: Result) => void;

@@ -1,11 +1,11 @@
-// compat.js: makes a page that was written for Turnstile, reCAPTCHA or hCaptcha work unchanged.
-// agentgate.js loads it beside itself when its own address says `?compat=`, and hands its query on.
+// Makes a page that was written for Turnstile, reCAPTCHA or hCaptcha work unchanged: registers the service's global.
 
 import { serviceOf, whenParsed } from "./services";
-import { type Options, call, query, render } from "./widgets";
+import { type Options, call, query, render, vendor } from "./widgets";
 
 const page = window as unknown as Options & { ___grecaptcha_cfg?: { fns?: (() => void)[] } };
-const service = serviceOf(query.get("compat"));
+const name = query.get("compat") || vendor;
+const service = serviceOf(name);
 
 if (service) {
   page[service.name] = service.api;
@@ -16,6 +16,8 @@ if (service) {
   }
   // The page may name a function of a script that comes later, and elements that do.
   whenParsed(() => call({ onload: query.get("onload") }, "onload"));
-  // Where pages, and the stand-in that agentgate.js leaves until now, put what waits for `grecaptcha`.
+  // Where pages put what waits for `grecaptcha`.
   for (const waiting of page.___grecaptcha_cfg?.fns ?? []) whenParsed(waiting);
+} else {
+  console.warn(`agentgate: compat=${name} is unknown; it may be turnstile, recaptcha or hcaptcha.`);
 }

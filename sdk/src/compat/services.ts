@@ -38,7 +38,7 @@ export const whenParsed = (callback: () => void): void => void gate().ready(call
 
 function shared(dialect: Dialect): Options {
   return {
-    render: (container: Reference, options?: Options) => render(dialect, container, options),
+    render: (container: Reference | Options, options?: Options) => render(dialect, container, options),
     reset: about(reset),
     remove: about(remove),
     getResponse: response,
@@ -69,9 +69,10 @@ function recaptcha(): Service {
     ...shared(dialect),
     // Version 3 is asked by site key and gives a token each time; version 2 by widget.
     execute: (reference?: Reference, options?: Options) => {
-      const token = about(execute)(reference);
-      if (token) return token;
-      const checked = subject(reference ?? query.get("render"), options?.["action"]);
+      const widget = find(reference);
+      const action = options?.["action"];
+      if (widget && !action) return execute(widget);
+      const checked = subject(widget?.options["sitekey"] ?? reference ?? query.get("render"), action);
       return gate()
         .execute({ ...checked, mode: "invisible" })
         .then((result) => result.token);
@@ -115,7 +116,7 @@ function hcaptcha(): Service {
 }
 
 /** The service that a name in `?compat=` means. */
-export function serviceOf(name: string | null): Service | undefined {
+export function serviceOf(name: string | undefined): Service | undefined {
   if (name === "turnstile") return turnstile();
   if (name === "recaptcha") return recaptcha();
   return name === "hcaptcha" ? hcaptcha() : undefined;

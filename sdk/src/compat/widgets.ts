@@ -3,6 +3,7 @@
 // shortened, and this file is loaded by every such page.
 
 import type { AgentGate, Options as OwnOptions } from "../../types/agentgate";
+import { address } from "../script";
 
 /** Options of another service, by the names that its attributes have without `data-`. */
 export type Options = Record<string, unknown>;
@@ -44,8 +45,7 @@ const TEST_KEYS: readonly (readonly [RegExp, string])[] = [
 const widgets: Widget[] = [];
 let count = 0;
 
-/** Where this file is loaded from, and with it what the page asked for. */
-export const query = new URL((document.currentScript as HTMLScriptElement).src).searchParams;
+export const { query, vendor } = address;
 
 /** The SDK, which has loaded this file. */
 export const gate = (): AgentGate => window.agentgate as AgentGate;
@@ -76,8 +76,15 @@ export function find(reference?: Reference): Widget | undefined {
   );
 }
 
-/** Puts a widget into an element, or behind a button, whose click then runs the check. */
-export function render(dialect: Dialect, container: Reference, given?: Options): Reference {
+/**
+ * Puts a widget into an element, or behind a button, whose click then runs the check. With options alone it has a place
+ * of its own: version 3 of reCAPTCHA shows no more than a badge.
+ */
+export function render(dialect: Dialect, container: Reference | Options, given?: Options): Reference {
+  if (typeof container === "object" && !(container instanceof HTMLElement)) {
+    given = container;
+    document.body.append((container = document.createElement("div")));
+  }
   const element = elementOf(container);
   if (!element) throw new Error("No such element");
   const options: Options = { ...attributes(element), ...given };
@@ -150,6 +157,8 @@ function start(dialect: Dialect, host: HTMLElement, widget: Widget): string {
     execution: waits ? "execute" : "render",
     refreshExpired: waits || (options["refresh-expired"] || "auto") !== "auto" ? "never" : "auto",
     responseField: false,
+    // Their elements have events of their own, some by the same names.
+    events: false,
     // Their widgets never hold a form back, and pages have their own ways with one that is sent too early.
     holdSubmit: false,
     callback: (token) => {

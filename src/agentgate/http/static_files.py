@@ -45,7 +45,10 @@ class StaticFiles:
 
 async def read_file(call: Call, static: StaticFiles) -> Reply[Text | None]:
     """Read a file of the browser SDK."""
-    found = static.find(call.request.path)
+    return _reply(call, static.find(call.request.path))
+
+
+def _reply(call: Call, found: StaticFile | None) -> Reply[Text | None]:
     if found is None:
         raise Refused("not_found", "There is no such file.")
     headers = (
@@ -60,6 +63,18 @@ async def read_file(call: Call, static: StaticFiles) -> Reply[Text | None]:
         compressed = ("content-encoding", "gzip")
         return Reply(body=Text(found.compressed, found.media_type), headers=(*headers, compressed))
     return Reply(body=Text(found.content, found.media_type), headers=headers)
+
+
+async def read_sdk(call: Call, static: StaticFiles) -> Reply[Text | None]:
+    """Read the browser SDK; with `?compat=`, the one that a page of another service can use."""
+    # Packages that append a query of their own write `?compat=recaptcha?render=explicit`.
+    is_compat = b"compat=" in call.request.query_string
+    return await (read_drop_in if is_compat else read_file)(call, static)
+
+
+async def read_drop_in(call: Call, static: StaticFiles) -> Reply[Text | None]:
+    """Read the script that stands at the address of another service's: the SDK and what makes it speak as theirs."""
+    return _reply(call, static.find("/sdk/v1/drop-in.js"))
 
 
 async def read_language(call: Call, static: StaticFiles) -> Reply[Text | None]:

@@ -1,8 +1,14 @@
-"""What a server calls that was written for Turnstile, reCAPTCHA or hCaptcha. The paths end as theirs do."""
+"""What a server calls that was written for Turnstile, reCAPTCHA or hCaptcha.
 
+Each route is there twice: below `/compat`, and at the service's own path, so that a host name is all that changes.
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
 
-from agentgate.http.surface import Surface, anyone, post, rows
+from agentgate.http.endpoint import Handler
+from agentgate.http.static_files import read_drop_in
+from agentgate.http.surface import Row, Surface, anyone, get, post, rows
 from agentgate.lib import errors
 from agentgate.lib.limits import SITEVERIFY_BODY_BYTES
 from agentgate.protection.tokens import compat_endpoints as compat
@@ -15,6 +21,16 @@ REFUSES = (
     "expired_token",
     "token_used",
 )
+
+
+def _script(path: str) -> Row:
+    return get(path, read_drop_in, media_type="text/javascript", any_query=True)
+
+
+def _verify(method: Callable[..., Row], path: str, handler: Handler, *more: str) -> Row:
+    # Callers of reCAPTCHA often send everything behind the `?`, and whatever else they like.
+    return method(path, handler, body_limit=SITEVERIFY_BODY_BYTES, any_query=True, refuses=(*REFUSES, *more))
+
 
 TURNSTILE = Surface(
     name="turnstile",
@@ -30,9 +46,13 @@ TURNSTILE = Surface(
     refusal_record=compat.CompatAnswer,
     document="public",
     rows=rows(
-        "/compat/turnstile",
+        "",
         anyone,
-        (post("/v0/siteverify", compat.verify_turnstile, body_limit=SITEVERIFY_BODY_BYTES, refuses=REFUSES),),
+        (
+            _verify(post, "/compat/turnstile/v0/siteverify", compat.verify_turnstile),
+            _verify(post, "/turnstile/v0/siteverify", compat.verify_turnstile),
+            _script("/turnstile/v0/api.js"),
+        ),
     ),
 )
 
@@ -43,17 +63,15 @@ RECAPTCHA = replace(
     prefix="/compat/recaptcha",
     write_refusal=compat.refuse_recaptcha,
     rows=rows(
-        "/compat/recaptcha",
+        "",
         anyone,
         (
-            post(
-                "/api/siteverify",
-                compat.verify_recaptcha,
-                body_limit=SITEVERIFY_BODY_BYTES,
-                # Its callers often send everything behind the `?`.
-                any_query=True,
-                refuses=REFUSES,
-            ),
+            _verify(post, "/compat/recaptcha/api/siteverify", compat.verify_recaptcha),
+            _verify(get, "/compat/recaptcha/api/siteverify", compat.verify_recaptcha_by_query),
+            _verify(post, "/recaptcha/api/siteverify", compat.verify_recaptcha),
+            _verify(get, "/recaptcha/api/siteverify", compat.verify_recaptcha_by_query),
+            _script("/recaptcha/api.js"),
+            _script("/recaptcha/enterprise.js"),
         ),
     ),
 )
@@ -65,15 +83,12 @@ HCAPTCHA = replace(
     prefix="/compat/hcaptcha",
     write_refusal=compat.refuse_hcaptcha,
     rows=rows(
-        "/compat/hcaptcha",
+        "",
         anyone,
         (
-            post(
-                "/siteverify",
-                compat.verify_hcaptcha,
-                body_limit=SITEVERIFY_BODY_BYTES,
-                refuses=(*REFUSES, "site_mismatch"),
-            ),
+            _verify(post, "/compat/hcaptcha/siteverify", compat.verify_hcaptcha, "site_mismatch"),
+            _verify(post, "/siteverify", compat.verify_hcaptcha, "site_mismatch"),
+            _script("/1/api.js"),
         ),
     ),
 )

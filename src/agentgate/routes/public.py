@@ -21,7 +21,7 @@ PUBLIC = Surface(
             get("/healthz", readiness.read_health),
             get("/readyz", readiness.read_readiness, other_replies={503: readiness.ReadinessState}),
             post("/v1/docs/feedback", feedback.add_feedback, status=202, refuses=("rate_limited",)),
-            get("/sdk/v1/agentgate.js", static_files.read_file, media_type="text/javascript", any_query=True),
+            get("/sdk/v1/agentgate.js", static_files.read_sdk, media_type="text/javascript", any_query=True),
             get("/sdk/v1/worker.js", static_files.read_file, media_type="text/javascript", any_query=True),
             get("/sdk/v1/{file}", static_files.read_file, media_type="text/javascript", any_query=True),
             get("/sdk/v1/i18n/{file}", static_files.read_language, any_query=True),

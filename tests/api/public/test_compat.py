@@ -16,7 +16,10 @@ from tests.running import RunningService
 TURNSTILE = "/compat/turnstile/v0/siteverify"
 RECAPTCHA = "/compat/recaptcha/api/siteverify"
 HCAPTCHA = "/compat/hcaptcha/siteverify"
+# The services' own paths.
+OWN = {TURNSTILE: "/turnstile/v0/siteverify", RECAPTCHA: "/recaptcha/api/siteverify", HCAPTCHA: "/siteverify"}
 EVERY_ROUTE = [TURNSTILE, RECAPTCHA, HCAPTCHA]
+SCRIPTS = ["/turnstile/v0/api.js", "/recaptcha/api.js", "/recaptcha/enterprise.js", "/1/api.js"]
 LIFETIME_S = 120
 
 NAMES = {
@@ -193,14 +196,41 @@ def test_hcaptchas_sitekey_must_be_that_of_the_secret_and_the_token_is_not_spent
     assert shop.verify(HCAPTCHA, response=token, sitekey=shop.site_key)["success"] is True
 
 
-def test_recaptchas_callers_may_send_everything_in_the_query(shop: Shop):
+@pytest.mark.parametrize("route", EVERY_ROUTE)
+def test_everything_may_stand_in_the_query(shop: Shop, route: str):
     parameters = {"secret": shop.secret, "response": shop.token()}
 
-    reply = shop.service.public.post(RECAPTCHA, params=parameters)
+    assert shop.service.public.post(route, params=parameters).json()["success"] is True
+    assert shop.service.public.post(f"{route}?secret=a&secret=b").json()["error-codes"] == ["bad-request"]
 
-    assert reply.json()["success"] is True
-    assert shop.service.public.post(f"{RECAPTCHA}?secret=a&secret=b").json()["error-codes"] == ["bad-request"]
-    assert shop.service.public.post(TURNSTILE, params=parameters).json()["error-codes"] == ["bad-request"]
+
+@pytest.mark.parametrize("route", [RECAPTCHA, OWN[RECAPTCHA]])
+def test_recaptchas_callers_may_ask_with_get(shop: Shop, route: str):
+    parameters = {"secret": shop.secret, "response": shop.token(), "remoteip": "192.0.2.1"}
+
+    answers = [shop.service.public.get(route, params=parameters).json() for _ in range(2)]
+
+    assert [answer["success"] for answer in answers] == [True, False]
+    assert shop.service.public.get(route).json()["error-codes"] == ["missing-input-secret"]
+
+
+@pytest.mark.parametrize("route", EVERY_ROUTE)
+def test_the_services_own_path_answers_as_ours(shop: Shop, route: str):
+    token = shop.token()
+
+    assert shop.verify(OWN[route], response=token)["success"] is True
+    assert shop.verify(route, response=token)["error-codes"] == [NAMES[route]["used"]]
+    assert shop.verify(OWN[route], secret="ags_nobody")["error-codes"] == ["invalid-input-secret"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_services_own_script_is_one_file_for_every_query(shop: Shop, script: str):
+    reply = shop.service.public.get(script, params={"render": "explicit", "onload": "ready", "x": "y"})
+
+    assert reply.status_code == 200
+    assert reply.headers["content-type"].startswith("text/javascript")
+    assert reply.headers["access-control-allow-origin"] == "*"
+    assert reply.content == shop.service.public.get("/sdk/v1/drop-in.js").content
 
 
 @pytest.mark.parametrize("route", EVERY_ROUTE)
@@ -264,8 +294,7 @@ def settled(read: Callable[[], Any], but: Any = None) -> Any:
 def test_another_method_is_refused(shop: Shop, route: str):
     reply = httpx.get(f"{shop.service.public_url}{route}")
 
-    assert reply.status_code == 405
-    assert reply.headers["allow"] == "POST"
+    assert (reply.status_code, reply.headers.get("allow")) == ((200, None) if route == RECAPTCHA else (405, "POST"))
 
 
 @pytest.mark.parametrize("route", EVERY_ROUTE)

@@ -60,14 +60,12 @@ def test_the_token_of_an_unchanged_package_is_redeemed_once(
 
 
 @pytest.mark.parametrize("service", ADDRESSES)
-def test_a_package_takes_the_global_that_two_script_tags_made_and_asks_its_vendor_for_nothing(
+def test_a_package_takes_the_global_that_a_script_tag_made_and_asks_its_vendor_for_nothing(
     page: Page, shop: ProtectedSite, open_package: Any, service: str
 ):
-    compat = (
-        f'<script id=cf-turnstile-script src="{shop.gate}/sdk/v1/compat.js?compat={service}&render=explicit"></script>'
-    )
+    source = f"{shop.gate}/sdk/v1/agentgate.js?compat={service}&render=explicit"
 
-    asked = open_package(service, head=f"{shop.script()}{compat}")
+    asked = open_package(service, head=f'<script id=cf-turnstile-script src="{source}"></script>')
 
     assert redeem(shop, ROUTES[service][0], first(page, "success"))["success"] is True
     assert asked == []

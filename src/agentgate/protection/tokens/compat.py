@@ -59,6 +59,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     # Whether a success has an empty list of codes, and a refusal an explanation.
     verbose: bool = False
     score: float | UnsetType = UNSET
+    # Whether `sitekey` must be that of the secret's site.
+    compares_site: bool = False
 
 
 CODES = MappingProxyType(
@@ -99,6 +101,7 @@ HCAPTCHA = Dialect(
         }
     ),
     test_secrets=MappingProxyType({"0x0000000000000000000000000000000000000000": ALWAYS_PASS}),
+    compares_site=True,
 )
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "refuse_turnstile",
     "verify_hcaptcha",
     "verify_recaptcha",
+    "verify_recaptcha_by_query",
     "verify_turnstile",
 ]
 
@@ -42,39 +43,46 @@ _success_decoder = json_decoder(SiteverifySuccess)
 async def verify_turnstile(call: Call, redeemer: Redeemer, body: CompatInput = NOTHING) -> CompatAnswer:
     """Redeem a token as Turnstile's siteverify does.
 
-    A form or JSON with `secret` and `response`. The same `idempotency_key` gets the same answer for 24 hours. Compare
-    `action` with the one you expect: a token of any action of the site is accepted.
+    A form, JSON or query with `secret` and `response`. The same `idempotency_key` gets the same answer for 24 hours.
+    Compare `action` with the one you expect: a token of any action of the site is accepted.
     """
-    return await _verify(TURNSTILE, body, redeemer, now_ms=call.now)
+    return await _verify(TURNSTILE, _with_query(body, call), redeemer, now_ms=call.now)
 
 
 async def verify_recaptcha(call: Call, redeemer: Redeemer, body: CompatInput = NOTHING) -> CompatAnswer:
     """Redeem a token as reCAPTCHA's siteverify does.
 
-    A form or JSON with `secret` and `response`, which may stand in the query as well. A token that is accepted has the
+    A form, JSON or query with `secret` and `response`. A token that is accepted has the
     `score` 0.9. Compare `action` with the one you expect: a token of any action of the site is accepted.
     """
     return await _verify(RECAPTCHA, _with_query(body, call), redeemer, now_ms=call.now)
 
 
+async def verify_recaptcha_by_query(call: Call, redeemer: Redeemer) -> CompatAnswer:
+    """Redeem a token whose `secret` and `response` stand in the query.
+
+    Some clients of reCAPTCHA ask with GET. A query is written into logs on its way: prefer POST.
+    """
+    return await _verify(RECAPTCHA, _with_query(NOTHING, call), redeemer, now_ms=call.now)
+
+
 async def verify_hcaptcha(call: Call, redeemer: Redeemer, body: CompatInput = NOTHING) -> CompatAnswer:
     """Redeem a token as hCaptcha's siteverify does.
 
-    A form or JSON with `secret` and `response`. A `sitekey` must be that of the secret's site.
+    A form, JSON or query with `secret` and `response`. A `sitekey` must be that of the secret's site.
     """
-    return await _verify(HCAPTCHA, body, redeemer, now_ms=call.now, site_key=body.sitekey or None)
+    return await _verify(HCAPTCHA, _with_query(body, call), redeemer, now_ms=call.now)
 
 
-async def _verify(
-    dialect: Dialect, body: CompatInput, redeemer: Redeemer, *, now_ms: int, site_key: str | None = None
-) -> CompatAnswer:
+async def _verify(dialect: Dialect, body: CompatInput, redeemer: Redeemer, *, now_ms: int) -> CompatAnswer:
     if not body.secret:
         raise Refused("missing_credential")
     if not body.response:
         raise Refused("missing_token")
     caller = await redeemer.authenticate(dialect.test_secrets.get(body.secret, body.secret), now_ms=now_ms)
     # A test secret belongs to no site.
-    if site_key and isinstance(caller, SiteCaller) and caller.site.site_key != site_key:
+    site_key = caller.site.site_key if isinstance(caller, SiteCaller) else body.sitekey
+    if dialect.compares_site and body.sitekey and body.sitekey != site_key:
         raise Refused("site_mismatch")
     demand = Demand(token=body.response, action=None, request_id=request_id_of(body.idempotency_key))
     answer = await redeemer.redeem(caller, demand, now_ms=now_ms)
@@ -89,4 +97,6 @@ def _with_query(body: CompatInput, call: Call) -> CompatInput:
     return CompatInput(
         secret=body.secret or parameters.get("secret", UNSET),
         response=body.response or parameters.get("response", UNSET),
+        sitekey=body.sitekey or parameters.get("sitekey", UNSET),
+        idempotency_key=body.idempotency_key or parameters.get("idempotency_key", UNSET),
     )
