@@ -12,6 +12,7 @@ from collections.abc import Callable
 import structlog
 
 from agentgate.events.count_buffer import CountBuffer, Key
+from agentgate.events.decision_counts import DecisionCounts
 from agentgate.events.ports import EventStore
 from agentgate.events.records import CounterName, Recorded
 from agentgate.lib.clock import HOUR_MS
@@ -55,6 +56,8 @@ class Recorder:
         self._queue_limit = queue_limit
         self._stop_s = stop_s
         self._tell_failed = failed
+        # What the metrics show, counted by the batch: a check has no time for it.
+        self.decisions = DecisionCounts()
         self._queue: deque[Recorded] = deque()
         self._in_flight = 0
         # How many events may wait in the queue now; none when nothing is taken any more.
@@ -173,6 +176,7 @@ class Recorder:
         queue = self._queue
         batch = [queue.popleft() for _ in range(min(LARGEST_BATCH, len(queue)))]
         self._set_in_flight(len(batch))
+        self.decisions.add(batch)
         return batch
 
     async def _keep(self, batch: list[Recorded]) -> None:

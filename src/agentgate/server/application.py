@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 
 from agentgate import __version__
+from agentgate.events.decision_counts import DecisionMetrics
 from agentgate.events.ports import EventStore
 from agentgate.events.queries.ports import TrafficStore
 from agentgate.events.queries.terms import TrafficTerms
@@ -103,6 +104,7 @@ class Application:
         self.recorder = Recorder(stores.events, failed=self.metrics.event_write_failed)
         self.readiness = Readiness(_checks(stores, self.metrics, self.deciding, self.recorder))
         self.metrics.watch_events(self.recorder.ledger)
+        self.metrics.show(DecisionMetrics(self.recorder.decisions, self.deciding.sites.key_of))
         self.health = HealthReader(stores.store, stores.site_health, token_ms=settings.token_seconds * SECOND_MS)
         self._backtests = Backtests(stores.replay)
         self.background = Background()

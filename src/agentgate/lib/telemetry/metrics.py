@@ -87,6 +87,10 @@ class Metrics:
         """Show the ledger of decision events: how many were `sent` and `stored`, and how many are `waiting`."""
         self._events.source = read
 
+    def show(self, collector: Collector) -> None:
+        """Show what somebody else has counted."""
+        self._registry.register(collector)
+
     def store_answers(self, store: str, *, up: bool) -> None:
         """Note whether a store (`config`, `stats`) answered when it was last asked."""
         self._store_up.labels(store).set(1 if up else 0)

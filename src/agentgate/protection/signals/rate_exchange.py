@@ -100,10 +100,6 @@ class RateExchange:
             for (_, count), own, amount, total in zip(counts, sent, amounts, totals, strict=True):
                 self._take(count, own, amount, total)
 
-    async def reach(self) -> None:
-        """Ask whether the store is there, so that one that was made anew is noticed when nothing has to be told."""
-        await self._fast.ping()
-
     def is_told(self, count: SharedCount) -> bool:
         """Say whether the store has all of this worker's own."""
         return not self._untold(count)

@@ -125,7 +125,6 @@ class RateWindows:
         """Tell the other workers what was counted since the last time, and learn what they counted."""
         if self._exchange is None:
             return
-        await self._exchange.reach()
         try:
             await self._sync_before(self._exchange)
             await self._tell(self._exchange, self._minute, self._present, unchanged=False)

@@ -95,6 +95,11 @@ class SiteDirectory:
         """Return the site with this ID."""
         return self._by_id.get(site_id)
 
+    def key_of(self, number: int) -> str | None:
+        """Return the key of the site with this number."""
+        view = self._by_number.get(number)
+        return None if view is None else view.site_key
+
     def find_by_number(self, number: int) -> SiteView | None:
         """Return the site with this number."""
         return self._by_number.get(number)
