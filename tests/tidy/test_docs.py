@@ -104,3 +104,37 @@ def test_good_links_and_links_in_code_pass():
     documents = {"docs/a.md": text, "docs/b.md": "# Title\n"}
 
     assert link_problems("docs/a.md", documents, existing=with_folders(documents)) == []
+
+
+# Pages say what is. The specification and the contract are given, decisions and the changelog are of their day.
+NOT_TRUE_YET = re.compile(r"\b(?:planned|not built yet|still to come|Today)\b")
+OF_THEIR_DAY = ("docs/spec.md", "docs/contract.md", "docs/decisions/", "CHANGELOG.md")
+
+
+def promises(documents):
+    """Return a line for each sentence that tells of something that is not there."""
+    lines = [
+        f"{path}:{number}: {line.strip()}"
+        for path, text in documents.items()
+        if not path.startswith(OF_THEIR_DAY)
+        for number, line in enumerate(FENCE.sub("", text).splitlines(), 1)
+        if NOT_TRUE_YET.search(INLINE_CODE.sub("", line))
+    ]
+    return sorted(lines)
+
+
+def test_no_page_tells_of_what_is_not_there():
+    assert promises({"docs/x.md": "A\n\nThis is planned.\n"}) == ["docs/x.md:3: This is planned."]
+    assert promises(sources(".md")) == []
+
+
+def test_the_architecture_names_every_folder_of_the_rooms():
+    page = sources(".md")["docs/architecture.md"]
+    folders = {
+        parts[3]
+        for path in sources(".py", under="src/agentgate/")
+        if len(parts := path.split("/")) > 4 and parts[2] in {"protection", "events", "people"}
+    }
+
+    assert len(folders) > 15
+    assert sorted(folder for folder in folders if folder not in page) == []

@@ -6,11 +6,10 @@ from msgspec import UNSET, UnsetType
 
 from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import same
+from agentgate.protection.credentials.bearer_secret import bearer_secret
 from agentgate.protection.sites.validate import canonical_origin
 from agentgate.protection.tokens.records import SiteverifyInput
 from agentgate.protection.tokens.redeem import Demand, Redeemer
-
-BEARER = "bearer "
 
 
 async def verify(redeemer: Redeemer, body: SiteverifyInput, *, authorization: str | None, now_ms: int) -> bytes:
@@ -25,9 +24,10 @@ def read_secret(authorization: str | None, field: str | UnsetType) -> str:
     """Return the secret of a call: from the header, from the body, or from both if they agree."""
     given = [field] if isinstance(field, str) else []
     if authorization is not None:
-        if authorization[: len(BEARER)].lower() != BEARER:
+        shown = bearer_secret(authorization.encode("latin-1"))
+        if shown is None:
             raise Refused("invalid_credential", "Authorization must be `Bearer` and the secret.")
-        given.append(authorization[len(BEARER) :])
+        given.append(shown.decode("latin-1"))
     if not given:
         raise Refused("invalid_credential")
     if len(given) > 1 and not same(
