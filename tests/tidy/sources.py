@@ -5,6 +5,8 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+# The service with its tools, and the client for sites' servers.
+PYTHON_SOURCES = ("src/", "packages/python-client/src/")
 
 
 @cache
@@ -19,7 +21,7 @@ def listed_paths() -> tuple[str, ...]:
     return found
 
 
-def sources(*suffixes: str, under: str = "") -> dict[str, str]:
-    """Return path -> text of the listed files with one of these endings, below a folder."""
+def sources(*suffixes: str, under: str | tuple[str, ...] = "") -> dict[str, str]:
+    """Return path -> text of the listed files with one of these endings, below one of the folders."""
     chosen = [path for path in listed_paths() if path.endswith(suffixes) and path.startswith(under)]
     return {path: (ROOT / path).read_text(encoding="utf-8") for path in chosen}

@@ -16,15 +16,15 @@ from tests.tidy.import_table import (
     ORDER,
     SEEN_BY_ROUTES,
 )
-from tests.tidy.sources import sources
+from tests.tidy.sources import PYTHON_SOURCES, sources
 
-SOURCE = "src/"
+SOURCE, CLIENT = PYTHON_SOURCES
 PACKAGE = "src/agentgate/"
 
 
 def module_parts(path):
     """Return the dotted parts of a module: `src/agentgate/lib/ids.py` is (agentgate, lib, ids)."""
-    parts = path.removeprefix(SOURCE).removesuffix(".py").split("/")
+    parts = path.removeprefix(CLIENT).removeprefix(SOURCE).removesuffix(".py").split("/")
     return tuple(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -137,13 +137,15 @@ def folder_problems(paths):
 
 
 def test_every_import_is_allowed_by_the_table():
-    found = [line for path, text in sources(".py", under=SOURCE).items() for line in import_problems(path, text)]
+    found = [
+        line for path, text in sources(".py", under=PYTHON_SOURCES).items() for line in import_problems(path, text)
+    ]
 
     assert found == []
 
 
 def test_the_table_names_what_is_there():
-    paths = list(sources(".py", under=SOURCE))
+    paths = list(sources(".py", under=PYTHON_SOURCES))
     rooms = {room_of(module_parts(path)) for path in paths}
     inside = {(parts[1], parts[2]) for path in paths if len(parts := module_parts(path)) > 2}
 
@@ -159,11 +161,11 @@ def test_the_decision_neither_waits_nor_knows_a_port():
 
 def test_nothing_is_imported_in_a_circle():
     assert cycle_in(ALLOWED) is None
-    assert cycles(sources(".py", under=SOURCE)) == []
+    assert cycles(sources(".py", under=PYTHON_SOURCES)) == []
 
 
 def test_no_folder_is_crowded():
-    assert folder_problems(sources(".py", under=SOURCE)) == []
+    assert folder_problems(sources(".py", under=PYTHON_SOURCES)) == []
 
 
 @pytest.mark.parametrize(
@@ -207,7 +209,7 @@ def test_a_forbidden_import_is_found(path, text, problem):
 
 
 def test_a_clients_import_of_the_service_is_found():
-    path = "src/agentgate_client/verify.py"
+    path = CLIENT + "agentgate_client/verify.py"
 
     assert import_problems(path, "from agentgate.lib import enums") == [
         f"{path}:1: agentgate_client may not import lib"

@@ -7,7 +7,7 @@ import tokenize
 
 import pytest
 
-from tests.tidy.sources import sources
+from tests.tidy.sources import PYTHON_SOURCES, sources
 
 EMPTY_WORDS = frozenset(
     [
@@ -136,7 +136,7 @@ def problems(check, *suffixes, under="", but=()):
 
 
 def test_no_name_holds_a_word_that_says_nothing():
-    assert problems(name_problems, ".py", under="src/") == []
+    assert problems(name_problems, ".py", under=PYTHON_SOURCES) == []
 
 
 def test_every_module_opens_with_a_docstring():
@@ -148,21 +148,21 @@ def test_every_note_on_later_work_names_an_issue():
 
 
 def test_nothing_but_the_clock_reads_the_time():
-    clocks = {"src/agentgate/lib/clock.py", "src/agentgate_client/clock.py"}
+    clocks = {"src/agentgate/lib/clock.py", "packages/python-client/src/agentgate_client/clock.py"}
 
-    assert clocks <= set(sources(".py", under="src/"))
-    assert problems(clock_problems, ".py", under="src/", but=clocks) == []
+    assert clocks <= set(sources(".py", under=PYTHON_SOURCES))
+    assert problems(clock_problems, ".py", under=PYTHON_SOURCES, but=clocks) == []
 
 
 def test_nothing_but_the_settings_read_the_environment():
     reader = "src/agentgate/lib/settings/schema.py"
 
-    assert reader in sources(".py", under="src/")
-    assert problems(environment_problems, ".py", under="src/", but={reader}) == []
+    assert reader in sources(".py", under=PYTHON_SOURCES)
+    assert problems(environment_problems, ".py", under=PYTHON_SOURCES, but={reader}) == []
 
 
 def test_every_select_names_its_columns():
-    assert problems(select_problems, ".py", under="src/") == []
+    assert problems(select_problems, ".py", under=PYTHON_SOURCES) == []
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def _train(options: TrainOptions, text: str) -> "tuple[Trained, str]":
         if (missing.name or "").partition(".")[0] not in {"sklearn", "numpy", "scipy"}:
             raise
         raise CommandRefused(
-            f"training needs scikit-learn ({missing.name} is not installed); run: pip install 'agentgate[train]'"
+            f"training needs scikit-learn ({missing.name} is not installed); run: pip install 'agentgate-server[train]'"
         ) from None
     from agentgate_tools.training.labels import read_labels  # noqa: PLC0415 - keeps the command line quick
 
