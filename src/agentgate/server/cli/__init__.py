@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from agentgate import __version__
 from agentgate.lib.settings.schema import SettingsRefused
 from agentgate.server.cli.adapter import adapter
 from agentgate.server.cli.agent_sim import agent_sim
@@ -21,6 +22,11 @@ from agentgate.server.cli.intel import intel
 from agentgate.server.cli.keys import keys
 from agentgate.server.cli.labels import labels
 from agentgate.server.cli.migrate import migrate
+from agentgate.server.cli.remote.apply import apply
+from agentgate.server.cli.remote.decisions import explain, tail
+from agentgate.server.cli.remote.protect import protect
+from agentgate.server.cli.remote.rules import rules
+from agentgate.server.cli.remote.sites import credential, invite, site
 from agentgate.server.cli.routes import openapi, routes
 from agentgate.server.cli.serve import serve
 from agentgate.server.cli.train import train
@@ -33,7 +39,6 @@ app = typer.Typer(
     name="agentgate",
     help="A self-hosted gate for web traffic: people pass, agents identify themselves, the rest is decided.",
     epilog="Example: agentgate serve --demo",
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.command("serve", epilog="Example: agentgate serve --config /etc/agentgate.toml")(serve)
@@ -49,17 +54,34 @@ app.command("train", epilog="Example: agentgate train labels.ndjson --kind bot")
 app.command("agent-sim", epilog="Example: agentgate agent-sim http://127.0.0.1:8080 --submit site_demo1/contact")(
     agent_sim
 )
+app.command("protect", epilog="Example: agentgate protect https://shop.example --proxy nginx")(protect)
+app.command("tail", epilog="Example: agentgate tail site_shop1 --outcome block")(tail)
+app.command("explain", epilog="Example: agentgate explain dec_0123456789abc")(explain)
+app.command("apply", epilog="Example: agentgate apply site.yaml")(apply)
+app.command("invite", epilog="Example: agentgate invite ann@example.com --customer Shop")(invite)
+app.add_typer(site, name="site")
+app.add_typer(credential, name="credential")
+app.add_typer(rules, name="rules")
 app.add_typer(keys, name="keys")
 app.add_typer(intel, name="intel")
 app.add_typer(labels, name="labels")
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"agentgate {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     debug: Annotated[bool, typer.Option(DEBUG_OPTION, help="Show the traceback of an error.")] = False,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_print_version)
+    ] = False,
 ) -> None:
     # `run` takes the option out before; it is declared here so that --help shows it.
-    del debug
+    del debug, show_version
 
 
 def main() -> None:

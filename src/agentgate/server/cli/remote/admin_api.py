@@ -1,0 +1,127 @@
+"""AdminApi: the admin API of a running service, for commands. Every failure becomes one line that says why."""
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from http.client import HTTPException
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+
+import typer
+
+from agentgate.lib.settings.schema import Settings, read_process_settings
+from agentgate.server.cli.options import CommandRefused
+
+TIMEOUT_S = 30
+MOST_BYTES = 256 * 1024 * 1024
+
+UrlOption = Annotated[
+    str | None, typer.Option("--url", help="Address of the admin listener; without it, that of the settings.")
+]
+SiteArgument = Annotated[str, typer.Argument(help="The site's key, such as site_shop1.")]
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """The operator credential goes to the address that was given, and nowhere else."""
+
+    def redirect_request(self, *given: Any) -> None:
+        del given
+
+
+class NotThere(CommandRefused):
+    """The service knows no such thing."""
+
+
+class AdminApi:
+    """One running service."""
+
+    def __init__(self, address: str, key: str) -> None:
+        self._address = address
+        self._key = key
+        # The admin listener is private, so no proxy of the environment stands before it.
+        self._opener = build_opener(ProxyHandler({}), _NoRedirect())
+
+    def get(self, path: str, **query: str | None) -> Any:
+        """Read something. What is None is left out of the query."""
+        given = {name: value for name, value in query.items() if value is not None}
+        return self.call("GET", f"{path}?{urlencode(given)}" if given else path)
+
+    def items(self, path: str, **query: str | None) -> Iterator[Any]:
+        """Read every page of a list."""
+        cursor: str | None = None
+        while True:
+            page = self.get(path, **query, cursor=cursor)
+            if not isinstance(page, dict) or not isinstance(page.get("items"), list):
+                raise CommandRefused(f"{self._address} did not answer with a list; is --url the admin listener?")
+            yield from page["items"]
+            before, cursor = cursor, page.get("nextCursor")
+            if cursor is None:
+                return
+            if cursor == before:
+                raise CommandRefused("the service answered the same page twice; the rest was not read")
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Call a route below `/v1/admin`; None for an answer without a body."""
+        content = None if body is None else json.dumps(body).encode()
+        headers = {"X-Admin-Key": self._key} | ({} if content is None else {"Content-Type": "application/json"})
+        request = Request(f"{self._address}/v1/admin{path}", content, headers, method=method)  # noqa: S310 - see `address_of`
+        try:
+            with self._opener.open(request, timeout=TIMEOUT_S) as answer:
+                text = answer.read(MOST_BYTES)
+            return json.loads(text) if text else None
+        except HTTPError as error:
+            kind = NotThere if error.code == HTTPStatus.NOT_FOUND else CommandRefused
+            raise kind(f"the service answered {error.code}: {_message(error)}") from None
+        except (URLError, HTTPException, OSError) as error:
+            reason = getattr(error, "reason", error)
+            raise CommandRefused(
+                f"{request.host} cannot be reached ({reason}); start it with `agentgate serve`, "
+                "or give the address of its admin listener with --url"
+            ) from None
+        except ValueError:
+            raise CommandRefused(f"{request.host} did not answer with JSON; is --url the admin listener?") from None
+
+
+def open_api(url: str | None, config: Path | None) -> AdminApi:
+    """Return the service that settings and options name."""
+    settings = read_process_settings(config)
+    return AdminApi(address_of(settings, url), key_of(settings))
+
+
+def address_of(settings: Settings, url: str | None) -> str:
+    """Return the address of the admin listener, http or https and no more than a host and a port."""
+    address = (url or f"http://{settings.admin_listen}").rstrip("/")
+    parts = urlsplit(address)
+    if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path or parts.query:
+        raise CommandRefused(f"{address} is not the address of a listener; give one such as http://127.0.0.1:8081")
+    return address
+
+
+def key_of(settings: Settings) -> str:
+    """Return the operator credential."""
+    if settings.admin_key:
+        return settings.admin_key
+    path: Path = settings.admin_key_path
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        raise CommandRefused(
+            f"there is no operator credential in {path}; set AGENTGATE_ADMIN_KEY or AGENTGATE_DATA_DIR"
+        ) from None
+
+
+def site_path(site: str, *more: str) -> str:
+    """Return the path of a site, and of what is below it."""
+    return "/".join(["/sites", *(quote(part, safe="") for part in (site, *more))])
+
+
+def _message(error: HTTPError) -> str:
+    with error:
+        try:
+            body = json.loads(error.read(64 * 1024))
+            return f"{body['error']}: {body.get('message', '')}"
+        except (ValueError, KeyError, TypeError, AttributeError, OSError):
+            return str(error.reason)

@@ -1,0 +1,111 @@
+"""`agentgate protect`: from a site's address to a gate before it, in one command that can be run again."""
+
+import inspect
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from agentgate.server.cli.options import CommandRefused, ConfigOption
+from agentgate.server.cli.remote.admin_api import AdminApi, UrlOption, open_api, site_path
+from agentgate_tools.adapters.render import EXAMPLE, FILES, Installation, render
+
+PAUSE_S = 1.0
+# So many decisions say something about what enforce mode would do.
+ENOUGH = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtectOptions:
+    """The arguments of the command; a function would have to take too many."""
+
+    address: Annotated[str, typer.Argument(help="The site as visitors see it, such as https://shop.example.")]
+    proxy: Annotated[str, typer.Option(help="One of " + ", ".join(FILES) + ".")]
+    upstream: Annotated[str, typer.Option(help="Where the site itself runs.")] = EXAMPLE.upstream
+    gate: Annotated[str, typer.Option("--service", help="AgentGate's public listener, as the proxy reaches it.")] = (
+        EXAMPLE.service
+    )
+    out: Annotated[Path, typer.Option(help="Folder for the proxy's files.")] = Path("agentgate-proxy")
+    watch: Annotated[bool, typer.Option(help="Wait for the first requests, and offer to switch to enforce.")] = True
+    url: UrlOption = None
+    config: ConfigOption = None
+
+
+def protect(**given: Any) -> None:
+    """Put AgentGate before a site: make the site and a secret, write the proxy's files, watch the first requests.
+
+    Run it again to go on watching: a site with this origin, and files that are there, are taken as they are.
+    """
+    options = ProtectOptions(**given)
+    if options.proxy not in FILES:
+        raise CommandRefused(f"there are no files for {options.proxy!r}; take one of {', '.join(FILES)}")
+    origin = _origin(options.address)
+    api = open_api(options.url, options.config)
+    site = _find(api, origin) or _create(api, origin)
+    _install(api, site["siteKey"], origin, options)
+    if options.watch:
+        _watch(api, site["siteKey"])
+
+
+# Typer reads the arguments from here.
+protect.__signature__ = inspect.signature(ProtectOptions)  # type: ignore[attr-defined]
+
+
+def _install(api: AdminApi, site_key: str, origin: str, options: ProtectOptions) -> None:
+    """Write the proxy's files with a fresh secret, unless they are there."""
+    paths = [options.out / name for name in FILES[options.proxy]]
+    shown = ", ".join(map(str, paths))
+    if any(path.exists() for path in paths):
+        print(f"{shown}: there already, left alone")
+        return
+    secret = api.call("POST", site_path(site_key, "credentials"), {"name": options.proxy})["secret"]
+    installation = Installation(
+        site=site_key, service=options.gate, origin=origin, upstream=options.upstream, secret=secret
+    )
+    options.out.mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        # The secret is in it.
+        path.touch(mode=0o600)
+        path.write_text(render(options.proxy, installation, path.name), encoding="utf-8")
+    print(f"written: {shown}. Put them into {options.proxy} as deploy/{options.proxy}/README.md says.")
+
+
+def _origin(address: str) -> str:
+    parts = urlsplit(address if "//" in address else f"https://{address}")
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise CommandRefused(f"{address} is not the address of a site; give one such as https://shop.example")
+    return f"{parts.scheme}://{parts.netloc}".lower()
+
+
+def _find(api: AdminApi, origin: str) -> Any:
+    return next((each for each in api.items("/sites") if origin in each["allowedOrigins"]), None)
+
+
+def _create(api: AdminApi, origin: str) -> Any:
+    body = {"name": urlsplit(origin).hostname, "allowedOrigins": [origin], "mode": "monitor"}
+    made = api.call("POST", "/sites", body)
+    print(f"{made['siteKey']}: made, in monitor mode. Nobody is refused until you say so.")
+    return made
+
+
+def _watch(api: AdminApi, site_key: str) -> None:
+    print("waiting for the first request through the proxy (Ctrl-C ends waiting; run this again to go on) ...")
+    while api.get(site_path(site_key, "install"))["status"] != "live":
+        time.sleep(PAUSE_S)
+    print(f"the first request is there; waiting for {ENOUGH} ...")
+    while len(seen := api.get("/decisions", siteKey=site_key, limit=str(ENOUGH))["items"]) < ENOUGH:
+        time.sleep(PAUSE_S)
+    would = [each for each in seen if each.get("wouldDecision", each["outcome"]) != "allow"]
+    print(f"of the last {len(seen)} requests enforce mode would have challenged or refused {len(would)}:")
+    for each in would[:10]:
+        what = each.get("wouldDecision", each["outcome"])
+        print(f"  {what} {each['method']} {each['route']}  {each.get('matchedRule', '')}  {each['id']}")
+    print("`agentgate explain` says why of each.")
+    if api.get(site_path(site_key))["mode"] == "enforce":
+        print(f"{site_key} is in enforce mode already")
+    elif typer.confirm("Switch to enforce?"):
+        api.call("PATCH", site_path(site_key), {"mode": "enforce"})
+        print(f"{site_key} is in enforce mode")

@@ -1,0 +1,223 @@
+"""The commands that talk to a running service: site, credential, invite, rules, tail, explain, apply, protect."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.browser_client import ORIGIN
+from tests.cli.commands import Result, agentgate
+from tests.running import ADMIN_KEY, RunningService
+
+# One store is enough: the commands know the API only.
+pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
+Command = Callable[..., Result]
+RULES = {
+    "version": "1",
+    "rules": [{"name": "no-tor", "match": {"all_labels": ["net.tor"]}, "action": "block"}],
+    "default_action": "allow",
+}
+
+
+@pytest.fixture
+def run(service: RunningService, tmp_path: Path) -> Command:
+    """Return what runs a command against the service."""
+    return lambda *given: agentgate(tmp_path, *given, "--url", service.admin_url, AGENTGATE_ADMIN_KEY=ADMIN_KEY)
+
+
+@pytest.fixture
+def site(run: Command, request: pytest.FixtureRequest) -> str:
+    key = f"site_cli_{abs(hash(request.node.name)) % 10**9}"
+    assert run("site", "create", "Shop", "--origin", ORIGIN, "--site-key", key).returncode == 0
+    return key
+
+
+def written(folder: Path, name: str, value: object) -> str:
+    (folder / name).write_text(value if isinstance(value, str) else json.dumps(value))
+    return name
+
+
+def test_a_site_is_made_in_monitor_mode_listed_shown_and_switched(run: Command, site: str) -> None:
+    shown = json.loads(run("site", "show", site, "--json").stdout)
+    listed = run("site", "list")
+
+    assert (shown["mode"], shown["allowedOrigins"]) == ("monitor", [ORIGIN])
+    assert site in listed.stdout
+    assert run("site", "mode", site, "enforce").stdout == f"{site} is in enforce mode\n"
+    wrong = run("site", "mode", site, "strict")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "invalid_site" in wrong.stderr
+
+
+def test_a_secret_is_printed_alone_and_works_until_it_is_revoked(
+    run: Command, site: str, service: RunningService
+) -> None:
+    made = run("credential", "create", site, "--name", "nginx")
+    secret = made.stdout.strip()
+    [listed] = json.loads(run("credential", "list", site, "--json").stdout)
+    rotated = json.loads(run("credential", "rotate", site, listed["id"], "--json").stdout)
+
+    assert secret.startswith("ags_")
+    assert listed["name"] == "nginx"
+    assert listed["id"] in made.stderr
+    assert rotated["secret"] != secret
+    assert run("credential", "revoke", site, rotated["credential"]["id"]).returncode == 0
+    checked = service.public.post(
+        "/v1/siteverify", json={"token": "x", "secret": rotated["secret"], "expectedAction": "a"}
+    )
+    assert checked.status_code == 401
+
+
+def test_an_invite_prints_its_link(run: Command) -> None:
+    told = run("invite", "ann@cli.example", "--customer", "Cli Shop", "--role", "owner")
+
+    assert told.stdout.startswith("http")
+    assert "ann@cli.example" in told.stdout
+
+
+def test_rules_are_checked_tried_compared_replayed_and_put_in_force(run: Command, site: str, tmp_path: Path) -> None:
+    good = written(tmp_path, "rules.json", RULES)
+    bad = written(tmp_path, "bad.json", json.dumps(RULES, indent=1).replace('"block"', '"bloc"'))
+
+    wrong = run("rules", "lint", site, bad)
+    assert wrong.returncode == 1
+    assert wrong.stdout.startswith("bad.json:")
+    assert run("rules", "lint", site, good).returncode == 0
+    tried = json.loads(run("rules", "test", site, good, "--target", f"{ORIGIN}/login", "--json").stdout)
+    assert tried["outcome"] == "allow"
+    assert run("rules", "diff", site, good).returncode == 1
+    assert json.loads(run("rules", "backtest", site, good, "--json").stdout)["evaluated"] == 0
+    assert run("rules", "push", site, bad, "--yes").returncode == 1
+    assert "revision" in run("rules", "push", site, good, "--yes").stdout
+    assert run("rules", "diff", site, good).returncode == 0
+    assert run("rules", "push", site, good, "--yes").stdout == "no difference\n"
+    assert json.loads(run("rules", "show", site).stdout)["rules"][0]["name"] == "no-tor"
+    assert "must be `Name: value`" in run("rules", "test", site, good, "--target", ORIGIN, "--header", "x").stderr
+
+
+def visit(service: RunningService, secret: str, target: str = "/") -> None:
+    headers = {
+        "Authorization": f"Bearer {secret}",
+        "X-Original-Method": "GET",
+        "X-Original-URL": f"{ORIGIN}{target}",
+        "X-Original-Address": "203.0.113.7",
+        "User-Agent": "python-requests/2.32",
+    }
+    assert service.public.get("/v1/gateway/check", headers=headers).status_code in {204, 401, 403}
+    # What happens at this very moment is not in a range that ends with it.
+    service.clock.advance(ms=1)
+
+
+def wait_for_decisions(run: Command, site: str, count: int) -> list[dict[str, object]]:
+    for _ in range(100):
+        lines = run("tail", site, "--once", "--json", "--last", "100").stdout.splitlines()
+        if len(lines) >= count:
+            return [json.loads(line) for line in lines]
+    pytest.fail("the decisions did not come")
+
+
+def test_tail_shows_decisions_oldest_first_and_explain_says_why(
+    run: Command, site: str, service: RunningService
+) -> None:
+    secret = run("credential", "create", site).stdout.strip()
+    for _ in range(3):
+        visit(service, secret)
+    decisions = wait_for_decisions(run, site, 3)
+
+    assert [each["id"] for each in decisions] == sorted(str(each["id"]) for each in decisions)
+    line = run("tail", site, "--once", "--last", "1").stdout
+    assert str(decisions[-1]["id"]) in line
+    why = run("explain", str(decisions[-1]["id"]))
+    assert "GET" in why.stdout
+    assert "ua." in why.stdout
+    unknown = run("explain", "dec_0000000000000")
+    assert (unknown.returncode, "no site has a decision" in unknown.stderr) == (2, True)
+
+
+def test_a_file_makes_a_site_shows_its_plan_and_changes_what_differs(
+    run: Command, tmp_path: Path, service: RunningService
+) -> None:
+    wanted = {"siteKey": "site_cli_applied", "name": "Applied", "allowedOrigins": ["https://applied.example"]}
+    name = written(tmp_path, "site.yaml", yaml.safe_dump(wanted))
+
+    first = run("apply", name, "--yes")
+    assert "the site will be created" in first.stdout
+    assert run("apply", name, "--yes").stdout == "nothing to do\n"
+    written(
+        tmp_path,
+        "site.yaml",
+        yaml.safe_dump(wanted | {"mode": "enforce", "rules": RULES, "agentPolicy": {"default": "challenge"}}),
+    )
+    plan = json.loads(run("apply", name, "--yes", "--json").stdout)
+    assert plan["mode"] == {"before": "monitor", "after": "enforce"}
+    assert set(plan) == {"mode", "rules", "agentPolicy"}
+    assert run("apply", name, "--yes").stdout == "nothing to do\n"
+    policy = service.operator.get("/v1/admin/sites/site_cli_applied/agent-policy").json()
+    assert policy["default"] == "challenge"
+    written(tmp_path, "site.yaml", yaml.safe_dump(wanted | {"mode": "monitor", "agentPolicy": {"default": "deny"}}))
+    refused = run("apply", name, "--yes")
+    assert (refused.returncode, "nothing was changed" in refused.stderr) == (2, True)
+    assert service.operator.get("/v1/admin/sites/site_cli_applied").json()["mode"] == "enforce"
+    assert "siteKey" in run("apply", written(tmp_path, "x.yaml", "name: x"), "--yes").stderr
+
+
+def test_without_a_yes_nothing_is_changed(run: Command, tmp_path: Path, service: RunningService) -> None:
+    name = written(tmp_path, "site.yaml", yaml.safe_dump({"siteKey": "site_cli_asked", "name": "Asked"}))
+
+    told = run("apply", name)
+
+    assert told.returncode == 2
+    assert service.operator.get("/v1/admin/sites/site_cli_asked").status_code == 404
+
+
+def test_protect_makes_site_secret_and_file_once(run: Command, tmp_path: Path, service: RunningService) -> None:
+    given = ("protect", "https://protected.example", "--proxy", "nginx", "--no-watch")
+
+    first = run(*given)
+    [file] = (tmp_path / "agentgate-proxy").iterdir()
+    text = file.read_text()
+    again = run(*given)
+
+    assert "in monitor mode" in first.stdout
+    assert "ags_" in text
+    assert "PUT_THE_SECRET" not in text
+    assert file.stat().st_mode & 0o077 == 0
+    assert "left alone" in again.stdout
+    assert file.read_text() == text
+    sites = service.operator.get("/v1/admin/sites").json()["items"]
+    assert [each["mode"] for each in sites if "https://protected.example" in each["allowedOrigins"]] == ["monitor"]
+    assert "take one of nginx" in run("protect", "https://x.example", "--proxy", "iis").stderr
+    assert "not the address of a site" in run("protect", "ftp://x", "--proxy", "nginx").stderr
+
+
+def test_protect_watches_until_enforce_can_be_judged(
+    run: Command, site: str, service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agentgate.server.cli.remote import protect
+
+    monkeypatch.setattr(protect, "PAUSE_S", 0.02)
+    monkeypatch.setattr(protect, "ENOUGH", 5)
+    monkeypatch.setattr(protect.typer, "confirm", lambda _question: True)
+    secret = run("credential", "create", site).stdout.strip()
+    service.operator.patch(f"/v1/admin/sites/{site}", json={"allowedOrigins": [ORIGIN, "https://watched.example"]})
+    for _ in range(6):
+        visit(service, secret)
+
+    told = run("protect", "https://watched.example", "--proxy", "caddy")
+
+    assert told.returncode == 0, told.stderr
+    assert f"{site} is in enforce mode" in told.stdout
+    assert json.loads(run("site", "show", site, "--json").stdout)["mode"] == "enforce"
+
+
+def test_a_service_that_is_not_there_is_said_with_the_remedy(settings: object, tmp_path: Path) -> None:
+    told = agentgate(tmp_path, "site", "list", "--url", "http://127.0.0.1:9", AGENTGATE_ADMIN_KEY=ADMIN_KEY)
+
+    assert told.returncode == 2
+    assert "agentgate serve" in told.stderr
+
+
+def test_the_version_is_told(settings: object, tmp_path: Path) -> None:
+    assert agentgate(tmp_path, "--version").stdout.startswith("agentgate ")
