@@ -116,9 +116,7 @@ class Flood:
         self.statuses[status] = self.statuses.get(status, 0) + 1
 
 
-def send_all(
-    port: int, requests: Sequence[Request], *, network: int, client: ClientHeaders = usual_headers
-) -> Flood:
+def send_all(port: int, requests: Sequence[Request], *, network: int, client: ClientHeaders = usual_headers) -> Flood:
     """Send every request to a proxy and return how they were answered; `network` keeps proxies' visitors apart."""
     return asyncio.run(_send_all(port, requests, network=network, client=client))
 

@@ -8,7 +8,18 @@ from tests.upstreams.handlers import HANDLERS
 
 OVERRIDES = (b"X-HTTP-Method-Override", b"X-HTTP-Method", b"X-Method-Override")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE", "FOO", "get", "Post", "QUERY")
-OVERRIDDEN = (b"GET", b"POST", b"DELETE", b"delete", b"FOO", b"", b"PUT, DELETE", b" DELETE", b"DELETE;x", b"P\xc3\x96ST")
+OVERRIDDEN = (
+    b"GET",
+    b"POST",
+    b"DELETE",
+    b"delete",
+    b"FOO",
+    b"",
+    b"PUT, DELETE",
+    b" DELETE",
+    b"DELETE;x",
+    b"P\xc3\x96ST",
+)
 QUERIES = (
     *(b"?_method=DELETE", b"?%5fmethod=DELETE", b"?a;_method=DELETE", b"?_method[]=DELETE", b"?_METHOD=delete"),
     *(b"?x=1&_method=%44ELETE", b"?.method=DELETE", b"?_method=FOO", b"?x=/pay", b"?", b"?x=1"),

@@ -28,6 +28,8 @@ from tests.upstreams.handlers import HANDLERS
 
 HOST = "127.0.0.1"
 HEADER = "X-Handler"
+# Tasks that nobody holds may be collected.
+SERVING: list[asyncio.Task[None]] = []
 
 
 def flask_app() -> Flask:
@@ -54,7 +56,7 @@ def _django_view(by_method: dict[str, str]) -> Callable[..., HttpResponse]:
 def set_up_django() -> None:
     """Django: path() for each handler, then re_path() without case."""
     configure()
-    from django.conf import settings  # noqa: PLC0415 - configured by now
+    from django.conf import settings
 
     by_path: dict[str, dict[str, str]] = {}
     for each in HANDLERS:
@@ -97,21 +99,21 @@ def _serve_werkzeug(app: Any) -> int:
 
 
 def _quiet_werkzeug() -> type:
-    from werkzeug.serving import WSGIRequestHandler as Handler  # noqa: PLC0415 - a second of that name
+    from werkzeug.serving import WSGIRequestHandler as Handler
 
     return type("Quiet", (Handler,), {"log": lambda *_: None})
 
 
 async def _serve_asgi(app: Any) -> int:
     server = uvicorn.Server(uvicorn.Config(app, host=HOST, port=0, log_level="critical", lifespan="off"))
-    asyncio.get_running_loop().create_task(server.serve())
-    while not server.started:
+    SERVING.append(asyncio.create_task(server.serve()))
+    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
         await asyncio.sleep(0.01)
     return int(server.servers[0].sockets[0].getsockname()[1])
 
 
 async def _serve_aiohttp() -> int:
-    from aiohttp import web  # noqa: PLC0415 - may be missing
+    from aiohttp import web
 
     def handler(name: str) -> Any:
         async def handle(_: web.Request) -> web.Response:
@@ -143,7 +145,8 @@ async def _main() -> None:
         ports["aiohttp"] = await _serve_aiohttp()
     else:
         ports["aiohttp"] = "the package aiohttp is not installed"
-    print(json.dumps(ports), flush=True)
+    sys.stdout.write(json.dumps(ports) + "\n")
+    sys.stdout.flush()
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
 
