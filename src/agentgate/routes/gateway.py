@@ -4,6 +4,7 @@ from agentgate.http.surface import Surface, anyone, delete, get, patch, post, pu
 from agentgate.lib import errors
 from agentgate.lib.limits import CARRIED_FORM_BYTES
 from agentgate.protection.challenge_page import endpoints as page
+from agentgate.protection.challenge_page.seen import SeenRequest
 from agentgate.protection.gateway import endpoints as gateway
 
 DENIALS = tuple(code for code, row in errors.GATEWAY.rows.items() if row.status != 204)
@@ -16,6 +17,8 @@ CHALLENGE = {
     "refuses": DENIALS,
     "other_replies": {403: gateway.Denial, 503: gateway.Denial},
 }
+# `agentgate doctor` asks how the adapter describes a request.
+SEEN_OR_DENIED = {200: SeenRequest, 403: gateway.Denial, 503: gateway.Denial}
 OF_THE_PAGE = (
     "invalid_credential",
     "invalid_request",
@@ -48,7 +51,7 @@ GATEWAY = Surface(
                 success="Let through",
                 refuses=DENIALS,
             ),
-            get("/challenge", page.show_challenge, **CHALLENGE),
+            get("/challenge", page.show_challenge, **CHALLENGE | {"other_replies": SEEN_OR_DENIED}),
             *(
                 method("/challenge", page.show_challenge_to_form, body_limit=CARRIED_FORM_BYTES, **CHALLENGE)
                 for method in (post, put, patch, delete)

@@ -13,7 +13,8 @@ from agentgate.lib.records import Input, Record, json_decoder
 from agentgate.protection.challenge_page.challenge import ChallengePages, first
 from agentgate.protection.challenge_page.challenge_pass import Passes, PassInput, cookie_of
 from agentgate.protection.challenge_page.proxied_call import Asker, Asking
-from agentgate.protection.challenge_page.return_url import within
+from agentgate.protection.challenge_page.return_url import is_own, within
+from agentgate.protection.challenge_page.seen import tell_seen
 from agentgate.protection.gateway.answers import Ruling
 
 FRAMES = frozenset({"same", "cross"})
@@ -48,9 +49,17 @@ async def show_challenge(call: Call, asker: Asker, pages: ChallengePages) -> Rep
     """Show the challenge page.
 
     An adapter asks for it, with the headers of the gateway check, when the check has denied a navigation; the query
-    says what was decided: `reason`, `decision`, `decisionId`. To what is no navigation it answers with the denial.
+    says what was decided: `reason`, `decision`, `decisionId`. To what is no navigation it answers with the denial, or
+    with `seen=1` under the page's own path with how the adapter described the request.
     """
-    return await _show(call, None, asker, pages)
+    if first(call.request, "seen") is None:
+        return await _show(call, None, asker, pages)
+    asking = await asker.read(call)
+    if not isinstance(asking, Asking):
+        return _deny(pages, *asking)
+    if asking.is_navigation or not is_own(asking.original.path):
+        return await pages.answer(asking, None)
+    return tell_seen(asking)
 
 
 async def show_challenge_to_form(call: Call, body: RawBody, asker: Asker, pages: ChallengePages) -> Reply[Text]:

@@ -21,15 +21,19 @@ def doctor(
         list[str] | None, typer.Option(help="A fresh token for the route; a second one of another action.")
     ] = None,
     port: Annotated[list[int] | None, typer.Option(help="Where AgentGate might listen by mistake; repeatable.")] = None,
+    upstream: Annotated[
+        str | None, typer.Option(help="Where the application itself listens: is it reachable, and under which paths?")
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Look at a site from outside: is it behind the gate, and does the gate hold? Exit code 1 when something fails.
 
-    It asks some forty harmless requests. The address alone is enough; a protected route and tokens allow for more.
+    It asks some hundred harmless requests. The address alone is enough; a protected route, tokens and the upstream's
+    address allow for more.
     """
     import msgspec  # noqa: PLC0415 - keeps the command line quick
 
-    from agentgate_tools.doctor.asking import Site  # noqa: PLC0415 - likewise
+    from agentgate_tools.doctor.asking import Site, is_private  # noqa: PLC0415 - likewise
     from agentgate_tools.doctor.checks import Installation  # noqa: PLC0415 - likewise
     from agentgate_tools.doctor.examine import examine  # noqa: PLC0415 - likewise
     from agentgate_tools.doctor.findings import State  # noqa: PLC0415 - likewise
@@ -41,6 +45,7 @@ def doctor(
         raise CommandRefused(f"the path {protected_path!r} must begin with a slash, such as /login")
     try:
         site = Site(url)
+        behind = None if upstream is None else Site(upstream)
     except ValueError as wrong:
         raise CommandRefused(str(wrong)) from None
     findings = examine(
@@ -52,6 +57,8 @@ def doctor(
             token=tokens[0] if tokens else None,
             other_token=tokens[1] if len(tokens) > 1 else None,
             ports=tuple(port) if port else None,
+            upstream=behind,
+            is_inside=behind is not None and is_private(behind.host),
         )
     )
     if as_json:
