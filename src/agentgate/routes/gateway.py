@@ -4,7 +4,6 @@ from agentgate.http.surface import Surface, anyone, delete, get, patch, post, pu
 from agentgate.lib import errors
 from agentgate.lib.limits import CARRIED_FORM_BYTES
 from agentgate.protection.challenge_page import endpoints as page
-from agentgate.protection.challenge_page.seen import SeenRequest
 from agentgate.protection.gateway import endpoints as gateway
 
 DENIALS = tuple(code for code, row in errors.GATEWAY.rows.items() if row.status != 204)
@@ -18,7 +17,7 @@ CHALLENGE = {
     "other_replies": {403: gateway.Denial, 503: gateway.Denial},
 }
 # `agentgate doctor` asks how the adapter describes a request.
-SEEN_OR_DENIED = {200: SeenRequest, 403: gateway.Denial, 503: gateway.Denial}
+SEEN_OR_DENIED = {200: page.SeenRequest, 403: gateway.Denial, 503: gateway.Denial}
 OF_THE_PAGE = (
     "invalid_credential",
     "invalid_request",
