@@ -9,6 +9,9 @@ $readings = [
     parse_url('http://' . ($_SERVER['HTTP_HOST'] ?? 'h') . $uri, PHP_URL_PATH),
     $_SERVER['PATH_INFO'] ?? null,
     $_SERVER['SCRIPT_NAME'] ?? null,
+    // As frameworks behind IIS do.
+    $_SERVER['HTTP_X_ORIGINAL_URL'] ?? null,
+    $_SERVER['HTTP_X_REWRITE_URL'] ?? null,
 ];
 $paths = [];
 foreach ($readings as $reading) {
