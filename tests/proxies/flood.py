@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from tests.proxies.mutations import Request
 
@@ -24,6 +24,18 @@ class Ran:
     method: bytes
     target: bytes
     headers: dict[bytes, bytes]
+    # The whole of it, as it came.
+    message: bytes = b""
+
+
+# What a visitor sends along with a request, given the address it comes from.
+ClientHeaders = Callable[[Request, str], Sequence[tuple[bytes, bytes]]]
+USUAL = ((b"User-Agent", b"Mozilla/5.0"), (b"Accept", b"*/*"))
+
+
+def usual_headers(request: Request, address: str) -> Sequence[tuple[bytes, bytes]]:
+    """Return what a visitor without anything to show sends."""
+    return USUAL
 
 
 class Backend:
@@ -60,8 +72,8 @@ class Backend:
         try:
             while head := await _read_head(reader):
                 ran = _read(head)
-                self.ran.append(ran)
-                await _skip_body(reader, ran.headers)
+                body = await _read_body(reader, ran.headers)
+                self.ran.append(replace(ran, message=head + body))
                 writer.write(OK if ran.method.upper() != b"HEAD" else OK[:-2])
         except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
@@ -82,13 +94,14 @@ def _read(head: bytes) -> Ran:
     return Ran(method, rest.rpartition(b" ")[0], {name.lower(): value.strip() for name, _, value in pairs})
 
 
-async def _skip_body(reader: asyncio.StreamReader, headers: dict[bytes, bytes]) -> None:
-    if b"transfer-encoding" in headers:
-        while size := int(await reader.readline(), 16):
-            await reader.readexactly(size + 2)
-        await reader.readline()
-        return
-    await reader.readexactly(int(headers.get(b"content-length", b"0")))
+async def _read_body(reader: asyncio.StreamReader, headers: dict[bytes, bytes]) -> bytes:
+    """Read a body, and return it as it came."""
+    if b"transfer-encoding" not in headers:
+        return await reader.readexactly(int(headers.get(b"content-length", b"0")))
+    body = b""
+    while size := int(line := await reader.readline(), 16):
+        body += line + await reader.readexactly(size + 2)
+    return body + line + await reader.readline()
 
 
 @dataclass
@@ -103,20 +116,27 @@ class Flood:
         self.statuses[status] = self.statuses.get(status, 0) + 1
 
 
-def send_all(port: int, requests: Sequence[Request], *, network: int) -> Flood:
+def send_all(port: int, requests: Sequence[Request], *, network: int, client: ClientHeaders = usual_headers) -> Flood:
     """Send every request to a proxy and return how they were answered; `network` keeps proxies' visitors apart."""
-    return asyncio.run(_send_all(port, requests, network=network))
+    return asyncio.run(_send_all(port, requests, network=network, client=client))
 
 
-async def _send_all(port: int, requests: Sequence[Request], *, network: int) -> Flood:
+async def _send_all(port: int, requests: Sequence[Request], *, network: int, client: ClientHeaders) -> Flood:
     flood = Flood()
     waiting = iter(enumerate(requests))
-    await asyncio.gather(*(_visitor(port, waiting, flood, (network, each)) for each in range(CONNECTIONS)))
+    visitors = (_visitor(port, waiting, flood, (network, each), client) for each in range(CONNECTIONS))
+    await asyncio.gather(*visitors)
     return flood
 
 
-async def _visitor(port: int, waiting: Iterator[tuple[int, Request]], flood: Flood, place: tuple[int, int]) -> None:
-    address = 0
+async def _visitor(
+    port: int,
+    waiting: Iterator[tuple[int, Request]],
+    flood: Flood,
+    place: tuple[int, int],
+    client: ClientHeaders,
+) -> None:
+    source = ""
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
     for sent, (number, request) in enumerate(waiting):
         if streams is None or sent % REQUESTS_OF_AN_ADDRESS == 0:
@@ -124,7 +144,8 @@ async def _visitor(port: int, waiting: Iterator[tuple[int, Request]], flood: Flo
             address = sent // REQUESTS_OF_AN_ADDRESS + 1
             source = f"127.{place[0]}.{place[1] + 1}.{address}"
             streams = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
-        status, is_open = await _exchange(*streams, _message(number, request), request.method)
+        message = _message(number, request, client(request, source))
+        status, is_open = await _exchange(*streams, message, request.method)
         flood.count(status)
         if not is_open:
             _close(streams)
@@ -137,11 +158,10 @@ def _close(streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None) ->
         streams[1].close()
 
 
-def _message(number: int, request: Request) -> bytes:
+def _message(number: int, request: Request, client: Sequence[tuple[bytes, bytes]]) -> bytes:
     headers = [
         (b"Host", b"shop.example"),
-        (b"User-Agent", b"Mozilla/5.0"),
-        (b"Accept", b"*/*"),
+        *client,
         (CASE_HEADER, b"%d" % number),
         *request.headers,
     ]
@@ -166,7 +186,7 @@ async def _exchange(
             ran = _read(head)
             status = int(head.split(b" ", 2)[1])
             if method.upper() != "HEAD" and status not in {204, 304}:
-                await _skip_body(reader, ran.headers)
+                await _read_body(reader, ran.headers)
             is_open = ran.headers.get(b"connection", b"").lower() != b"close" and status not in {101, 400}
             # Of a server that does not say where the answer ends, the connection is not used again.
             return status, is_open and (b"content-length" in ran.headers or b"transfer-encoding" in ran.headers)

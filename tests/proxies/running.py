@@ -137,24 +137,33 @@ PACKAGES = {"nginx": "nginx", "caddy": "caddy", "haproxy": "haproxy", "apache": 
 
 
 @contextlib.contextmanager
-def running_proxy(proxy: str, installation: Installation, *, speaks_http2: bool = False) -> Iterator[int]:
-    """Run a proxy on a free port of the loopback for as long as the block does; its port is the value."""
+def running_proxy(
+    proxy: str,
+    installation: Installation,
+    *,
+    speaks_http2: bool = False,
+    change: Callable[[str], str] = lambda text: text,
+) -> Iterator[int]:
+    """Run a proxy on a free port of the loopback for as long as the block does; its port is the value.
+
+    `change` makes another configuration of the one that we ship.
+    """
     program = _program(proxy)
     # Not pytest's own temporary folder: Apache changes to a user who could not read it.
     folder = Path(tempfile.mkdtemp(prefix=f"agentgate-{proxy}-"))
     folder.chmod(0o755)
     try:
-        with _running(proxy, Started(program, folder, _free_port(), speaks_http2), installation) as port:
+        with _running(proxy, Started(program, folder, _free_port(), speaks_http2), installation, change) as port:
             yield port
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def _running(proxy: str, started: Started, installation: Installation) -> Iterator[int]:
+def _running(proxy: str, started: Started, installation: Installation, change: Callable[[str], str]) -> Iterator[int]:
     folder = started.folder
     filled = msgspec.structs.replace(installation, listen=f"127.0.0.1:{started.port}")
-    command = STARTERS[proxy](started, {name: render(proxy, filled, name) for name in FILES[proxy]})
+    command = STARTERS[proxy](started, {name: change(render(proxy, filled, name)) for name in FILES[proxy]})
     homes = {name: str(folder) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")}
     with started.log.open("ab") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ | homes)

@@ -1319,6 +1319,14 @@ export interface SampleRequest {
   address: string;
 }
 
+/** The asker's own request, as the adapter described it. It says nothing that the asker's token would not say. */
+export interface SeenRequest {
+  origin: string;
+  visitor: string;
+  network: string;
+  timeMs: number;
+}
+
 /** One bucket of a series, clipped to the range: `start` belongs to it, `end` does not. */
 export interface SeriesPoint {
   requests: number;

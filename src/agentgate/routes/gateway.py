@@ -16,6 +16,8 @@ CHALLENGE = {
     "refuses": DENIALS,
     "other_replies": {403: gateway.Denial, 503: gateway.Denial},
 }
+# `agentgate doctor` asks how the adapter describes a request.
+SEEN_OR_DENIED = {200: page.SeenRequest, 403: gateway.Denial, 503: gateway.Denial}
 OF_THE_PAGE = (
     "invalid_credential",
     "invalid_request",
@@ -48,7 +50,7 @@ GATEWAY = Surface(
                 success="Let through",
                 refuses=DENIALS,
             ),
-            get("/challenge", page.show_challenge, **CHALLENGE),
+            get("/challenge", page.show_challenge, **CHALLENGE | {"other_replies": SEEN_OR_DENIED}),
             *(
                 method("/challenge", page.show_challenge_to_form, body_limit=CARRIED_FORM_BYTES, **CHALLENGE)
                 for method in (post, put, patch, delete)

@@ -6,6 +6,7 @@ import socket
 import ssl
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -49,6 +50,8 @@ class Asked(Struct, frozen=True, kw_only=True):
     body: bytes
     # The certificate's last day, as seconds since 1970; 0 without TLS.
     certificate_ends_s: float = 0.0
+    # The address that answered.
+    peer: str = ""
 
     def header(self, name: str) -> str:
         """Return a header; empty when there is none."""
@@ -58,6 +61,11 @@ class Asked(Struct, frozen=True, kw_only=True):
     def reason(self) -> str:
         """Why the gateway refused, where it says so."""
         return self.header("x-service-reason")
+
+    @property
+    def decision_id(self) -> str:
+        """Under which ID the gateway keeps its decision, where it says so."""
+        return self.header("x-service-decision-id")
 
     @property
     def is_script(self) -> bool:
@@ -91,8 +99,10 @@ class Site:
         """Scheme, host and port."""
         return f"{self.scheme}://{self.authority}"
 
-    def ask(self, method: str, path: str, *, headers: Headers = (), body: bytes = b"") -> Asked:
-        """Send a request and read its answer."""
+    def ask(
+        self, method: str, path: str, *, headers: Headers = (), body: bytes = b"", source: str | None = None
+    ) -> Asked:
+        """Send a request and read its answer; `source` is the address to ask from."""
         usual = [("Host", self.authority), *USUAL]
         given = {name.lower() for name, _ in headers}
         lines = [f"{name}: {value}" for name, value in usual if name.lower() not in given]
@@ -101,13 +111,24 @@ class Site:
         lines += [f"Content-Length: {len(body)}"] if body or method == "POST" else []
         message = "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""]).encode("latin-1") + body
         try:
-            return self._exchange(method, message)
+            return self._exchange(method, message, source)
         except (OSError, http.client.HTTPException) as problem:
             raise NoAnswer(f"{type(problem).__name__}: {problem}") from None
 
-    def _exchange(self, method: str, message: bytes) -> Asked:
+    def try_asking(self, method: str, path: str, *headers: tuple[str, str], source: str | None = None) -> Asked | None:
+        """Return the answer; None without one."""
+        try:
+            return self.ask(method, path, headers=headers, source=source)
+        except NoAnswer:
+            return None
+
+    def _exchange(self, method: str, message: bytes, source: str | None) -> Asked:
         with contextlib.ExitStack() as stack:
-            connection = stack.enter_context(socket.create_connection((self.host, self.port), timeout=TIMEOUT_S))
+            connection = stack.enter_context(
+                socket.create_connection(
+                    (self.host, self.port), timeout=TIMEOUT_S, source_address=None if source is None else (source, 0)
+                )
+            )
             ends_s = 0.0
             if self.scheme == "https":
                 context = ssl.create_default_context()
@@ -121,7 +142,13 @@ class Site:
             response.begin()
             fields = tuple((name.lower(), value) for name, value in response.getheaders())
             body = response.read(MOST_BODY_BYTES)
-            return Asked(status=response.status, headers=fields, body=body, certificate_ends_s=ends_s)
+            return Asked(
+                status=response.status,
+                headers=fields,
+                body=body,
+                certificate_ends_s=ends_s,
+                peer=str(connection.getpeername()[0]),
+            )
 
 
 def ask_port(host: str, port: int, path: str) -> Asked | None:
@@ -131,3 +158,19 @@ def ask_port(host: str, port: int, path: str) -> Asked | None:
         return Site(f"http://{authority}").ask("GET", path)
     except NoAnswer:
         return None
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a host is this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def is_private(host: str) -> bool:
+    """Say whether an address or a name is one of this machine or of a network that others do not reach."""
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return is_loopback(host) or "." not in host or host.endswith((".internal", ".local", ".lan"))

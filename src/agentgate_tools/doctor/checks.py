@@ -1,22 +1,25 @@
 """The checks, one function each: what is asked, and what the answer says about the installation."""
 
 from collections.abc import Iterator
-from ipaddress import ip_address
 
 from msgspec import Struct
 
 from agentgate.lib.clock import Clock
-from agentgate_tools.doctor.asking import Asked, NoAnswer, Site, ask_port
+from agentgate_tools.doctor.asking import Asked, Site, ask_port, is_loopback
 from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
 
 OWN_SCRIPT = "/.agentgate/sdk/v1/agentgate.js"
 # What of the service must not be reachable through the site.
 NOT_PASSED_ON = ("v1/gateway/check", "v1/siteverify", "v1/admin/sites", "v1/account/session", "healthz", "metrics")
-NOT_AT_ALL = ("v1/gateway/check", "v1/admin/sites")
+NOT_AT_ALL = ("v1/gateway/check",)
+# Where the admin listener is put by those who want it at hand.
+ADMIN_PATHS = (
+    *("v1/admin/sites", "admin/v1/admin/sites", "agentgate/v1/admin/sites"),
+    *("openapi/admin", "metrics", "readyz"),
+)
 # A client that the rules of a fresh site refuse.
 SCANNER = "sqlmap/1.8"
 TOKEN = "X-AgentGate-Token"  # noqa: S105 - the name of a header
-MOST_SKEW_S = 30.0
 CERTIFICATE_S = 14 * 24 * 3600.0
 DEFAULT_PORTS = (8080, 8081)
 # Answers of a gateway or a proxy that refuses. A site's own 404 is not among them: there the request went through.
@@ -36,10 +39,13 @@ class Installation(Struct, frozen=True, kw_only=True):
     other_token: str | None = None
     # Where AgentGate itself might listen on the site's host; None for the usual ports.
     ports: tuple[int, ...] | None = None
+    # Where the application itself listens, behind proxy and gate; and whether it may be reached from here.
+    upstream: Site | None = None
+    is_inside: bool = False
 
 
 def check_transport(installation: Installation, home: Asked) -> Iterator[Finding]:
-    """Look at TLS and at the time."""
+    """Look at TLS."""
     site, now_s = installation.site, installation.clock.now_ms() / 1000
     if site.scheme == "https":
         left_days = int((home.certificate_ends_s - now_s) / 86_400)
@@ -47,25 +53,17 @@ def check_transport(installation: Installation, home: Asked) -> Iterator[Finding
             yield warned("tls", f"the certificate ends in {left_days} days", "Renew it, or mend what renews it.")
         else:
             yield passed("tls", f"the certificate is good for {left_days} days")
-    elif _is_loopback(site.host):
+    elif is_loopback(site.host):
         yield skipped("tls", "the site is on this machine", "Run the doctor against the address that visitors use.")
     else:
         fix = "Serve the site over https: tokens and clearances are sent in clear."
         yield warned("tls", "the site is served over http", fix)
-    date_s = home.date_s
-    if date_s is None:
-        yield skipped("clock", "the site tells no time", "Compare the clocks of both machines by hand.")
-    elif abs(date_s - now_s) > MOST_SKEW_S:
-        found = f"the site's clock and this machine's differ by {abs(date_s - now_s):.0f} s"
-        yield warned("clock", found, "Set both by NTP: tokens live for two minutes.")
-    else:
-        yield passed("clock", "the site's clock agrees with this machine's")
 
 
 def check_gate(installation: Installation) -> Iterator[Finding]:
     """Look whether there is a gateway in front of the site at all."""
-    script = _try(installation.site, "GET", OWN_SCRIPT)
-    denied = _try(installation.site, "GET", "/", ("User-Agent", SCANNER))
+    script = installation.site.try_asking("GET", OWN_SCRIPT)
+    denied = installation.site.try_asking("GET", "/", ("User-Agent", SCANNER))
     has_script = script is not None and script.is_script
     if denied is not None and denied.reason:
         yield passed("gate", f"the gateway refuses a scanner ({denied.status} {denied.reason})")
@@ -90,14 +88,20 @@ def check_gate(installation: Installation) -> Iterator[Finding]:
 def check_exposure(installation: Installation) -> Iterator[Finding]:
     """Look whether more of the service can be reached than visitors need."""
     site = installation.site
-    open_paths = [path for path in NOT_PASSED_ON if _is_ours(_try(site, "GET", f"/.agentgate/{path}"), own=True)]
-    open_paths += [path for path in NOT_AT_ALL if _is_ours(_try(site, "GET", f"/{path}"), own=False)]
+    open_paths = [path for path in NOT_PASSED_ON if _is_ours(site.try_asking("GET", f"/.agentgate/{path}"), own=True)]
+    open_paths += [path for path in NOT_AT_ALL if _is_ours(site.try_asking("GET", f"/{path}"), own=False)]
     if open_paths:
         fix = "Pass on what the adapters in deploy/ do: the challenge page, /v1/browser/ and /sdk/ under /.agentgate/."
         yield failed("exposure", f"the site passes {', '.join(dict.fromkeys(open_paths))} on to AgentGate", fix)
     else:
         yield passed("exposure", "the site passes on what its visitors need and nothing else")
-    if installation.ports is None and _is_loopback(site.host):
+    admin_paths = [f"/{path}" for path in ADMIN_PATHS if _is_admin(site.try_asking("GET", f"/{path}"))]
+    if admin_paths:
+        fix = "Pass nothing on to AGENTGATE_ADMIN_LISTEN: reach it over a private network or an SSH tunnel."
+        yield failed("admin-routes", f"the site answers for AgentGate's operators at {', '.join(admin_paths)}", fix)
+    else:
+        yield passed("admin-routes", "nothing of the admin listener answers on the site's host")
+    if installation.ports is None and is_loopback(site.host):
         yield skipped("listeners", "the site is on this machine", "Run the doctor from another one, or give --port.")
         return
     ports = DEFAULT_PORTS if installation.ports is None else installation.ports
@@ -130,13 +134,6 @@ def check_leaks(home: Asked, refused: Asked | None) -> Finding:
     return passed("leaks", "answers carry no secret and nothing of the proxy's questions")
 
 
-def _try(site: Site, method: str, path: str, *headers: tuple[str, str]) -> Asked | None:
-    try:
-        return site.ask(method, path, headers=headers)
-    except NoAnswer:
-        return None
-
-
 def _is_ours(answer: Asked | None, *, own: bool) -> bool:
     """Say whether AgentGate itself answered, as opposed to the site or the adapter; `own`: under its own prefix."""
     if answer is None or answer.status == 404:
@@ -147,16 +144,18 @@ def _is_ours(answer: Asked | None, *, own: bool) -> bool:
     return own and (is_json or b"agentgate_" in answer.body) and not answer.reason
 
 
+def _is_admin(answer: Asked | None) -> bool:
+    """Say whether AgentGate's admin listener answered, as opposed to the gateway or the site."""
+    if answer is None or answer.reason or answer.status == 404:
+        return False
+    if answer.status == 200:
+        return b"agentgate_" in answer.body or b"AgentGate" in answer.body
+    return answer.status in {401, 403, 421, 503} and b'"error"' in answer.body and bool(answer.header("x-request-id"))
+
+
 def _has_admin(answer: Asked | None) -> bool:
     return answer is not None and answer.status in {401, 403} and b'"error"' in answer.body
 
 
 def _has_health(answer: Asked | None) -> bool:
     return answer is not None and answer.status == 200 and b'"ok"' in answer.body
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

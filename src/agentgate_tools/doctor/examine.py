@@ -1,6 +1,7 @@
 """Examining an installation: every check in order, and nothing after a site that does not answer."""
 
 from agentgate_tools.doctor.asking import Asked, NoAnswer
+from agentgate_tools.doctor.cache_checks import check_caches
 from agentgate_tools.doctor.checks import (
     SCANNER,
     Installation,
@@ -9,8 +10,15 @@ from agentgate_tools.doctor.checks import (
     check_leaks,
     check_transport,
 )
-from agentgate_tools.doctor.findings import Finding, failed, passed, warned
+from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
 from agentgate_tools.doctor.route_checks import check_forged_headers, check_protected_route
+from agentgate_tools.doctor.seen_checks import check_seen
+from agentgate_tools.doctor.upstream_checks import check_upstream
+
+UNSEEN = (
+    "whether the site stays closed while AgentGate is away, whether other names, ports or paths lead around the proxy, "
+    "which routes and rules the site should have, who can read the secret, and what the application does by itself"
+)
 
 
 def _reachable(home: Asked) -> Finding:
@@ -32,8 +40,12 @@ def examine(installation: Installation) -> list[Finding]:
         _reachable(home),
         *check_transport(installation, home),
         *check_gate(installation),
+        *check_seen(installation, home),
         check_forged_headers(installation),
         *check_protected_route(installation),
         *check_exposure(installation),
         check_leaks(home, refused),
+        *check_caches(installation, home),
+        *check_upstream(installation),
+        skipped("unseen", f"not to be seen from outside: {UNSEEN}", "Read docs/doctor.md, and look at these by hand."),
     ]

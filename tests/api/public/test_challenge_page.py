@@ -3,6 +3,7 @@
 import html
 import re
 
+import httpx
 import pytest
 
 from tests.api.public.challenge_page import ORIGIN, SCRIPT, Visitor, cookie_of, facts_of
@@ -197,3 +198,29 @@ def test_the_page_in_a_frame_knows_it(visitor: Visitor) -> None:
     across = visitor.page(Sec_Fetch_Dest="iframe", Sec_Fetch_Site="cross-site")
 
     assert [facts_of(reply)["framed"] for reply in (visitor.page(), inside, across)] == ["", "same", "cross"]
+
+
+OWN = "/.agentgate/v1/gateway/challenge?seen=1"
+
+
+def _seen(visitor: Visitor, path: str = OWN, **headers: str) -> httpx.Response:
+    return visitor.call("GET", "challenge?seen=1", path=path, headers={**SCRIPT, **headers})
+
+
+def test_a_client_is_told_how_the_adapter_described_it(visitor: Visitor) -> None:
+    told = _seen(visitor)
+    elsewhere = _seen(visitor, **{"X-Original-Address": "10.0.0.7"})
+
+    assert told.status_code == 200
+    assert told.headers["cache-control"] == "no-store"
+    assert {"origin": ORIGIN, "network": "public"}.items() <= told.json().items()
+    assert told.json()["timeMs"] == visitor.service.clock.now_ms()
+    assert told.json()["visitor"] == _seen(visitor).json()["visitor"] != elsewhere.json()["visitor"]
+    assert elsewhere.json()["network"] == "private"
+    assert visitor.address not in told.text
+
+
+def test_how_it_was_described_is_told_under_the_sites_own_path_and_to_no_stranger(visitor: Visitor) -> None:
+    assert _seen(visitor, path="/members?seen=1").status_code == 401
+    assert visitor.page(path=OWN, query="?seen=1").headers["content-type"].startswith("text/html")
+    assert _seen(visitor, **{"X-AgentGate-Secret": "ags_" + "x" * 43}).json()["reason"] == "invalid_credential"

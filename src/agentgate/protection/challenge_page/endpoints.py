@@ -1,5 +1,6 @@
 """The challenge page over HTTP: the page, what it brings back, and the form that it sends again."""
 
+from ipaddress import ip_address
 from typing import Any
 
 import msgspec
@@ -10,10 +11,11 @@ from agentgate.http.replies import Reply, Text
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import Outcome
 from agentgate.lib.records import Input, Record, json_decoder
+from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.challenge import ChallengePages, first
 from agentgate.protection.challenge_page.challenge_pass import Passes, PassInput, cookie_of
 from agentgate.protection.challenge_page.proxied_call import Asker, Asking
-from agentgate.protection.challenge_page.return_url import within
+from agentgate.protection.challenge_page.return_url import is_own, within
 from agentgate.protection.gateway.answers import Ruling
 
 FRAMES = frozenset({"same", "cross"})
@@ -24,6 +26,18 @@ class ReturnTo(Record, frozen=True, kw_only=True):
     """Where the visitor goes now."""
 
     return_: str = msgspec.field(name="return")
+
+
+class SeenRequest(Record, frozen=True, kw_only=True):
+    """The asker's own request, as the adapter described it. It says nothing that the asker's token would not say."""
+
+    origin: str
+    # The pseudonym of the address at this site. When all have the same, the adapter sends one address for all.
+    visitor: str
+    # `public`, `private` or `loopback`.
+    network: str
+    # The service's clock.
+    time_ms: int
 
 
 class ReplayInput(Input, frozen=True, kw_only=True):
@@ -48,9 +62,17 @@ async def show_challenge(call: Call, asker: Asker, pages: ChallengePages) -> Rep
     """Show the challenge page.
 
     An adapter asks for it, with the headers of the gateway check, when the check has denied a navigation; the query
-    says what was decided: `reason`, `decision`, `decisionId`. To what is no navigation it answers with the denial.
+    says what was decided: `reason`, `decision`, `decisionId`. To what is no navigation it answers with the denial, or
+    with `seen=1` under the page's own path with how the adapter described the request.
     """
-    return await _show(call, None, asker, pages)
+    if first(call.request, "seen") is None:
+        return await _show(call, None, asker, pages)
+    asking = await asker.read(call)
+    if not isinstance(asking, Asking):
+        return _deny(pages, *asking)
+    if asking.is_navigation or not is_own(asking.original.path):
+        return await pages.answer(asking, None)
+    return _tell_seen(asking)
 
 
 async def show_challenge_to_form(call: Call, body: RawBody, asker: Asker, pages: ChallengePages) -> Reply[Text]:
@@ -137,3 +159,24 @@ async def _same_origin(call: Call, asker: Asker, pages: ChallengePages) -> Askin
 
 def _deny(pages: ChallengePages, reason: str, hint: str | None = None) -> Reply[Any]:
     return pages.deny(Ruling(Outcome.BLOCK, reason, hint=hint), None)
+
+
+def _tell_seen(asking: Asking) -> Reply[Text]:
+    """Tell the asker how its request was described."""
+    seen = SeenRequest(
+        origin=asking.original.origin,
+        visitor=write_visitor(asking.visitor),
+        network=_network_of(asking.original.address),
+        time_ms=int(asking.call.now),
+    )
+    return Reply(body=Text(msgspec.json.encode(seen), "application/json"), status=200)
+
+
+def _network_of(address: str) -> str:
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return "public"
+    if found.is_loopback:
+        return "loopback"
+    return "public" if found.is_global else "private"

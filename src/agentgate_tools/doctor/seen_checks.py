@@ -1,0 +1,172 @@
+"""Checks of what the adapter tells the gate: the secret, the site's origin, the visitor's address, and the time."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from agentgate_tools.doctor.asking import PORTS, Asked, Site, is_loopback, is_private
+from agentgate_tools.doctor.checks import Installation
+from agentgate_tools.doctor.findings import Finding, failed, passed, skipped, warned
+
+SEEN_PATH = "/.agentgate/v1/gateway/challenge?seen=1"
+MOST_SKEW_S = 30.0
+# Of a network for documentation (RFC 5737): nobody comes from there.
+FORGED_ADDRESS = "198.51.100.77"
+ADDRESS_HEADERS = (
+    *("X-Forwarded-For", "X-Real-IP", "X-Original-Address", "X-Client-IP", "X-Cluster-Client-IP"),
+    *("True-Client-IP", "CF-Connecting-IP", "Fastly-Client-IP"),
+)
+# Two visitors on this machine.
+LOOPBACK_SOURCES = ("127.0.0.2", "127.0.0.3")
+OWN_ADDRESS = (
+    "Let the adapter send the address of the connection in X-Original-Address; behind another proxy, believe that "
+    "proxy's addresses alone, as the adapter's README says."
+)
+NOT_TOLD = "AgentGate does not tell what the adapter sends"
+
+
+class Seen(Struct, frozen=True, rename="camel"):
+    """How the adapter described a request to the gate."""
+
+    origin: str
+    visitor: str
+    network: str
+    time_ms: int
+
+
+class Told(Struct, frozen=True):
+    """What came of asking: the description, or the reason why there is none."""
+
+    seen: Seen | None = None
+    reason: str = ""
+    message: str = ""
+
+
+class _Denial(Struct):
+    reason: str = ""
+
+
+def ask_seen(site: Site, *headers: tuple[str, str], source: str | None = None) -> Told:
+    """Ask the gate how it sees this client."""
+    answer = site.try_asking("GET", SEEN_PATH, *headers, source=source)
+    if answer is None:
+        return Told()
+    try:
+        if answer.status == 200:
+            return Told(msgspec.json.decode(answer.body, type=Seen))
+        reason = msgspec.json.decode(answer.body, type=_Denial).reason
+    except msgspec.MsgspecError:
+        return Told(reason=answer.reason)
+    return Told(reason=reason, message=answer.header("x-service-message"))
+
+
+def check_seen(installation: Installation, home: Asked) -> Iterator[Finding]:
+    """Look at everything that the adapter tells the gate."""
+    told = ask_seen(installation.site)
+    yield _secret(told)
+    yield check_clock(installation, home, told.seen)
+    if told.seen is None:
+        for check in ("origin", "visitor-address", "visitors-apart"):
+            yield skipped(check, NOT_TOLD, "Pass /.agentgate/ on to AgentGate with the headers of the check.")
+        return
+    yield _origin(installation.site, told.seen)
+    yield _visitor_address(installation.site, home)
+    yield _visitors_apart(installation.site, home, told.seen)
+
+
+def _secret(told: Told) -> Finding:
+    if told.reason == "invalid_credential":
+        found = "AgentGate does not know the secret that the adapter sends"
+        fix = "AgentGate runs. Make a credential for this site, put its secret in the adapter, and reload the proxy."
+        return failed("secret", found, fix)
+    if told.reason == "invalid_request":
+        found = f"AgentGate cannot read what the adapter sends ({told.message or 'X-Original-* is wrong'})"
+        fix = "Print the adapter's configuration anew, and change nothing about X-Original-*."
+        return failed("secret", found, fix)
+    if told.seen is None:
+        return skipped("secret", NOT_TOLD, "See `gate` and `own-paths`.")
+    return passed("secret", "AgentGate knows the adapter's secret")
+
+
+def check_clock(installation: Installation, home: Asked, seen: Seen | None) -> Finding:
+    """Compare the clocks of this machine, of the site's proxy and of AgentGate."""
+    now_s = installation.clock.now_ms() / 1000
+    off = {}
+    if home.date_s is not None:
+        off["the site's"] = home.date_s - now_s
+    if seen is not None:
+        off["AgentGate's"] = seen.time_ms / 1000 - now_s
+    if not off:
+        return skipped("clock", "neither the site nor AgentGate tells the time", "Compare the clocks by hand.")
+    wrong = {name: skew for name, skew in off.items() if abs(skew) > MOST_SKEW_S}
+    if not wrong:
+        return passed("clock", f"{' and '.join(off)} clock agree with this machine's")
+    if len(wrong) == len(off) == 2 and max(wrong.values()) - min(wrong.values()) <= MOST_SKEW_S:
+        found = f"this machine's clock differs from the site's and AgentGate's by {abs(max(wrong.values())):.0f} s"
+        return warned("clock", found, "Set this machine's clock by NTP; the other two agree.")
+    told = ", ".join(f"{name} clock is off by {skew:+.0f} s" for name, skew in wrong.items())
+    return failed("clock", told, "Set the clocks by NTP: tokens live for two minutes, signatures allow for one.")
+
+
+def _origin(site: Site, seen: Seen) -> Finding:
+    if is_loopback(urlsplit(site.origin).hostname or ""):
+        fix = "Run the doctor against the address that visitors use."
+        return skipped("origin", f"the adapter asks under {seen.origin}; the site was asked on this machine", fix)
+    own, told = _parts(site.origin), _parts(seen.origin)
+    # On this machine TLS may end elsewhere.
+    if own[1:] == told[1:] if is_loopback(site.host) else own == told:
+        return passed("origin", f"the adapter asks under the site's own origin ({seen.origin})")
+    found = f"the adapter asks under {seen.origin}, and visitors use {site.origin}: no token or clearance fits"
+    return failed("origin", found, f"Print the adapter's configuration anew with --origin {site.origin}.")
+
+
+def _parts(origin: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(origin.lower())
+    port = parts.port
+    return parts.scheme, parts.hostname or "", None if port == PORTS.get(parts.scheme) else port
+
+
+def _visitor_address(site: Site, home: Asked) -> Finding:
+    # A server that trusts a proxy on its own machine trusts 127.0.0.1: no visitor of a true site comes from there.
+    source = LOOPBACK_SOURCES[0] if is_loopback(home.peer) else None
+    seen = ask_seen(site, source=source).seen
+    if seen is None:
+        return skipped("visitor-address", NOT_TOLD, "Run the doctor against the address that visitors use.")
+    believed = []
+    for name in (*ADDRESS_HEADERS, "Forwarded"):
+        value = f"for={FORGED_ADDRESS}" if name == "Forwarded" else FORGED_ADDRESS
+        told = ask_seen(site, (name, value), source=source)
+        if _differs(told, seen):
+            # Asked again without it, the address must be the one of before.
+            if _differs(ask_seen(site, source=source), seen):
+                found = "the address that AgentGate is told changes from request to request"
+                return failed("visitor-address", found, OWN_ADDRESS)
+            believed.append(name)
+    if believed:
+        found = f"visitors choose their address with {', '.join(believed)}: limits and lists by address mean nothing"
+        return failed("visitor-address", found, OWN_ADDRESS)
+    return passed("visitor-address", "no header of a visitor changes the address that AgentGate is told")
+
+
+def _differs(told: Told, seen: Seen) -> bool:
+    return told.reason == "invalid_request" or (told.seen is not None and told.seen.visitor != seen.visitor)
+
+
+def _visitors_apart(site: Site, home: Asked, seen: Seen) -> Finding:
+    one_for_all = "AgentGate is told one address for all visitors: one of them uses up the limits of all"
+    if is_loopback(home.peer):
+        told = [ask_seen(site, source=source).seen for source in LOOPBACK_SOURCES]
+        if None in told:
+            fix = "Run the doctor against the address that visitors use."
+            return skipped("visitors-apart", "the site is on this machine, which has one address", fix)
+        if told[0].visitor == told[1].visitor:  # type: ignore[union-attr]
+            return failed("visitors-apart", one_for_all, OWN_ADDRESS)
+        return passed("visitors-apart", "two visitors on this machine have two addresses")
+    if not is_private(home.peer) and seen.network != "public":
+        return failed("visitors-apart", f"{one_for_all} (a {seen.network} one)", OWN_ADDRESS)
+    if seen.network != "public":
+        fix = "Compare with the doctor on a second machine."
+        return skipped("visitors-apart", "the site is in a private network, and so is this machine", fix)
+    return passed("visitors-apart", "AgentGate is told a public address for this client")

@@ -1,0 +1,90 @@
+"""Checks with the upstream's own address: whether it can be reached around the gate, and under which other paths."""
+
+import secrets
+from collections.abc import Iterator
+from urllib.parse import quote
+
+from agentgate_tools.doctor.asking import Asked, NoAnswer, Site
+from agentgate_tools.doctor.checks import REFUSED, Installation
+from agentgate_tools.doctor.findings import Finding, failed, passed, skipped
+
+SLACK_BYTES = 64
+GIVE_UPSTREAM = "Give --upstream with the address at which the application itself listens."
+SUFFIXES = (".json", ".xml", ".html", ".htm", ".php", ".aspx", ".do", ".action", ".x", "/", "/index.html", "/index.php")
+PREFIXES = ("/index.php", "/index.html", "/app.php", "/public", "/api", "/v1", "/en", "//", "/.")
+
+
+def aliases(path: str) -> list[str]:
+    """Return other paths under which applications run the same handler."""
+    own = path.rstrip("/") or "/"
+    made = [own + suffix for suffix in SUFFIXES]
+    made += [prefix + (own if not prefix.endswith("/") else own[1:]) for prefix in PREFIXES]
+    made += [own.upper(), own + ";a=b", own.replace("/", "/%2e/", 1)]
+    made += [f"/?{name}={quote(own)}" for name in ("route", "rest_route", "r", "path")]
+    return [each for each in dict.fromkeys(made) if each != path]
+
+
+def check_upstream(installation: Installation) -> Iterator[Finding]:
+    """Look whether the upstream can be reached, and what it answers to."""
+    upstream = installation.upstream
+    if upstream is None:
+        yield skipped("upstream", "the upstream's address was not given", GIVE_UPSTREAM)
+        yield skipped("aliases", "the upstream's address was not given", GIVE_UPSTREAM)
+        return
+    upstream.authority = installation.site.authority
+    try:
+        upstream.ask("GET", installation.site.path)
+    except NoAnswer:
+        yield passed("upstream", "the upstream cannot be reached from here")
+        fix = "Run the doctor with --upstream on the site's own machine: it then tries other paths of the route."
+        yield skipped("aliases", "the upstream cannot be asked", fix)
+        return
+    if installation.is_inside:
+        fix = "Run the doctor from another machine, with the upstream's port at the site's public address."
+        yield skipped("upstream", "the upstream's address is one of this machine or network", fix)
+    else:
+        fix = "Let the application listen on the loopback or a private network, and close its port in the firewall."
+        yield failed("upstream", "the upstream answers here, around the gate", fix)
+    yield _aliases(installation, upstream)
+
+
+def _aliases(installation: Installation, upstream: Site) -> Finding:
+    path, method = installation.protected_path, installation.method
+    if path is None:
+        return skipped("aliases", "no route was given", "Give --protected-path with a route that needs a token.")
+    route = upstream.try_asking(method, path)
+    unknown = upstream.try_asking(method, f"/{secrets.token_hex(8)}/{secrets.token_hex(8)}")
+    if route is None or unknown is None or _is_alike(route, unknown):
+        found = f"the upstream answers {method} {path} like a path that it does not have"
+        return skipped("aliases", found, "Give --protected-path with a route that the application has.")
+    # What takes the path from the query answers at `/`, also where the query says nothing to it.
+    front = upstream.try_asking(method, "/?agentgate-doctor=1") or unknown
+    answered = [
+        alias
+        for alias in aliases(path)
+        if _is_same(upstream.try_asking(method, alias), route, front if "?" in alias else unknown)
+    ]
+    opened = [alias for alias in answered if _is_open(installation.site.try_asking(method, alias))]
+    if opened:
+        fix = "Name them as routes of the site (docs/aliases.md), or let the application stop answering to them."
+        found = f"the application runs {path} also as {', '.join(opened)}, which is not protected"
+        return failed("aliases", found, fix)
+    if answered:
+        return passed("aliases", f"the route is protected also as {', '.join(answered)}")
+    return passed("aliases", "the application has no other path for the route that is known here")
+
+
+def _is_same(answer: Asked | None, route: Asked, unknown: Asked) -> bool:
+    """Say whether an alias runs what the route runs: like the route, and unlike a path that is not there."""
+    return answer is not None and _is_alike(answer, route) and not _is_alike(answer, unknown)
+
+
+def _is_alike(one: Asked, other: Asked) -> bool:
+    """Say whether two answers look alike. Pages carry the time and the like, so their length is compared."""
+    is_of_a_kind = one.status == other.status and one.header("content-type") == other.header("content-type")
+    return is_of_a_kind and abs(len(one.body) - len(other.body)) <= max(len(one.body) // 20, SLACK_BYTES)
+
+
+def _is_open(answer: Asked | None) -> bool:
+    # A redirect runs nothing, and leads to a path that is asked about again.
+    return answer is not None and answer.status not in REFUSED and not 300 <= answer.status < 400
