@@ -121,12 +121,13 @@ def test_an_upload_of_some_megabytes_reaches_the_site(installed: Installed) -> N
     assert (told.status, len(told.asked.body)) == (200, len(body))
 
 
-@pytest.mark.parametrize("kind", ["a service worker", "a WebView", "a feature phone", "a text browser"])
+@pytest.mark.parametrize("kind", ["a service worker", "Chromium's service worker", "a WebView", "a feature phone", "a text browser"])
 def test_everybody_who_looks_at_the_answer_gets_the_page(installed: Installed, kind: str) -> None:
     host = ("Host", "shop.example")
     html = ("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
     headers = {
         "a service worker": [*BROWSER[:2], html, ("Sec-Fetch-Mode", "same-origin"), ("Sec-Fetch-Dest", "empty")],
+        "Chromium's service worker": [*BROWSER[:2], html, ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty")],
         "a WebView": [*BROWSER[:2], html, ("X-Requested-With", "com.example.app")],
         "a feature phone": [host, ("User-Agent", "Nokia6300/2.0 Profile/MIDP-2.0"), ("Accept", "*/*")],
         "a text browser": [host, ("User-Agent", "Links (2.29; Linux; text)"), ("Accept", "*/*")],

@@ -35,8 +35,9 @@ def is_navigation(header: Header, method: str = "GET") -> bool:
     if mode is None and destination is None:
         return _is_old_navigation(header, accept, method)
     if mode in {None, "navigate"}:
-        return destination is None or destination in DOCUMENTS
-    # A service worker that passes a navigation on with fetch() has to do so in another mode; all else stays.
+        # Chromium calls a navigation that a service worker passes on `navigate` without a destination.
+        return destination is None or destination in DOCUMENTS or (mode is not None and destination == "empty")
+    # Other engines call it `same-origin`, as the specification has it. What else the browser said stays.
     return mode == "same-origin" and destination in {None, "empty", "document"} and accept.startswith("text/html")
 
 

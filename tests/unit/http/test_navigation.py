@@ -16,7 +16,13 @@ FORM = "application/x-www-form-urlencoded"
 PEOPLE = {
     "Chrome": {"user-agent": CHROME, "accept": HTML, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"},
     "a frame": {"user-agent": CHROME, "accept": HTML, "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"},
-    "a service worker that passes on": {
+    "a service worker in Chromium": {
+        "user-agent": CHROME,
+        "accept": HTML,
+        "sec-fetch-mode": "navigate",
+        "sec-fetch-dest": "empty",
+    },
+    "a service worker elsewhere": {
         "user-agent": CHROME,
         "accept": HTML,
         "sec-fetch-mode": "same-origin",

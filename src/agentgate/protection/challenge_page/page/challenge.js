@@ -140,7 +140,10 @@
         find("widget").classList.add("open");
         widgetSpeaks();
       },
-      afterInteractiveCallback: checking,
+      afterInteractiveCallback: () => {
+        find("widget").classList.remove("open");
+        checking();
+      },
       errorCallback: widgetSpeaks,
       callback: passed,
     });
