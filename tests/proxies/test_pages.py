@@ -121,7 +121,9 @@ def test_an_upload_of_some_megabytes_reaches_the_site(installed: Installed) -> N
     assert (told.status, len(told.asked.body)) == (200, len(body))
 
 
-@pytest.mark.parametrize("kind", ["a service worker", "Chromium's service worker", "a WebView", "a feature phone", "a text browser"])
+@pytest.mark.parametrize(
+    "kind", ["a service worker", "Chromium's service worker", "a WebView", "a feature phone", "a text browser"]
+)
 def test_everybody_who_looks_at_the_answer_gets_the_page(installed: Installed, kind: str) -> None:
     host = ("Host", "shop.example")
     html = ("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")

@@ -227,7 +227,8 @@ def test_without_the_service_the_site_is_closed(kind: str, shop: Shop) -> None:
 
 def test_without_the_service_a_person_is_shown_a_page(kind: str, shop: Shop) -> None:
     options = {**shop.options, "service": f"http://127.0.0.1:{free_port()}"}
-    for headers in ({"Sec-Fetch-Mode": "navigate"}, {"Accept": "text/html", "X-Requested-With": "com.example.app"}):
+    phone = {"X-Visitor": "81.2.69.160", "Accept": "text/html", "X-Requested-With": "com.example.app"}
+    for headers in (NAVIGATION, phone):
         reply = ask_once(kind, options, headers=headers)
 
         assert (reply.status_code, reply.headers["retry-after"]) == (503, "5")

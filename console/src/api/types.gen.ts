@@ -505,6 +505,7 @@ export interface CustomerSiteInput {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  clearanceWithoutScript?: boolean;
   siteKey?: string;
 }
 
@@ -1104,6 +1105,7 @@ export interface OwnSiteInput {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  clearanceWithoutScript?: boolean;
 }
 
 /** The password as it is, and as it shall be. */
@@ -1428,6 +1430,7 @@ export interface SiteChange {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  clearanceWithoutScript?: boolean;
 }
 
 /** Everything about one site. */
@@ -1442,6 +1445,7 @@ export interface SiteDetail {
   actions: Record<string, SiteAction>;
   routes: SiteRoute[];
   formMethodOverride: boolean;
+  clearanceWithoutScript: boolean;
   createdAt: string;
   updatedAt: string;
   ruleSet?: string;
@@ -1482,6 +1486,7 @@ export interface SiteInput {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  clearanceWithoutScript?: boolean;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1512,6 +1517,7 @@ export interface SiteSummary {
   actions: Record<string, SiteAction>;
   routes: SiteRoute[];
   formMethodOverride: boolean;
+  clearanceWithoutScript: boolean;
   createdAt: string;
   updatedAt: string;
   ruleSet?: string;

@@ -118,5 +118,3 @@ def test_without_javascript_one_true_thing_is_said(gated: GatedSite, browser: Br
         assert page.locator("button:visible").count() == 1
     finally:
         context.close()
-
-

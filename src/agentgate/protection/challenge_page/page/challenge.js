@@ -136,14 +136,8 @@
       size: "flexible",
       responseField: false,
       refreshExpired: "never",
-      beforeInteractiveCallback: () => {
-        find("widget").classList.add("open");
-        widgetSpeaks();
-      },
-      afterInteractiveCallback: () => {
-        find("widget").classList.remove("open");
-        checking();
-      },
+      beforeInteractiveCallback: widgetSpeaks,
+      afterInteractiveCallback: checking,
       errorCallback: widgetSpeaks,
       callback: passed,
     });
