@@ -1,12 +1,15 @@
 """What a person is about to press stays where it is while the widget opens its check."""
 
+import re
+
 import pytest
 
-from tests.browser.steps import challenge_all
+from tests.browser.steps import challenge_all, wait_for
 
 PAGE = """<!doctype html><html lang=en><title>Form</title>{script}<style>body{{margin:0}}</style>
 <form action=/ok style="{style}"><div class="agentgate" data-sitekey="{key}" data-action="signup" data-mode="{mode}"
  data-size="flexible"></div><button id=send>Send</button></form><p id=after>After</p>"""
+CHALLENGE = re.compile("/v1/browser/challenge")
 SHIFTS = """window.shifts = []; new PerformanceObserver((list) => list.getEntries().forEach((each) =>
 shifts.push(...each.sources.map((source) => source.node?.id || source.node?.nodeName)))
 ).observe({type: 'layout-shift', buffered: true});"""
@@ -23,16 +26,20 @@ def open_step_up(page, site, *, mode, style=""):
     page.add_init_script(SHIFTS)
     # The check is held until the widget has shown that it runs.
     held = []
-    page.route("**/v1/browser/challenge*", lambda route: held.append(route))
-    page.goto(site.serve(PAGE.format(script=site.script(), key=site.site_key, mode=mode, style=style)))
+
+    def hold(route):
+        held.append(route)
+
+    page.route(CHALLENGE, hold)
+    address = site.serve(PAGE.format(script=site.script(), key=site.site_key, mode=mode, style=style))
+    page.goto(address, wait_until="domcontentloaded")
     if mode == "managed":
         page.get_by_text("Checking…").wait_for()
     else:
         page.wait_for_function("window.agentgate")
     before = top_of(page)
-    while not held:
-        page.wait_for_timeout(20)
-    page.unroute("**/v1/browser/challenge*")
+    wait_for(page, lambda: held)
+    page.unroute(CHALLENGE)
     for route in held:
         route.continue_()
     button = page.get_by_role("button", name="Confirm you are a person", exact=True)
