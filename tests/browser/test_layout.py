@@ -31,7 +31,7 @@ def open_step_up(page, site, *, mode, style=""):
         held.append(route)
 
     page.route(CHALLENGE, hold)
-    address = site.serve(PAGE.format(script=site.script(), key=site.site_key, mode=mode, style=style))
+    address = site.serve(PAGE.format(script=site.script(""), key=site.site_key, mode=mode, style=style))
     page.goto(address, wait_until="domcontentloaded")
     if mode == "managed":
         page.get_by_text("Checking…").wait_for()
