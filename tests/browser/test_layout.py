@@ -28,7 +28,10 @@ def open_step_up(page, site, *, mode, style=""):
     held = []
 
     def hold(route):
-        held.append(route)
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
 
     page.route(CHALLENGE, hold)
     address = site.serve(PAGE.format(script=site.script(""), key=site.site_key, mode=mode, style=style))
@@ -37,11 +40,12 @@ def open_step_up(page, site, *, mode, style=""):
         page.get_by_text("Checking…").wait_for()
     else:
         page.wait_for_function("window.agentgate")
+    # The status itself has taken its place by now.
+    page.wait_for_timeout(200)
+    page.evaluate("shifts.length = 0")
     before = top_of(page)
     wait_for(page, lambda: held)
-    page.unroute(CHALLENGE)
-    for route in held:
-        route.continue_()
+    held[0].continue_()
     button = page.get_by_role("button", name="Confirm you are a person", exact=True)
     button.wait_for()
     page.wait_for_timeout(200)
