@@ -25,6 +25,8 @@
     }
   };
 
+  // Where a form has to be sent again, the page does not open by itself.
+  const opens = (text) => ({ text: page.resend ? "" : text });
   // One message at a time: a title, and at most one sentence, one list and one button.
   const say = (title, { text = "", causes = [], button = "", press } = {}) => {
     find("title").textContent = title;
@@ -103,7 +105,7 @@
   };
 
   const passed = async (token) => {
-    say(words.checking_title, { text: words.done });
+    say(words.checking_title, opens(words.done));
     let next;
     try {
       next = (await post("pass", { token, return: page.return, framed: page.framed })).return;
@@ -122,7 +124,7 @@
       ask(words.offline, { button: words.retry, press: () => location.reload() });
       return;
     }
-    const checking = () => say(words.checking_title, { text: words.checking_text });
+    const checking = () => say(words.checking_title, opens(words.checking_text));
     // What the widget asks or says then, it says itself.
     const widgetSpeaks = () => say(words.title);
     checking();
@@ -143,14 +145,14 @@
     });
   };
   find("widget").addEventListener("statechange", ({ detail }) => {
-    if (detail.state === "checking") say(words.checking_title, { text: words.checking_text });
+    if (detail.state === "checking") say(words.checking_title, opens(words.checking_text));
   });
 
   if (Date.now() - Number(noted()) < 60000) {
     const causes = [words.stuck_cookies, words.stuck_address];
     ask(words.stuck_title, { causes, button: words.retry, press: run });
   } else {
-    say(words.checking_title, { text: words.checking_text });
+    say(words.checking_title, opens(words.checking_text));
     // The check's own script has been run by then, or could not be had.
     addEventListener("DOMContentLoaded", run);
   }
