@@ -21,6 +21,8 @@ local NOT_SENT = {
 }
 local TOLD = { "crawler-price", "crawler-error", "crawler-charged", "accept-signature" }
 local MORE_TOLD = { "retry-after", "x-service-reason", "x-service-decision-id", "x-service-message" }
+local NOT_TOLD = { ["connection"] = true, ["keep-alive"] = true, ["transfer-encoding"] = true, ["content-length"] = true, ["content-type"] = true, ["x-service-decision"] = true }
+local DOWN_PAGE = [[<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex"><title>Try again in a moment</title></head><body><main style="max-width:26rem;margin:15vh auto;padding:1.5rem;font:16px/1.5 system-ui,sans-serif"><h1 style="font-size:22px;line-height:1.3">Try again in a moment</h1><p>This site cannot check requests right now.</p><p><a href="" onclick="location.reload();return false" style="display:inline-block;padding:10px 20px;border:1px solid;border-radius:8px;color:inherit;font-weight:600;text-decoration:none">Try again</a></p></main></body></html>]]
 local OWN = {
     "^/v1/gateway/challenge$", "^/v1/gateway/pass$", "^/v1/gateway/replay$", "^/v1/browser/[%w_-]+$", "^/sdk/[%w_./-]+$",
 }
@@ -55,7 +57,7 @@ local function clean(r)
     end
 end
 
-local function question(r, target)
+local function question(r, target, asked)
     local names = {}
     for name in pairs(r:headers_in_table()) do
         if not NOT_SENT[name:lower()] then
@@ -65,7 +67,7 @@ local function question(r, target)
     -- Their order is lost in a table; sorted, it says so.
     table.sort(names, function(left, right) return left:lower() < right:lower() end)
     local lines = {
-        "GET /v1/gateway/check HTTP/1.1",
+        "GET " .. (asked or "/v1/gateway/check") .. " HTTP/1.1",
         "Host: " .. SERVICE,
         "Authorization: Bearer " .. SECRET,
         "X-Original-Method: " .. r.method,
@@ -97,11 +99,14 @@ local function read_answer(connection)
             headers[name:lower()] = value
         end
     end
-    local length = tonumber(headers["content-length"] or "0")
-    if length > 0 and not connection:receive(length) then
-        return nil
+    local length, body = tonumber(headers["content-length"] or "0"), ""
+    if length > 0 then
+        body = connection:receive(length)
+        if not body then
+            return nil
+        end
     end
-    return status, headers
+    return status, headers, body
 end
 
 local function ask(text)
@@ -118,9 +123,9 @@ local function ask(text)
         end
         local started_s = socket.gettime()
         connection:settimeout(TIMEOUT_S, "t")
-        local status, headers
+        local status, headers, body
         if connection:send(text) then
-            status, headers = read_answer(connection)
+            status, headers, body = read_answer(connection)
         end
         if status then
             if (headers["connection"] or ""):lower() ~= "close" then
@@ -128,7 +133,7 @@ local function ask(text)
             else
                 connection:close()
             end
-            return status, headers
+            return status, headers, body
         end
         connection:close()
         if is_new or socket.gettime() - started_s > TIMEOUT_S / 2 then
@@ -165,10 +170,27 @@ local function pass_to_service(r, target, path, query)
     return apache2.OK
 end
 
+-- Whether a person looks at the answer, where AgentGate cannot be asked.
+local function is_person(r)
+    local mode, accept = r.headers_in["Sec-Fetch-Mode"], (r.headers_in["Accept"] or ""):lower()
+    if (r.headers_in["X-Requested-With"] or ""):lower() == "xmlhttprequest" then
+        return false
+    elseif mode == "navigate" then
+        return true
+    elseif mode then
+        return mode == "same-origin" and accept:find("^text/html") ~= nil
+    end
+    return (accept:find("text/html", 1, true) or accept:find("application/xhtml", 1, true)
+        or accept:find("vnd.wap.", 1, true)) ~= nil
+end
+
 local function tell(r, status, headers)
     r.notes["agentgate_status"] = tostring(status)
     r.notes["agentgate_body"] = ('{"decision":"%s","reason":"%s"}'):format(
         headers["x-service-decision"] or "block", headers["x-service-reason"] or "service_unavailable")
+    if status == 503 and not headers["x-service-decision"] and is_person(r) then
+        r.notes["agentgate_body"], r.notes["agentgate_type"] = DOWN_PAGE, "text/html; charset=utf-8"
+    end
     for _, name in ipairs(MORE_TOLD) do
         if headers[name] then
             r.err_headers_out[name] = headers[name]
@@ -186,9 +208,28 @@ end
 -- Called in place of the site for those that are not let through.
 function handle(r)
     r.status = tonumber(r.notes["agentgate_status"] or "403")
-    r.content_type = "application/json"
+    r.content_type = r.notes["agentgate_type"] or "application/json"
     r.err_headers_out["Cache-Control"] = "no-store"
     r:puts(r.notes["agentgate_body"] or "{}")
+    return apache2.OK
+end
+
+-- A form that is too large to be carried: the page is told that there was one, and asks to send it again.
+local function show_without_form(r, target, query)
+    local status, headers, body = ask(question(r, target, "/v1/gateway/challenge?" .. query))
+    if status ~= 401 and status ~= 403 then
+        return tell(r, 503, { ["retry-after"] = "5" })
+    end
+    r.notes["agentgate_status"], r.notes["agentgate_body"] = tostring(status), body
+    r.notes["agentgate_type"] = headers["content-type"]
+    for name, value in pairs(headers) do
+        if not NOT_TOLD[name] then
+            r.err_headers_out[name] = value
+        end
+    end
+    r.subprocess_env["agentgate_speaks"] = "1"
+    r.handler = "lua-script"
+    r.filename = THIS_FILE
     return apache2.OK
 end
 
@@ -220,10 +261,13 @@ local function decide(r, target)
         return tell(r, 429, headers)
     elseif headers["x-service-reason"] == "payment_required" then
         return tell(r, 402, headers)
-    elseif takes_page(r) then
-        local query = ("reason=%s&decision=%s&decisionId=%s"):format(headers["x-service-reason"] or "",
-            headers["x-service-decision"] or "", headers["x-service-decision-id"] or "")
+    end
+    local query = ("reason=%s&decision=%s&decisionId=%s"):format(headers["x-service-reason"] or "",
+        headers["x-service-decision"] or "", headers["x-service-decision-id"] or "")
+    if takes_page(r) then
         return pass_to_service(r, target, "/v1/gateway/challenge", query)
+    elseif r.method == "POST" then
+        return show_without_form(r, target, query)
     end
     return tell(r, status, headers)
 end

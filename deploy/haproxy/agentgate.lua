@@ -8,11 +8,12 @@ local NOT_SENT = {
 }
 local TOLD = { "crawler-price", "crawler-error", "crawler-charged", "accept-signature" }
 local MORE_TOLD = { "retry-after", "x-service-reason", "x-service-decision-id", "x-service-message" }
+local NOT_TOLD = { ["connection"] = true, ["keep-alive"] = true, ["transfer-encoding"] = true, ["content-length"] = true, ["x-service-decision"] = true }
 local LARGEST_FORM = 65000
 
-local function question(txn)
+local function question(txn, target)
     local lines = {
-        "GET /v1/gateway/check HTTP/1.1",
+        "GET " .. target .. " HTTP/1.1",
         "Host: agentgate",
         "Authorization: Bearer " .. txn:get_var("txn.agentgate_secret"),
         "X-Original-Method: " .. txn.f:method(),
@@ -29,13 +30,13 @@ local function question(txn)
     return table.concat(lines, "\r\n") .. "\r\n\r\n"
 end
 
-local function ask(txn, address)
+local function ask(txn, address, target)
     local socket = core.tcp()
     socket:settimeout(2)
     if not socket:connect(address) then
         return nil
     end
-    socket:send(question(txn))
+    socket:send(question(txn, target))
     local first = socket:receive("*l")
     local status = first and tonumber(first:match("^HTTP/1%.[01] (%d%d%d)"))
     local headers = {}
@@ -52,8 +53,10 @@ local function ask(txn, address)
             end
         end
     end
+    local length = tonumber(headers["content-length"])
+    local body = status and length and length > 0 and socket:receive(length) or ""
     socket:close()
-    return status, headers
+    return status, headers, body
 end
 
 local function takes_page(txn)
@@ -80,8 +83,30 @@ local function tell(txn, status, headers)
     txn:done(txn:reply({ status = status, headers = sent, body = body }))
 end
 
+-- A form that is too large to be carried: the page is told that there was one, and asks to send it again.
+local function show_without_form(txn, address, told)
+    local target = ("/v1/gateway/challenge?reason=%s&decision=%s&decisionId=%s"):format(told["x-service-reason"] or "",
+        told["x-service-decision"] or "", told["x-service-decision-id"] or "")
+    local status, headers, body = ask(txn, address, target)
+    if status ~= 401 and status ~= 403 then
+        return
+    end
+    local sent = {}
+    for _, name in ipairs(TOLD) do
+        if told[name] then
+            sent[name] = { told[name] }
+        end
+    end
+    for name, value in pairs(headers) do
+        if not NOT_TOLD[name] then
+            sent[name] = { value }
+        end
+    end
+    txn:done(txn:reply({ status = status, headers = sent, body = body }))
+end
+
 core.register_action("agentgate", { "http-req" }, function(txn, address)
-    local status, headers = ask(txn, address)
+    local status, headers = ask(txn, address, "/v1/gateway/check")
     local is_allowed = status and status >= 200 and status <= 299
     if not is_allowed and status ~= 401 and status ~= 403 then
         return
@@ -106,6 +131,8 @@ core.register_action("agentgate", { "http-req" }, function(txn, address)
         tell(txn, 402, headers)
     elseif takes_page(txn) then
         txn:set_var("txn.agentgate_to", "page")
+    elseif txn.f:method() == "POST" then
+        show_without_form(txn, address, headers)
     else
         tell(txn, status, headers)
     end

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.proxies.visiting import Installed
+from tests.proxies.visiting import BROWSER, NAVIGATION, Headers, Installed
 
 LONGEST_S = 2.5
 NONSENSE = {
@@ -23,10 +23,36 @@ def _is_told_that_it_is_down(installed: Installed, method: str = "GET", path: st
     assert time.monotonic() - started_s < LONGEST_S
     assert told.status == 503
     assert len(installed.site.asked) == before
+    assert (told.headers["retry-after"], told.headers["cache-control"]) == ("5", "no-store")
     # Traefik has no words of its own.
     if installed.proxy != "traefik":
         assert told.json == {"decision": "block", "reason": "service_unavailable"}
-        assert (told.headers["retry-after"], told.headers["cache-control"]) == ("5", "no-store")
+
+
+def _is_shown_that_it_is_down(installed: Installed, usual: Headers = NAVIGATION) -> None:
+    before = len(installed.site.asked)
+    told = installed.visit("GET", "/page", usual=usual)
+    assert (told.status, told.headers["retry-after"], told.headers["cache-control"]) == (503, "5", "no-store")
+    assert len(installed.site.asked) == before
+    if installed.proxy != "traefik":
+        assert told.headers.get_content_type() == "text/html"
+        assert b"Try again" in told.body
+        assert b"service_unavailable" not in told.body
+
+
+def test_a_person_is_shown_a_page_while_the_service_is_away(installed: Installed) -> None:
+    html, name = ("Accept", "text/html,*/*;q=0.8"), BROWSER[:2]
+    installed.tap.close()
+    try:
+        _is_shown_that_it_is_down(installed)
+        _is_shown_that_it_is_down(installed, [*name, html])
+        _is_shown_that_it_is_down(installed, [*name, html, ("Sec-Fetch-Mode", "same-origin")])
+        _is_shown_that_it_is_down(installed, [*name, html, ("X-Requested-With", "com.example.app")])
+        script = installed.visit("GET", "/page", usual=[*name, html, ("X-Requested-With", "XMLHttpRequest")])
+    finally:
+        installed.tap.open()
+
+    assert script.headers.get_content_type() != "text/html"
 
 
 def test_a_service_that_is_away_lets_nobody_through_and_comes_back(installed: Installed) -> None:

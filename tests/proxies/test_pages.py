@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.browser_client import HEADERS, BrowserClient
-from tests.proxies.visiting import NAVIGATION, ORIGIN, Installed, new_address
+from tests.proxies.visiting import BROWSER, NAVIGATION, ORIGIN, Installed, new_address
 
 FORM = [("Content-Type", "application/x-www-form-urlencoded"), ("Origin", ORIGIN)]
 SENT = [*NAVIGATION, *FORM]
@@ -70,16 +70,74 @@ def test_a_form_is_carried_over(installed: Installed) -> None:
 
 def test_a_form_of_the_largest_size_is_passed_on_and_a_larger_one_is_not(installed: Installed) -> None:
     if installed.proxy in KNOWS_THE_STATUS_ALONE:
-        told = installed.visit("POST", "/login", usual=SENT, body=b"a=" + b"b" * 70_000)
-        assert (told.status, told.headers.get_content_type()) == (401, "text/html")
         return
     assert installed.visit("POST", "/login", usual=SENT, body=b"a=" + b"b" * (LARGEST_FORM - 2)).status == 401
     assert len(installed.tap.heard[-1].body) == LARGEST_FORM
 
-    before = len(installed.tap.heard)
     told = installed.visit("POST", "/login", usual=SENT, body=b"a=" + b"b" * 70_000)
-    assert (told.status, told.json["reason"]) == (401, "receipt_required")
-    assert len(installed.tap.heard) == before + 1
+    asked = installed.tap.heard[-1]
+    assert (told.status, told.headers.get_content_type()) == (401, "text/html")
+    assert (asked.method, asked.body, asked.original[0]) == ("GET", b"", "POST")
+
+
+def _photo(size: int) -> tuple[list[tuple[str, str]], bytes]:
+    """Return a form with a photo, as a browser sends it."""
+    part = b'--x\r\nContent-Disposition: form-data; name="photo"; filename="a.jpg"\r\nContent-Type: image/jpeg\r\n\r\n'
+    typed = [("Content-Type", "multipart/form-data; boundary=x"), ("Origin", ORIGIN), ("Referer", f"{ORIGIN}/form")]
+    return [*NAVIGATION, *typed], part + b"\xff" * size + b"\r\n--x--\r\n"
+
+
+@pytest.mark.parametrize("size", [100_000, 3_000_000])
+def test_a_form_with_a_photo_gets_the_page_which_says_that_it_must_be_sent_again(
+    installed: Installed, size: int
+) -> None:
+    headers, body = _photo(size)
+    before = len(installed.site.asked)
+
+    told = installed.visit("POST", "/login", usual=headers, body=body)
+
+    assert (told.status, told.headers.get_content_type()) == (401, "text/html")
+    assert b'"resend":true' in told.body
+    assert b"could not be kept" in told.body
+    assert b'"back":"https://shop.example/form"' in told.body
+    assert "script-src 'nonce-" in told.headers["content-security-policy"]
+    assert len(installed.site.asked) == before
+
+
+def test_a_scripts_upload_gets_json(installed: Installed) -> None:
+    _, body = _photo(100_000)
+    typed = [("Content-Type", "multipart/form-data; boundary=x"), ("Origin", ORIGIN)]
+
+    told = installed.visit("POST", "/login", headers=typed, body=body)
+
+    assert (told.status, told.json) == (401, {"decision": "challenge", "reason": "receipt_required"})
+
+
+def test_an_upload_of_some_megabytes_reaches_the_site(installed: Installed) -> None:
+    body = b"\xff" * 3_000_000
+
+    told = installed.visit("POST", "/upload", headers=[("Content-Type", "application/octet-stream")], body=body)
+
+    assert (told.status, len(told.asked.body)) == (200, len(body))
+
+
+@pytest.mark.parametrize(
+    "kind", ["a service worker", "Chromium's service worker", "a WebView", "a feature phone", "a text browser"]
+)
+def test_everybody_who_looks_at_the_answer_gets_the_page(installed: Installed, kind: str) -> None:
+    host = ("Host", "shop.example")
+    html = ("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+    headers = {
+        "a service worker": [*BROWSER[:2], html, ("Sec-Fetch-Mode", "same-origin"), ("Sec-Fetch-Dest", "empty")],
+        "Chromium's service worker": [*BROWSER[:2], html, ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty")],
+        "a WebView": [*BROWSER[:2], html, ("X-Requested-With", "com.example.app")],
+        "a feature phone": [host, ("User-Agent", "Nokia6300/2.0 Profile/MIDP-2.0"), ("Accept", "*/*")],
+        "a text browser": [host, ("User-Agent", "Links (2.29; Linux; text)"), ("Accept", "*/*")],
+    }
+
+    told = installed.visit("GET", "/members", usual=headers[kind])
+
+    assert (told.status, told.headers.get_content_type()) == (401, "text/html")
 
 
 def test_a_person_who_passed_gets_in(installed: Installed) -> None:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from agentgate_client.gateway_asgi import GatewayMiddleware
+from agentgate_tools.adapters.render import DOWN_PAGE as ADAPTERS_PAGE
 from tests.browser_client import create_site, get_token
 from tests.site_server.gate import Gate, answering, free_port, odd_server, silent
 from tests.site_server.gateway_apps import asgi_site, ask_once, gated_site
@@ -221,6 +222,18 @@ def test_without_the_service_the_site_is_closed(kind: str, shop: Shop) -> None:
     reply = ask_once(kind, {**shop.options, "service": f"http://127.0.0.1:{free_port()}"}, headers=XHR)
 
     assert (reply.status_code, reply.headers["retry-after"]) == (503, "5")
+    assert reply.json() == {"decision": "block", "reason": "service_unavailable"}
+
+
+def test_without_the_service_a_person_is_shown_a_page(kind: str, shop: Shop) -> None:
+    options = {**shop.options, "service": f"http://127.0.0.1:{free_port()}"}
+    phone = {"X-Visitor": "81.2.69.160", "Accept": "text/html", "X-Requested-With": "com.example.app"}
+    for headers in (NAVIGATION, phone):
+        reply = ask_once(kind, options, headers=headers)
+
+        assert (reply.status_code, reply.headers["retry-after"]) == (503, "5")
+        assert reply.headers["content-type"] == "text/html; charset=utf-8"
+        assert reply.text == ADAPTERS_PAGE
 
 
 def test_without_the_service_the_site_is_open_where_it_was_told_to_be(kind: str, shop: Shop) -> None:

@@ -66,6 +66,7 @@ def site(site_id: str, account_id: str, *, mode: Mode = Mode.MONITOR) -> Site:
         actions={},
         routes=[],
         form_method_override=True,
+        clearance_without_script=False,
         created_at=Moment(NOW_MS),
         updated_at=Moment(NOW_MS),
     )

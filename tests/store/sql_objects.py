@@ -66,6 +66,7 @@ def new_site(site_id: str = "st_1", account_id: str = "acc_1", **changes: Any) -
         "actions": {"login": SiteAction(browser_required=True, clearance=False)},
         "routes": [SiteRoute(method="POST", action="login", path="/login")],
         "form_method_override": True,
+        "clearance_without_script": False,
         "created_at": Moment(NOW_MS),
         "updated_at": Moment(NOW_MS),
     }

@@ -42,6 +42,7 @@ async def test_a_site_is_read_back_as_it_was_kept(opened: Opened) -> None:
         routes=[SiteRoute(method="*", action="a", path_prefix="/"), SiteRoute(method="POST", action="b", path="/b")],
         updated_at=Moment(NOW_MS + 5),
         form_method_override=False,
+        clearance_without_script=True,
     )
 
     assert await opened.store.change(lambda stores: stores.sites.add_site(site))

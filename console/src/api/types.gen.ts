@@ -505,6 +505,7 @@ export interface CustomerSiteInput {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  clearanceWithoutScript?: boolean;
   siteKey?: string;
 }
 
@@ -1104,6 +1105,7 @@ export interface OwnSiteInput {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  clearanceWithoutScript?: boolean;
 }
 
 /** The password as it is, and as it shall be. */
@@ -1436,6 +1438,7 @@ export interface SiteChange {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  clearanceWithoutScript?: boolean;
 }
 
 /** Everything about one site. */
@@ -1450,6 +1453,7 @@ export interface SiteDetail {
   actions: Record<string, SiteAction>;
   routes: SiteRoute[];
   formMethodOverride: boolean;
+  clearanceWithoutScript: boolean;
   createdAt: string;
   updatedAt: string;
   ruleSet?: string;
@@ -1490,6 +1494,7 @@ export interface SiteInput {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  clearanceWithoutScript?: boolean;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1520,6 +1525,7 @@ export interface SiteSummary {
   actions: Record<string, SiteAction>;
   routes: SiteRoute[];
   formMethodOverride: boolean;
+  clearanceWithoutScript: boolean;
   createdAt: string;
   updatedAt: string;
   ruleSet?: string;

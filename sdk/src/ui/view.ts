@@ -153,6 +153,7 @@ export function mount(parent: Node, { theme, size, language, packs, overlay, non
   const ask = (stepUp: StepUp, focus: boolean): Promise<readonly Step[] | undefined> =>
     new Promise((resolve) => {
       const before = deepFocus();
+      const { offsetHeight } = host;
       clear("interactive");
       finish = (steps) => {
         finish = undefined;
@@ -164,6 +165,17 @@ export function mount(parent: Node, { theme, size, language, packs, overlay, non
         resolve(steps);
       };
       build(stepUp, finish);
+      if (!layer) {
+        // Over the page, in the place that was taken already: what somebody is about to press stays where it is. In the
+        // page's flow only where an element of the page would cut it off.
+        host.style.cssText = `position:relative;min-height:${offsetHeight}px`;
+        box.className += " open";
+        const { bottom } = box.getBoundingClientRect();
+        for (let node: Element | null = host; (node = node.parentElement); ) {
+          const isCut = getComputedStyle(node).overflowY === "hidden" && node.getBoundingClientRect().bottom < bottom;
+          if (isCut) box.classList.remove("open");
+        }
+      }
       if (layer?.showModal) layer.showModal();
       else layer?.setAttribute("open", "");
       if (focus) button!.focus();

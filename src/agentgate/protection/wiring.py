@@ -131,8 +131,7 @@ class Protecting:
             journal=journal,
             fast=stores.fast,
         )
-        without_javascript = self._settings.clearance_without_javascript == "on"
-        self._pages = ChallengePages(receipts, self._passes, without_javascript=without_javascript)
+        self._pages = ChallengePages(receipts, self._passes)
         self.gate = GatewayCheck(
             deciding.sites,
             decider=deciding.decider,

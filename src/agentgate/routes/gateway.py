@@ -61,8 +61,14 @@ GATEWAY = Surface(
                 status=303,
                 any_query=True,
                 success="Let on",
-                refuses=("invalid_credential", "invalid_request", "invalid_clearance", "service_unavailable"),
-                other_replies={401: gateway.Denial},
+                refuses=(
+                    "invalid_credential",
+                    "invalid_request",
+                    "invalid_clearance",
+                    "rate_limited",
+                    "service_unavailable",
+                ),
+                other_replies={401: gateway.Denial, 403: gateway.Denial},
             ),
             post("/pass", page.pass_challenge, any_query=True, refuses=OF_THE_PAGE),
             post(

@@ -22,6 +22,20 @@ LISTEN = {"nginx": "80", "caddy": "", "haproxy": ":80", "apache": "80", "traefik
 PORTS = {"http": 80, "https": 443}
 PLACEHOLDER_SECRET = "ags_PUT_THE_SECRET_OF_THIS_SITE_HERE"  # noqa: S105 - says that there is none
 
+# What a person sees while AgentGate is away. It stands in the configuration of every proxy, between quotes of all kinds
+# and where braces, dollars and percents mean something, so it has none of these. Trying again repeats a form as well.
+DOWN_PAGE = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+    '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex">'
+    "<title>Try again in a moment</title></head>"
+    '<body><main style="max-width:26rem;margin:15vh auto;padding:1.5rem;font:16px/1.5 system-ui,sans-serif">'
+    '<h1 style="font-size:22px;line-height:1.3">Try again in a moment</h1>'
+    "<p>This site cannot check requests right now.</p>"
+    '<p><a href="" onclick="location.reload();return false" style="display:inline-block;padding:10px 20px;'
+    'border:1px solid;border-radius:8px;color:inherit;font-weight:600;text-decoration:none">Try again</a></p>'
+    "</main></body></html>"
+)
+
 _CLEARING = re.compile(r"^( *)\{\{CLEARED\}\}\n", re.MULTILINE)
 _PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
 _SECRET = re.compile(r"ags_[A-Za-z0-9_-]{16,128}\Z", re.ASCII)
@@ -131,6 +145,7 @@ def _listening(proxy: str, listen: str, origin: str) -> dict[str, str]:
         "LISTEN_ADDRESS": address.strip("[]*") or "0.0.0.0",  # noqa: S104 - a proxy is there to be reached
         "LISTEN_PORT": port,
         "BIND": bind,
+        "DOWN_PAGE": DOWN_PAGE,
         # Caddy gets certificates for a name by itself; for a bare port it speaks HTTP.
         "CADDY_SITE": f"http://:{port}" if listen else origin,
     }

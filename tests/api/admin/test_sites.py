@@ -53,6 +53,7 @@ def test_what_is_left_out_gets_a_default(service: RunningService) -> None:
     assert site["actions"] == {"submit": {"browserRequired": True}}
     assert (site["allowedOrigins"], site["routes"]) == ([], [])
     assert site["formMethodOverride"] is True
+    assert site["clearanceWithoutScript"] is False
 
 
 def test_a_site_can_join_an_existing_customer(service: RunningService) -> None:
@@ -194,6 +195,7 @@ def test_what_the_server_sets_cannot_be_sent(service: RunningService, field: str
         ({"widgetMode": "hidden"}, "invalid_site", "widgetMode"),
         ({"formMethodOverride": "no"}, "invalid_request", "formMethodOverride"),
         ({"formMethodOverride": None}, "invalid_request", "formMethodOverride"),
+        ({"clearanceWithoutScript": "no"}, "invalid_request", "clearanceWithoutScript"),
         ({"allowedOrigins": "https://a.example"}, "invalid_request", "allowedOrigins"),
         ({"allowedOrigins": ["shop.example"]}, "invalid_site", "allowedOrigins"),
         ({"actions": {"Log in": {"browserRequired": True}}}, "invalid_site", "actions"),

@@ -44,6 +44,7 @@ def test_a_site_may_be_described_in_full(people: Cast) -> None:
         "mode": "enforce",
         "widgetMode": "managed",
         "formMethodOverride": False,
+        "clearanceWithoutScript": True,
     }
 
     site = people.alice.post(SITES, json=given).json()

@@ -98,11 +98,11 @@ def test_without_a_sound_adapter_there_is_no_page(visitor: Visitor, headers: dic
         ("?reason=agent_denied", 403, "rules of this site"),
         ("?reason=rate_limited", 403, "Too many requests"),
         ("?reason=service_unavailable", 503, "right now"),
-        ("?reason=policy&decision=challenge", 401, "Checking your browser"),
-        ("?reason=policy", 401, "Checking your browser"),
-        ("?reason=allowed", 401, "Checking your browser"),
-        ("?reason=nonsense&decision=allow", 401, "Checking your browser"),
-        ("", 401, "Checking your browser"),
+        ("?reason=policy&decision=challenge", 401, "Security check"),
+        ("?reason=policy", 401, "Security check"),
+        ("?reason=allowed", 401, "Security check"),
+        ("?reason=nonsense&decision=allow", 401, "Security check"),
+        ("", 401, "Security check"),
     ],
 )
 def test_each_decision_is_told_in_plain_words(visitor: Visitor, query: str, status: int, words: str) -> None:

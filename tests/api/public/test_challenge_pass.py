@@ -1,13 +1,11 @@
 """What the challenge page brings back: a token for a clearance, a capsule for its form, a ticket for having waited."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from agentgate.lib.clock import MINUTE_MS, SECOND_MS
-from agentgate.lib.settings.schema import read_settings
+from agentgate.protection.challenge_page.wait import MOST_PASSES
 from tests.api.public.challenge_page import ORIGIN, Visitor, cookie_of, facts_of
-from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.running import RunningService
 
 
 @pytest.fixture(scope="module")
@@ -16,19 +14,9 @@ def visitor(shared_service: RunningService) -> Visitor:
 
 
 @pytest.fixture(scope="module")
-def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
-    """A visitor of a service that lets wait who has no JavaScript."""
-    environ = {
-        "AGENTGATE_DATA_DIR": str(tmp_path_factory.mktemp("patient") / "data"),
-        "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
-        "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
-        "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
-        "AGENTGATE_DRAIN_SECONDS": "0",
-        "AGENTGATE_CONFIRM_CRAWLERS": "off",
-        "AGENTGATE_CLEARANCE_WITHOUT_JAVASCRIPT": "on",
-    }
-    with running_service(read_settings(environ)) as running:
-        yield Visitor(running)
+def patient(shared_service: RunningService) -> Visitor:
+    """A visitor of a site that lets wait who has no JavaScript."""
+    return Visitor(shared_service, clearanceWithoutScript=True)
 
 
 def test_a_token_becomes_a_clearance_that_opens_the_route(visitor: Visitor) -> None:
@@ -164,18 +152,26 @@ def test_a_form_that_is_too_large_has_to_be_sent_again(visitor: Visitor) -> None
 
 
 def test_without_the_setting_nobody_gets_on_by_waiting(visitor: Visitor) -> None:
-    assert 'http-equiv="refresh"' not in visitor.page("/look", query="?reason=policy").text
+    page = visitor.page("/look", query="?reason=policy")
+
+    assert 'http-equiv="refresh"' not in page.text
+    assert 'name="ticket"' not in page.text
+    assert "set-cookie" not in page.headers
 
 
-def ticket_of(patient: Visitor, path: str = "/look") -> str:
-    page = patient.page(path, query="?reason=policy").text
-    return page.partition("pass?ticket=")[2].partition('"')[0]
+def ticket_of(patient: Visitor, path: str = "/look") -> tuple[str, str]:
+    """Return the ticket of the page, and its cookie."""
+    page = patient.page(path, query="?reason=policy")
+    ticket = page.text.partition('name="ticket" value="')[2].partition('"')[0]
+    assert (f"pass?ticket={ticket}" in page.text) is bool(ticket)
+    return ticket, cookie_of(page) if ticket else ""
 
 
-def wait(patient: Visitor, ticket: str, **headers: str):
-    path = f"/.agentgate/v1/gateway/pass?ticket={ticket}"
-    sent = {"Accept": "text/html", "User-Agent": "Mozilla/5.0", **headers}
-    return patient.call("GET", f"pass?ticket={ticket}", path=path, headers=sent)
+def wait(patient: Visitor, ticket: tuple[str, str], **headers: str):
+    text, cookie = ticket
+    path = f"/.agentgate/v1/gateway/pass?ticket={text}"
+    sent = {"Accept": "text/html", "User-Agent": "Mozilla/5.0", "Cookie": cookie, **headers}
+    return patient.call("GET", f"pass?ticket={text}", path=path, headers=sent)
 
 
 def test_who_waits_without_javascript_gets_a_low_clearance_once(patient: Visitor) -> None:
@@ -187,11 +183,31 @@ def test_who_waits_without_javascript_gets_a_low_clearance_once(patient: Visitor
 
     assert (reply.status_code, reply.headers["location"]) == (303, f"{ORIGIN}/look?q=1")
     assert "HttpOnly" in reply.headers["set-cookie"]
-    # It is good for the rules, and not for a route that needs a browser.
-    assert patient.check(path="/members", Cookie=cookie_of(reply)) == (401, "receipt_required")
+    # It is good for the rules, and not for a route that needs a browser, nor for one that takes a token each time.
+    cookie = cookie_of(reply)
+    assert patient.check(path="/members", Cookie=cookie) == (401, "receipt_required")
+    assert patient.check("POST", path="/pay", Cookie=cookie) == (401, "receipt_required")
     again = wait(patient, ticket)
     assert again.status_code == 401
     assert facts_of(again)["stuck"] is True
+    assert "Allow cookies" in again.text
+
+
+def test_the_cookie_of_a_ticket_stays_below_our_own_paths(patient: Visitor) -> None:
+    cookie = patient.page("/look", query="?reason=policy").headers["set-cookie"]
+
+    assert cookie.startswith("agentgate-wait=")
+    assert {"Path=/.agentgate/", "HttpOnly", "SameSite=Lax", "Secure"} <= set(cookie.split("; "))
+
+
+def test_a_ticket_without_its_cookie_is_good_for_nothing(patient: Visitor) -> None:
+    ticket, other = ticket_of(patient), ticket_of(patient)
+    patient.service.clock.advance(ms=9 * SECOND_MS)
+
+    for cookie in (None, "agentgate-wait=", other[1]):
+        reply = wait(patient, ticket, Cookie=cookie)
+        assert (reply.status_code, "set-cookie" in reply.headers) == (401, False)
+    assert wait(patient, ticket).status_code == 303
 
 
 def test_a_ticket_is_its_visitors_alone_and_not_good_for_ever(patient: Visitor) -> None:
@@ -199,22 +215,45 @@ def test_a_ticket_is_its_visitors_alone_and_not_good_for_ever(patient: Visitor) 
     patient.service.clock.advance(ms=9 * SECOND_MS)
 
     assert wait(patient, ticket, **{"X-Original-Address": "198.51.100.9"}).status_code == 401
-    assert wait(patient, "").status_code == 401
+    assert wait(patient, ("", ticket[1])).status_code == 401
     assert wait(patient, ticket).status_code == 303
     patient.service.clock.advance(ms=6 * MINUTE_MS)
     assert wait(patient, late).status_code == 401
 
 
+def test_an_address_gets_only_so_many_clearances_by_waiting(shared_service: RunningService) -> None:
+    crowd = Visitor(shared_service, clearanceWithoutScript=True)
+    tickets = [ticket_of(crowd, f"/look?{number}") for number in range(MOST_PASSES + 1)]
+    crowd.service.clock.advance(ms=9 * SECOND_MS)
+
+    statuses = [wait(crowd, ticket).status_code for ticket in tickets[:-1]]
+    refused = wait(crowd, tickets[-1])
+
+    assert statuses == [303] * MOST_PASSES
+    assert (refused.status_code, refused.headers["retry-after"]) == (403, "60")
+    assert "Too many requests" in refused.text
+    assert "set-cookie" not in refused.headers
+
+
 def test_waiting_is_not_offered_where_it_does_not_help(patient: Visitor) -> None:
-    assert ticket_of(patient, "/members") == ""
-    assert "pass?ticket=" not in patient.post_form(b"a=1", path="/look").text
+    patient.service.clock.advance(ms=MINUTE_MS)
+    assert ticket_of(patient, "/members") == ("", "")
     ticket = ticket_of(patient)
     patient.service.clock.advance(ms=9 * SECOND_MS)
     cookie = cookie_of(wait(patient, ticket))
-    assert "pass?ticket=" not in patient.page("/look?2", query="?reason=policy", Cookie=cookie).text
+    assert 'name="ticket"' not in patient.page("/look?2", query="?reason=policy", Cookie=cookie).text
+
+
+def test_who_waited_with_a_form_is_led_back_to_it(patient: Visitor) -> None:
+    page = patient.post_form(b"a=1", path="/look?form", Referer=f"{ORIGIN}/write")
+    ticket = page.text.partition('name="ticket" value="')[2].partition('"')[0]
+    assert "Please send the form again" in page.text.partition('id="plain"')[2]
+    patient.service.clock.advance(ms=9 * SECOND_MS)
+
+    assert wait(patient, (ticket, cookie_of(page))).headers["location"] == f"{ORIGIN}/write"
 
 
 def test_a_program_that_waited_in_vain_gets_no_html(patient: Visitor) -> None:
-    reply = wait(patient, "x", Accept="*/*")
+    reply = wait(patient, ("x", ""), **{"Accept": "*/*", "User-Agent": "curl/8.5.0"})
 
     assert (reply.status_code, reply.json()["reason"]) == (401, "invalid_clearance")

@@ -20,6 +20,14 @@ FORM = """<form method=post action="/members?from=form" enctype="{enctype}"><inp
 <textarea name=note>zwei
 Zeilen &amp; é</textarea><input name=submit value=1><input type=hidden name=action value=x>
 <button id=send>Send</button></form>"""
+PHOTO = """<form method=post action="/members?from=photo" enctype="multipart/form-data"><input name=title>
+<input type=file name=photo><button id=send>Send</button></form>"""
+# A service worker that only passes on, as many sites have one.
+WORKER = """<script>navigator.serviceWorker.register('/worker.js').then(() => navigator.serviceWorker.ready)
+.then(() => { document.title = 'ready' })</script>"""
+PASSES_ON = b"""self.addEventListener('install', () => skipWaiting());
+self.addEventListener('activate', (event) => event.waitUntil(clients.claim()));
+self.addEventListener('fetch', (event) => event.respondWith(fetch(event.request)));"""
 
 
 class Adapter(ThreadingHTTPServer):
@@ -99,11 +107,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _site(self, body: bytes) -> None:
         path = self.path.partition("?")[0]
-        fields = body.decode() if "multipart" in (self.headers["Content-Type"] or "") else ""
+        if path == "/worker.js":
+            self._answer(200, {"content-type": "text/javascript"}, PASSES_ON)
+            return
+        fields = body.decode("utf-8", "surrogateescape") if "multipart" in (self.headers["Content-Type"] or "") else ""
         sent = [("raw", fields)] if fields else parse_qsl(body.decode(), keep_blank_values=True)
         self.server.reached.append((self.command, self.path, sent))
         form = {"/form": "application/x-www-form-urlencoded", "/files": "multipart/form-data"}.get(path)
-        content = FORM.format(enctype=form) if form else ""
+        content = FORM.format(enctype=form) if form else {"/photo": PHOTO, "/worker": WORKER}.get(path, "")
         page = PAGE.format(title=f"Site {self.command} {path}", content=content)
         self._answer(200, {"content-type": "text/html; charset=utf-8"}, page.encode())
 

@@ -48,7 +48,6 @@ def shared_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatedSite]
             "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
             "AGENTGATE_DRAIN_SECONDS": "0",
             "AGENTGATE_CONFIRM_CRAWLERS": "off",
-            "AGENTGATE_CLEARANCE_WITHOUT_JAVASCRIPT": "on",
             # What comes from the adapter is believed because of the secret it shows, and for nothing else.
             "AGENTGATE_TRUSTED_PROXIES": "192.0.2.1/32",
         }
@@ -58,6 +57,7 @@ def shared_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatedSite]
             "siteKey": SITE_KEY,
             "name": "Blue Bottle Shop",
             "mode": "enforce",
+            "clearanceWithoutScript": True,
             "allowedOrigins": [adapter.origin],
             "actions": {"read": {"browserRequired": True, "clearance": True}, "pay": {"browserRequired": True}},
             "routes": [

@@ -50,7 +50,7 @@ def test_every_state_is_accessible(gated: GatedSite, browser: Browser, look: str
         look_at(page, inside=True)
         page.add_init_script(PASSED_LATELY)
         page.goto(gated.url("/members"))
-        page.wait_for_selector("#stuck:visible")
+        page.wait_for_selector("#causes li")
         look_at(page)
     finally:
         context.close()

@@ -13,6 +13,7 @@ from typing import TypedDict
 from urllib.parse import quote, urlencode
 
 from agentgate_client.connections import Answer, Connections, Unreachable
+from agentgate_client.down_page import DOWN_PAGE, is_person
 from agentgate_client.verify import log
 
 TIMEOUT_S = 2.0
@@ -127,7 +128,7 @@ class Gateway:
     def show(self, denial: "Denial", visit: Visit, body: bytes | None, *, deadline_s: float) -> Shown:
         """Return what a refused visitor sees: the service's page, which is one for people only, or a plain answer."""
         if not denial.has_page:
-            return denial.plain()
+            return denial.plain(visit)
         query = {"return": visit.target}
         query |= {"reason": denial.reason, "decision": denial.decision} if denial.reason else {}
         query |= {"decisionId": denial.decision_id} if denial.decision_id else {}
@@ -188,10 +189,12 @@ class Denial:
     # Whether the rule wants the connection closed and nothing said.
     drop: bool = False
 
-    def plain(self) -> Shown:
-        """Return the answer for programs."""
+    def plain(self, visit: Visit | None = None) -> Shown:
+        """Return the answer for programs, and for people where the service is away."""
         if self.drop:
             return Shown(self.status, (("Connection", "close"),), b"")
+        if visit is not None and self.reason == "service_unavailable" and is_person(visit.headers):
+            return Shown(self.status, (("Content-Type", "text/html; charset=utf-8"), *self.told()), DOWN_PAGE.encode())
         body = json.dumps({"decision": self.decision, "reason": self.reason}).encode()
         return Shown(self.status, (("Content-Type", "application/json"), *self.told()), body)
 

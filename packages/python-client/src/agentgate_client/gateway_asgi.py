@@ -87,7 +87,7 @@ class GatewayMiddleware:
         await self._app(scope, receive, _carrying(send, answer) if answer.carried else send)
 
     async def _deny(self, denial: Denial, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
-        shown: Shown | None = denial.plain()
+        shown: Shown | None = denial.plain(visit)
         if scope["type"] == "http" and denial.has_page:
             body = await _body(receive, FORM_BYTES) if visit.method == "POST" else None
             deadline_s = self._gateway.new_deadline_s()

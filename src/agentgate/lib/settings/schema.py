@@ -81,13 +81,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     metric_days: Annotated[int, Setting(values.number(1, 3650), "Days for which daily aggregates are kept")] = 400
     token_seconds: Annotated[int, Setting(values.number(10, 3600), "Lifetime of a browser token")] = 120
     clearance_seconds: Annotated[int, Setting(values.number(60, 86400), "Lifetime of a clearance")] = 1800
-    clearance_without_javascript: Annotated[
-        str,
-        Setting(
-            values.choice("on", "off"),
-            "Whether the challenge page gives browsers without JavaScript a clearance of the lowest level for waiting",
-        ),
-    ] = "off"
     access_site_key: Annotated[
         str,
         Setting(

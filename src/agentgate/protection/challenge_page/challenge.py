@@ -15,12 +15,13 @@ from agentgate.http.request import Request
 from agentgate.lib import errors
 from agentgate.lib.decision_ids import read_id
 from agentgate.lib.enums import Outcome
-from agentgate.protection.challenge_page.challenge_pass import WAIT_MS, Passes
+from agentgate.protection.challenge_page.challenge_pass import Passes
 from agentgate.protection.challenge_page.languages import Languages
-from agentgate.protection.challenge_page.page import GATEWAY, ChallengePage, Check, View
-from agentgate.protection.challenge_page.proxied_call import Asking, framed_of
+from agentgate.protection.challenge_page.page import ChallengePage, Check, View
+from agentgate.protection.challenge_page.proxied_call import Asking
 from agentgate.protection.challenge_page.return_url import back_of, is_own, return_of
 from agentgate.protection.challenge_page.saved_form import read_form
+from agentgate.protection.challenge_page.wait import WAIT_MS
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.receipts import TOKEN_HEADER, Receipts
@@ -56,10 +57,9 @@ class Found(Struct, frozen=True):
 class ChallengePages:
     """Makes pages and denials."""
 
-    def __init__(self, receipts: Receipts, passes: Passes, *, without_javascript: bool) -> None:
+    def __init__(self, receipts: Receipts, passes: Passes) -> None:
         self._receipts = receipts
         self._passes = passes
-        self._without_javascript = without_javascript
         self._answers = Answers()
         self._languages = Languages()
         self._page = ChallengePage()
@@ -83,9 +83,14 @@ class ChallengePages:
             view = replace(view, check=await self._check(asking, found, action, body))
         return self._show(view, told)
 
-    async def answer_late(self, asking: Asking) -> Reply[Text]:
+    async def answer_late(self, asking: Asking, reason: str) -> Reply[Text]:
         """Return the page for a ticket that is not good."""
-        told = Told(Ruling(Outcome.CHALLENGE, "invalid_clearance"), "challenge", None)
+        if reason == "rate_limited":
+            told = Told(Ruling(Outcome.BLOCK, reason), "block", None)
+            if not asking.is_navigation:
+                return self.deny(told.ruling, None)
+            return self._show(replace(self._view(asking, self._find(asking, told)), text=_TEXTS[reason]), told)
+        told = Told(Ruling(Outcome.CHALLENGE, reason), "challenge", None)
         if not asking.is_navigation:
             return self.deny(told.ruling, None)
         found = self._find(asking, told)
@@ -124,16 +129,18 @@ class ChallengePages:
         if posted and body is not None and asking.is_same_origin:
             form = read_form(body, found.return_url)
         stuck = await self._is_stuck(asking, found)
-        waits = self._without_javascript and not (found.protection.required or posted or stuck)
-        ticket = self._passes.ticket(asking, found.return_url) if waits and "clearance" not in found.states else None
+        waits = asking.site.clearance_without_script and not (found.protection.required or stuck)
+        # A form is sent again by hand: who waited is led back to it.
+        url = back_of(original, request.header("referer")) if posted else found.return_url
+        ticket = self._passes.ticket(asking, url) if waits and "clearance" not in found.states else None
         return Check(
             site_key=asking.site.site_key,
             action=action,
-            framed=framed_of(request),
+            framed=asking.framed,
             capsule=None if form is None else self._passes.enclose(asking, form),
             resend=posted and form is None,
             stuck=stuck,
-            refresh=None if ticket is None else f"{GATEWAY}pass?ticket={ticket}",
+            ticket=ticket,
             refresh_s=WAIT_MS // 1000 + REDIRECT_SLACK_S,
         )
 
@@ -168,6 +175,7 @@ class ChallengePages:
             ("x-robots-tag", "noindex"),
             ("vary", "Accept-Language, Sec-Fetch-Mode, Sec-Fetch-Dest, Accept, Cookie"),
             *((("retry-after", str(wait_s)),) if wait_s is not None else ()),
+            *((view.check.ticket.set_cookie,) if view.check is not None and view.check.ticket is not None else ()),
         )
         return Reply(body=Text(rendered.html, HTML), status=denial.status, headers=headers)
 

@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from agentgate.events.records import CounterName
 from agentgate.http.replies import set_cookie
-from agentgate.lib.clock import MINUTE_MS, SECOND_MS
+from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.enums import ClearanceLevel, ReceiptKind
 from agentgate.lib.records import Input
 from agentgate.lib.shared_cache import FastStore
@@ -14,6 +14,7 @@ from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.proxied_call import Asking
 from agentgate.protection.challenge_page.saved_form import Capsule, Capsules
 from agentgate.protection.challenge_page.sealed_token import Envelopes
+from agentgate.protection.challenge_page.wait import Ticket, Waits
 from agentgate.protection.gateway.event_log import Journal
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.tokens.claims import Claims
@@ -21,10 +22,6 @@ from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances, 
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
 from agentgate.protection.tokens.keys import SigningKeys
 
-TICKET = "ticket"
-# How long somebody without JavaScript waits, and how long the way on stays open after that.
-WAIT_MS = 8 * SECOND_MS
-TICKET_MS = 5 * MINUTE_MS
 # A page that is asked for again so soon after a pass was not helped by it.
 LATELY_MS = 30 * SECOND_MS
 
@@ -61,7 +58,7 @@ class Passes:
         self._keys = keys
         self._clearances = clearances
         self._receipts = receipts
-        self._envelopes = envelopes
+        self._waits = Waits(envelopes, fast)
         self._capsules = Capsules(envelopes)
         self._journal = journal
         self._fast = fast
@@ -83,20 +80,17 @@ class Passes:
         level, renewed = self._level(asking)
         return Passed(self._issue(asking, level, renewed), url, framed)
 
-    def ticket(self, asking: Asking, url: str) -> str:
+    def ticket(self, asking: Asking, url: str) -> Ticket:
         """Return what becomes a low clearance for whoever waits."""
-        now_ms = asking.call.now
-        not_before_ms = now_ms + WAIT_MS
-        return self._envelopes.seal(
-            TICKET, url.encode(), asking.holder, not_before_ms=not_before_ms, expires_ms=not_before_ms + TICKET_MS
-        )
+        return self._waits.begin(asking, url)
 
-    async def wait_is_over(self, asking: Asking, ticket: str) -> Passed | None:
-        """Take a ticket and return the low clearance; None when it is not this visitor's, not yet good or used."""
-        content = await self._envelopes.take(TICKET, ticket, asking.holder, now_ms=asking.call.now)
-        if content is None:
-            return None
-        url = content.decode()
+    async def wait_is_over(self, asking: Asking, ticket: str) -> Passed | str:
+        """Take a ticket and return the low clearance, or the reason why it is not good for one."""
+        url = await self._waits.end(asking, ticket)
+        if url is None:
+            return "invalid_clearance"
+        if await self._waits.is_too_often(asking):
+            return "rate_limited"
         await self._fast.put(_lately(asking, url), b"1", ttl_ms=LATELY_MS)
         return Passed(self._issue(asking, ClearanceLevel.LOW, None), url)
 

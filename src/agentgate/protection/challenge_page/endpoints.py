@@ -110,7 +110,7 @@ async def pass_challenge(
 
 
 async def pass_by_waiting(call: Call, asker: Asker, passes: Passes, pages: ChallengePages) -> Reply[Any]:
-    """Let somebody on who has waited, without JavaScript: a low clearance for a `ticket`."""
+    """Let somebody on who has waited, without JavaScript: a low clearance for a `ticket` and its cookie."""
     asking = await asker.read(call)
     if not isinstance(asking, Asking):
         return _deny(pages, *asking)
@@ -118,8 +118,8 @@ async def pass_by_waiting(call: Call, asker: Asker, passes: Passes, pages: Chall
         passed = await passes.wait_is_over(asking, first(call.request, "ticket") or "")
     except StoreUnavailable:
         return pages.deny(UNAVAILABLE, None)
-    if passed is None:
-        return await pages.answer_late(asking)
+    if isinstance(passed, str):
+        return await pages.answer_late(asking, passed)
     return Reply(body=None, status=303, headers=(("location", passed.url), cookie_of(passed, asking)))
 
 

@@ -14,11 +14,27 @@ from msgspec import Struct
 from agentgate.http.markup import Markup, element, joined
 from agentgate.lib.records import to_json
 from agentgate.protection.challenge_page.languages import Language
+from agentgate.protection.challenge_page.wait import Ticket
 
 SERVICE = "/.agentgate"
 GATEWAY = f"{SERVICE}/v1/gateway/"
 SDK = f"{SERVICE}/sdk/v1/agentgate.js?render=explicit"
 NONCE_BYTES = 16
+
+# What the script may have to say.
+SCRIPT_WORDS = (
+    "title",
+    "checking_title",
+    "checking_text",
+    "done",
+    "offline",
+    "retry",
+    "resend",
+    "continue",
+    "stuck_title",
+    "stuck_cookies",
+    "stuck_address",
+)
 
 OWNERS_HINT = (
     "For the owner of this site: this action takes a token with every request, in the header X-AgentGate-Token. "
@@ -38,8 +54,8 @@ class Check(Struct, frozen=True, kw_only=True):
     resend: bool = False
     # The check was passed already, and that did not help.
     stuck: bool = False
-    # Where a visitor without JavaScript goes by itself.
-    refresh: str | None = None
+    # With what a visitor without JavaScript goes on, and after how long.
+    ticket: Ticket | None = None
     refresh_s: int = 0
 
 
@@ -115,50 +131,57 @@ class ChallengePage:
             "capsule": check.capsule,
             "resend": check.resend,
             "stuck": check.stuck,
-            "words": {name: view.language.words[name] for name in ("checking_text", "done")},
+            "back": view.back_url,
+            "words": {name: view.language.words[name] for name in SCRIPT_WORDS},
         }
         return joined(
             (
                 element("script", _as_data(facts), type="application/json", id="page"),
-                element("script", src=SDK, nonce=nonce),
+                # Our own runs first, and says something while the check is still on its way.
+                element("script", src=SDK, nonce=nonce, defer=""),
                 element("script", self._script, nonce=nonce),
             )
         )
 
 
 def _checking(view: View, check: Check) -> Markup:
+    """Return a frame that the script fills with one message at a time, and what is true without a script."""
     words = view.language.words
-    retry = element("button", words["retry"], type="button", class_="button")
-    causes = element("ul", element("li", words["stuck_cookies"]), element("li", words["stuck_address"]))
-    again = element("a", words["continue"], href=view.back_url, class_="button")
     return joined(
         (
             element(
                 "div",
-                element("h1", words["checking_title"]),
-                element("p", words["checking_text"], id="text", role="status"),
-                element("div", id="widget"),
-                id="check",
-                hidden="" if check.stuck else None,
+                element("h1", words["title"], id="title"),
+                element("p", id="text"),
+                element("ul", id="causes"),
+                role="status",
             ),
+            element("div", id="widget", hidden=""),
+            element("button", type="button", class_="button", id="button", hidden=""),
+            # The script takes this away. Browsers without one, or too old for ours, keep it.
+            element("div", _without_script(view, check), id="plain"),
+        )
+    )
+
+
+def _without_script(view: View, check: Check) -> Markup:
+    words = view.language.words
+    if check.stuck:
+        causes = element("ul", element("li", words["stuck_cookies"]), element("li", words["stuck_address"]))
+        again = element("a", words["retry"], href=view.return_url, class_="button")
+        return joined((element("p", words["stuck_title"]), causes, again))
+    if check.ticket is None:
+        return element("p", words["no_script"])
+    return joined(
+        (
+            element("p", words["resend"]) if check.resend or check.capsule else None,
+            element("p", words["no_script_wait"]),
             element(
-                "div",
-                element("h1", words["stuck_title"]),
-                causes,
-                retry,
-                id="stuck",
-                role="alert",
-                hidden=None if check.stuck else "",
+                "form",
+                element("input", type="hidden", name="ticket", value=check.ticket.text),
+                element("button", words["continue"], class_="button"),
+                action=f"{GATEWAY}pass",
             ),
-            element("div", element("h1", words["title"]), element("p", words["resend"]), again, id="resend", hidden=""),
-            element(
-                "div",
-                element("h1", words["offline"]),
-                element("button", words["retry"], type="button", class_="button", id="retry"),
-                id="failed",
-                hidden="",
-            ),
-            element("noscript", element("p", words["no_script" if check.refresh is None else "no_script_wait"])),
         )
     )
 
@@ -186,9 +209,9 @@ def _number(view: View) -> Markup | None:
 
 
 def _refresh(check: Check | None) -> Markup | None:
-    if check is None or check.refresh is None:
+    if check is None or check.ticket is None:
         return None
-    content = f"{check.refresh_s};url={check.refresh}"
+    content = f"{check.refresh_s};url={GATEWAY}pass?ticket={check.ticket.text}"
     return element("noscript", element("meta", http_equiv="refresh", content=content))
 
 

@@ -3,7 +3,8 @@
 from msgspec import Struct
 
 from agentgate.http.call import Call
-from agentgate.http.request import Request, joined_headers
+from agentgate.http.navigation import framed_by, is_navigation
+from agentgate.http.request import joined_headers
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.sealed_token import Holder
 from agentgate.protection.credentials.bearer_secret import shown_secret
@@ -11,8 +12,6 @@ from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.original_request import Malformed, Original, read_original
 from agentgate.protection.sites.directory import SiteDirectory, SiteView
 from agentgate.protection.tokens.uses import CredentialUses
-
-DOCUMENTS = frozenset({"document", "iframe", "frame", "embed", "object"})
 
 
 class Asking(Struct, frozen=True):
@@ -33,7 +32,12 @@ class Asking(Struct, frozen=True):
     @property
     def is_navigation(self) -> bool:
         """Say whether a person's browser shows the answer as a page."""
-        return is_navigation(self.call.request)
+        return is_navigation(self.call.request.header, self.original.method)
+
+    @property
+    def framed(self) -> str:
+        """Say whether the page will stand in a frame: empty, `same` (site), or `cross`."""
+        return framed_by(self.call.request.header)
 
     @property
     def is_same_origin(self) -> bool:
@@ -64,19 +68,3 @@ class Asker:
             return "invalid_request", str(problem)
         visitor = self._visitors.find(caller.site.site_key, original.address)
         return Asking(call, caller.site, original, visitor, headers)
-
-
-def is_navigation(request: Request) -> bool:
-    """Say whether a request is a browser's way to a page, and not a script's, an image's or a program's."""
-    mode, destination = request.header("sec-fetch-mode"), request.header("sec-fetch-dest")
-    if mode is not None or destination is not None:
-        return (mode is None or mode == "navigate") and (destination is None or destination in DOCUMENTS)
-    # Browsers without these headers, and every browser on plain HTTP.
-    return "text/html" in (request.header("accept") or "").lower() and request.header("x-requested-with") is None
-
-
-def framed_of(request: Request) -> str:
-    """Return whether the page will stand in a frame: empty, `same` (site), or `cross`."""
-    if request.header("sec-fetch-dest") not in DOCUMENTS - {"document"}:
-        return ""
-    return "cross" if request.header("sec-fetch-site") == "cross-site" else "same"

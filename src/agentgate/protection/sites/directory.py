@@ -49,6 +49,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     agent_policy: AgentPolicy = DEFAULT_POLICY
     # Whether a form's POST could be another method, by what its body says.
     form_method_override: bool = True
+    # Whether the challenge page lets somebody on who waits, without JavaScript.
+    clearance_without_script: bool = False
     # As people are shown it on the challenge page.
     name: str = ""
 
@@ -249,5 +251,6 @@ class SiteDirectory:
             captures_features=found.captures_features,
             agent_policy=self._policy(site),
             form_method_override=site.form_method_override,
+            clearance_without_script=site.clearance_without_script,
             name=site.name,
         )

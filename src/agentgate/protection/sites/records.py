@@ -30,7 +30,11 @@ class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Site(Record, frozen=True, kw_only=True):
-    """A protected site. With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`."""
+    """A protected site.
+
+    With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`. With
+    `clearanceWithoutScript` whoever has no JavaScript gets a clearance of the lowest level for waiting.
+    """
 
     id: str
     customer_id: str
@@ -42,6 +46,7 @@ class Site(Record, frozen=True, kw_only=True):
     actions: dict[str, SiteAction]
     routes: list[SiteRoute]
     form_method_override: bool
+    clearance_without_script: bool
     created_at: Moment
     updated_at: Moment
     rule_set: str | UnsetType = UNSET
@@ -115,6 +120,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     mode: Mode | UnsetType = UNSET
     widget_mode: WidgetMode | UnsetType = UNSET
     form_method_override: bool | UnsetType = UNSET
+    clearance_without_script: bool | UnsetType = UNSET
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):

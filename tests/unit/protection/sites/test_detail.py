@@ -23,6 +23,7 @@ SITE = Site(
     actions={"login": SiteAction(browser_required=True)},
     routes=[SiteRoute(method="POST", action="login", path="/login")],
     form_method_override=True,
+    clearance_without_script=False,
     created_at=Moment(1),
     updated_at=Moment(2),
 )

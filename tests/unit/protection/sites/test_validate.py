@@ -259,6 +259,7 @@ SITE = Site(
     actions={"login": SiteAction(browser_required=True)},
     routes=[],
     form_method_override=True,
+    clearance_without_script=False,
     created_at=Moment(0),
     updated_at=Moment(0),
 )
