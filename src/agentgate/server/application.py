@@ -24,7 +24,7 @@ from agentgate.http.openapi.endpoints import Documents
 from agentgate.http.readiness.checks import Check, Readiness
 from agentgate.http.static_files import StaticFiles
 from agentgate.http.surface import Surface
-from agentgate.lib.clock import SECOND_MS, Clock, SystemClock
+from agentgate.lib.clock import SECOND_MS, Clock
 from agentgate.lib.database import Store, StoreUnavailable
 from agentgate.lib.keyring import REFRESH_MS, Keyring, Sealer, StoredKey, load_keys
 from agentgate.lib.keyring import rotate_key as rotate_stored_key
@@ -73,7 +73,9 @@ from agentgate.server.scheduler.jobs import (
     token_jobs,
 )
 from agentgate.server.secret_files import admin_key, root_secret
+from agentgate.server.stores.clock_mark import INTERVAL_MS, ClockMark, continue_clock
 from agentgate.server.stores.open import Stores, open_stores
+from agentgate.server.stores.restored import check_restored
 from agentgate.storage.migrate import apply
 
 # Long enough for a proxy's next readiness probe to see that this one is going away.
@@ -95,13 +97,14 @@ class Application:
         self.settings = settings
         self.clock = clock
         self.stores = stores
+        self._clock_mark = ClockMark(settings.data_dir)
         self.keyring = keyring
         self.metrics = Metrics(version=__version__, worker=multiprocessing.current_process().name)
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
         self.deciding = Deciding(stores.store, stores.fast, settings=settings, clock=clock, keyring=keyring)
         stores.store.on_configuration_change = self.deciding.wake
         self.recorder = Recorder(stores.events, failed=self.metrics.event_write_failed)
-        self.readiness = Readiness(_checks(stores, self.metrics, self.deciding, self.recorder))
+        self.readiness = Readiness((*_checks(stores, self.metrics, self.deciding, self.recorder), self._clock_check()))
         self.metrics.watch_events(self.recorder.ledger)
         self.health = HealthReader(stores.store, stores.site_health, token_ms=settings.token_seconds * SECOND_MS)
         self._backtests = Backtests(stores.replay)
@@ -130,6 +133,7 @@ class Application:
         self._jobs = JobRunner(jobs, store=stores.store, clock=clock)
         self._listeners: tuple[Listener, ...] = ()
         self._keys = Recurring("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
+        self._marks = Recurring("marks", self._keep_marks, interval_s=INTERVAL_MS / 2 / 1000)
 
     @property
     def signing_keys(self) -> SigningKeys:
@@ -141,7 +145,8 @@ class Application:
         cls, settings: Settings, *, clock: Clock | None = None, cache_end: socket.socket | None = None
     ) -> "Application":
         """Open and migrate the stores and read the keys, making what does not exist yet."""
-        clock = clock or SystemClock()
+        mark = ClockMark(settings.data_dir)
+        clock = clock or continue_clock(mark)
         sealer = Sealer(root_secret(settings))
         stores = await open_stores(settings, clock, cache_end)
         try:
@@ -149,11 +154,12 @@ class Application:
                 await apply(database, name, clock=clock)
             await stores.segments.migrate(clock)
             now_ms = clock.now_ms()
-            await stores.redemptions.check_marks(now_ms)
+            await check_restored(stores, mark, now_ms)
             keyring = Keyring(await load_keys(stores.store, sealer, now_ms), now_ms)
         except BaseException:
             await stores.close()
             raise
+        mark.note_ahead(clock)
         return cls(settings, clock, stores, keyring, sealer)
 
     async def start(
@@ -170,6 +176,7 @@ class Application:
         for listener in self._listeners:
             await listener.start()
         self._keys.start()
+        self._marks.start()
         self._jobs.start()
 
     @property
@@ -192,6 +199,7 @@ class Application:
         """Close everything that was opened, the stores last."""
         await self._jobs.stop()
         await self._keys.stop()
+        await self._marks.stop()
         for listener in self._listeners:
             await listener.drain(0)
         await self.background.settle()
@@ -203,6 +211,7 @@ class Application:
         # Telling the collector the last spans may take its time, which the event loop does not have.
         await asyncio.to_thread(self.tracer.close)
         await self.stores.close()
+        self._clock_mark.note(self.clock.now_ms())
 
     def _listener(
         self, name: str, surfaces: tuple[Surface, ...], address: Any, inherited: socket.socket | None
@@ -319,6 +328,17 @@ class Application:
         """Take over keys that were rotated elsewhere, well before they are first used."""
         now_ms = self.clock.now_ms()
         self.keyring.replace(await load_keys(self.stores.store, self.sealer, now_ms), now_ms)
+
+    def _clock_check(self) -> Check:
+        async def probe() -> str:
+            return self._clock_mark.check(self.clock)
+
+        return Check("clock", required=False, probe=probe)
+
+    async def _keep_marks(self) -> None:
+        """Note the highest time seen, and hear of spends that somebody else has found to be lost."""
+        self._clock_mark.note_ahead(self.clock)
+        await self.stores.redemptions.read_floor()
 
 
 def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Recorder) -> tuple[Check, ...]:

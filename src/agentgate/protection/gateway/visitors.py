@@ -28,7 +28,7 @@ class Visitor(Counted):
         self.until_ms = 0
 
     def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
-        """Find the clearances in a `Cookie` header, verify them unless that was done, and note what they are good for."""
+        """Find the clearances in a `Cookie` header, verify them unless that was done, note their worth."""
         clearances = cookies_of(cookies, site.cookie_name)
         if clearances != self.clearances or origin != self.origin or now_ms >= self.until_ms:
             self.shown, self.until_ms = receipts.clearance(
