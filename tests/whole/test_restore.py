@@ -16,6 +16,7 @@ from agentgate.lib.clock import HOUR_MS, Clock, SystemClock
 from agentgate.lib.settings.schema import read_settings
 from agentgate.server.stores.clock_mark import ClockMark, continue_clock
 from tests.api.public.test_gateway import Gate, said
+from tests.browser_client import BrowserClient
 from tests.cli.commands import agentgate
 from tests.minting import mint
 from tests.running import running_service
@@ -26,7 +27,7 @@ from tests.whole.test_gateway_faults import environ
 pytestmark = pytest.mark.timeout(120)
 
 DOCS = Path(__file__).parents[2] / "docs" / "operations.md"
-TOKENS = 100
+TOKENS = 60
 ALLOWED, USED = (204, "allow", "allowed"), (401, "challenge", "token_used")
 EXPIRED = (401, "challenge", "expired_token")
 HOUR_S = HOUR_MS // 1000
@@ -123,12 +124,10 @@ def test_after_a_restore_no_token_that_was_spent_since_the_backup_opens_again(sh
 
 def test_challenges_and_signatures_of_before_a_restore_are_not_taken_over(shop: Shop) -> None:
     with shop.open() as gate:
-        page = {"siteKey": gate.site_key, "action": "login", "url": "https://shop.example/login"}
-        made = gate.service.public.post("/v1/browser/challenge", json=page, headers={"Origin": "https://shop.example"})
-        assert made.status_code == 200, made.text
+        assert BrowserClient(gate.service, gate.site_key).challenge().status_code == 200
         agentgate(shop.folder, "backup", "copy")
         before_ms = gate.service.clock.now_ms()
-    restore_by_the_documents(shop.folder)
+    assert agentgate(shop.folder, "restore", "copy", "--overwrite").returncode == 0
 
     with shop.open() as gate:
         hot = gate.service.application.stores.databases["hot"]
