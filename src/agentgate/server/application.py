@@ -26,14 +26,14 @@ from agentgate.http.static_files import StaticFiles
 from agentgate.http.surface import Surface
 from agentgate.lib.clock import SECOND_MS, Clock
 from agentgate.lib.database import Store, StoreUnavailable
-from agentgate.lib.keyring import REFRESH_MS, Keyring, Sealer, StoredKey, load_keys
-from agentgate.lib.keyring import rotate_key as rotate_stored_key
+from agentgate.lib.keyring import REFRESH_MS, Keyring, Sealer, load_keys
 from agentgate.lib.limiter import Limiter
 from agentgate.lib.outbound.client import Outbound
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.background import Background
 from agentgate.lib.tasks.periodic import Recurring
 from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.outages import OutageLog
 from agentgate.lib.telemetry.requests import RequestObserver
 from agentgate.lib.telemetry.tracing import Tracer, open_tracer
 from agentgate.people.accounts.code_check import CodeCheck
@@ -101,6 +101,7 @@ class Application:
         self.keyring = keyring
         self.metrics = Metrics(version=__version__, worker=multiprocessing.current_process().name)
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
+        self._outages = OutageLog()
         self.deciding = Deciding(stores.store, stores.fast, settings=settings, clock=clock, keyring=keyring)
         stores.store.on_configuration_change = self.deciding.wake
         self.recorder = Recorder(stores.events, failed=self.metrics.event_write_failed)
@@ -217,7 +218,7 @@ class Application:
         self, name: str, surfaces: tuple[Surface, ...], address: Any, inherited: socket.socket | None
     ) -> Listener:
         settings = self.settings
-        observer = RequestObserver(name, metrics=self.metrics, tracer=self.tracer)
+        observer = RequestObserver(name, metrics=self.metrics, tracer=self.tracer, outages=self._outages)
         app = HttpApp(
             surfaces,
             self._dependencies(surfaces),
@@ -378,22 +379,3 @@ def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Reco
         Check("fast", required=False, probe=probe_fast),
         Check("intel", required=False, probe=probe_intel),
     )
-
-
-async def list_keys(settings: Settings) -> list[StoredKey]:
-    """Return every stored key, for the command line."""
-    application = await Application.open(settings)
-    try:
-        return await application.stores.store.read.keys.list_keys()
-    finally:
-        await application.close()
-
-
-async def rotate_key(settings: Settings, purpose: str) -> list[StoredKey]:
-    """Rotate a purpose's key, for the command line; return the new one."""
-    application = await Application.open(settings)
-    try:
-        now_ms = application.clock.now_ms()
-        return [await rotate_stored_key(application.stores.store, application.sealer, purpose, now_ms)]
-    finally:
-        await application.close()
