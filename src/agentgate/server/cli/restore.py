@@ -94,8 +94,9 @@ def _is_in_use(path: Path) -> bool:
 
     connection = apsw.Connection(str(path))
     try:
-        # Leaving WAL mode needs the file to itself.
-        connection.pragma("journal_mode", "DELETE")
+        # Whoever has it open in WAL mode holds a shared lock all the while.
+        connection.pragma("locking_mode", "EXCLUSIVE")
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except (apsw.BusyError, apsw.LockedError):
         return True
     except apsw.Error:

@@ -28,6 +28,7 @@ from agentgate.protection.sites.repositories.health import SqlSiteHealth
 from agentgate.protection.sites.repositories.sites import SqlActivity
 from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
 from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
+from agentgate.server.stores.files import check_files
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import MigratedDatabase
 from agentgate.storage.postgres.database import PostgresDatabase
@@ -122,6 +123,7 @@ def _sqlite(
 ) -> tuple[dict[str, MigratedDatabase], Segments]:
     folder = settings.data_dir
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    check_files(folder, f"{CONFIG}.db", f"{STATS}.db", f"{HOT}.db", days=EVENTS)
     databases: dict[str, MigratedDatabase] = {
         CONFIG: SqliteDatabase(folder / f"{CONFIG}.db"),
         STATS: SqliteDatabase(folder / f"{STATS}.db", reads=reads),
