@@ -76,6 +76,7 @@ from agentgate.server.secret_files import admin_key, root_secret
 from agentgate.server.stores.clock_mark import INTERVAL_MS, ClockMark, continue_clock
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.server.stores.restored import check_restored
+from agentgate.server.worker_board import WorkerBoard, open_board
 from agentgate.storage.migrate import apply
 
 # Long enough for a proxy's next readiness probe to see that this one is going away.
@@ -98,6 +99,7 @@ class Application:
         self.clock = clock
         self.stores = stores
         self._clock_mark = ClockMark(settings.data_dir)
+        self._board: WorkerBoard | None = None
         self.keyring = keyring
         self.metrics = Metrics(version=__version__, worker=multiprocessing.current_process().name)
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
@@ -172,6 +174,8 @@ class Application:
             self._listener("public", PUBLIC_LISTENER, settings.public_listen, public_socket),
             self._listener("admin", ADMIN_LISTENER, settings.admin_listen, admin_socket),
         )
+        if settings.workers > 1:
+            self._board = open_board(settings.data_dir, self.deciding, self.stores.store)
         await self.deciding.start()
         await self.recorder.start()
         for listener in self._listeners:
@@ -206,6 +210,8 @@ class Application:
         await self.background.settle()
         # When nobody makes events any more, and before the store goes away.
         await self.recorder.stop()
+        if self._board is not None:
+            self._board.close()
         await self.deciding.close()
         await self.protecting.key_directories.close()
         self._passwords.close()
