@@ -1,4 +1,4 @@
-"""Faults of the store that no other file tries: two services on one folder (F22), clocks apart (F14), power cuts (F31)."""
+"""Faults of the store that no other file tries: two services on one folder, clocks apart, power cuts."""
 
 import contextlib
 import random
