@@ -1,5 +1,8 @@
 """What each listener has, and what it must never have."""
 
+import socket
+from urllib.parse import urlsplit
+
 import pytest
 
 from tests.running import ADMIN_KEY, RunningService
@@ -55,7 +58,7 @@ def test_readiness_shows_its_checks_to_operators_only(service: RunningService) -
 
     assert (public.status_code, public.json()) == (200, {"status": "ready"})
     assert private.json()["status"] == "ready"
-    assert set(private.json()["checks"]) == {"config", "hot", "stats", "events", "fast", "intel"}
+    assert set(private.json()["checks"]) == {"config", "hot", "stats", "events", "fast", "intel", "clock"}
 
 
 def test_a_draining_service_is_not_ready(service: RunningService) -> None:
@@ -130,3 +133,17 @@ def test_the_openapi_documents_are_served_where_their_api_is(service: RunningSer
     assert "/v1/admin/sites" in admin.json()["paths"]
     assert "/readyz" in public.json()["paths"]
     assert service.anonymous.get("/openapi/admin").headers["content-type"].startswith("text/html")
+
+
+def test_a_load_balancer_that_speaks_http_1_0_without_a_host_hears_that_the_process_lives(
+    service: RunningService,
+) -> None:
+    for url in (service.public_url, service.admin_url):
+        parts = urlsplit(url)
+        with socket.create_connection((parts.hostname, parts.port), timeout=10) as probe:
+            probe.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+            # The connection is closed after the answer.
+            answer = b"".join(iter(lambda: probe.recv(4096), b""))
+
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert answer.endswith(b'{"status":"ok"}')

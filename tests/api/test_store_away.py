@@ -1,7 +1,9 @@
 """The service while its stores are away: it says so at once, goes on with what it can, and recovers by itself."""
 
+import json
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -131,3 +133,23 @@ def test_with_redis_back_the_service_is_ready_again(service: RunningService, wit
     without_redis.start()
 
     assert service.public.get("/readyz").json()["status"] == "ready"
+
+
+@pytest.mark.usefixtures("without_postgres")
+def test_an_outage_leaves_one_line_a_second_with_a_count_and_no_traceback(service: RunningService) -> None:
+    started_s, written = time.monotonic(), len(service.log.getvalue())
+    for _ in range(60):
+        assert service.operator.get("/v1/admin/sites").status_code == 503
+    lines: list[dict[str, Any]] = []
+    while sum(line["requests"] for line in lines) < 60:
+        assert time.monotonic() < started_s + 20, lines
+        logged = [json.loads(line) for line in service.log.getvalue()[written:].splitlines()]
+        lines = [line for line in logged if line["event"] == "requests failed, a store is away"]
+        time.sleep(0.05)
+    seconds = time.monotonic() - started_s
+
+    assert sum(line["requests"] for line in lines) == 60
+    assert len(lines) <= seconds + 2
+    assert [line for line in logged if line.get("code") == "store_unavailable"] == []
+    assert "Traceback" not in service.log.getvalue()[written:]
+    assert (lines[0]["status"], lines[0]["last_route"], lines[0]["level"]) == (503, "/v1/admin/sites", "error")

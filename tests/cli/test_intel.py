@@ -1,7 +1,11 @@
 """`agentgate intel update` and `intel show`, on real files."""
 
+import gzip
 import json
+import tracemalloc
 
+from agentgate.protection.threat_data import imports
+from agentgate.protection.threat_data.imports import LONGEST_LINE
 from agentgate.protection.threat_data.intel_file import FILE_NAME
 from tests.cli.commands import agentgate
 
@@ -70,3 +74,50 @@ def test_without_an_update_the_bundled_data_are_shown(tmp_path):
 
     assert shown.returncode == 0
     assert "bundled user agents" in shown.stdout
+
+
+def write_bomb(path, block, times):
+    with gzip.open(path, "wb", compresslevel=9) as bomb:
+        for _ in range(times):
+            bomb.write(block)
+
+
+def test_a_packed_list_of_one_long_line_is_refused_without_unpacking_it(tmp_path):
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    # 256 MB in a file of 250 kB.
+    write_bomb(lists / "ip2asn.tsv.gz", b"1" * 1_048_576, 256)
+    tracemalloc.start()
+    try:
+        refused = agentgate(tmp_path, "intel", "update", str(lists))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert refused.returncode == 2
+    assert "line 1 of ip2asn.tsv.gz has more than 65536 bytes; give it as its publisher does" in refused.stderr
+    assert most < 16_000_000
+
+
+def test_a_line_as_long_as_one_may_be_is_read_to_its_end(tmp_path):
+    line = "1.0.0.0\t1.0.0.255\t13335\tUS\t"
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    padded = line + "x" * (LONGEST_LINE - len(line) - 1) + "\n"
+    (lists / "ip2asn.tsv").write_text(padded + line + "Cloudflare\n")
+
+    updated = agentgate(tmp_path, "intel", "update", str(lists))
+
+    assert "ip2asn.tsv (iptoasn): 2 taken, 0 refused" in updated.stdout
+
+
+def test_a_packed_list_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(imports, "MOST_FILE_BYTES", 1_000_000)
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    write_bomb(lists / "ip2asn.tsv.gz", b"\n" * 100_000, 11)
+
+    refused = agentgate(tmp_path, "intel", "update", str(lists))
+
+    assert refused.returncode == 2
+    assert "ip2asn.tsv.gz unpacks to more than 1000000 bytes" in refused.stderr

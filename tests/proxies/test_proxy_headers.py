@@ -84,6 +84,30 @@ def test_such_headers_of_any_name_reach_nobody(installed: Installed, prefix: str
         assert [name for each in received for name, value in each if MARK in value] == []
 
 
+# A whole original request of the visitor's own making, in either spelling that the service reads.
+OTHER_REQUEST = {
+    "X-Original-Method": "OPTIONS",
+    "X-Original-URL": "https://shop.example/free",
+    "X-Original-Address": "203.0.113.7",
+    "X-Forwarded-Method": "OPTIONS",
+    "X-Forwarded-Proto": "ftp",
+    "X-Forwarded-Host": "other.example",
+    "X-Forwarded-Uri": "/free",
+    "X-Forwarded-For": "203.0.113.7",
+}
+
+
+@pytest.mark.parametrize("prefix", ["X-Original-", "X-Forwarded-", "X-"])
+def test_a_visitor_who_sends_a_whole_other_request_is_not_refused_for_it(installed: Installed, prefix: str) -> None:
+    headers = [(name, value) for name, value in OTHER_REQUEST.items() if name.startswith(prefix)]
+
+    page = installed.visit("GET", "/page", headers=headers)
+    protected = installed.visit("POST", "/login", headers=headers, body=b"user=a")
+
+    assert page.asked.one("x-service-decision") == "allow"
+    assert (protected.status, protected.json["reason"]) == (401, "receipt_required")
+
+
 def test_a_site_is_told_where_the_visitor_came_from_by_the_proxy_alone(installed: Installed) -> None:
     headers = [("X-Forwarded-For", "203.0.113.7"), ("X-Forwarded-Host", "x/pay"), ("X-Forwarded-Proto", "ftp")]
     address = new_address()

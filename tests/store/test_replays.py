@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec import structs
 
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.database import StoreUnavailable
@@ -32,6 +33,16 @@ async def store(opened):
 
 def identity(key=KEY, *, has_nonce=True, expires_ms=NOW_MS + 300_000):
     return Identity(verdict=AgentVerdict.VERIFIED, unique=key, has_nonce=has_nonce, expires_ms=expires_ms)
+
+
+@pytest.mark.parametrize(
+    ("created_ms", "is_new"), [(NOW_MS - 1, False), (NOW_MS + 60_000, False), (NOW_MS + 60_001, True)]
+)
+async def test_what_was_signed_before_the_store_lost_signatures_is_not_new(opened, created_ms, is_new):
+
+    signed = structs.replace(identity(), created_ms=created_ms)
+
+    assert await Replays(SqlReplays(opened.database, lambda: NOW_MS)).is_new(signed, unsafe=False) is is_new
 
 
 async def test_a_signed_request_is_new_once(store):

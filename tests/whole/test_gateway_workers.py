@@ -1,16 +1,20 @@
 """Mode, rules, routes, credentials and agent policy: what one worker changes, every other obeys within a second."""
 
 import contextlib
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentgate.server.worker_board import MOST_S
 from tests.agent_client import SigningAgent
 from tests.processes import AdminConnection, Answer, ServeProcess, serving
 from tests.servers import empty_database
-from tests.whole.test_workers import ROOT_SECRET, two_workers
+from tests.whole.test_workers import ROOT_SECRET, one_connection_each, two_workers, worker_of
 
 PAGE = "https://shop.example/login"
 # The kernel deals out connections; that all of so many go to one of two workers does not happen.
@@ -113,6 +117,59 @@ def test_every_worker_obeys_a_change_within_a_second(servers: Servers) -> None:
     site.wait_until(lambda answer: _said(answer) == (403, "policy"))
     servers.call("POST", f"{site.path}/credentials/{site.credential}/revoke", 200)
     site.wait_until(lambda answer: _said(answer) == (403, "invalid_credential"))
+
+
+REVOCATIONS = 15
+
+
+def revoke_and_ask(site: Site, servers: Servers) -> tuple[float, list[tuple[int, str]]]:
+    """Revoke a secret; return how long that took, and what every connection is told right after it."""
+    made = servers.call("POST", f"{site.path}/credentials", 201, {"name": "other"})
+    # Both workers know it.
+    site._headers["Authorization"] = f"Bearer {made['secret']}"
+    site.wait_until(lambda answer: _said(answer) == (401, "receipt_required"))
+    started_s = time.monotonic()
+    servers.call("POST", f"{site.path}/credentials/{made['credential']['id']}/revoke", 200)
+    took_s = time.monotonic() - started_s
+    return took_s, [_said(site._ask(gate, None)) for gate in servers.gates]
+
+
+def test_once_a_revocation_is_answered_no_worker_of_the_machine_accepts_the_secret(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        (process,) = stack.enter_context(two_workers(tmp_path))
+        servers = Servers((process,), stack)
+        site = Site(servers, "site_shop", [{"method": "GET", "path": "/login", "action": "login"}])
+
+        told = [said for _ in range(REVOCATIONS) for said in revoke_and_ask(site, servers)[1]]
+
+        assert set(told) == {(403, "invalid_credential")}
+
+
+def test_a_revocation_hangs_neither_on_a_hung_nor_on_a_dead_worker(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        (process,) = stack.enter_context(two_workers(tmp_path))
+        with one_connection_each(process) as (first, second):
+            first.call("POST", "/v1/admin/sites", {"name": "Shop", "siteKey": "site_shop"})
+            made = [first.call("POST", "/v1/admin/sites/site_shop/credentials").body for _ in range(2)]
+            started = {event["worker"]: event["pid"] for event in process.wait_for_events("worker started", 2)}
+            other = started[int(worker_of(second).removeprefix("worker-"))]
+            paths = [f"/v1/admin/sites/site_shop/credentials/{each['credential']['id']}/revoke" for each in made]
+            os.kill(other, signal.SIGSTOP)
+            try:
+                hung_s, hung = timed(lambda: first.call("POST", paths[0]).status)
+            finally:
+                os.kill(other, signal.SIGKILL)
+            dead_s, dead = timed(lambda: first.call("POST", paths[1]).status)
+
+        assert (hung, dead) == (200, 200)
+        assert hung_s < MOST_S + 2
+        assert dead_s < hung_s
+
+
+def timed(call: Callable[[], int]) -> tuple[float, int]:
+    started_s = time.monotonic()
+    status = call()
+    return time.monotonic() - started_s, status
 
 
 def test_every_worker_obeys_a_changed_agent_policy_within_a_second(servers: Servers) -> None:

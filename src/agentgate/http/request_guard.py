@@ -19,6 +19,8 @@ MAX_HEADER_BYTES = 16 * 1024
 HEADER_OVERHEAD_BYTES = 4
 MAX_CONTENT_LENGTH_DIGITS = 19
 
+# Probes of load balancers still speak HTTP/1.0, which has no Host (RFC 9112 3.2 demands one of HTTP/1.1 alone).
+HOSTLESS = frozenset({b"/healthz"})
 METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
 VERSIONS = frozenset({"1.0", "1.1"})
 
@@ -95,7 +97,7 @@ def judge_head(
         return Refusal(400, "unknown_method")
     if version not in VERSIONS:
         return Refusal(400, "unsupported_version")
-    return judge_target(target) or _judge_bytes(fields) or _judge_meaning(version, fields, repeated)
+    return judge_target(target) or _judge_bytes(fields) or _judge_meaning(version, target, fields, repeated)
 
 
 def judge_target(target: bytes) -> Refusal | None:
@@ -149,13 +151,14 @@ def _judge_unusual_names(fields: Fields) -> Refusal | None:
     return None
 
 
-def _judge_meaning(version: str, fields: Fields, repeated: Sequence[bytes]) -> Refusal | None:
+def _judge_meaning(version: str, target: bytes, fields: Fields, repeated: Sequence[bytes]) -> Refusal | None:
     """Check what the headers say about the host and about where the body ends."""
     if repeated and any(_is_single(name) for name in repeated):
         return Refusal(400, "header_repeated")
-    if b"host" not in fields:
-        return Refusal(400, "host_missing")
-    refusal = judge_host(fields[b"host"])
+    if b"host" in fields:
+        refusal = judge_host(fields[b"host"])
+    else:
+        refusal = None if version == "1.0" and target in HOSTLESS else Refusal(400, "host_missing")
     if refusal is None and (
         b"content-length" in fields or b"transfer-encoding" in fields or b"content-encoding" in fields
     ):

@@ -12,6 +12,8 @@ SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
+# A machine's clock that goes back by less is being corrected.
+CORRECTION_MS = 5 * SECOND_MS
 
 
 class Clock(Protocol):
@@ -23,21 +25,39 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock, which never runs backwards within one process.
+    """The machine's clock, which never runs backwards: not within one process, and not before `not_before_ms`.
 
-    A clock set back must not make an expired token, session or link valid again.
+    A clock set back must not make an expired token, session or link valid again. By a few seconds, as corrections go,
+    time stands still until the machine has caught up. By more, it goes on from the latest moment at its usual speed:
+    standing still for an hour, nothing would ever expire.
     """
 
-    def __init__(self) -> None:
-        self._latest_ms = 0
+    def __init__(self, not_before_ms: int = 0) -> None:
+        self._latest_ms = not_before_ms
+        # Since the machine's clock is behind: the moment and the monotonic time from which time goes on, and the moment
+        # last given out by that.
+        self._start_ms, self._start_monotonic_ms, self._continued_ms = 0, 0, -1
 
     def now_ms(self) -> int:
-        """Return the machine's time, or the latest moment already given out if that is later."""
+        """Return the machine's time, or a later moment while the machine's time has been seen to be later."""
         now_ms = time.time_ns() // 1_000_000
         # Not `max`, which costs as much as reading the clock.
-        if now_ms > self._latest_ms:  # noqa: PLR1730
+        if now_ms >= self._latest_ms:
             self._latest_ms = now_ms
+        elif now_ms < self._latest_ms - CORRECTION_MS:
+            self._continue()
         return self._latest_ms
+
+    @property
+    def ahead_ms(self) -> int:
+        """How far the moments given out are ahead of the machine's clock."""
+        return max(0, self.now_ms() - time.time_ns() // 1_000_000)
+
+    def _continue(self) -> None:
+        monotonic_ms = time.monotonic_ns() // 1_000_000
+        if self._latest_ms != self._continued_ms:
+            self._start_ms, self._start_monotonic_ms = self._latest_ms, monotonic_ms
+        self._continued_ms = self._latest_ms = self._start_ms + monotonic_ms - self._start_monotonic_ms
 
 
 class FixedClock:

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from agentgate.lib.clock import Clock
@@ -57,6 +58,8 @@ class Deciding:
             folder, expected=settings.intel_dir is not None, standings=standings if asks_dns else None
         )
         self._models_due = True
+        # Told which version of the configuration is in force here, each time that it was looked at.
+        self.on_refreshed: Callable[[int], None] | None = None
         self._refreshing = asyncio.Lock()
         # Alone, or as one of several workers.
         exchange = None if fast.is_alone else RateExchange(fast, workers=settings.workers)
@@ -102,6 +105,10 @@ class Deciding:
         self.sites.expect_change()
         self._configuration.wake()
 
+    def look(self) -> None:
+        """Look at once whether the configuration has changed: somebody else says so."""
+        self._configuration.wake()
+
     async def refresh(self) -> None:
         """Take over what has changed. Whoever asks while that is under way waits for it, and looks once more."""
         async with self._refreshing:
@@ -111,6 +118,8 @@ class Deciding:
             if self._models_due:
                 await self.models.refresh(self._store)
                 self._models_due = False
+            if self.on_refreshed is not None:
+                self.on_refreshed(self.sites.version)
 
     async def _refresh_intel(self) -> None:
         await asyncio.to_thread(self.intel.refresh)

@@ -25,16 +25,16 @@ from agentgate.http.openapi.endpoints import Documents
 from agentgate.http.readiness.checks import Check, Readiness
 from agentgate.http.static_files import StaticFiles
 from agentgate.http.surface import Surface
-from agentgate.lib.clock import SECOND_MS, Clock, SystemClock
+from agentgate.lib.clock import SECOND_MS, Clock
 from agentgate.lib.database import Store, StoreUnavailable
-from agentgate.lib.keyring import REFRESH_MS, Keyring, Sealer, StoredKey, load_keys
-from agentgate.lib.keyring import rotate_key as rotate_stored_key
+from agentgate.lib.keyring import REFRESH_MS, Keyring, Sealer, load_keys
 from agentgate.lib.limiter import Limiter
 from agentgate.lib.outbound.client import Outbound
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.background import Background
 from agentgate.lib.tasks.periodic import Recurring
 from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.outages import OutageLog
 from agentgate.lib.telemetry.requests import RequestObserver
 from agentgate.lib.telemetry.tracing import Tracer, open_tracer
 from agentgate.people.accounts.code_check import CodeCheck
@@ -74,7 +74,10 @@ from agentgate.server.scheduler.jobs import (
     token_jobs,
 )
 from agentgate.server.secret_files import admin_key, root_secret
+from agentgate.server.stores.clock_mark import INTERVAL_MS, ClockMark, continue_clock
 from agentgate.server.stores.open import Stores, open_stores
+from agentgate.server.stores.restored import check_restored
+from agentgate.server.worker_board import WorkerBoard, open_board
 from agentgate.storage.migrate import apply
 
 # Long enough for a proxy's next readiness probe to see that this one is going away.
@@ -96,13 +99,16 @@ class Application:
         self.settings = settings
         self.clock = clock
         self.stores = stores
+        self._clock_mark = ClockMark(settings.data_dir)
+        self._board: WorkerBoard | None = None
         self.keyring = keyring
         self.metrics = Metrics(version=__version__, worker=multiprocessing.current_process().name)
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
+        self._outages = OutageLog()
         self.deciding = Deciding(stores.store, stores.fast, settings=settings, clock=clock, keyring=keyring)
         stores.store.on_configuration_change = self.deciding.wake
         self.recorder = Recorder(stores.events, failed=self.metrics.event_write_failed)
-        self.readiness = Readiness(_checks(stores, self.metrics, self.deciding, self.recorder))
+        self.readiness = Readiness((*_checks(stores, self.metrics, self.deciding, self.recorder), self._clock_check()))
         self.metrics.watch_events(self.recorder.ledger)
         self.metrics.show(DecisionMetrics(self.recorder.decisions, self.deciding.sites.key_of))
         self.health = HealthReader(stores.store, stores.site_health, token_ms=settings.token_seconds * SECOND_MS)
@@ -132,6 +138,7 @@ class Application:
         self._jobs = JobRunner(jobs, store=stores.store, clock=clock)
         self._listeners: tuple[Listener, ...] = ()
         self._keys = Recurring("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
+        self._marks = Recurring("marks", self._keep_marks, interval_s=INTERVAL_MS / 2 / 1000)
 
     @property
     def signing_keys(self) -> SigningKeys:
@@ -143,7 +150,8 @@ class Application:
         cls, settings: Settings, *, clock: Clock | None = None, cache_end: socket.socket | None = None
     ) -> "Application":
         """Open and migrate the stores and read the keys, making what does not exist yet."""
-        clock = clock or SystemClock()
+        mark = ClockMark(settings.data_dir)
+        clock = clock or continue_clock(mark)
         sealer = Sealer(root_secret(settings))
         stores = await open_stores(settings, clock, cache_end)
         try:
@@ -151,11 +159,12 @@ class Application:
                 await apply(database, name, clock=clock)
             await stores.segments.migrate(clock)
             now_ms = clock.now_ms()
-            await stores.redemptions.check_marks(now_ms)
+            await check_restored(stores, mark, now_ms)
             keyring = Keyring(await load_keys(stores.store, sealer, now_ms), now_ms)
         except BaseException:
             await stores.close()
             raise
+        mark.note_ahead(clock)
         return cls(settings, clock, stores, keyring, sealer)
 
     async def start(
@@ -167,11 +176,14 @@ class Application:
             self._listener("public", PUBLIC_LISTENER, settings.public_listen, public_socket),
             self._listener("admin", ADMIN_LISTENER, settings.admin_listen, admin_socket),
         )
+        if settings.workers > 1:
+            self._board = open_board(settings.data_dir, self.deciding, self.stores.store)
         await self.deciding.start()
         await self.recorder.start()
         for listener in self._listeners:
             await listener.start()
         self._keys.start()
+        self._marks.start()
         self._jobs.start()
 
     @property
@@ -194,23 +206,27 @@ class Application:
         """Close everything that was opened, the stores last."""
         await self._jobs.stop()
         await self._keys.stop()
+        await self._marks.stop()
         for listener in self._listeners:
             await listener.drain(0)
         await self.background.settle()
         # When nobody makes events any more, and before the store goes away.
         await self.recorder.stop()
+        if self._board is not None:
+            self._board.close()
         await self.deciding.close()
         await self.protecting.key_directories.close()
         self._passwords.close()
         # Telling the collector the last spans may take its time, which the event loop does not have.
         await asyncio.to_thread(self.tracer.close)
         await self.stores.close()
+        self._clock_mark.note(self.clock.now_ms())
 
     def _listener(
         self, name: str, surfaces: tuple[Surface, ...], address: Any, inherited: socket.socket | None
     ) -> Listener:
         settings = self.settings
-        observer = RequestObserver(name, metrics=self.metrics, tracer=self.tracer)
+        observer = RequestObserver(name, metrics=self.metrics, tracer=self.tracer, outages=self._outages)
         app = HttpApp(
             surfaces,
             self._dependencies(surfaces),
@@ -322,6 +338,17 @@ class Application:
         now_ms = self.clock.now_ms()
         self.keyring.replace(await load_keys(self.stores.store, self.sealer, now_ms), now_ms)
 
+    def _clock_check(self) -> Check:
+        async def probe() -> str:
+            return self._clock_mark.check(self.clock)
+
+        return Check("clock", required=False, probe=probe)
+
+    async def _keep_marks(self) -> None:
+        """Note the highest time seen, and hear of spends that somebody else has found to be lost."""
+        self._clock_mark.note_ahead(self.clock)
+        await self.stores.redemptions.read_floor()
+
 
 def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Recorder) -> tuple[Check, ...]:
     async def probe(name: str) -> str:
@@ -360,22 +387,3 @@ def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Reco
         Check("fast", required=False, probe=probe_fast),
         Check("intel", required=False, probe=probe_intel),
     )
-
-
-async def list_keys(settings: Settings) -> list[StoredKey]:
-    """Return every stored key, for the command line."""
-    application = await Application.open(settings)
-    try:
-        return await application.stores.store.read.keys.list_keys()
-    finally:
-        await application.close()
-
-
-async def rotate_key(settings: Settings, purpose: str) -> list[StoredKey]:
-    """Rotate a purpose's key, for the command line; return the new one."""
-    application = await Application.open(settings)
-    try:
-        now_ms = application.clock.now_ms()
-        return [await rotate_stored_key(application.stores.store, application.sealer, purpose, now_ms)]
-    finally:
-        await application.close()

@@ -60,6 +60,17 @@ def test_an_expired_token_gives_no_clearance(visitor: Visitor) -> None:
     assert visitor.script("pass", {"token": token}).json()["reason"] == "expired_token"
 
 
+def test_a_token_of_the_future_gives_no_clearance(visitor: Visitor) -> None:
+    token = visitor.token()
+    visitor.service.clock.advance(seconds=-10)
+    try:
+        reply = visitor.script("pass", {"token": token})
+    finally:
+        visitor.service.clock.advance(seconds=10)
+
+    assert (reply.status_code, reply.json()["reason"]) == (401, "invalid_token")
+
+
 @pytest.mark.parametrize("origin", [None, "null", "https://evil.example", "http://shop.example"])
 @pytest.mark.parametrize("route", ["pass", "replay"])
 def test_other_origins_bring_nothing_back(visitor: Visitor, route: str, origin: str | None) -> None:
@@ -92,6 +103,14 @@ def test_a_clearance_is_of_no_use_to_another_visitor(visitor: Visitor) -> None:
     cookie = cookie_of(visitor.script("pass", {"token": visitor.token()}))
 
     assert visitor.check(Cookie=cookie, X_Original_Address="198.51.100.9") == (401, "invalid_clearance")
+
+
+def test_a_bad_clearance_before_a_good_one_does_no_harm(visitor: Visitor) -> None:
+    good = cookie_of(visitor.script("pass", {"token": visitor.token()}))
+    name = good.partition("=")[0]
+
+    assert visitor.check(Cookie=f"{name}=agc1.planted; {good}") == (204, "allowed")
+    assert visitor.check(Cookie=f"{good}; {name}=agc1.planted") == (204, "allowed")
 
 
 def test_the_page_asked_for_again_at_once_explains_and_does_not_run_again(visitor: Visitor) -> None:

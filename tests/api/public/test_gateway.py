@@ -144,6 +144,43 @@ def test_an_original_header_that_came_twice_is_refused(gate: Gate, name: str) ->
     assert said(gate.service.public.get("/v1/gateway/check", headers=headers)) == (403, "block", "invalid_request")
 
 
+FORWARDED = {
+    "X-Forwarded-Method": "GET",
+    "X-Forwarded-Proto": "https",
+    "X-Forwarded-Host": "shop.example",
+    "X-Forwarded-Uri": "/",
+    "X-Forwarded-For": "203.0.113.20",
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"X-Forwarded-Method": "POST"},
+        {"X-Forwarded-Proto": "http"},
+        {"X-Forwarded-Host": "other.example"},
+        {"X-Forwarded-Uri": "/free"},
+        {"X-Forwarded-For": "203.0.113.77"},
+    ],
+)
+def test_a_second_set_that_contradicts_the_first_is_refused_each_time(gate: Gate, changed: dict[str, str]) -> None:
+    # The first fills the caches with a head of the same names.
+    assert said(gate.check(**FORWARDED)) == (204, "allow", "allowed")
+
+    replies = [gate.check(**FORWARDED | changed) for _ in range(2)]
+
+    assert [said(reply) for reply in replies] == [(403, "block", "invalid_request")] * 2
+    assert said(gate.check(**FORWARDED)) == (204, "allow", "allowed")
+
+
+def test_a_token_of_the_future_opens_nothing(gate: Gate) -> None:
+    keys, now_ms = gate.service.application.protecting.signing_keys, gate.service.clock.now_ms()
+    ahead, future = (mint(keys, gate.site_key, now_ms=now_ms + seconds * 1000) for seconds in (5, 6))
+
+    assert said(gate.check("POST", "/login", X_AgentGate_Token=future)) == (401, "challenge", "invalid_token")
+    assert said(gate.check("POST", "/login", X_AgentGate_Token=ahead)) == (204, "allow", "allowed")
+
+
 def test_monitor_mode_lets_through_and_says_what_it_would_have_done(service: RunningService) -> None:
     gate = Gate(service, mode="monitor")
 

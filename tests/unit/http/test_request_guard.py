@@ -265,3 +265,24 @@ def test_an_upgrade_with_a_body_is_refused(line):
 
 def test_an_upgrade_without_a_body_passes():
     assert judge((b"connection", b"upgrade"), (b"upgrade", b"websocket")) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "version", "is_refused"),
+    [
+        (b"/healthz", "1.0", False),
+        (b"/healthz", "1.1", True),
+        (b"/readyz", "1.0", True),
+        (b"/healthz/", "1.0", True),
+    ],
+)
+def test_a_probe_of_http_1_0_needs_no_host(target: bytes, version: str, is_refused: bool) -> None:
+    refusal = judge_head(b"GET", target, version=version, fields={}, repeated=[])
+
+    assert refusal == (Refusal(400, "host_missing") if is_refused else None)
+
+
+def test_a_probe_without_a_host_is_judged_otherwise_like_every_request() -> None:
+    both = {b"content-length": b"1", b"transfer-encoding": b"chunked"}
+
+    assert judge_head(b"GET", b"/healthz", version="1.0", fields=both, repeated=[]) is not None

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from agentgate.lib.clock import DAY_MS, FixedClock, SystemClock, to_rfc3339, utc_day
+from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock, SystemClock, to_rfc3339, utc_day
 
 
 def test_the_system_clock_says_milliseconds_since_1970() -> None:
@@ -21,6 +21,59 @@ def test_the_system_clock_never_runs_backwards(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(time, "time_ns", lambda: next(readings_ns))
 
     assert [clock.now_ms() for _ in range(4)] == [5_000, 5_000, 5_000, 6_000]
+
+
+class Machine:
+    """The machine's clock and its monotonic time, in milliseconds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wall_ms = self.monotonic_ms = 1_000_000_000
+        monkeypatch.setattr(time, "time_ns", lambda: self.wall_ms * 1_000_000)
+        monkeypatch.setattr(time, "monotonic_ns", lambda: self.monotonic_ms * 1_000_000)
+
+    def pass_by(self, ms: int) -> None:
+        self.wall_ms += ms
+        self.monotonic_ms += ms
+
+
+def test_put_back_by_an_hour_time_goes_on_at_its_usual_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, clock = Machine(monkeypatch), SystemClock()
+    before_ms = clock.now_ms()
+
+    machine.wall_ms -= HOUR_MS
+    assert clock.now_ms() == before_ms
+    machine.pass_by(1_234)
+
+    assert clock.now_ms() == before_ms + 1_234
+    assert clock.ahead_ms == HOUR_MS
+
+
+def test_once_the_machine_is_right_again_its_clock_counts_and_a_second_step_back_goes_on_from_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine, clock = Machine(monkeypatch), SystemClock()
+    clock.now_ms()
+    machine.wall_ms -= HOUR_MS
+    clock.now_ms()
+    machine.wall_ms += 3 * HOUR_MS
+    assert (clock.now_ms(), clock.ahead_ms) == (machine.wall_ms, 0)
+    latest_ms = machine.wall_ms
+
+    machine.wall_ms -= HOUR_MS
+    clock.now_ms()
+    machine.pass_by(10)
+
+    assert clock.now_ms() == latest_ms + 10
+
+
+def test_a_clock_shows_no_earlier_time_than_it_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    clock = SystemClock(machine.wall_ms + HOUR_MS)
+    assert clock.now_ms() == machine.wall_ms + HOUR_MS
+
+    machine.pass_by(HOUR_MS // 2)
+
+    assert clock.now_ms() == machine.wall_ms + HOUR_MS
 
 
 def test_a_fixed_clock_stands_still_until_it_is_moved() -> None:

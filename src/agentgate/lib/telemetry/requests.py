@@ -6,7 +6,9 @@ from typing import Any
 
 import structlog
 
+from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.outages import OutageLog
 from agentgate.lib.telemetry.scrub import OWN_VALUES
 from agentgate.lib.telemetry.tracing import Tracer
 
@@ -30,8 +32,9 @@ class Finished:
 class RequestObserver:
     """Watches the requests of one listener."""
 
-    def __init__(self, listener: str, *, metrics: Metrics, tracer: Tracer) -> None:
+    def __init__(self, listener: str, *, metrics: Metrics, tracer: Tracer, outages: OutageLog | None = None) -> None:
         self._listener = listener
+        self._outages = outages or OutageLog()
         self._metrics = metrics
         self._tracer = tracer
         # Bound once: finding out anew for each line how to log takes as long as the line itself.
@@ -52,6 +55,12 @@ class RequestObserver:
         return finish
 
     def _log(self, finished: Finished, trace_id: str) -> None:
+        if isinstance(finished.failure, StoreUnavailable):
+            # A traceback for each answer would fill the disk within an outage, and say the same each time.
+            self._outages.note(
+                finished.failure, request_id=finished.request_id, route=finished.route, status=finished.status
+            )
+            return
         write = self._logger.error if finished.failure else self._logger.info
         line = {
             "request_id": finished.request_id,

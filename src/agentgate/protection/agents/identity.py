@@ -41,6 +41,8 @@ class Identity(Struct, frozen=True, gc=False):
     unique: bytes = b""
     has_nonce: bool = False
     expires_ms: int = 0
+    # When the agent says that it signed.
+    created_ms: int = 0
 
     @property
     def replay_key(self) -> bytes:

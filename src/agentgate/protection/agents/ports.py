@@ -28,6 +28,11 @@ class KeySource(Protocol):
 class ReplayStore(Protocol):
     """Signatures that were accepted once and must not be accepted again."""
 
+    @property
+    def lost_ms(self) -> int:
+        """When signatures that had been remembered were lost; 0 or less where none were."""
+        ...
+
     async def remember(self, replay_key: bytes, *, kept_until_ms: int) -> bool:
         """Remember a signature, durably; False when it is remembered already. Of many at once, one wins."""
         ...

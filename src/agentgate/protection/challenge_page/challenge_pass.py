@@ -17,7 +17,7 @@ from agentgate.protection.challenge_page.sealed_token import Envelopes
 from agentgate.protection.challenge_page.wait import Ticket, Waits
 from agentgate.protection.gateway.event_log import Journal
 from agentgate.protection.gateway.receipts import Receipts
-from agentgate.protection.tokens.claims import Claims
+from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances, IssuedClearance
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
 from agentgate.protection.tokens.keys import SigningKeys
@@ -151,6 +151,8 @@ def cookie_of(passed: Passed, asking: Asking) -> tuple[str, str]:
 def _misfit(claims: Claims, asking: Asking) -> str | None:
     site, origin = asking.site, asking.original.origin
     if claims.kind is not ReceiptKind.BROWSER or claims.aud != site.site_key:
+        return "invalid_token"
+    if is_of_the_future(claims, now_ms=asking.call.now):
         return "invalid_token"
     if asking.call.now >= claims.exp * SECOND_MS:
         return "expired_token"

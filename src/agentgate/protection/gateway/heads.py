@@ -11,6 +11,7 @@ from agentgate.http.request_guard import judge_head
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.credentials.bearer_secret import SECRET_HEADER
 from agentgate.protection.gateway import original_request
+from agentgate.protection.gateway.original_request import FORWARDED_REQUEST
 from agentgate.protection.gateway.receipts import TOKEN_HEADER
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.scoring.score import FigureReading
@@ -79,8 +80,8 @@ class Head:
         self.observed = observed
         self.methods = method_claims(kind.method, fields)
         self.has_secret = SECRET_HEADER in fields
-        # The adapter said all there is to know of the original request, in headers of its own.
-        self.is_complete = all(name in fields for name in _ORIGINAL)
+        # The adapter said all there is to know of the original request, in headers of its own and in no others.
+        self.is_complete = all(name in fields for name in _ORIGINAL) and FORWARDED_REQUEST.isdisjoint(fields)
         user_agent = observed.user_agent
         self.is_agents = not SIGNED.isdisjoint(fields) or user_agent.claimed_agent is not None
         # Something must be waited for: who signed, or that a token is spent.

@@ -19,10 +19,14 @@ FORWARDED = (
     b"x-forwarded-uri",
     b"x-forwarded-for",
 )
+# Only a set that says what was asked for has one of these. The others alone are what a proxy between the adapter and
+# the service says of its own connection.
+FORWARDED_REQUEST = frozenset((b"x-forwarded-method", b"x-forwarded-uri"))
 LONGEST_METHOD = 32
 
 INCOMPLETE = "X-Original-Method, X-Original-URL and X-Original-Address must all be there"
 MISSING = "X-Original-Method, X-Original-URL and X-Original-Address are missing"
+CONTRADICTION = "X-Forwarded-* says another request than X-Original-*; the adapter must send one of the two sets"
 BAD_METHOD = "the original method is not one method"
 BAD_URL = "the original URL is not one absolute http or https URL of a well-formed host"
 BAD_ADDRESS = "the original address is malformed"
@@ -66,6 +70,8 @@ def read_parts(headers: Headers) -> tuple[str, bytes, bytes]:
     url = headers.get(b"x-original-url")
     address = headers.get(b"x-original-address")
     if method is not None and url is not None and address is not None:
+        if not FORWARDED_REQUEST.isdisjoint(headers):
+            _check_agreement(headers, method, url, address)
         return method.decode("latin-1"), url, address
     if method is not None or url is not None or address is not None:
         raise Malformed(INCOMPLETE)
@@ -75,6 +81,23 @@ def read_parts(headers: Headers) -> tuple[str, bytes, bytes]:
     method, scheme, host, target, addresses = (value for value in values if value is not None)
     # The proxy in front of us appended the last one itself; those before it are hearsay.
     return method.decode("latin-1"), scheme + b"://" + host + target, addresses.rpartition(b",")[2].strip()
+
+
+def _check_agreement(headers: Headers, method: bytes, url: bytes, address: bytes) -> None:
+    """Refuse a second set that says another request: the adapter passed on what somebody else said, or is mistaken."""
+    scheme, _, rest = url.partition(b"://")
+    at = min((at for at in map(rest.find, (b"/", b"?")) if at >= 0), default=len(rest))
+    said = (method, scheme.lower(), rest[:at].lower(), rest[at:], address)
+    for name, expected in zip(FORWARDED, said, strict=True):
+        value = headers.get(name)
+        if value is not None and _as_said(name, value) != expected:
+            raise Malformed(CONTRADICTION)
+
+
+def _as_said(name: bytes, value: bytes) -> bytes:
+    if name == b"x-forwarded-for":
+        return value.rpartition(b",")[2].strip()
+    return value.lower() if name in (b"x-forwarded-proto", b"x-forwarded-host") else value
 
 
 def check_method(method: str) -> str:

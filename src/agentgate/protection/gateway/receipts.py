@@ -11,7 +11,7 @@ from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.sites.directory import SiteView
-from agentgate.protection.tokens.claims import Claims
+from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
 from agentgate.protection.tokens.keys import SigningKeys
@@ -40,6 +40,10 @@ EXPIRED = Shown(("expired",), "expired_clearance")
 INVALID = Shown(("invalid",), "invalid_clearance")
 WRONG_ORIGIN = Shown(("wrong_origin",), "origin_mismatch")
 WRONG_VISITOR = Shown(("wrong_visitor",), "invalid_clearance")
+# Of several clearances the one that tells most is told of.
+_WORTH = {INVALID: 0, WRONG_ORIGIN: 1, WRONG_VISITOR: 2, EXPIRED: 3, CLEARED_LOW: 4}
+# So many of a visitor's clearances are looked at: each costs a keyed hash.
+MOST_CLEARANCES = 8
 # Later than every moment that a clock shows.
 FOREVER_MS = 1 << 62
 
@@ -82,7 +86,7 @@ class Receipts:
         token = headers.get(TOKEN_HEADER)
         if token is not None and protection.action is not None:
             return self.token(token, headers, original.origin, protection, site=site, now_ms=now_ms)
-        found = cookie_of(headers.get(b"cookie", b""), self.clearances.cookie_name(site.site_key).encode())
+        found = cookies_of(headers.get(b"cookie", b""), self.clearances.cookie_name(site.site_key).encode())
         shown, _ = self.clearance(found, site_key=site.site_key, origin=original.origin, visitor=visitor, now_ms=now_ms)
         return fit(shown, protection)
 
@@ -117,11 +121,27 @@ class Receipts:
         return Shown(_KIND_STATES[claims.kind], None, claims) if _fits_body(claims, site, headers) else OTHER_CONTENT
 
     def clearance(
-        self, value: bytes | None, *, site_key: str, origin: str, visitor: int, now_ms: int
+        self, values: tuple[bytes, ...], *, site_key: str, origin: str, visitor: int, now_ms: int
     ) -> tuple[Shown | None, int]:
-        """Return what a clearance shows, None without one, and until when that holds."""
-        if value is None:
-            return None, FOREVER_MS
+        """Return what clearances show, None without one, and until when that holds. A good one outweighs all others.
+
+        A browser may hold several of one name, of other paths and domains, and anybody can plant a bad one: it must
+        not shut out the visitor who also has a good one.
+        """
+        best: tuple[Shown | None, int] = (None, FOREVER_MS)
+        until_ms = FOREVER_MS
+        for value in values:
+            found = self._one_clearance(value, site_key=site_key, origin=origin, visitor=visitor, now_ms=now_ms)
+            if found[0] is CLEARED:
+                return found
+            until_ms = min(until_ms, found[1])
+            if best[0] is None or _WORTH[found[0]] > _WORTH[best[0]]:
+                best = found
+        return best[0], until_ms
+
+    def _one_clearance(
+        self, value: bytes, *, site_key: str, origin: str, visitor: int, now_ms: int
+    ) -> tuple[Shown, int]:
         try:
             clearance = self.clearances.read(value.decode("latin-1"), site_key=site_key, now_ms=now_ms)
         except ClearanceRefused as refused:
@@ -145,6 +165,8 @@ def fit(shown: Shown | None, protection: Protection) -> Shown:
 
 
 def _misfit(claims: Claims, origin: str, protection: Protection, *, now_ms: int) -> str | None:
+    if is_of_the_future(claims, now_ms=now_ms):
+        return "invalid_token"
     if now_ms >= claims.exp * SECOND_MS:
         return "expired_token"
     if claims.action != protection.action:
@@ -163,21 +185,15 @@ def _fits_body(claims: Claims, site: SiteView, headers: Mapping[bytes, bytes]) -
     return headers.get(BODY_DIGEST) == claims.content_digest.encode()
 
 
-def cookie_of(header: bytes, name: bytes) -> bytes | None:
-    """Return a cookie's value; two different ones are no value that could be genuine, and neither is chosen."""
+def cookies_of(header: bytes, name: bytes) -> tuple[bytes, ...]:
+    """Return the different values of a cookie, as they come and not more than are looked at."""
     at = header.find(name)
     if at < 0:
-        return None
+        return ()
     end = at + len(name)
     if header.find(name, end) < 0 and header[end : end + 1] == b"=" and (at == 0 or header[at - 2 : at] == b"; "):
         # As browsers write it, and nowhere else in the header.
-        return header[end + 1 :].partition(b";")[0].strip(b" \t")
-    found: bytes | None = None
-    for pair in header.replace(b", ", b"; ").split(b";"):
-        label, _, value = pair.partition(b"=")
-        if label.strip(b" \t") == name:
-            value = value.strip(b" \t")
-            if found is not None and found != value:
-                return b""
-            found = value
-    return found
+        return (header[end + 1 :].partition(b";")[0].strip(b" \t"),)
+    pairs = (pair.partition(b"=") for pair in header.replace(b", ", b"; ").split(b";"))
+    found = dict.fromkeys(value.strip(b" \t") for label, _, value in pairs if label.strip(b" \t") == name)
+    return tuple(found)[:MOST_CLEARANCES]

@@ -2,7 +2,7 @@
 
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.original_request import read_address
-from agentgate.protection.gateway.receipts import Receipts, Shown, cookie_of
+from agentgate.protection.gateway.receipts import Receipts, Shown, cookies_of
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.signals.detectors.address import find_address
 from agentgate.protection.signals.rates import Counted
@@ -12,7 +12,7 @@ from agentgate.protection.threat_data.intel import Intel
 class Visitor(Counted):
     """An address at one site. `Counted` holds its rate windows."""
 
-    __slots__ = ("address", "clearance", "cookies", "labels", "number", "origin", "shown", "until_ms")
+    __slots__ = ("address", "clearances", "cookies", "labels", "number", "origin", "shown", "until_ms")
 
     def __init__(self, site: int, number: int, address: str, labels: tuple[str, ...]) -> None:
         super().__init__(site, number, address)
@@ -20,21 +20,21 @@ class Visitor(Counted):
         # In its one spelling.
         self.address = address
         self.labels = labels
-        # The `Cookie` header that was read last, the clearance in it, for which origin, what it showed and until when.
+        # The `Cookie` header that was read last, the clearances in it, for which origin, what it showed and until when.
         self.cookies = b""
-        self.clearance: bytes | None = None
+        self.clearances: tuple[bytes, ...] | None = None
         self.origin = ""
         self.shown: Shown | None = None
         self.until_ms = 0
 
     def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
-        """Find the clearance in a `Cookie` header, verify it unless that was done, and note what it is good for."""
-        clearance = cookie_of(cookies, site.cookie_name)
-        if clearance != self.clearance or origin != self.origin or now_ms >= self.until_ms:
+        """Find the clearances in a `Cookie` header, verify them unless that was done, note their worth."""
+        clearances = cookies_of(cookies, site.cookie_name)
+        if clearances != self.clearances or origin != self.origin or now_ms >= self.until_ms:
             self.shown, self.until_ms = receipts.clearance(
-                clearance, site_key=site.view.site_key, origin=origin, visitor=self.number, now_ms=now_ms
+                clearances, site_key=site.view.site_key, origin=origin, visitor=self.number, now_ms=now_ms
             )
-        self.cookies, self.clearance, self.origin = cookies, clearance, origin
+        self.cookies, self.clearances, self.origin = cookies, clearances, origin
 
 
 def read_visitor(site: SiteSnapshot, text: bytes | None, visitors: Visitors, intel: Intel) -> Visitor:

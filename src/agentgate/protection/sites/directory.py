@@ -116,6 +116,11 @@ class SiteDirectory:
         # Hashed each time: no secret stays in memory for longer than its request.
         return self.find_caller(digest(secret.decode("latin-1")), now_ms=now_ms)
 
+    @property
+    def version(self) -> int:
+        """The version of the configuration that the views show."""
+        return self._version
+
     def expect_change(self) -> None:
         """Note that this worker has just changed the configuration: the views are old until they are read anew."""
         self._changes += 1

@@ -8,7 +8,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from io import BufferedIOBase
 from ipaddress import IPv4Network, IPv6Network
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,9 @@ NO_COUNTRY = {"", "None", "Unknown"}
 WIDEST_V4, WIDEST_V6 = 8, 16
 MOST_FILE_BYTES = 1024 * 1024 * 1024
 MOST_RANGES = 4_000_000
+# The longest lines of published lists have some hundred bytes.
+LONGEST_LINE = 64 * 1024
+AS_PUBLISHED = "give it as its publisher does"
 # Of each file; enough to see what is wrong with it.
 MOST_REPORTED = 20
 
@@ -139,8 +144,7 @@ def _import_file(path: Path, gathered: Gathered) -> FileReport:
         raise
     except Exception as unreadable:
         raise IntelRefused(
-            f"{path.name} cannot be read as {kind} ({type(unreadable).__name__}: {unreadable}); "
-            "give it as its publisher does"
+            f"{path.name} cannot be read as {kind} ({type(unreadable).__name__}: {unreadable}); {AS_PUBLISHED}"
         ) from unreadable
     return FileReport(
         file=path.name,
@@ -179,8 +183,18 @@ def _kind_of_search(name: str) -> tuple[str, Callable[[Path, Gathered], None]]:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     with path.open("rb") as raw:
-        content = gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
-        for number, line in enumerate(content, start=1):
+        content: BufferedIOBase = gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
+        unpacked = 0
+        # A few bytes of a packed file can be one line of gigabytes, so no more of a line is read than one may have.
+        for number in count(1):
+            line = content.readline(LONGEST_LINE + 1)
+            if not line:
+                return
+            unpacked += len(line)
+            if len(line) > LONGEST_LINE:
+                raise IntelRefused(f"line {number} of {path.name} has more than {LONGEST_LINE} bytes; {AS_PUBLISHED}")
+            if unpacked > MOST_FILE_BYTES:
+                raise IntelRefused(f"{path.name} unpacks to more than {MOST_FILE_BYTES} bytes; give a smaller one")
             yield number, line.decode("utf-8", "replace").strip()
 
 

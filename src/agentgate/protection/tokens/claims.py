@@ -8,6 +8,8 @@ from agentgate.lib.enums import ReceiptKind
 
 # Every number up to here is exact in every language.
 LARGEST_INTEGER = 2**53 - 1
+# How far another worker's clock may be ahead of ours.
+SKEW_S = 5
 
 Seconds = Annotated[int, Meta(ge=0, le=LARGEST_INTEGER)]
 
@@ -34,6 +36,11 @@ class Claims(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     content_digest: str | UnsetType = UNSET
     price: str | UnsetType = UNSET
     test: bool | UnsetType = UNSET
+
+
+def is_of_the_future(claims: Claims, *, now_ms: int) -> bool:
+    """Say whether a receipt was issued later than any worker's clock may show: a clock is wrong."""
+    return claims.iat > now_ms // 1000 + SKEW_S
 
 
 class SignedClaims(Struct, frozen=True, gc=False):

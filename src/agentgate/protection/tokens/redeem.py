@@ -22,15 +22,13 @@ from agentgate.lib.secrets import digest
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
 from agentgate.protection.tokens import testing_secrets
 from agentgate.protection.tokens.answer import success
-from agentgate.protection.tokens.claims import Claims
+from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.deadline import DeadlineQueue
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
 from agentgate.protection.tokens.keys import SigningKeys
 from agentgate.protection.tokens.ports import Redemption, RedemptionStore, SpendOutcome
 from agentgate.protection.tokens.uses import CredentialUses
 
-# How far another worker's clock may be ahead of ours.
-SKEW_S = 5
 KEPT_MS = REDEMPTION_KEPT_HOURS * HOUR_MS
 # A caller waits no longer for the store. What it does after that shows when the same call is repeated.
 STORE_S = 1.0
@@ -265,7 +263,7 @@ def read_token(token: str, keys: SigningKeys, *, test: bool, now_ms: int) -> Cla
         raise Refused("invalid_token", f"The token cannot be accepted: {problem}.") from None
     if signed.test is not test:
         raise _wrong_ring(test=test)
-    if signed.claims.iat > now_ms // 1000 + SKEW_S:
+    if is_of_the_future(signed.claims, now_ms=now_ms):
         raise Refused("invalid_token", "The token was issued in the future; a clock is wrong.")
     return signed.claims
 

@@ -5,11 +5,10 @@ from msgspec import UNSET, UnsetType
 from agentgate.lib.errors import SITEVERIFY, Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_builtins
-from agentgate.protection.tokens.claims import SignedClaims
+from agentgate.protection.tokens.claims import SignedClaims, is_of_the_future
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
 from agentgate.protection.tokens.keys import SigningKeys
 from agentgate.protection.tokens.records import ReceiptInput, ReceiptVerdict
-from agentgate.protection.tokens.redeem import SKEW_S
 
 
 def judge_receipt(body: ReceiptInput, keys: SigningKeys, *, now_ms: int) -> ReceiptVerdict:
@@ -36,7 +35,7 @@ def _check(signed: SignedClaims, body: ReceiptInput, *, now_ms: int) -> None:
         raise Refused("invalid_token", "This is a test token; only siteverify with a test secret accepts it.")
     if _differs(body.site_key, claims.aud):
         raise Refused("invalid_token", "The receipt was issued for another site than siteKey.")
-    if claims.iat > now_ms // 1000 + SKEW_S:
+    if is_of_the_future(claims, now_ms=now_ms):
         raise Refused("invalid_token", "The receipt was issued in the future; a clock is wrong.")
     if now_ms >= claims.exp * 1000:
         raise Refused("expired_token", "The receipt has expired.")

@@ -27,6 +27,7 @@ from agentgate.server.cli.remote.decisions import explain, tail
 from agentgate.server.cli.remote.protect import protect
 from agentgate.server.cli.remote.rules import rules
 from agentgate.server.cli.remote.sites import credential, invite, site
+from agentgate.server.cli.restore import restore
 from agentgate.server.cli.routes import openapi, routes
 from agentgate.server.cli.serve import serve
 from agentgate.server.cli.train import train
@@ -47,6 +48,7 @@ app.command("routes", epilog="Example: agentgate routes --surface admin")(routes
 app.command("openapi", epilog="Example: agentgate openapi admin --out admin.json")(openapi)
 app.command("check-config", epilog="Example: AGENTGATE_WORKERS=4 agentgate check-config")(check_config)
 app.command("backup", epilog="Example: agentgate backup /var/backups/agentgate/monday")(backup)
+app.command("restore", epilog="Example: agentgate restore /var/backups/agentgate/monday --overwrite")(restore)
 app.command("version", epilog="Example: agentgate version --json")(version)
 app.command("adapter", epilog="Example: agentgate adapter nginx --origin https://shop.example > gate.conf")(adapter)
 app.command("doctor", epilog="Example: agentgate doctor https://shop.example --protected-path /login")(doctor)

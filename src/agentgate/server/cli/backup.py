@@ -92,7 +92,7 @@ async def copy_databases(databases: Mapping[str, Copyable], folder: Path, progre
             copy = unfinished / f"{name}.db"
             copy.parent.mkdir(mode=0o700, exist_ok=True)
             await database.backup(copy, partial(progress, name))
-            await _check(copy)
+            await check_copy(copy)
         return [_keep(unfinished, name, folder) for name in databases]
     finally:
         _remove_unfinished(unfinished)
@@ -108,10 +108,11 @@ def _make_unfinished(folder: Path) -> Path:
 
 def _remove_unfinished(unfinished: Path) -> None:
     shutil.rmtree(unfinished)
-    _sync(unfinished.parent)
+    sync(unfinished.parent)
 
 
-async def _check(path: Path) -> None:
+async def check_copy(path: Path) -> None:
+    """Refuse a copy that is damaged."""
     from agentgate.storage.sqlite.database import SqliteDatabase  # noqa: PLC0415 - keeps the command line quick
 
     copy = SqliteDatabase(path)
@@ -120,18 +121,19 @@ async def _check(path: Path) -> None:
     finally:
         await copy.close()
     if problems:
-        raise CommandRefused(f"the copy of {path.name} is damaged ({problems[0]}); nothing was kept")
+        raise CommandRefused(f"the copy of {path.name} is damaged ({problems[0]}); nothing was kept or changed")
 
 
 def _keep(unfinished: Path, name: str, folder: Path) -> Path:
     copy, kept = unfinished / f"{name}.db", folder / f"{name}.db"
     # Without it, a power cut after the rename could leave a complete name on incomplete content.
-    _sync(copy)
+    sync(copy)
     kept.parent.mkdir(mode=0o700, exist_ok=True)
     return copy.rename(kept)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)

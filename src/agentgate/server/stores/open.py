@@ -1,5 +1,6 @@
 """From settings to stores: the table of backends, and everything that is opened with them."""
 
+import contextlib
 import multiprocessing
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from agentgate.protection.sites.repositories.health import SqlSiteHealth
 from agentgate.protection.sites.repositories.sites import SqlActivity
 from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
 from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
+from agentgate.server.stores.files import check_files
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import MigratedDatabase
 from agentgate.storage.postgres.database import PostgresDatabase
@@ -90,6 +92,7 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
     words = Words(stats)
     store = SqlStore(databases[CONFIG])
     submissions = SqlSubmissions(databases[HOT])
+    marks = _spend_marks(settings)
     return Stores(
         databases=databases,
         store=store,
@@ -100,8 +103,8 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
         evidence=SqlEvidence(stats, segments, words),
         challenges=SqlChallenges(databases[HOT]),
         feed=SqlDecisionFeed(segments, words),
-        redemptions=SqlRedemptions(databases[HOT], _spend_marks(settings), clock=clock),
-        agent_replays=SqlReplays(databases[HOT]),
+        redemptions=SqlRedemptions(databases[HOT], marks, clock=clock),
+        agent_replays=SqlReplays(databases[HOT], lambda: marks.lost_ms),
         agent_grants=SqlAgentGrants(databases[HOT]),
         handoffs=SqlHandoffs(databases[HOT]),
         replay=SqlReplay(databases[CONFIG], segments, words),
@@ -120,6 +123,7 @@ def _sqlite(
 ) -> tuple[dict[str, MigratedDatabase], Segments]:
     folder = settings.data_dir
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    check_files(folder, f"{CONFIG}.db", f"{STATS}.db", f"{HOT}.db", days=EVENTS)
     databases: dict[str, MigratedDatabase] = {
         CONFIG: SqliteDatabase(folder / f"{CONFIG}.db"),
         STATS: SqliteDatabase(folder / f"{STATS}.db", reads=reads),
@@ -135,10 +139,11 @@ def _postgres(settings: Settings) -> tuple[dict[str, MigratedDatabase], Segments
 
 
 def _spend_marks(settings: Settings) -> SpendMarks:
-    # A server of PostgreSQL finds a damaged journal itself: what it may lack is known while this process lives.
-    folder = None if settings.database_url else settings.data_dir
+    # Beside PostgreSQL too: a server that was restored, or a standby that took over, does not know what it lacks.
+    with contextlib.suppress(OSError):
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     longest_ms = settings.token_seconds * SECOND_MS + REDEMPTION_KEPT_HOURS * HOUR_MS
-    return SpendMarks(folder, multiprocessing.current_process().name, longest_ms=longest_ms)
+    return SpendMarks(settings.data_dir, multiprocessing.current_process().name, longest_ms=longest_ms)
 
 
 def _fast_store(settings: Settings, clock: Clock, cache_end: socket.socket | None) -> FastStore:

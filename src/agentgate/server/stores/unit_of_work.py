@@ -171,6 +171,8 @@ class SqlStore:
         self._read = SqlStores(cast("Transaction", database))
         # Called after a commit that changed what decides.
         self.on_configuration_change: Callable[[], None] | None = None
+        # Awaited after that: whoever changed something is answered when it is in force.
+        self.until_in_force: Callable[[], Awaitable[None]] | None = None
 
     @property
     def read(self) -> SqlStores:
@@ -192,4 +194,6 @@ class SqlStore:
         result = await self._database.transaction(watched)
         if bumped and self.on_configuration_change is not None:
             self.on_configuration_change()
+            if self.until_in_force is not None:
+                await self.until_in_force()
         return result

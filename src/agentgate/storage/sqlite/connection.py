@@ -30,6 +30,7 @@ WAL_KEPT_BYTES = 64 * 1024 * 1024
 # What a writer may keep in memory. With SQLite's own 2 MB, writing events to a large day takes a fifth longer.
 WRITER_CACHE_KIB = 16 * 1024
 STATEMENTS_CACHED = 512
+REMEDY = "put the databases of a backup in place with `agentgate restore`, or the right file back"
 
 CONFLICTS = frozenset(
     {
@@ -83,8 +84,12 @@ def connect(path: Path, *, synchronous: Synchronous, write: bool) -> apsw.Connec
     connection = apsw.Connection(str(path), flags=flags, statementcachesize=STATEMENTS_CACHED)
     try:
         _configure(connection, synchronous=synchronous, write=write)
-    except apsw.Error:
+        # Read now, so that a file which is none of ours is told with its name.
+        connection.pragma("schema_version")
+    except apsw.Error as error:
         connection.close(True)  # noqa: FBT003 - positional in apsw
+        if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+            raise type(error)(f"{path}: {error}; {REMEDY}") from error
         raise
     return connection
 

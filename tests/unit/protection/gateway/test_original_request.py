@@ -109,3 +109,45 @@ def test_the_forwarded_set_must_be_whole(missing: bytes) -> None:
 
     with pytest.raises(Malformed):
         read_original(headers)
+
+
+AGREEING = {
+    b"x-forwarded-method": b"GET",
+    b"x-forwarded-proto": b"HTTPS",
+    b"x-forwarded-host": b"shop.example",
+    b"x-forwarded-uri": b"/search?q=a%20b",
+    b"x-forwarded-for": b"198.51.100.7, 203.0.113.9",
+}
+
+
+def test_a_second_set_that_says_the_same_is_accepted() -> None:
+    assert read_original({**GOOD, **AGREEING}) == read()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("method", b"POST"),
+        ("proto", b"http"),
+        ("host", b"other.example"),
+        ("uri", b"/free"),
+        ("uri", b""),
+        ("for", b"203.0.113.9, 198.51.100.7"),
+        ("method", b"GET, GET"),
+    ],
+)
+def test_a_second_set_that_says_another_request_is_refused(name: str, value: bytes) -> None:
+    with pytest.raises(Malformed, match="one of the two sets"):
+        read_original({**GOOD, **AGREEING, f"x-forwarded-{name}".encode(): value})
+
+
+@pytest.mark.parametrize(("name", "value"), [("method", b"POST"), ("uri", b"/free")])
+def test_a_part_of_a_second_set_is_enough_to_contradict(name: str, value: bytes) -> None:
+    with pytest.raises(Malformed, match="one of the two sets"):
+        read_original({**GOOD, f"x-forwarded-{name}".encode(): value})
+
+
+def test_what_a_proxy_on_the_way_says_of_its_own_connection_contradicts_nothing() -> None:
+    own = {b"x-forwarded-for": b"10.0.0.3", b"x-forwarded-host": b"gate.internal", b"x-forwarded-proto": b"http"}
+
+    assert read_original({**GOOD, **own}) == read()

@@ -7,7 +7,7 @@ import msgspec
 from agentgate.lib.enums import ClearanceLevel
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.gateway.original_request import Original
-from agentgate.protection.gateway.receipts import EXPIRED, Receipts, fit
+from agentgate.protection.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARANCES, Receipts, fit
 from agentgate.protection.gateway.route_protection import OPEN, Protection
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.gateway.visitors import Visitor
@@ -86,3 +86,37 @@ def test_a_clearance_made_with_a_key_that_was_replaced_is_worth_nothing_at_once(
     ring.replace([key(b"n" * 32, purpose=purpose) for purpose in ("clearance", "receipt", "visitor")], NOW_MS)
 
     assert look(receipts, cookies).reason == "invalid_clearance"
+
+
+def test_a_bad_clearance_beside_a_good_one_does_no_harm_wherever_it_stands():
+    ring = keyring()
+    good, low = cookie(ring), cookie(ring, level=ClearanceLevel.LOW)
+    bad = good[:-1] + (b"A" if good[-1:] != b"A" else b"B")
+    others = [
+        bad,
+        cookie(ring, origin=THERE),
+        cookie(ring, visitor=2),
+        cookie(ring, now_ms=NOW_MS - 2 * LIFETIME_S * 1000),
+    ]
+
+    for other in (*others, low, b"; ".join([*others, low])):
+        for cookies in (other + b"; " + good, good + b"; " + other, b"a=1; " + other + b"; b=2; " + good):
+            assert look(reading(ring), cookies) == CLEARED
+
+
+def test_what_counts_among_clearances_of_which_none_is_good_does_not_depend_on_their_order():
+    ring = keyring()
+    expired = cookie(ring, now_ms=NOW_MS - 2 * LIFETIME_S * 1000)
+    bad = cookie(ring)[:-4] + b"AAAA"
+
+    assert look(reading(ring), bad + b"; " + expired).reason == "expired_clearance"
+    assert look(reading(ring), expired + b"; " + bad).reason == "expired_clearance"
+
+
+def test_no_more_than_eight_clearances_are_looked_at():
+    ring = keyring()
+    name, _, _ = cookie(ring).partition(b"=")
+    bad = [name + b"=agc1." + str(number).encode() for number in range(MOST_CLEARANCES)]
+
+    assert look(reading(ring), b"; ".join([*bad[1:], cookie(ring)])) == CLEARED
+    assert look(reading(ring), b"; ".join([*bad, cookie(ring)])).reason == "invalid_clearance"

@@ -1,7 +1,8 @@
 """Replay: a signed request is accepted once. Whoever copies one from a log or a proxy gets nowhere with it."""
 
-from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.clock import MINUTE_MS, SECOND_MS
 from agentgate.lib.enums import AgentVerdict
+from agentgate.lib.limits import SIGNATURE_SKEW_S
 from agentgate.protection.agents.identity import Identity
 from agentgate.protection.agents.ports import ReplayStore
 
@@ -29,4 +30,8 @@ class Replays:
             return True
         if not identity.unique:
             raise ValueError("a verified identity needs a replay key; all of them would be taken for one signature")
+        # It may have been accepted before the store forgot it; the agent's clock may have been ahead.
+        lost_ms = self._store.lost_ms
+        if lost_ms > 0 and identity.created_ms <= lost_ms + SIGNATURE_SKEW_S * SECOND_MS:
+            return False
         return await self._store.remember(identity.replay_key, kept_until_ms=identity.expires_ms + SKEW_MS)

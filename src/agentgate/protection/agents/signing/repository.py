@@ -1,5 +1,7 @@
 """Signatures of agents that were accepted once, in SQL."""
 
+from collections.abc import Callable
+
 from agentgate.lib.database import Database, NewRows
 from agentgate.storage.repositories.first_rows import FirstRows
 
@@ -9,9 +11,15 @@ _ROWS = NewRows("agent_replay", key=("replay_key",), types=(("replay_key", "byte
 class SqlReplays:
     """Implements ReplayStore."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, lost_ms: Callable[[], int] = lambda: 0) -> None:
         self._database = database
+        self._lost_ms = lost_ms
         self._rows = FirstRows(database, _ROWS)
+
+    @property
+    def lost_ms(self) -> int:
+        """When signatures that had been remembered were lost, such as by restoring a backup; 0 where none were."""
+        return self._lost_ms()
 
     async def remember(self, replay_key: bytes, *, kept_until_ms: int) -> bool:
         """Remember a signature, durably; False when it is remembered already. Of many at once, one wins."""

@@ -170,6 +170,7 @@ def _claim_of(form: Form, nonce: object, text: bytes, signature: bytes) -> _Clai
         f"nonce\n{address.agent}\n{keyid}\n{nonce}".encode() if nonce else b"signature\n" + signature,
         bool(nonce),
         (form.expires_s + SIGNATURE_SKEW_S) * 1000,
+        form.created_s * 1000,
     )
     return _Claim(identity, address.agent, keyid, address, text, signature)
 

@@ -31,20 +31,30 @@ class SqlRedemptions:
         self._marked = None if marks is None else MarkedRows(database, marks, clock or SystemClock())
         self._rows = FirstRows(self._marked or database, ROWS)
 
-    async def check_marks(self, now_ms: int) -> None:
-        """Look whether the last spends are there. If not, nothing issued until now can be spent: it may have been."""
-        if self._marks is None or self._marked is None:
-            return
-        lost = False
-        for mark in self._marks.list_marks():
-            if mark is None:
-                lost = True
-                continue
-            self._marks.take_over(mark)
-            is_due = mark.kept_until_ms > now_ms
-            lost = lost or (is_due and not await self._marked.is_there(mark.site_id, mark.receipt_id))
-        if lost:
-            self._marks.lose(now_ms)
+    @property
+    def lost_ms(self) -> int:
+        """When spends were lost, or are known to have been; 0 or less where none were."""
+        return 0 if self._marks is None else self._marks.lost_ms
+
+    async def check_marks(self, now_ms: int, *, is_unmarked: bool = False) -> None:
+        """Look whether the last spends are there. If not, nothing issued until now can be spent: it may have been.
+
+        `is_unmarked`: the database was in use, and there is nothing beside it that a use would have left. Then it was
+        put there, and what was spent since it was copied is not in it.
+        """
+        if self._marks is not None and self._marked is not None:
+            is_unmarked = is_unmarked and not self._marks.list_marks()
+            await self._marked.check(now_ms, is_unmarked=is_unmarked)
+
+    async def raise_floor(self, now_ms: int) -> None:
+        """Let nothing be spent that was issued until now: a store that was restored does not know what was spent."""
+        if self._marked is not None:
+            await self._marked.lose(now_ms)
+
+    async def read_floor(self) -> None:
+        """Take over what another worker, another machine or a command has found to be lost."""
+        if self._marked is not None:
+            await self._marked.read_floor()
 
     async def find_redemption(self, site_id: str, receipt_id: str) -> Redemption | None:
         """Return how a receipt was spent; None when it was not."""

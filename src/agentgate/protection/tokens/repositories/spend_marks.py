@@ -1,8 +1,8 @@
 """The last receipt that each worker spent, noted beside the database: by it shows what a database has lost.
 
-An embedded one whose journal was damaged opens without complaint, and without what it committed last; a standby of
-PostgreSQL takes over without what it was not sent. A mark is not synchronised with the disk: it outlives the process,
-and after a power cut it is an older one, which hides nothing else.
+An embedded one whose journal was damaged opens without complaint, and without what it committed last; so does one that
+was put back from a backup. A standby of PostgreSQL takes over without what it was not sent. A mark is not synchronised
+with the disk: it outlives the process, and after a power cut it is an older one, which hides nothing else.
 """
 
 import os
@@ -31,14 +31,14 @@ class Mark(Struct, frozen=True):
 
 
 class SpendMarks:
-    """What is known of spends outside of the database. Without a folder it is known to this process alone.
+    """What is known of spends outside of the database.
 
     `longest_ms`: for how long the redemption of a receipt that is issued now has to be kept.
     """
 
-    def __init__(self, folder: Path | None, worker: str, *, longest_ms: int) -> None:
+    def __init__(self, folder: Path, worker: str, *, longest_ms: int) -> None:
         self._folder = folder
-        self._own = None if folder is None else str(folder / f"spent-{worker}.mark")
+        self._own = str(folder / f"spent-{worker}.mark")
         self._longest_ms = longest_ms
         self._is_failing = False
         # Receipts that need not be kept longer than this were issued before spends were lost.
@@ -46,7 +46,17 @@ class SpendMarks:
 
     def list_marks(self) -> list[Mark | None]:
         """Return the marks of all workers; None for one that cannot be read."""
-        return [] if self._folder is None else [_read(path) for path in sorted(self._folder.glob("spent-*.mark"))]
+        return [_read(path) for path in sorted(self._folder.glob("spent-*.mark"))]
+
+    @property
+    def doubt_until_ms(self) -> int:
+        """Receipts that need not be kept longer than this are doubtful."""
+        return self._doubt_until_ms
+
+    @property
+    def lost_ms(self) -> int:
+        """When spends were lost, or are known to have been; long ago where none were."""
+        return self._doubt_until_ms - self._longest_ms
 
     @property
     def has_doubts(self) -> bool:
@@ -57,21 +67,19 @@ class SpendMarks:
         """Say whether a receipt may be among those whose spending was lost."""
         return kept_until_ms <= self._doubt_until_ms
 
-    def take_over(self, mark: Mark) -> None:
+    def take_over(self, doubt_until_ms: int) -> None:
         """Doubt what another worker doubts, or this one before it started again."""
-        self._doubt_until_ms = max(self._doubt_until_ms, mark.doubt_until_ms)
+        self._doubt_until_ms = max(self._doubt_until_ms, doubt_until_ms)
 
     def lose(self, now_ms: int) -> None:
         """From now on, doubt all that was issued until now."""
         structlog.get_logger().error("spent receipts were lost; none that was issued until now is accepted")
-        self._doubt_until_ms = now_ms + self._longest_ms
+        self.take_over(now_ms + self._longest_ms)
         # So that a worker which starts later, or again, knows of it.
         self.note("", "", kept_until_ms=0)
 
     def note(self, site_id: str, receipt_id: str, *, kept_until_ms: int) -> None:
         """Note that this receipt is spent. A disk that takes no mark took the commit: that stands."""
-        if self._own is None:
-            return
         mark = msgspec.json.encode(Mark(site_id, receipt_id, kept_until_ms, self._doubt_until_ms)).ljust(MARK_BYTES)
         try:
             file = os.open(self._own, os.O_WRONLY | os.O_CREAT, 0o600)
@@ -119,20 +127,48 @@ class MarkedRows:
             self._marks.note(site_id, receipt_id, kept_until_ms=kept_until_ms)
         return keys
 
-    async def is_there(self, site_id: str, receipt_id: str) -> bool:
-        """Say whether a receipt was spent."""
+    async def check(self, now_ms: int, new: Sequence[Row] = (), *, is_unmarked: bool = False) -> None:
+        """Look whether the last spends of all workers of this machine are there; if not, doubt all issued until now.
+
+        `new`: receipts that were spent just now. One that a mark names was spent before, and was lost.
+        """
+        lost = is_unmarked
+        for mark in self._marks.list_marks():
+            if mark is None:
+                lost = True
+                continue
+            self._marks.take_over(mark.doubt_until_ms)
+            # One that may be forgotten by now says nothing.
+            if mark.kept_until_ms > now_ms:
+                lost = lost or await self._is_lost((mark.site_id, mark.receipt_id), new)
+        if self._last is not None and now_ms < self._last[1]:
+            lost = lost or await self._is_lost(self._last[0], new)
+        if lost:
+            await self.lose(now_ms)
+        else:
+            await self.read_floor()
+
+    async def lose(self, now_ms: int) -> None:
+        """Doubt all that was issued until now, here and in every other worker."""
+        self._marks.lose(now_ms)
+        await self._database.run(
+            "UPDATE spend_floor SET doubt_until_ms = $1 WHERE id = 1 AND doubt_until_ms < $1",
+            self._marks.doubt_until_ms,
+        )
+
+    async def read_floor(self) -> None:
+        """Doubt what somebody else has found to be doubtful."""
+        row = await self._database.one("SELECT doubt_until_ms FROM spend_floor WHERE id = 1")
+        if row is not None:
+            self._marks.take_over(int(row[0]))
+
+    async def _is_lost(self, key: Row, new: Sequence[Row]) -> bool:
         found = "SELECT 1 FROM redemption WHERE site_id = $1 AND receipt_id = $2"
-        return await self._database.one(found, site_id, receipt_id) is not None
+        return key in new or await self._database.one(found, *key) is None
 
     async def _look_back(self, new: list[Row]) -> None:
-        """Look whether the last spend is there: it may be another server that answers now."""
-        now_ms = self._clock.now_ms()
-        # One that may be forgotten by now says nothing.
-        if self._last is not None and now_ms < self._last[1]:
-            last = self._last[0]
-            # One that was spent before and is new now was lost.
-            if last in new or not await self.is_there(*last):
-                self._marks.lose(now_ms)
+        """It may be another server that answers now."""
+        await self.check(self._clock.now_ms(), new)
         self._was_away = False
 
 

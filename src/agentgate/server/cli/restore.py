@@ -1,0 +1,182 @@
+"""`agentgate restore`: put a backup in place of the embedded databases, so that no token is accepted a second time."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from agentgate.lib.clock import to_rfc3339
+from agentgate.lib.settings.schema import Settings, read_process_settings
+from agentgate.server.cli.backup import check_copy, sync
+from agentgate.server.cli.options import CommandRefused, ConfigOption
+
+RESTORING = ".restoring"
+NEEDED = ("config.db", "stats.db", "hot.db")
+EVENTS = "events"
+
+
+def restore(
+    folder: Annotated[
+        Path | None, typer.Argument(help="What `agentgate backup` made. With PostgreSQL, leave it out.")
+    ] = None,
+    config: ConfigOption = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Move databases that are there aside and put the backup in their place.")
+    ] = False,
+) -> None:
+    """Put a backup in place. The service must be stopped. No token that was issued until now can be spent any more.
+
+    With PostgreSQL: restore the database with its own tools, then run this without a folder.
+    """
+    settings = read_process_settings(config)
+    if settings.database_url:
+        if folder is not None:
+            raise CommandRefused(
+                "the store is PostgreSQL; restore it with pg_restore, then run `agentgate restore` without a folder"
+            )
+        asyncio.run(_raise_floor(settings))
+        print("No token that was issued until now can be spent any more, on any machine that uses this database.")
+        return
+    if folder is None:
+        raise CommandRefused("give the folder that `agentgate backup` made")
+    names = find_copies(folder)
+    _check_target(settings, folder, overwrite=overwrite)
+    restored = asyncio.run(_restore(settings, folder, names))
+    for path in restored:
+        print(path)
+    print(f"{len(restored)} databases restored. No token that was issued until now can be spent any more.")
+
+
+def find_copies(folder: Path) -> list[str]:
+    """Return the names of a backup's databases, or refuse a folder that is no whole backup."""
+    if not folder.is_dir():
+        raise CommandRefused(f"there is no folder {folder}; give one that `agentgate backup` made")
+    missing = [name for name in NEEDED if not (folder / name).is_file()]
+    if missing:
+        raise CommandRefused(f"{folder} is not a whole backup: {', '.join(missing)} is missing")
+    return [*NEEDED, *(f"{EVENTS}/{path.name}" for path in sorted((folder / EVENTS).glob("*.db")))]
+
+
+def _check_target(settings: Settings, folder: Path, *, overwrite: bool) -> None:
+    data = settings.data_dir
+    if folder.resolve() == data.resolve():
+        raise CommandRefused(f"{folder} is the data folder itself; give a folder that `agentgate backup` made")
+    # Without it the restored keys cannot be opened, and a start would make another one.
+    if not settings.root_secret and not settings.root_secret_path.exists():
+        raise CommandRefused(
+            f"{settings.root_secret_path} is missing; first put the root secret there with which the backup was made,"
+            " it is kept apart from backups"
+        )
+    present = _databases(data)
+    if not present:
+        return
+    if not overwrite:
+        raise CommandRefused(
+            f"{data} has databases ({present[0].name}); with --overwrite they are moved aside and the backup takes"
+            " their place"
+        )
+    for path in present:
+        if path.suffix == ".db" and _is_in_use(path):
+            raise CommandRefused(f"{path} is in use; stop the service first")
+
+
+def _databases(data: Path) -> list[Path]:
+    """Return the files and folders that a restore replaces."""
+    found = [path for name in NEEDED for path in sorted(data.glob(f"{name}*"))]
+    return [*found, data / EVENTS] if (data / EVENTS).is_dir() else found
+
+
+def _is_in_use(path: Path) -> bool:
+    import apsw  # noqa: PLC0415 - keeps the command line quick
+
+    connection = apsw.Connection(str(path))
+    try:
+        # Whoever has it open in WAL mode holds a shared lock all the while.
+        connection.pragma("locking_mode", "EXCLUSIVE")
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except (apsw.BusyError, apsw.LockedError):
+        return True
+    except apsw.Error:
+        # Whatever is wrong with it, it is to be replaced.
+        return False
+    finally:
+        connection.close()
+    return False
+
+
+async def _restore(settings: Settings, folder: Path, names: list[str]) -> list[Path]:
+    data = settings.data_dir
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    staged = data / RESTORING
+    # A restore that was interrupted leaves it behind.
+    shutil.rmtree(staged, ignore_errors=True)
+    (staged / EVENTS).mkdir(mode=0o700, parents=True)
+    try:
+        for name in names:
+            shutil.copyfile(folder / name, staged / name)
+            (staged / name).chmod(0o600)
+            await check_copy(staged / name)
+        moved_ms = await _prepare(settings, staged)
+        _move_aside(data, moved_ms)
+        return [_put(staged / name, data / name) for name in names]
+    finally:
+        shutil.rmtree(staged)
+        sync(data)
+
+
+async def _prepare(settings: Settings, staged: Path) -> int:
+    """Bring the copies up to this release, see that the root secret opens their keys, and raise the spend floor."""
+    from agentgate.lib.keyring import Sealer, load_keys  # noqa: PLC0415 - keeps the command line quick
+    from agentgate.server.secret_files import root_secret  # noqa: PLC0415 - likewise
+    from agentgate.server.stores.clock_mark import ClockMark, continue_clock  # noqa: PLC0415 - likewise
+    from agentgate.server.stores.open import open_stores  # noqa: PLC0415 - likewise
+    from agentgate.server.stores.restored import raise_floor  # noqa: PLC0415 - likewise
+    from agentgate.storage.migrate import apply  # noqa: PLC0415 - likewise
+
+    # Of the folder that is restored to, not of the copies.
+    clock, sealer = continue_clock(ClockMark(settings.data_dir)), Sealer(root_secret(settings))
+    now_ms = clock.now_ms()
+    stores = await open_stores(msgspec.structs.replace(settings, data_dir=staged), clock)
+    try:
+        for name, database in stores.databases.items():
+            await apply(database, name, clock=clock)
+        await load_keys(stores.store, sealer, now_ms)
+        await raise_floor(stores, now_ms)
+    finally:
+        await stores.close()
+    return now_ms
+
+
+def _move_aside(data: Path, now_ms: int) -> None:
+    present = _databases(data)
+    if not present:
+        return
+    aside = data / f"replaced-{to_rfc3339(now_ms).replace(':', '')}"
+    aside.mkdir(mode=0o700)
+    for path in present:
+        path.rename(aside / path.name)
+    sync(data)
+    print(f"The databases that were there are in {aside}. Delete them when you do not need them any more.")
+
+
+def _put(staged: Path, path: Path) -> Path:
+    # Without it, a power cut after the rename could leave a complete name on incomplete content.
+    sync(staged)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    staged.rename(path)
+    sync(path.parent)
+    return path
+
+
+async def _raise_floor(settings: Settings) -> None:
+    from agentgate.server.application import Application  # noqa: PLC0415 - keeps the command line quick
+    from agentgate.server.stores.restored import raise_floor  # noqa: PLC0415 - likewise
+
+    application = await Application.open(settings)
+    try:
+        await raise_floor(application.stores, application.clock.now_ms())
+    finally:
+        await application.close()

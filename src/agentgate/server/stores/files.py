@@ -1,0 +1,42 @@
+"""The embedded databases as files: whether those of a data folder belong together, looked at before any is opened."""
+
+from pathlib import Path
+
+import apsw
+
+
+class StoreRefused(Exception):  # noqa: N818 - told in one line
+    """The files of the store cannot be used as they are. The message names the file and what to do."""
+
+
+def check_files(folder: Path, main: str, *others: str, days: str) -> None:
+    """Refuse a folder whose main database is missing or empty while others are not.
+
+    It would be made anew: ready at once, with every account, site and rule gone.
+    """
+    path = folder / main
+    if _has_tables(path):
+        return
+    beside = [folder / name for name in others] + sorted((folder / days).glob("*.db"))
+    used = next((other for other in beside if _has_tables(other)), None)
+    if used is not None:
+        state = "empty" if path.exists() else "missing"
+        raise StoreRefused(
+            f"{path} is {state}, but {used} beside it was in use; put a backup in place with `agentgate restore`."
+            f" To begin anew without accounts, sites and rules, move everything else out of {folder}"
+        )
+
+
+def _has_tables(path: Path) -> bool:
+    """Say whether a file is a database with something in it, or is not one: then it is told when it is opened."""
+    if not path.exists() or path.stat().st_size == 0:
+        return False
+    try:
+        # Not read-only: what a crash left in the journal belongs to it.
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()[0][0])
+        finally:
+            connection.close()
+    except apsw.Error:
+        return True

@@ -1,0 +1,152 @@
+"""Which version of the configuration each worker of this machine serves, so that a change is answered once all have it.
+
+Each worker has two files in the data folder: a FIFO through which the others wake it, and the version that it serves.
+Nobody can open a FIFO for writing that no living process reads, so a dead worker is not waited for, and a hung one not
+for long: the supervisor replaces it.
+"""
+
+import asyncio
+import contextlib
+import multiprocessing
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from agentgate.protection.snapshot_refresher import Deciding
+from agentgate.server.stores.unit_of_work import SqlStore
+
+FOLDER = "workers"
+WAKE, VERSION, OPENING = ".wake", ".version", ".opening"
+# How long a change waits for the other workers at most, and how often it looks.
+MOST_S = 2.0
+LOOK_S = 0.005
+# What stands in the file of a worker that serves nothing yet.
+NO_VERSION = -1
+_WIDTH = 20
+
+
+def open_board(folder: Path, deciding: Deciding, store: SqlStore) -> "WorkerBoard | None":
+    """Let changes of the configuration be answered when every worker of this machine has them.
+
+    None where the data folder takes no such files: then others have a change within the time between two looks.
+    """
+    board = WorkerBoard(folder, multiprocessing.current_process().name, wake=deciding.look)
+    try:
+        board.open()
+    except OSError as failure:
+        structlog.get_logger().warning("workers cannot wait for each other", why=str(failure))
+        return None
+    deciding.on_refreshed = board.show
+
+    async def until_in_force() -> None:
+        await deciding.sites.settle_if_possible()
+        await board.wait_for_others()
+
+    store.until_in_force = until_in_force
+    return board
+
+
+class WorkerBoard:
+    """One worker's place on the board, and its view of the others."""
+
+    def __init__(self, folder: Path, name: str, *, wake: Callable[[], None]) -> None:
+        self._folder = folder / FOLDER
+        self._own = f"{name}-{os.getpid()}"
+        self._wake = wake
+        self._reader: int | None = None
+        self._version = NO_VERSION
+        self._is_slow = False
+
+    def open(self) -> None:
+        """Take a place: from now on others wait for this worker. Called in the event loop that serves."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._remove(self._own)
+        self._write(self._version)
+        # Under another name until it is open: the others take one that nobody reads for a dead worker's.
+        opening = self._path(self._own, OPENING)
+        os.mkfifo(opening, 0o600)
+        # For writing too, so that it does not end when the last other worker closes it.
+        self._reader = os.open(opening, os.O_RDWR | os.O_NONBLOCK)
+        opening.rename(self._path(self._own, WAKE))
+        asyncio.get_running_loop().add_reader(self._reader, self._woken)
+
+    def close(self) -> None:
+        """Give the place up."""
+        if self._reader is not None:
+            asyncio.get_running_loop().remove_reader(self._reader)
+            os.close(self._reader)
+            self._reader = None
+            self._remove(self._own)
+
+    def show(self, version: int) -> None:
+        """Say which version this worker serves now."""
+        if version != self._version and self._reader is not None:
+            self._write(version)
+        self._version = version
+
+    async def wait_for_others(self) -> None:
+        """Return when every other worker of this machine serves what this one does, or hangs, or has ended."""
+        wanted, deadline_s = self._version, time.monotonic() + MOST_S
+        behind = [name for name in self._others() if self._read(name) < wanted and self._poke(name)]
+        while behind and time.monotonic() < deadline_s:
+            await asyncio.sleep(LOOK_S)
+            behind = [name for name in behind if self._read(name) < wanted and self._is_alive(name)]
+        if behind and not self._is_slow:
+            structlog.get_logger().warning("a change was answered before every worker has it", behind=behind)
+        self._is_slow = bool(behind)
+
+    def _others(self) -> list[str]:
+        names = (path.name.removesuffix(WAKE) for path in self._folder.glob(f"*{WAKE}"))
+        return [name for name in names if name != self._own]
+
+    def _poke(self, name: str) -> bool:
+        """Wake a worker; False for one that has ended, whose files are removed."""
+        try:
+            writer = os.open(self._path(name, WAKE), os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            # Nobody reads it, or it is gone.
+            self._remove(name)
+            return False
+        try:
+            with contextlib.suppress(BlockingIOError):
+                os.write(writer, b".")
+        finally:
+            os.close(writer)
+        return True
+
+    def _is_alive(self, name: str) -> bool:
+        try:
+            os.close(os.open(self._path(name, WAKE), os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            return False
+        return True
+
+    def _woken(self) -> None:
+        assert self._reader is not None
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._reader, 4096)
+        self._wake()
+
+    def _read(self, name: str) -> int:
+        try:
+            return int(self._path(name, VERSION).read_bytes())
+        except (OSError, ValueError):
+            return NO_VERSION
+
+    def _write(self, version: int) -> None:
+        # Always of one length, and in one write over the one before: nobody reads half of it.
+        file = os.open(self._path(self._own, VERSION), os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.pwrite(file, b"%*d" % (_WIDTH, version), 0)
+        finally:
+            os.close(file)
+
+    def _remove(self, name: str) -> None:
+        for suffix in (WAKE, VERSION, OPENING):
+            self._path(name, suffix).unlink(missing_ok=True)
+
+    def _path(self, name: str, suffix: str) -> Path:
+        return self._folder / f"{name}{suffix}"
