@@ -36,6 +36,9 @@ from agentgate.protection.gateway.snapshot import Snapshot, current_keys
 from agentgate.protection.gateway.visitors import Visitor, read_visitor
 from agentgate.protection.gateway.waiting_check import WaitingChecks
 from agentgate.protection.signals.facts import Rates
+from agentgate.protection.signals.part_budget import PartState
+from agentgate.protection.signals.rates import Counted
+from agentgate.protection.signals.request_class import RequestClass
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory
 
 # Without a look at the configuration for this long, what is known is too old to decide by.
@@ -44,6 +47,8 @@ STALE_S = 15 * 60.0
 LONGEST_URL = 512
 
 Fields = Mapping[bytes, bytes]
+PAGE, PROGRAM, PART = RequestClass.PAGE, RequestClass.PROGRAM, RequestClass.PART
+COUNTED = PartState.COUNTED
 
 _NOTHING_KNOWN = Ruling(Outcome.BLOCK, "service_unavailable")
 _NO_CREDENTIAL = Ruling(Outcome.BLOCK, "invalid_credential")
@@ -66,6 +71,9 @@ class GatewayCheck:
         self._sites = sites
         self._decider = decider
         self._count = decider.count_again
+        self._count_part = decider.count_part
+        self._count_fetch = decider.count_fetch
+        self._earn = decider.earn
         self._receipts = receipts
         self._journal = journal
         self._clock = clock
@@ -154,15 +162,26 @@ class GatewayCheck:
         if view.broken or self._is_stale_now:
             return self._answer_unseen(head, caller)
         started_ns = time.perf_counter_ns()
-        visitor_rate, network_rate = self._count(visitor, now_ms)
         # What is shown: a clearance, or a token.
         shown: Shown | None = None
         cookie, cookie_count, kind = given[4], 0, page.kind
+        counted: Counted = visitor
         if cookie is not None:
             cookie_count = cookie.count(b";") + 1
             if cookie != visitor.cookies or now_ms >= visitor.until_ms or kind.origin != visitor.origin:
                 visitor.read_cookies(cookie, site, kind.origin, self._receipts, now_ms)
-            shown = visitor.shown
+            shown, counted = visitor.shown, visitor.counted
+        # What it counts as: something that is done, or a part of a page.
+        request_class, parts = head.kind.request_class, COUNTED
+        if request_class <= PAGE or (request_class is PROGRAM and not kind.is_file):
+            visitor_rate, network_rate = self._count(counted, now_ms)
+        elif request_class is PART or kind.is_file:
+            visitor_rate, network_rate, parts = self._count_part(counted, now_ms, is_file=kind.is_file)
+        else:
+            visitor_rate, network_rate, parts = self._count_fetch(counted, now_ms)
+        if kind.opened is not None and kind.opens_to(head.signatures, visitor.address):
+            kind = kind.opened
+            page = Page(page.target, kind)
         key = (
             kind,
             head.kind,
@@ -171,17 +190,20 @@ class GatewayCheck:
             shown,
             snapshot.visitor_ranks[visitor_rate],
             snapshot.network_ranks[network_rate],
+            parts,
         )
         # The decision: a cached one, or one that is made now.
         cached = None if head.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
         if cached is None or view.captures_features:
-            rates = Rates(visitor_rate, network_rate)
+            rates = Rates(visitor_rate, network_rate, parts)
             pending = PendingCheck(view, head, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields)
             if head.waits:
                 return self._waiting.answer(pending, snapshot.views)
             cached = CachedDecision(*decide(pending, snapshot.views), self._answers, self._journal)
             if head.is_plain:
                 snapshot.decisions.put(key, cached)
+        if parts is COUNTED and cached.is_allowed:
+            self._earn(counted, now_ms)
         # The event, and the answer.
         duration_us = (time.perf_counter_ns() - started_ns) // 1000
         decision_id = self._journal.record_again(cached.pattern, visitor.number, duration_us, now_ms)

@@ -1,5 +1,7 @@
 """Visitor: an address at one site, with its pseudonym, its rate windows and the clearance that it showed last."""
 
+from hashlib import blake2b
+
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.original_request import read_address
 from agentgate.protection.gateway.receipts import Receipts, Shown, cookie_of
@@ -12,7 +14,7 @@ from agentgate.protection.threat_data.intel import Intel
 class Visitor(Counted):
     """An address at one site. `Counted` holds its rate windows."""
 
-    __slots__ = ("address", "clearance", "cookies", "labels", "number", "origin", "shown", "until_ms")
+    __slots__ = ("address", "clearance", "cookies", "counted", "labels", "number", "origin", "shown", "until_ms")
 
     def __init__(self, site: int, number: int, address: str, labels: tuple[str, ...]) -> None:
         super().__init__(site, number, address)
@@ -26,6 +28,8 @@ class Visitor(Counted):
         self.origin = ""
         self.shown: Shown | None = None
         self.until_ms = 0
+        # What a request with these cookies counts as: the clearance, where it is good, else the address.
+        self.counted: Counted = self
 
     def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
         """Find the clearance in a `Cookie` header, verify it unless that was done, and note what it is good for."""
@@ -34,7 +38,13 @@ class Visitor(Counted):
             self.shown, self.until_ms = receipts.clearance(
                 clearance, site_key=site.view.site_key, origin=origin, visitor=self.number, now_ms=now_ms
             )
+            is_good = clearance is not None and self.shown is not None and self.shown.reason is None
+            self.counted = _count_clearance(site.view.number, clearance) if is_good and clearance is not None else self
         self.cookies, self.clearance, self.origin = cookies, clearance, origin
+
+
+def _count_clearance(site: int, clearance: bytes) -> Counted:
+    return Counted(site, int.from_bytes(blake2b(clearance, digest_size=8).digest()), None)
 
 
 def read_visitor(site: SiteSnapshot, text: bytes | None, visitors: Visitors, intel: Intel) -> Visitor:

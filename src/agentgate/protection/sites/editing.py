@@ -19,7 +19,17 @@ from agentgate.protection.sites.records import OwnSiteInput, Site, SiteAction, S
 from agentgate.protection.sites.validate import canonical_origins, check_site
 
 DEFAULT_ACTIONS = {"submit": SiteAction(browser_required=True)}
-CHANGEABLE = ("name", "allowed_origins", "actions", "routes", "mode", "widget_mode", "form_method_override")
+CHANGEABLE = (
+    "name",
+    "allowed_origins",
+    "actions",
+    "routes",
+    "mode",
+    "widget_mode",
+    "form_method_override",
+    "whole_site",
+    "open_paths",
+)
 # Keys that start so belong to the fixed test sites, which exist on every installation.
 RESERVED_KEY_PREFIX = "site_test_"
 
@@ -65,6 +75,8 @@ def new_site(call: Call, body: SiteInput, account_id: str) -> Site:
         actions=DEFAULT_ACTIONS,
         routes=[],
         form_method_override=True,
+        whole_site=False,
+        open_paths=[],
         created_at=call.now,
         updated_at=call.now,
     )

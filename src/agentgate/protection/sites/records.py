@@ -29,8 +29,22 @@ class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     path_prefix: str | UnsetType = UNSET
 
 
+class SiteOpenPath(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A path that is open to one sender, whatever routes and rules say. A `path` that ends in `/*` has all below it.
+
+    `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), or `anyone`.
+    """
+
+    path: str
+    sender: str
+    note: str | UnsetType = UNSET
+
+
 class Site(Record, frozen=True, kw_only=True):
-    """A protected site. With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`."""
+    """A protected site. With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`.
+
+    With `wholeSite` every browser proves itself once, whatever it asks for; programs are left to the rules.
+    """
 
     id: str
     customer_id: str
@@ -42,6 +56,8 @@ class Site(Record, frozen=True, kw_only=True):
     actions: dict[str, SiteAction]
     routes: list[SiteRoute]
     form_method_override: bool
+    whole_site: bool
+    open_paths: list[SiteOpenPath]
     created_at: Moment
     updated_at: Moment
     rule_set: str | UnsetType = UNSET
@@ -115,6 +131,8 @@ class SiteChange(Input, frozen=True, kw_only=True):
     mode: Mode | UnsetType = UNSET
     widget_mode: WidgetMode | UnsetType = UNSET
     form_method_override: bool | UnsetType = UNSET
+    whole_site: bool | UnsetType = UNSET
+    open_paths: list[SiteOpenPath] | UnsetType = UNSET
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):
