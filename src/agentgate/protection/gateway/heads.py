@@ -14,7 +14,7 @@ from agentgate.protection.gateway import original_request
 from agentgate.protection.gateway.receipts import TOKEN_HEADER
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.scoring.score import FigureReading
-from agentgate.protection.signals.detectors.webhook import SIGNATURES
+from agentgate.protection.signals.detectors.webhook import signatures_of
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.signals.observe import ObservedHeaders, observe_headers
 from agentgate.protection.signals.request_class import RequestClass, class_of
@@ -83,7 +83,7 @@ class Head:
         self.observed = observed
         self.methods = method_claims(kind.method, fields)
         # Headers in which senders of webhooks sign: that is what they are known by.
-        self.signatures = SIGNATURES.intersection(name.decode("latin-1") for name in fields)
+        self.signatures = signatures_of(name.decode("latin-1") for name in fields)
         self.has_secret = SECRET_HEADER in fields
         # The adapter said all there is to know of the original request, in headers of its own.
         self.is_complete = all(name in fields for name in _ORIGINAL)

@@ -33,14 +33,14 @@ LIST = {
     "list.allow": "The address is in the operator's allow list",
     "list.block": "The address is in the operator's block list",
 }
-USER_PATH = {
+PATH = {
     "path.standard": "A plain path of a standard: `/.well-known/`, `/robots.txt`, icons, site maps",
     "path.certificate": "Where a certificate authority looks for a domain's proof",
     "path.feed": "A plain path that feeds and calendars have by custom, read and not written",
     "path.webhook": "A POST to a plain path whose name says that servers post there",
     "path.sign_in": "A POST to a plain path whose name says that people sign in, register, pay or write there",
 }
-AGENT = {
+USER_AGENT = {
     "ua.missing": "No User-Agent came, or an empty one",
     "ua.browser": "The User-Agent is that of a browser that people use",
     "ua.old": "The browser's release is more than two years old",

@@ -56,8 +56,8 @@ class Site(Record, frozen=True, kw_only=True):
     actions: dict[str, SiteAction]
     routes: list[SiteRoute]
     form_method_override: bool
-    whole_site: bool
-    open_paths: list[SiteOpenPath]
+    whole_site: bool = False
+    open_paths: list[SiteOpenPath] = []
     created_at: Moment
     updated_at: Moment
     rule_set: str | UnsetType = UNSET

@@ -1,0 +1,146 @@
+"""Ways to put the population to the gate: in process, or through a real proxy with the printed configuration.
+
+A way is a context manager that gives a function from a request to whether it was let through.
+"""
+
+import asyncio
+import contextlib
+import http.client
+import tempfile
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.settings.schema import read_settings
+from agentgate.lib.telemetry import logs
+from agentgate.server.application import Application
+from agentgate_tools.adapters.render import Installation
+from tests.population.sent import Sent
+from tests.population.visitors import ORIGIN
+from tests.processes import ADMIN_KEY
+
+SITE_KEY = "site_population"
+NOON_MS = 1_767_268_800_000
+# What a site says of itself: nothing but its origin. No routes, the server's rules, enforce mode.
+SITE = {"name": "Population", "siteKey": SITE_KEY, "mode": "enforce", "allowedOrigins": [ORIGIN]}
+# Requests between two turns of the event loop, in which events are written.
+AT_ONCE = 64
+# The proxies' own variable for the visitor's address, and where this bench puts the address in its place.
+ADDRESS_HEADER = "X-Population-Address"
+PEER = {
+    "nginx": ("$remote_addr", "$http_x_population_address"),
+    "caddy": ("{remote_host}", "{header.X-Population-Address}"),
+    "haproxy": ("%[src]", "%[req.hdr(x-population-address)]"),
+}
+
+Tell = Callable[[Sent, bool], None]
+
+
+def settings_in(folder: Path) -> Any:
+    """Return the settings of a service for a moment, on the loopback."""
+    return read_settings(
+        {
+            "AGENTGATE_DATA_DIR": str(folder),
+            "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
+            "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
+            "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
+            "AGENTGATE_DRAIN_SECONDS": "0",
+            # Nobody is asked over a network here: the addresses of verified crawlers are published ones.
+            "AGENTGATE_CONFIRM_CRAWLERS": "off",
+        }
+    )
+
+
+def run_in_process(sent: Iterable[Sent], tell: Tell, *, site: dict[str, Any] | None = None) -> None:
+    """Ask the gateway's own function, without a network. Time is the population's."""
+    logs.configure("json", "error")
+    with tempfile.TemporaryDirectory(prefix="agentgate-population-") as folder:
+        asyncio.run(_run_in_process(sent, tell, Path(folder), {**SITE, **(site or {})}))
+
+
+async def _run_in_process(sent: Iterable[Sent], tell: Tell, folder: Path, site: dict[str, Any]) -> None:
+    clock = FixedClock(NOON_MS)
+    application = await Application.open(settings_in(folder), clock=clock)
+    await application.start()
+    try:
+        secret = await create_site(application, site)
+        gate = application.protecting.gate
+        for number, request in enumerate(sent):
+            clock.advance(ms=NOON_MS + request.at_ms - clock.now_ms())
+            answer = gate.take(write_check(request, secret))
+            if isinstance(answer, Awaitable):
+                answer = await answer
+            tell(request, _status(answer) < 300)
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
+    finally:
+        await application.close()
+
+
+async def create_site(application: Application, site: dict[str, Any]) -> str:
+    """Create the site and return its secret."""
+    host, port = application.admin_address
+    key = {"X-Admin-Key": ADMIN_KEY}
+    async with httpx.AsyncClient(base_url=f"http://{host}:{port}", headers=key, timeout=60) as operator:
+        (await operator.post("/v1/admin/sites", json=site)).raise_for_status()
+        made = await operator.post(f"/v1/admin/sites/{SITE_KEY}/credentials", json={"name": "population"})
+        return str(made.raise_for_status().json()["secret"])
+
+
+def write_check(request: Sent, secret: str) -> bytes:
+    """Return the check as a proxy asks it."""
+    left_out = {"host", "connection", "te", "content-length", "transfer-encoding"}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in request.headers if name.lower() not in left_out)
+    return (
+        f"GET /v1/gateway/check HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {secret}\r\n"
+        f"X-Original-Method: {request.method}\r\nX-Original-URL: {request.url}\r\n"
+        f"X-Original-Address: {request.address}\r\n{lines}\r\n"
+    ).encode("latin-1")
+
+
+def _status(answer: Any) -> int:
+    if answer is None:
+        msg = "the check was not taken; a head of the population is not one whole GET"
+        raise ValueError(msg)
+    if isinstance(answer, tuple):
+        return int(answer[0].split(b" ", 2)[1])
+    return int(answer.status)
+
+
+@contextlib.contextmanager
+def through_proxy(proxy: str, installation: Installation, configuration: Callable[[str], str]) -> Iterator[int]:
+    """Run a proxy whose visitors' addresses are what the population says."""
+    from tests.proxies import running  # noqa: PLC0415 - pytest is not needed for the way in process
+
+    printed = running.render
+    running.render = lambda name, filled, file=None: configuration(printed(name, filled, file))  # type: ignore[assignment]
+    try:
+        with running.running_proxy(proxy, installation) as port:
+            yield port
+    finally:
+        running.render = printed
+
+
+def ask_proxy(connection: http.client.HTTPConnection, request: Sent) -> bool:
+    """Send one request over a kept connection; say whether the site behind answered."""
+    target = request.url.removeprefix(ORIGIN)
+    connection.putrequest(request.method, target, skip_host=True, skip_accept_encoding=True)
+    for name, value in request.headers:
+        if name.lower() not in {"connection", "te", "content-length"}:
+            connection.putheader(name, value)
+    connection.putheader(ADDRESS_HEADER, request.address)
+    if request.method not in {"GET", "HEAD", "OPTIONS"}:
+        connection.putheader("Content-Length", "0")
+    connection.endheaders()
+    response = connection.getresponse()
+    response.read()
+    return response.getheader("X-Population-Site") is not None
+
+
+def with_listen(installation: Installation, listen: str) -> Installation:
+    """Return the same installation on another address."""
+    return msgspec.structs.replace(installation, listen=listen)
