@@ -209,7 +209,7 @@ _TOOLS = (
     ("cargo", "cargo/1.79.0 (ffa9cf99a 2024-06-03)", "/index/th/in/thing"),
     ("composer", "Composer/2.7.7 (Linux; 6.1.0; PHP 8.3.8; cURL 8.8.0)", "/packages.json"),
     ("Maven", "Apache-Maven/3.9.8 (Java 21.0.3; Linux 6.1.0)", "/maven2/thing/maven-metadata.xml"),
-    ("Go modules", "Go-http-client/2.0", "/thing.zip"),
+    ("Go modules", "Go-http-client/2.0", "/example.org/thing/@v/v1.2.3.zip"),
     ("docker", "docker/26.1.4 go/go1.21.11 git-commit/de5c9cf kernel/6.1.0 os/linux arch/amd64", "/v2/"),
     ("Homebrew", "Homebrew/4.3.8 (Macintosh; arm64 Mac OS X 14.5) curl/8.6.0", "/bottle.tar.gz"),
 )

@@ -505,6 +505,8 @@ export interface CustomerSiteInput {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  wholeSite?: boolean;
+  openPaths?: SiteOpenPath[];
   siteKey?: string;
 }
 
@@ -1104,6 +1106,8 @@ export interface OwnSiteInput {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  wholeSite?: boolean;
+  openPaths?: SiteOpenPath[];
 }
 
 /** The password as it is, and as it shall be. */
@@ -1428,6 +1432,8 @@ export interface SiteChange {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  wholeSite?: boolean;
+  openPaths?: SiteOpenPath[];
 }
 
 /** Everything about one site. */
@@ -1442,6 +1448,8 @@ export interface SiteDetail {
   actions: Record<string, SiteAction>;
   routes: SiteRoute[];
   formMethodOverride: boolean;
+  wholeSite?: boolean;
+  openPaths?: SiteOpenPath[];
   createdAt: string;
   updatedAt: string;
   ruleSet?: string;
@@ -1482,6 +1490,8 @@ export interface SiteInput {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  wholeSite?: boolean;
+  openPaths?: SiteOpenPath[];
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1490,6 +1500,17 @@ export interface SiteInput {
 /** Sites, newest first. */
 export interface SiteList {
   items: SiteSummary[];
+}
+
+/**
+ * A path that is open to one sender, whatever routes and rules say. A `path` that ends in `/*` has all below it.
+ *
+ * `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), or `anyone`.
+ */
+export interface SiteOpenPath {
+  path: string;
+  sender: string;
+  note?: string;
 }
 
 /** Which requests are protected, and as which action. Exactly one of `path` and `pathPrefix` is given. */
@@ -1512,6 +1533,8 @@ export interface SiteSummary {
   actions: Record<string, SiteAction>;
   routes: SiteRoute[];
   formMethodOverride: boolean;
+  wholeSite?: boolean;
+  openPaths?: SiteOpenPath[];
   createdAt: string;
   updatedAt: string;
   ruleSet?: string;

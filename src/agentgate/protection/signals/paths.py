@@ -21,6 +21,7 @@ _STANDARD = frozenset(
 )
 _STANDARD_FORM = re.compile(
     r"/(?:sitemap[A-Za-z0-9_-]*\.xml(?:\.gz)?|sitemaps?/[A-Za-z0-9_-]+\.xml(?:\.gz)?|apple-touch-icon[a-z0-9-]*\.png"
+    r"|(?:[\w.~!-]+/)+@(?:v/(?:list|v[\w.+-]+\.(?:info|mod|zip))|latest)"
     r"|favicon-[0-9x]+\.png|android-chrome-[0-9x]+\.png|mstile-[0-9x]+\.png)\Z",
     re.ASCII,
 )

@@ -1,0 +1,27 @@
+"""Package managers, and programs that keep calendars, contacts and files in step: by the start of the User-Agent."""
+
+from agentgate.protection.signals.signal_input import Labels, Look
+
+# As each writes itself, in lower case. None of these is a library: whoever uses one for something else names it anew.
+PACKAGE_MANAGERS = (
+    *("pip/", "uv/", "poetry/", "pdm/", "twine/", "conda/", "mamba/", "npm/", "yarn/", "pnpm/", "bun/", "corepack"),
+    *("debian apt-http", "ubuntu apt-http", "apt-cacher", "libdnf", "dnf/", "urlgrabber", "zypp", "libzypp", "pacman/", "apk-tools"),
+    *("cargo/", "cargo ", "rustup/", "composer/", "apache-maven", "gradle/", "nuget ", "bundler/", "rubygems/", "homebrew/"),
+    *("docker/", "docker-client/", "containerd/", "buildkit/", "skopeo/", "helm/", "kubelet/", "opentofu/", "terraform/"),
+    *("go-module-mirror", "hex/", "cpanminus", "flatpak", "snapd/", "guix", "nix/", "curl/nix"),
+)
+SYNC_CLIENTS = (
+    *("davx5/", "ios/", "macos/", "mac os x/", "dataaccessd", "calendaragent", "addressbook/", "caldavsynchronizer/"),
+    *("microsoft-webdav-miniredir/", "davfs2/", "gvfs/", "cadaver/", "rclone/", "evolution/", "kde dav", "vdirsyncer", "dav4android"),
+    *("khal", "owncloud", "mozilla/5.0 (linux) mirall/", "mozilla/5.0 (windows) mirall/", "mozilla/5.0 (macintosh) mirall/"),
+    *("mozilla/5.0 (android) nextcloud", "mozilla/5.0 (ios) nextcloud", "mozilla/5.0 (ios) owncloud", "microsoft-exchange/"),
+    *("google-calendar-importer", "onecalendar", "fantastical", "busycal", "webdavfs/", "webdavlib/"),
+)
+
+
+def tool_labels(look: Look) -> Labels:
+    """Return `ua.package_manager` and `ua.sync_client`."""
+    text = look.headers.get("user-agent", "")[:64].lower()
+    if text.startswith(PACKAGE_MANAGERS):
+        return ("ua.package_manager",)
+    return ("ua.sync_client",) if text.startswith(SYNC_CLIENTS) else ()
