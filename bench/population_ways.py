@@ -1,24 +1,17 @@
-"""Ways to put the population to the gate: in process, or through a real proxy with the printed configuration.
-
-A way is a context manager that gives a function from a request to whether it was let through.
-"""
+"""The population put to the gateway's own function, without a network. `population_proxies.py` goes through proxies."""
 
 import asyncio
-import contextlib
-import http.client
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import httpx
-import msgspec
 
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.settings.schema import read_settings
 from agentgate.lib.telemetry import logs
 from agentgate.server.application import Application
-from agentgate_tools.adapters.render import Installation
 from tests.population.sent import Sent
 from tests.population.visitors import ORIGIN
 from tests.processes import ADMIN_KEY
@@ -29,14 +22,6 @@ NOON_MS = 1_767_268_800_000
 SITE = {"name": "Population", "siteKey": SITE_KEY, "mode": "enforce", "allowedOrigins": [ORIGIN]}
 # Requests between two turns of the event loop, in which events are written.
 AT_ONCE = 64
-# The proxies' own variable for the visitor's address, and where this bench puts the address in its place.
-ADDRESS_HEADER = "X-Population-Address"
-PEER = {
-    "nginx": ("$remote_addr", "$http_x_population_address"),
-    "caddy": ("{remote_host}", "{header.X-Population-Address}"),
-    "haproxy": ("%[src]", "%[req.hdr(x-population-address)]"),
-}
-
 Tell = Callable[[Sent, bool], None]
 
 
@@ -109,38 +94,3 @@ def _status(answer: Any) -> int:
     if isinstance(answer, tuple):
         return int(answer[0].split(b" ", 2)[1])
     return int(answer.status)
-
-
-@contextlib.contextmanager
-def through_proxy(proxy: str, installation: Installation, configuration: Callable[[str], str]) -> Iterator[int]:
-    """Run a proxy whose visitors' addresses are what the population says."""
-    from tests.proxies import running  # noqa: PLC0415 - pytest is not needed for the way in process
-
-    printed = running.render
-    running.render = lambda name, filled, file=None: configuration(printed(name, filled, file))  # type: ignore[assignment]
-    try:
-        with running.running_proxy(proxy, installation) as port:
-            yield port
-    finally:
-        running.render = printed
-
-
-def ask_proxy(connection: http.client.HTTPConnection, request: Sent) -> bool:
-    """Send one request over a kept connection; say whether the site behind answered."""
-    target = request.url.removeprefix(ORIGIN)
-    connection.putrequest(request.method, target, skip_host=True, skip_accept_encoding=True)
-    for name, value in request.headers:
-        if name.lower() not in {"connection", "te", "content-length"}:
-            connection.putheader(name, value)
-    connection.putheader(ADDRESS_HEADER, request.address)
-    if request.method not in {"GET", "HEAD", "OPTIONS"}:
-        connection.putheader("Content-Length", "0")
-    connection.endheaders()
-    response = connection.getresponse()
-    response.read()
-    return response.getheader("X-Population-Site") is not None
-
-
-def with_listen(installation: Installation, listen: str) -> Installation:
-    """Return the same installation on another address."""
-    return msgspec.structs.replace(installation, listen=listen)
