@@ -7,6 +7,7 @@ can send from all of them. The service's clock is the population's, so requests 
 import asyncio
 import http.client
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 
 from agentgate.lib.clock import FixedClock
 from agentgate_tools.adapters.render import Installation, render
-from bench.population_ways import NOON_MS, SITE, SITE_KEY, Tell, settings_in
+from bench.population_ways import LOOKUP_S, NOON_MS, SITE, SITE_KEY, Tell, settings_in
 from tests.population.sent import Sent
 from tests.population.visitors import ORIGIN
 from tests.proxies import running as proxies
@@ -41,12 +42,15 @@ def run_through_proxy(proxy: str, sent: Iterable[Sent], tell: Tell, *, site: dic
     clock = FixedClock(NOON_MS)
     with tempfile.TemporaryDirectory(prefix="agentgate-population-") as folder:
         with (
-            running_service(settings_in(Path(folder)), clock) as service,
+            settings_in(Path(folder)) as settings,
+            running_service(settings, clock) as service,
             _site_behind(service) as upstream,
             _proxy(proxy, _install(service, upstream, {**SITE, **(site or {})})) as port,
         ):
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             for request in sent:
+                if "crawler" in request.kind:
+                    time.sleep(LOOKUP_S)
                 clock.advance(ms=NOON_MS + request.at_ms - clock.now_ms())
                 tell(request, _is_passed(connection, request))
             connection.close()

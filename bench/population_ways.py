@@ -2,16 +2,19 @@
 
 import asyncio
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from agentgate.lib.clock import FixedClock
-from agentgate.lib.settings.schema import read_settings
+from agentgate.lib.settings.schema import Settings, read_settings
 from agentgate.lib.telemetry import logs
 from agentgate.server.application import Application
+from tests.dns_server import dns_server
+from tests.population.crawlers import CRAWLER_NAMES
 from tests.population.sent import Sent
 from tests.population.visitors import ORIGIN
 from tests.processes import ADMIN_KEY
@@ -22,11 +25,21 @@ NOON_MS = 1_767_268_800_000
 SITE = {"name": "Population", "siteKey": SITE_KEY, "mode": "enforce", "allowedOrigins": [ORIGIN]}
 # Requests between two turns of the event loop, in which events are written.
 AT_ONCE = 64
+LOOKUP_S = 0.003
+
 Tell = Callable[[Sent, bool], None]
 
 
-def settings_in(folder: Path) -> Any:
-    """Return the settings of a service for a moment, on the loopback."""
+@contextmanager
+def settings_in(folder: Path) -> Iterator[Settings]:
+    """Give the settings of a service on the loopback, whose name server has the names of the population's crawlers."""
+    with dns_server() as names:
+        for address, name in CRAWLER_NAMES.items():
+            names.point(address, name)
+        yield _settings(folder, names.port)
+
+
+def _settings(folder: Path, dns_port: int) -> Settings:
     return read_settings(
         {
             "AGENTGATE_DATA_DIR": str(folder),
@@ -34,8 +47,7 @@ def settings_in(folder: Path) -> Any:
             "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
             "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
             "AGENTGATE_DRAIN_SECONDS": "0",
-            # Nobody is asked over a network here: the addresses of verified crawlers are published ones.
-            "AGENTGATE_CONFIRM_CRAWLERS": "off",
+            "AGENTGATE_DNS_SERVERS": f"127.0.0.1:{dns_port}",
         }
     )
 
@@ -44,17 +56,21 @@ def run_in_process(sent: Iterable[Sent], tell: Tell, *, site: dict[str, Any] | N
     """Ask the gateway's own function, without a network. Time is the population's."""
     logs.configure("json", "error")
     with tempfile.TemporaryDirectory(prefix="agentgate-population-") as folder:
-        asyncio.run(_run_in_process(sent, tell, Path(folder), {**SITE, **(site or {})}))
+        with settings_in(Path(folder)) as settings:
+            asyncio.run(_run_in_process(sent, tell, settings, {**SITE, **(site or {})}))
 
 
-async def _run_in_process(sent: Iterable[Sent], tell: Tell, folder: Path, site: dict[str, Any]) -> None:
+async def _run_in_process(sent: Iterable[Sent], tell: Tell, settings: Settings, site: dict[str, Any]) -> None:
     clock = FixedClock(NOON_MS)
-    application = await Application.open(settings_in(folder), clock=clock)
+    application = await Application.open(settings, clock=clock)
     await application.start()
     try:
         secret = await create_site(application, site)
         gate = application.protecting.gate
         for number, request in enumerate(sent):
+            if "crawler" in request.kind:
+                # Time stands still here, and the name server's answer takes some.
+                await asyncio.sleep(LOOKUP_S)
             clock.advance(ms=NOON_MS + request.at_ms - clock.now_ms())
             answer = gate.take(write_check(request, secret))
             if isinstance(answer, Awaitable):

@@ -218,9 +218,8 @@ _ACCESSIBILITY = (
     ("W3C link checker", "W3C-checklink/4.81 libwww-perl/6.67", "/"),
     ("WAVE", "Mozilla/5.0 (compatible; WAVE/3.0; +https://wave.webaim.org)", "/"),
     ("Siteimprove", "Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.1; Trident/6.0) SiteCheck-sitecrawl by Siteimprove.com", "/"),
-    ("Internet Archive", "Mozilla/5.0 (compatible; archive.org_bot +http://archive.org/details/archive.org_bot)", "/"),
+    ("Lighthouse", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36 Chrome-Lighthouse", "/"),
 )
-_ADDRESSES = {"archive": "207.241.{}.9"}
 
 
 def programs() -> tuple[Program, ...]:
@@ -234,7 +233,7 @@ def programs() -> tuple[Program, ...]:
         *_rows("podcasts and calendars", _HOME, "*/*", _PODCASTS),
         *_rows("link previews", _GOOGLE, _HTML, _PREVIEWS),
         *_rows("git and packages", _AZURE, "*/*", _TOOLS),
-        *_rows("archives, accessibility", "207.241.224.{}", _HTML, _ACCESSIBILITY),
+        *_rows("checkers of pages", _GOOGLE, _HTML, _ACCESSIBILITY),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from tests.population.crawlers import crawler_requests
 from tests.population.people import page_views as people_views
 from tests.population.programs import program_requests
 from tests.population.sent import Sent
@@ -22,4 +23,5 @@ def traffic(seed: int, page_views: int = 20_000, *, unwanted: int = 400) -> Iter
 def _groups(seed: int, page_views: int, unwanted: int) -> Iterator[Iterable[Sent]]:
     yield from people_views(seed, page_views)
     yield program_requests(seed)
+    yield crawler_requests(seed)
     yield from unwanted_requests(seed, unwanted)

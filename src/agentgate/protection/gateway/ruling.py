@@ -15,8 +15,8 @@ from agentgate.protection.sites.directory import SiteView
 PROVEN = frozenset(("agent.verified", "agent.search_verified"))
 # What whole-site protection asks.
 ASKED = frozenset(("ua.browser", "ua.missing", "ua.malformed"))
-# What programs ask for by a standard; a claim to be some agent does not matter there.
-OPENED_BY_RULE = frozenset(("path.standard", "path.feed", "path.webhook", "http.webhook_signature"))
+# What programs ask for by a standard, and programs that owners send themselves; being some agent does not matter there.
+OPENED_BY_RULE = frozenset(("path.standard", "path.feed", "path.webhook", "http.webhook_signature", "ua.checker"))
 
 _ALLOWED = Ruling(Outcome.ALLOW, "allowed")
 

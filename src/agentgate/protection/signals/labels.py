@@ -61,6 +61,7 @@ USER_AGENT = {
     "ua.scanner": "A scanner that looks for weaknesses or surveys the internet",
     "ua.package_manager": "The User-Agent is a package manager's, such as pip, npm, apt or docker",
     "ua.sync_client": "The User-Agent is of a program that keeps calendars, contacts or files in step",
+    "ua.checker": "The User-Agent is of a program with which owners look at their own pages: accessibility, speed",
     "ua.malformed": "The User-Agent has unprintable or foreign characters or open brackets, as no browser sends",
     "ua.long": "The User-Agent is longer than any browser's",
     "ua.short": "The User-Agent has fewer than ten characters",

@@ -1,4 +1,4 @@
-"""Package managers, and programs that keep calendars, contacts and files in step: by the start of the User-Agent."""
+"""Package managers, programs that keep calendars, contacts and files in step, and checkers of pages: by the User-Agent."""
 
 from agentgate.protection.signals.signal_input import Labels, Look
 
@@ -17,11 +17,21 @@ SYNC_CLIENTS = (
     *("mozilla/5.0 (android) nextcloud", "mozilla/5.0 (ios) nextcloud", "mozilla/5.0 (ios) owncloud", "microsoft-exchange/"),
     *("google-calendar-importer", "onecalendar", "fantastical", "busycal", "webdavfs/", "webdavlib/"),
 )
+# What site owners have their own pages looked at by: accessibility, correctness, speed. Anywhere in the text.
+CHECKERS = (
+    *("w3c_validator/", "w3c-checklink/", "w3c_css_validator", "w3c_i18n-checker", "validator.nu/", "w3c_unicorn/"),
+    *("siteimprove", "webaim", "silktide", "monsido", "pope tech", "accessibe", "accessibilitychecker", "tenon.io", "pa11y"),
+    *("chrome-lighthouse", "google page speed insights", "gtmetrix", "webpagetest", "ptst/", "speedcurve", "yellowlab"),
+)
+# No longer text is looked through.
+_LOOKED_AT = 512
 
 
 def tool_labels(look: Look) -> Labels:
-    """Return `ua.package_manager` and `ua.sync_client`."""
-    text = look.headers.get("user-agent", "")[:64].lower()
+    """Return `ua.package_manager`, `ua.sync_client` or `ua.checker`."""
+    text = look.headers.get("user-agent", "")[:_LOOKED_AT].lower()
     if text.startswith(PACKAGE_MANAGERS):
         return ("ua.package_manager",)
-    return ("ua.sync_client",) if text.startswith(SYNC_CLIENTS) else ()
+    if text.startswith(SYNC_CLIENTS):
+        return ("ua.sync_client",)
+    return ("ua.checker",) if any(name in text for name in CHECKERS) else ()
