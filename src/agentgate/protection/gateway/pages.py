@@ -62,7 +62,7 @@ class Pages:
         protections = protections_of(site.view, claims, target.encode("latin-1"), host)
         # What signals and counting see of a target, beside its length.
         seen = (path_labels(claims.method, target), is_file(target))
-        open_path = site.view.open_paths.find(claims.method, target)
+        open_path = site.view.open_paths.find(target)
         key = (site, origin, protections, self._lengths[len(target)], seen, open_path)
         return Page(target, self._kinds.get(key) or self._kinds.put(key, _new_kind(origin, protections, target, open_path)))
 

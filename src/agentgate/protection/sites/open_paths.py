@@ -24,16 +24,14 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
-class OpenPath(Struct, frozen=True):
+class _Opening(Struct, frozen=True):
     """One entry, ready to be asked."""
 
-    path: str
     networks: tuple[Network, ...] = ()
     signatures: frozenset[str] = frozenset()
     to_anyone: bool = False
 
     def is_sender(self, signatures: frozenset[str], address: str) -> bool:
-        """Say whether a request comes from the sender that the path is open to."""
         if self.to_anyone:
             return True
         if self.networks:
@@ -41,29 +39,39 @@ class OpenPath(Struct, frozen=True):
         return not self.signatures.isdisjoint(signatures)
 
 
+class OpenPath(Struct, frozen=True):
+    """All entries of a path: each opens it to one sender."""
+
+    openings: tuple[_Opening, ...]
+
+    def is_sender(self, signatures: frozenset[str], address: str) -> bool:
+        """Say whether a request comes from a sender that the path is open to."""
+        return any(each.is_sender(signatures, address) for each in self.openings)
+
+
 class OpenPaths:
     """A site's open paths."""
 
     def __init__(self, entries: Iterable[SiteOpenPath]) -> None:
-        self._exact: dict[str, OpenPath] = {}
-        self._below: list[tuple[str, OpenPath]] = []
+        self._exact: dict[str, tuple[_Opening, ...]] = {}
+        self._below: list[tuple[str, _Opening]] = []
         for entry in entries:
-            opened = _read(entry)
+            opening = _read(entry)
             if entry.path.endswith(BELOW):
-                self._below.append((entry.path.removesuffix("*"), opened))
+                self._below.append((entry.path.removesuffix("*"), opening))
             else:
-                self._exact.setdefault(entry.path, opened)
+                self._exact[entry.path] = (*self._exact.get(entry.path, ()), opening)
 
-    def find(self, method: str, target: str) -> OpenPath | None:
-        """Return the entry of a target; the method does not matter: a sender may look whether the path is there."""
-        del method
+    def find(self, target: str) -> OpenPath | None:
+        """Return what is opened of a target; with any method, since a sender may look whether the path is there."""
         if not self._exact and not self._below:
             return None
         path = target.partition("?")[0]
         if _PATH.match(path) is None:
             return None
-        found = self._exact.get(path)
-        return found or next((opened for start, opened in self._below if path.startswith(start)), None)
+        below = (opening for start, opening in self._below if path.startswith(start))
+        found = (*self._exact.get(path, ()), *below)
+        return OpenPath(found) if found else None
 
 
 def find_open_path_problem(entry: SiteOpenPath) -> str | None:
@@ -79,16 +87,14 @@ def find_open_path_problem(entry: SiteOpenPath) -> str | None:
     return f"sender {entry.sender[:100]!r} must be {ANYONE}, an address or network, or one of: {known}."
 
 
-def _read(entry: SiteOpenPath) -> OpenPath:
+def _read(entry: SiteOpenPath) -> _Opening:
     if entry.sender == ANYONE:
-        return OpenPath(entry.path, to_anyone=True)
+        return _Opening(to_anyone=True)
     network = _network(entry.sender)
     if network is not None:
-        return OpenPath(entry.path, networks=(network,))
+        return _Opening(networks=(network,))
     sender: Sender = SENDERS[entry.sender]
-    return OpenPath(
-        entry.path, networks=tuple(map(ip_network, sender.networks)), signatures=frozenset(sender.signatures)
-    )
+    return _Opening(networks=tuple(map(ip_network, sender.networks)), signatures=frozenset(sender.signatures))
 
 
 def _network(text: str) -> Network | None:

@@ -23,6 +23,7 @@ from agentgate.server.cli.labels import labels
 from agentgate.server.cli.migrate import migrate
 from agentgate.server.cli.routes import openapi, routes
 from agentgate.server.cli.serve import serve
+from agentgate.server.cli.site import site
 from agentgate.server.cli.train import train
 from agentgate.server.cli.version import version
 
@@ -52,6 +53,7 @@ app.command("agent-sim", epilog="Example: agentgate agent-sim http://127.0.0.1:8
 app.add_typer(keys, name="keys")
 app.add_typer(intel, name="intel")
 app.add_typer(labels, name="labels")
+app.add_typer(site, name="site")
 
 
 @app.callback()
