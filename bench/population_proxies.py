@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from agentgate.lib.clock import FixedClock
 from agentgate_tools.adapters.render import Installation, render
-from bench.population_ways import LOOKUP_S, NOON_MS, SITE, SITE_KEY, Tell, settings_in
+from tests.population.gate import LOOKUP_S, NOON_MS, SITE, SITE_KEY, Tell, settings_in
 from tests.population.sent import Sent
 from tests.population.visitors import ORIGIN
 from tests.proxies import running as proxies
