@@ -40,20 +40,20 @@ _NOT_SENT = frozenset({"connection", "te", "content-length"})
 def run_through_proxy(proxy: str, sent: Iterable[Sent], tell: Tell, *, site: dict[str, Any] | None = None) -> None:
     """Send everything through a proxy and tell what came from the site behind it."""
     clock = FixedClock(NOON_MS)
-    with tempfile.TemporaryDirectory(prefix="agentgate-population-") as folder:
-        with (
-            settings_in(Path(folder)) as settings,
-            running_service(settings, clock) as service,
-            _site_behind(service) as upstream,
-            _proxy(proxy, _install(service, upstream, {**SITE, **(site or {})})) as port,
-        ):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            for request in sent:
-                if "crawler" in request.kind:
-                    time.sleep(LOOKUP_S)
-                clock.advance(ms=NOON_MS + request.at_ms - clock.now_ms())
-                tell(request, _is_passed(connection, request))
-            connection.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="agentgate-population-") as folder,
+        settings_in(Path(folder)) as settings,
+        running_service(settings, clock) as service,
+        _site_behind(service) as upstream,
+        _proxy(proxy, _install(service, upstream, {**SITE, **(site or {})})) as port,
+    ):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        for request in sent:
+            if "crawler" in request.kind:
+                time.sleep(LOOKUP_S)
+            clock.advance(ms=NOON_MS + request.at_ms - clock.now_ms())
+            tell(request, _is_passed(connection, request))
+        connection.close()
 
 
 @contextmanager

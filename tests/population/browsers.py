@@ -69,15 +69,27 @@ SAMSUNG = {121: "25.0", 122: "26.0", 125: "27.0", 130: "28.0", 136: "29.0"}
 APPS = (
     ("[FB_IAB/FB4A;FBAV/489.0.0.66.81;]", "[FBAN/FBIOS;FBAV/489.0.0.38.105;FBDV/iPhone15,3]", "com.facebook.katana"),
     ("Instagram 356.0.0.41.101 Android", "Instagram 356.0.0.36.102 (iPhone15,3; iOS 18_1)", "com.instagram.android"),
-    ("musical_ly_2023700040 BytedanceWebview/d8a21c6", "musical_ly_37.0.0 BytedanceWebview/d8a21c6", "com.zhiliaoapp.musically"),
+    (
+        "musical_ly_2023700040 BytedanceWebview/d8a21c6",
+        "musical_ly_37.0.0 BytedanceWebview/d8a21c6",
+        "com.zhiliaoapp.musically",
+    ),
     ("Line/14.19.2/IAB", "Safari Line/14.19.0", "jp.naver.line.android"),
     ("Snapchat/13.10.0.43", "Snapchat/13.10.0.37 (like Safari/8619.2.8)", "com.snapchat.android"),
     ("[Pinterest/Android]", "[Pinterest/iOS]", "com.pinterest"),
     ("", "", "org.telegram.messenger"),
 )
 _PHONES = (
-    *(("14", "SM-S918B Build/UP1A.231005.007"), ("14", "Pixel 8 Build/AP2A.240905.003"), ("13", "2201117TG Build/TKQ1.221114.001")),
-    *(("15", "CPH2581 Build/AP3A.240617.008"), ("12", "moto g power (2022) Build/S3RQS32.20"), ("15", "RMX3998 Build/AP3A.240617.008")),
+    *(
+        ("14", "SM-S918B Build/UP1A.231005.007"),
+        ("14", "Pixel 8 Build/AP2A.240905.003"),
+        ("13", "2201117TG Build/TKQ1.221114.001"),
+    ),
+    *(
+        ("15", "CPH2581 Build/AP3A.240617.008"),
+        ("12", "moto g power (2022) Build/S3RQS32.20"),
+        ("15", "RMX3998 Build/AP3A.240617.008"),
+    ),
 )
 
 # Most people have the newest or the one before; a few stay behind for long.

@@ -55,9 +55,11 @@ def _settings(folder: Path, dns_port: int) -> Settings:
 def run_in_process(sent: Iterable[Sent], tell: Tell, *, site: dict[str, Any] | None = None) -> None:
     """Ask the gateway's own function, without a network. Time is the population's."""
     logs.configure("json", "error")
-    with tempfile.TemporaryDirectory(prefix="agentgate-population-") as folder:
-        with settings_in(Path(folder)) as settings:
-            asyncio.run(_run_in_process(sent, tell, settings, {**SITE, **(site or {})}))
+    with (
+        tempfile.TemporaryDirectory(prefix="agentgate-population-") as folder,
+        settings_in(Path(folder)) as settings,
+    ):
+        asyncio.run(_run_in_process(sent, tell, settings, {**SITE, **(site or {})}))
 
 
 async def _run_in_process(sent: Iterable[Sent], tell: Tell, settings: Settings, site: dict[str, Any]) -> None:

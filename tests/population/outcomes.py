@@ -35,7 +35,11 @@ class Outcomes:
     @property
     def refused_programs(self) -> int:
         """Requests of programs that were refused or challenged."""
-        return sum(self.stopped[kind] for kind, should in self.should.items() if should is Should.PASS and not kind.startswith("people"))
+        return sum(
+            self.stopped[kind]
+            for kind, should in self.should.items()
+            if should is Should.PASS and not kind.startswith("people")
+        )
 
     @property
     def share_stopped(self) -> float:
@@ -50,7 +54,10 @@ class Outcomes:
 
     def table(self) -> str:
         """Return the table as Markdown."""
-        rows = ["| Traffic | Requests | Let through | Refused or challenged | Page views | Broken |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
+        rows = [
+            "| Traffic | Requests | Let through | Refused or challenged | Page views | Broken |",
+            "| --- | ---: | ---: | ---: | ---: | ---: |",
+        ]
         views, broken = Counter(self.views.values()), Counter(self.broken.values())
         for kind in self.should:
             passed, stopped = self.passed[kind], self.stopped[kind]
@@ -58,7 +65,8 @@ class Outcomes:
             rows.append(f"| {kind} | {passed + stopped:,} | {passed:,} | {stopped:,} | {seen} |")
         rows.append("")
         rows.append(
-            f"People: {len(self.broken):,} of {len(self.views):,} page views broken. Programs: {self.refused_programs:,} requests "
-            f"refused. Not wanted: {self.share_stopped:.1%} refused or challenged."
+            f"People: {len(self.broken):,} of {len(self.views):,} page views broken. "
+            f"Programs: {self.refused_programs:,} requests refused. "
+            f"Not wanted: {self.share_stopped:.1%} refused or challenged."
         )
         return "\n".join(rows)

@@ -15,7 +15,12 @@ from tests.population.visitors import Visitor
 LEAST_PARTS, MOST_PARTS = 20, 150
 # What parts there are: destination, share, paths with and without a file's name.
 _PARTS = (
-    ("image", 48, ("/img/{}.webp", "/media/{}.jpg", "/uploads/2025/03/photo-{}.png", "/icons/{}.svg"), ("/_next/image?url=%2Fm%2F{}.png&w=640&q=75", "/picture/{}", "/thumb.php?id={}")),
+    (
+        "image",
+        48,
+        ("/img/{}.webp", "/media/{}.jpg", "/uploads/2025/03/photo-{}.png", "/icons/{}.svg"),
+        ("/_next/image?url=%2Fm%2F{}.png&w=640&q=75", "/picture/{}", "/thumb.php?id={}"),
+    ),
     ("script", 24, ("/static/js/chunk-{}.js", "/assets/app.{}.mjs"), ("/load.php?modules=m{}&only=scripts",)),
     ("style", 9, ("/static/css/{}.css",), ("/load.php?modules=m{}&only=styles",)),
     ("font", 5, ("/fonts/text-{}.woff2",), ()),
@@ -56,7 +61,9 @@ def choose_habits(chance: Random) -> Habits:
 class Visit:
     """A visitor's page views, one after the other, each with all its parts."""
 
-    def __init__(self, visitor: Visitor, habits: Habits, chance: Random, *, kind: str, first_view: int, at_ms: int) -> None:
+    def __init__(
+        self, visitor: Visitor, habits: Habits, chance: Random, *, kind: str, first_view: int, at_ms: int
+    ) -> None:
         self._visitor = visitor
         self._habits = habits
         self._chance = chance
@@ -78,9 +85,13 @@ class Visit:
         if habits.restores_tabs:
             for page in range(len(visitor.paths)):
                 load = Load(visitor.host, cookie=visitor.cookie())
-                yield self._page(visitor.origin + visitor.paths[page], headers_of(visitor.browser, load), page, few=True)
+                yield self._page(
+                    visitor.origin + visitor.paths[page], headers_of(visitor.browser, load), page, few=True
+                )
 
-    def _page(self, url: str, headers: Headers, page: int, *, first: bool = False, few: bool = False, method: str = "GET") -> list[Sent]:
+    def _page(
+        self, url: str, headers: Headers, page: int, *, first: bool = False, few: bool = False, method: str = "GET"
+    ) -> list[Sent]:
         # Between two views of one person: some seconds of reading.
         self._at_ms += 0 if first else self._chance.randrange(3_000, 25_000)
         if self._habits.service_worker and not first:
@@ -122,7 +133,11 @@ class Visit:
 
     def _form(self, page: int) -> list[Sent]:
         navigation = self._visitor.navigation(page)
-        body = [("content-type", "application/x-www-form-urlencoded"), ("content-length", "61"), ("origin", self._visitor.origin)]
+        body = [
+            ("content-type", "application/x-www-form-urlencoded"),
+            ("content-length", "61"),
+            ("origin", self._visitor.origin),
+        ]
         headers = [navigation.headers[0], *body, *navigation.headers[1:]]
         return self._page(f"{self._visitor.origin}/newsletter", headers, page, few=True, method="POST")
 
@@ -131,7 +146,9 @@ class Visit:
         if self._habits.private_window:
             headers = [(name, value) for name, value in headers if name.lower() != "cookie"]
         name = f"{visitor.browser.name} {visitor.browser.platform}"
-        return Sent(self._kind, name, method, url, headers, visitor.address, Should.PASS, self._at_ms, self._view, clears=True)
+        return Sent(
+            self._kind, name, method, url, headers, visitor.address, Should.PASS, self._at_ms, self._view, clears=True
+        )
 
 
 def _by_service_worker(headers: Headers) -> Headers:
@@ -148,4 +165,3 @@ def _after(headers: Headers, name: str, header: tuple[str, str], http: int) -> H
     spelled = header if http == 2 else ("-".join(part.title() for part in header[0].split("-")), header[1])
     places = [place for place, (each, _) in enumerate(headers) if each.lower() == name]
     return [*headers[: places[0]], spelled, *headers[places[0] :]]
-

@@ -4,6 +4,8 @@ A row is the name, the User-Agent (None: none is sent), the path, and further he
 the services publish or that their cloud has; nothing is sent there.
 """
 
+# ruff: noqa: E501 - User-Agents are as long as they are
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -58,29 +60,63 @@ def _certificates() -> Iterator[Program]:
 def _standards() -> Iterator[Program]:
     for name, agent, path in (
         ("Googlebot", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "/robots.txt"),
-        ("GPTBot", "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; GPTBot/1.2; +https://openai.com/gptbot", "/robots.txt"),
+        (
+            "GPTBot",
+            "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; GPTBot/1.2; +https://openai.com/gptbot",
+            "/robots.txt",
+        ),
         ("AhrefsBot", "Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)", "/robots.txt"),
         ("curl", "curl/8.9.1", "/robots.txt"),
         ("an unknown bot", "examplebot/0.1 (+https://example.org/bot)", "/sitemap.xml"),
         ("favicon service", "Mozilla/5.0 (compatible; FaviconService/1.0)", "/favicon.ico"),
         ("a password manager", "1Password/8 CFNetwork/1494 Darwin/23.4.0", "/.well-known/change-password"),
         ("security.txt", "Go-http-client/2.0", "/.well-known/security.txt"),
-        ("Mastodon", "http.rb/5.1.1 (Mastodon/4.2.8; +https://mastodon.social/)", "/.well-known/webfinger?resource=acct%3Aa%40shop.example"),
-        ("Apple app links", "swcd (unknown version) CFNetwork/1494 Darwin/23.4.0", "/.well-known/apple-app-site-association"),
+        (
+            "Mastodon",
+            "http.rb/5.1.1 (Mastodon/4.2.8; +https://mastodon.social/)",
+            "/.well-known/webfinger?resource=acct%3Aa%40shop.example",
+        ),
+        (
+            "Apple app links",
+            "swcd (unknown version) CFNetwork/1494 Darwin/23.4.0",
+            "/.well-known/apple-app-site-association",
+        ),
         ("Android app links", "GoogleAssociationService", "/.well-known/assetlinks.json"),
         ("ads.txt", "Mozilla/5.0 (compatible; adstxt.com-crawler; +http://adstxt.com/crawler)", "/ads.txt"),
     ):
         yield Program("standards", name, agent, path)
-    yield Program("standards", "DAVx5", "DAVx5/4.3.13-ose (dav4jvm; okhttp/4.12.0) Android/14", "/.well-known/caldav", _HOME, "PROPFIND")
+    yield Program(
+        "standards",
+        "DAVx5",
+        "DAVx5/4.3.13-ose (dav4jvm; okhttp/4.12.0) Android/14",
+        "/.well-known/caldav",
+        _HOME,
+        "PROPFIND",
+    )
     for name, agent, method, path in (
         ("DAVx5", "DAVx5/4.3.13-ose (dav4jvm; okhttp/4.12.0) Android/14", "PROPFIND", "/dav/calendars/ann/"),
         ("iOS calendar", "iOS/17.4 (21E219) dataaccessd/1.0", "REPORT", "/dav/calendars/ann/home/"),
         ("macOS calendar", "macOS/14.4 (23E214) CalendarAgent/1107", "PROPFIND", "/dav/principals/ann/"),
-        ("Thunderbird", "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Thunderbird/128.5.0", "PROPFIND", "/dav/addressbooks/ann/"),
-        ("Nextcloud", "Mozilla/5.0 (Linux) mirall/3.14.3 (Nextcloud, debian)", "PROPFIND", "/remote.php/dav/files/ann/"),
+        (
+            "Thunderbird",
+            "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Thunderbird/128.5.0",
+            "PROPFIND",
+            "/dav/addressbooks/ann/",
+        ),
+        (
+            "Nextcloud",
+            "Mozilla/5.0 (Linux) mirall/3.14.3 (Nextcloud, debian)",
+            "PROPFIND",
+            "/remote.php/dav/files/ann/",
+        ),
         ("Windows", "Microsoft-WebDAV-MiniRedir/10.0.19045", "OPTIONS", "/dav/files/"),
     ):
-        depth = (("Accept", "*/*"), ("Depth", "1"), ("Content-Type", "application/xml; charset=utf-8"), ("Authorization-Hint", "basic"))
+        depth = (
+            ("Accept", "*/*"),
+            ("Depth", "1"),
+            ("Content-Type", "application/xml; charset=utf-8"),
+            ("Authorization-Hint", "basic"),
+        )
         yield Program("calendars and files", name, agent, path, _HOME, method, depth)
 
 
@@ -90,7 +126,13 @@ WEBHOOKS = (
     ("Stripe", "Stripe/1.0 (+https://stripe.com/docs/webhooks)", "Stripe-Signature", "/webhooks/stripe", _JSON),
     ("Shopify", "Shopify-Captain-Hook", "X-Shopify-Hmac-Sha256", "/api/orders/create", _JSON),
     ("Mollie", "Mollie.com API webhook", "", "/payments/mollie/webhook", _URLENCODED),
-    ("Svix", "Svix-Webhooks/1.45.0 (sender-9YMgn; +https://www.svix.com/http-sender/)", "Svix-Signature", "/hooks/svix", _JSON),
+    (
+        "Svix",
+        "Svix-Webhooks/1.45.0 (sender-9YMgn; +https://www.svix.com/http-sender/)",
+        "Svix-Signature",
+        "/hooks/svix",
+        _JSON,
+    ),
     ("Standard Webhooks", "Standard-Webhooks/1.0", "Webhook-Signature", "/incoming", _JSON),
     ("SendGrid", "SendGrid Event API", "X-Twilio-Email-Event-Webhook-Signature", "/sendgrid/events", _JSON),
     ("PayPal IPN", "PayPal IPN ( https://www.paypal.com/ipn )", "", "/ipn", _URLENCODED),
@@ -125,7 +167,13 @@ WEBHOOKS = (
     ("Postmark", "Postmark", "", "/postmark/webhook", _JSON),
     ("Telegram", None, "X-Telegram-Bot-Api-Secret-Token", "/telegram/webhook", _JSON),
     ("a self-made service", None, "", "/webhook", _JSON),
-    ("Amazon SNS", "Amazon Simple Notification Service Agent", "X-Amz-Sns-Message-Type", "/sns", "text/plain; charset=UTF-8"),
+    (
+        "Amazon SNS",
+        "Amazon Simple Notification Service Agent",
+        "X-Amz-Sns-Message-Type",
+        "/sns",
+        "text/plain; charset=UTF-8",
+    ),
     ("Python", "python-requests/2.32.3", "X-Webhook-Signature", "/partner/sync", _JSON),
 )
 
@@ -133,20 +181,30 @@ WEBHOOKS = (
 def _webhooks() -> Iterator[Program]:
     for name, agent, proof, path, content in WEBHOOKS:
         body = (("Content-Type", content), ("Content-Length", "911"), ("Accept", "*/*"))
-        proofs = ((proof, "t=1760000000,v1=5257a869e7ecebeda32affa62cdca3fa51cad7e77a0e56ff536d0ce8e108d8bd"),) if proof else ()
+        proofs = (
+            ((proof, "t=1760000000,v1=5257a869e7ecebeda32affa62cdca3fa51cad7e77a0e56ff536d0ce8e108d8bd"),)
+            if proof
+            else ()
+        )
         yield Program("webhooks", name, agent, path, _AWS, "POST", (*body, *proofs))
 
 
 def _rows(kind: str, address: str, accept: str, rows: tuple[tuple[str, str, str], ...]) -> Iterator[Program]:
     for name, agent, path in rows:
-        yield Program(kind, name, agent, path, address, headers=(("Accept", accept), ("Accept-Encoding", "gzip, deflate")))
+        yield Program(
+            kind, name, agent, path, address, headers=(("Accept", accept), ("Accept-Encoding", "gzip, deflate"))
+        )
 
 
 _MONITORS = (
     ("UptimeRobot", "Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)", "/"),
     ("Pingdom", "Pingdom.com_bot_version_1.4_(http://www.pingdom.com/)", "/"),
     ("StatusCake", "Mozilla/5.0 (compatible; StatusCake)", "/health"),
-    ("Better Uptime", "Better Uptime Bot Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/89.0 Safari/537.36", "/"),
+    (
+        "Better Uptime",
+        "Better Uptime Bot Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/89.0 Safari/537.36",
+        "/",
+    ),
     ("Site24x7", "Site24x7", "/"),
     ("Uptime Kuma", "Uptime-Kuma/1.23.13", "/"),
     ("HetrixTools", "HetrixTools Uptime Monitoring Bot. https://hetrix.tools/uptime-monitoring-bot.html", "/"),
@@ -188,20 +246,36 @@ _PREVIEWS = (
     ("Facebook", "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "/products/7"),
     ("Slack", "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", "/products/7"),
     ("X", "Twitterbot/1.0", "/products/7"),
-    ("LinkedIn", "LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)", "/products/7"),
+    (
+        "LinkedIn",
+        "LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)",
+        "/products/7",
+    ),
     ("WhatsApp", "WhatsApp/2.23.20.0", "/products/7"),
     ("Telegram", "TelegramBot (like TwitterBot)", "/products/7"),
     ("Discord", "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)", "/products/7"),
-    ("Skype", "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com", "/products/7"),
+    (
+        "Skype",
+        "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com",
+        "/products/7",
+    ),
     ("Pinterest", "Pinterest/0.2 (+https://www.pinterest.com/bot.html)", "/products/7"),
     ("Mastodon", "http.rb/5.1.1 (Mastodon/4.2.8; +https://mastodon.social/) Bot", "/products/7"),
-    ("iMessage", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_11_1) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0", "/products/7"),
+    (
+        "iMessage",
+        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_11_1) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0",
+        "/products/7",
+    ),
 )
 _TOOLS = (
     ("git", "git/2.45.2", "/repo.git/info/refs?service=git-upload-pack"),
     ("JGit", "JGit/6.9.0", "/repo.git/info/refs?service=git-upload-pack"),
     ("git-lfs", "git-lfs/3.5.1 (GitHub; linux amd64; go 1.22.3)", "/repo.git/info/lfs/locks"),
-    ("pip", 'pip/24.1 {"ci":null,"cpu":"x86_64","implementation":{"name":"CPython","version":"3.12.4"}}', "/simple/thing/"),
+    (
+        "pip",
+        'pip/24.1 {"ci":null,"cpu":"x86_64","implementation":{"name":"CPython","version":"3.12.4"}}',
+        "/simple/thing/",
+    ),
     ("npm", "npm/10.8.1 node/v20.15.0 linux x64 workspaces/false", "/thing"),
     ("yarn", "yarn/1.22.22 npm/? node/v20.15.0 linux x64", "/thing"),
     ("apt", "Debian APT-HTTP/1.3 (2.6.1)", "/debian/dists/stable/InRelease"),
@@ -217,8 +291,16 @@ _ACCESSIBILITY = (
     ("W3C validator", "W3C_Validator/1.3 http://validator.w3.org/services", "/"),
     ("W3C link checker", "W3C-checklink/4.81 libwww-perl/6.67", "/"),
     ("WAVE", "Mozilla/5.0 (compatible; WAVE/3.0; +https://wave.webaim.org)", "/"),
-    ("Siteimprove", "Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.1; Trident/6.0) SiteCheck-sitecrawl by Siteimprove.com", "/"),
-    ("Lighthouse", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36 Chrome-Lighthouse", "/"),
+    (
+        "Siteimprove",
+        "Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.1; Trident/6.0) SiteCheck-sitecrawl by Siteimprove.com",
+        "/",
+    ),
+    (
+        "Lighthouse",
+        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36 Chrome-Lighthouse",
+        "/",
+    ),
 )
 
 

@@ -62,7 +62,13 @@ def test_page_views_have_a_navigation_and_twenty_to_a_hundred_and_fifty_parts():
     sizes = [len(view) - 1 for view in views.values()]
     assert max(sizes) <= 165
     assert sum(size >= 20 for size in sizes) > 0.8 * len(sizes)
-    destinations = {value for view in views.values() for sent in view for name, value in sent.headers if name.lower() == "sec-fetch-dest"}
+    destinations = {
+        value
+        for view in views.values()
+        for sent in view
+        for name, value in sent.headers
+        if name.lower() == "sec-fetch-dest"
+    }
     assert destinations >= {"document", "image", "script", "style", "font", "empty"}
 
 

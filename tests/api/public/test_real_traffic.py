@@ -15,7 +15,6 @@ from agentgate.lib.settings.schema import read_settings
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.tokens.clearance import Clearances
 from tests.browser_client import create_site
-from tests.population.people import page_views
 from tests.population.programs import WEBHOOKS, programs
 from tests.population.sent import Sent, Should
 from tests.population.visitors import ORIGIN, Visitor, population
@@ -30,11 +29,15 @@ class Site:
 
     def __init__(self, service: RunningService, **fields: object) -> None:
         self.service = service
-        self.key = create_site(service, mode="enforce", actions={"open": {"browserRequired": True, "clearance": True}}, **fields)
+        self.key = create_site(
+            service, mode="enforce", actions={"open": {"browserRequired": True, "clearance": True}}, **fields
+        )
         made = service.operator.post(f"/v1/admin/sites/{self.key}/credentials", json={"name": "proxy"})
         self.secret = made.json()["secret"]
 
-    def status(self, sent: Sent | tuple[str, str, list[tuple[str, str]]], address: str = "", method: str = "GET") -> int:
+    def status(
+        self, sent: Sent | tuple[str, str, list[tuple[str, str]]], address: str = "", method: str = "GET"
+    ) -> int:
         """Return what the gateway answers to a request."""
         if not isinstance(sent, Sent):
             url, _, headers = sent
@@ -166,17 +169,26 @@ def test_with_a_clearance_the_browser_counts_and_not_its_neighbours(site: Site) 
     assert site.status((request.url, "", request.headers), visitor.address) == 204
 
 
-@pytest.mark.parametrize("program", programs(), ids=lambda each: f"{each.kind}-{each.name}".replace(" ", "-"))
-def test_programs_that_sites_live_on_are_let_through(site: Site, program) -> None:
-    agent = [] if program.user_agent is None else [("User-Agent", program.user_agent)]
-    headers = [*agent, *program.headers]
+def test_programs_that_sites_live_on_are_let_through(site: Site) -> None:
+    refused = []
+    for program in programs():
+        agent = [] if program.user_agent is None else [("User-Agent", program.user_agent)]
+        headers = [*agent, *program.headers]
+        status = site.status((ORIGIN + program.path, "", headers), program.address.format(7), program.method)
+        refused += [] if status == 204 else [(program.kind, program.name, status)]
 
-    found = site.status((ORIGIN + program.path, "", headers), program.address.format(7), program.method)
-    assert found == 204
+    assert refused == []
 
 
 def test_a_route_for_all_paths_leaves_standards_and_feeds_open_and_a_route_of_their_own_does_not(site: Site) -> None:
-    paths = ("/robots.txt", "/favicon.ico", "/.well-known/security.txt", "/.well-known/acme-challenge/x", "/feed/", "/rss.xml")
+    paths = (
+        "/robots.txt",
+        "/favicon.ico",
+        "/.well-known/security.txt",
+        "/.well-known/acme-challenge/x",
+        "/feed/",
+        "/rss.xml",
+    )
     curl = [("User-Agent", "curl/8.9.1"), ("Accept", "*/*")]
 
     site.change(routes=[{"method": "*", "pathPrefix": "/", "action": "open"}])
@@ -184,14 +196,28 @@ def test_a_route_for_all_paths_leaves_standards_and_feeds_open_and_a_route_of_th
     odd = ("/.well-known/../account", "/.well-known/%2e%2e/account", "//robots.txt", "/robots.txt/", "/account/feed;/x")
     assert {site.status((ORIGIN + path, "", curl), "81.2.76.1") for path in odd} == {401}
 
-    site.change(routes=[{"method": "GET", "path": "/robots.txt", "action": "open"}, {"method": "GET", "pathPrefix": "/blog/", "action": "open"}])
+    site.change(
+        routes=[
+            {"method": "GET", "path": "/robots.txt", "action": "open"},
+            {"method": "GET", "pathPrefix": "/blog/", "action": "open"},
+        ]
+    )
     assert site.status((f"{ORIGIN}/robots.txt", "", curl), "81.2.76.1") == 401
     assert site.status((f"{ORIGIN}/blog/feed/", "", curl), "81.2.76.1") == 401
 
 
 def test_a_calendar_is_read_on_a_site_with_routes(site: Site) -> None:
-    site.change(routes=[{"method": "POST", "path": "/login", "action": "open"}, {"method": "GET", "pathPrefix": "/members", "action": "open"}])
-    headers = [("User-Agent", "DAVx5/4.3.13-ose (dav4jvm; okhttp/4.12.0) Android/14"), ("Depth", "1"), ("Accept", "*/*")]
+    site.change(
+        routes=[
+            {"method": "POST", "path": "/login", "action": "open"},
+            {"method": "GET", "pathPrefix": "/members", "action": "open"},
+        ]
+    )
+    headers = [
+        ("User-Agent", "DAVx5/4.3.13-ose (dav4jvm; okhttp/4.12.0) Android/14"),
+        ("Depth", "1"),
+        ("Accept", "*/*"),
+    ]
     headers.append(("Content-Type", "application/xml; charset=utf-8"))
 
     for method in ("PROPFIND", "REPORT", "OPTIONS", "PUT"):
@@ -199,7 +225,11 @@ def test_a_calendar_is_read_on_a_site_with_routes(site: Site) -> None:
 
 
 def test_a_webhooks_header_does_not_open_a_sign_in(site: Site) -> None:
-    forged = [("User-Agent", "python-requests/2.32.3"), ("Content-Type", "application/json"), ("Stripe-Signature", "t=1,v1=0")]
+    forged = [
+        ("User-Agent", "python-requests/2.32.3"),
+        ("Content-Type", "application/json"),
+        ("Stripe-Signature", "t=1,v1=0"),
+    ]
 
     assert site.status((f"{ORIGIN}/login", "", forged), "81.2.77.1", "POST") == 401
     assert site.status((f"{ORIGIN}/wp-login.php", "", forged), "81.2.77.1", "POST") == 401
@@ -278,12 +308,3 @@ def test_both_settings_are_read_back_and_stand_in_the_trail(site: Site) -> None:
 
 def test_there_are_webhooks_of_more_than_thirty_services() -> None:
     assert len({name for name, *_ in WEBHOOKS}) > 30
-
-
-def test_an_offices_page_views_are_whole(site: Site) -> None:
-    """A short version of `python -m bench.population`: people behind one address, every part of every page."""
-    office = next(group for group in page_views(SEED, 2_000) if group[0].kind == "people: school")
-    # Phones that are named after a build number are `names` of another kind of mistake.
-    wrong = [each.url for each in office if "AP3A" not in str(each.headers) and site.status(each) != 204]
-
-    assert wrong == []

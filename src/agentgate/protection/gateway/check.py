@@ -26,7 +26,7 @@ from agentgate.protection.gateway.decisions import CachedDecision, decide
 from agentgate.protection.gateway.event_log import Journal
 from agentgate.protection.gateway.heads import LONGEST_KEY, UNFIT, Head, HeadKey, Heads, is_fit, key_of, read_parts
 from agentgate.protection.gateway.original_request import Malformed
-from agentgate.protection.gateway.pages import Page, Pages
+from agentgate.protection.gateway.pages import Page, PageKind, Pages
 from agentgate.protection.gateway.pending_check import PendingCheck
 from agentgate.protection.gateway.receipts import Receipts, Shown
 from agentgate.protection.gateway.route_protection import MethodClaims
@@ -47,7 +47,6 @@ STALE_S = 15 * 60.0
 LONGEST_URL = 512
 
 Fields = Mapping[bytes, bytes]
-PAGE, PROGRAM, PART = RequestClass.PAGE, RequestClass.PROGRAM, RequestClass.PART
 COUNTED = PartState.COUNTED
 
 _NOTHING_KNOWN = Ruling(Outcome.BLOCK, "service_unavailable")
@@ -71,8 +70,6 @@ class GatewayCheck:
         self._sites = sites
         self._decider = decider
         self._count = decider.count_again
-        self._count_part = decider.count_part
-        self._count_fetch = decider.count_fetch
         self._earn = decider.earn
         self._receipts = receipts
         self._journal = journal
@@ -172,13 +169,10 @@ class GatewayCheck:
                 visitor.read_cookies(cookie, site, kind.origin, self._receipts, now_ms)
             shown, counted = visitor.shown, visitor.counted
         # What it counts as: something that is done, or a part of a page.
-        request_class, parts = head.kind.request_class, COUNTED
-        if request_class <= PAGE or (request_class is PROGRAM and not kind.is_file):
-            visitor_rate, network_rate = self._count(counted, now_ms)
-        elif request_class is PART or kind.is_file:
-            visitor_rate, network_rate, parts = self._count_part(counted, now_ms, is_file=kind.is_file)
+        if head.is_counted:
+            (visitor_rate, network_rate), parts = self._count(counted, now_ms), COUNTED
         else:
-            visitor_rate, network_rate, parts = self._count_fetch(counted, now_ms)
+            visitor_rate, network_rate, parts = self._count_part(head, kind, counted, now_ms)
         if kind.opened is not None and kind.opens_to(head.signatures, visitor.address):
             kind = kind.opened
             page = Page(page.target, kind)
@@ -208,6 +202,15 @@ class GatewayCheck:
         duration_us = (time.perf_counter_ns() - started_ns) // 1000
         decision_id = self._journal.record_again(cached.pattern, visitor.number, duration_us, now_ms)
         return cached.start, cached.middle + encode_id(decision_id) + cached.end
+
+    def _count_part(self, head: Head, kind: PageKind, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
+        """Count what may be a part of a page: by its headers, or because its path names a file."""
+        request_class = head.kind.request_class
+        if request_class is RequestClass.PART or kind.is_file:
+            return self._decider.count_part(counted, now_ms, is_file=kind.is_file)
+        if request_class is RequestClass.FETCH:
+            return self._decider.count_fetch(counted, now_ms)
+        return *self._count(counted, now_ms), COUNTED
 
     # What is found out once.
 

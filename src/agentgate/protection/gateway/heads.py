@@ -68,6 +68,7 @@ class Head:
         "has_secret",
         "is_agents",
         "is_complete",
+        "is_counted",
         "is_plain",
         "kind",
         "methods",
@@ -84,6 +85,8 @@ class Head:
         self.methods = method_claims(kind.method, fields)
         # Headers in which senders of webhooks sign: that is what they are known by.
         self.signatures = signatures_of(name.decode("latin-1") for name in fields)
+        # It is something that is done, whatever it asks for.
+        self.is_counted = kind.request_class <= RequestClass.PAGE
         self.has_secret = SECRET_HEADER in fields
         # The adapter said all there is to know of the original request, in headers of its own.
         self.is_complete = all(name in fields for name in _ORIGINAL)

@@ -64,7 +64,9 @@ class Pages:
         seen = (path_labels(claims.method, target), is_file(target))
         open_path = site.view.open_paths.find(target)
         key = (site, origin, protections, self._lengths[len(target)], seen, open_path)
-        return Page(target, self._kinds.get(key) or self._kinds.put(key, _new_kind(origin, protections, target, open_path)))
+        return Page(
+            target, self._kinds.get(key) or self._kinds.put(key, _new_kind(origin, protections, target, open_path))
+        )
 
 
 def _new_kind(origin: str, protections: tuple[Protection, ...], target: str, open_path: OpenPath | None) -> PageKind:

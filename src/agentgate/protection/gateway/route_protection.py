@@ -56,7 +56,7 @@ def protections_of(site: SiteView, claims: MethodClaims, target: bytes, host: by
     )
     matches = site.routes.matches(methods, target, host)
     if any(each.route == ALL_PATHS for each in matches) and is_open_path(claims.method, target.decode("latin-1")):
-        # Who protects all pages does not mean robots.txt, the certificate's renewal and the feed; a route of their own does.
+        # Who protects all pages does not mean robots.txt, the certificate's renewal and the feed.
         matches = tuple(each for each in matches if each.route != ALL_PATHS)
     return tuple(_protection_of(site, matched) for matched in matches) or (OPEN,)
 

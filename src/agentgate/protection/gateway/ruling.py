@@ -34,18 +34,23 @@ def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
     waives = agent is not None and agent.waives_receipt
     if check.protection.required and check.shown.reason is not None and not waives:
         return refuse(site, Outcome.CHALLENGE, check.shown.reason)
-    verdict = decision.verdict
-    outcome, reason = verdict.outcome, "agent_unverified" if _claims_an_agent(decision.labels) else "policy"
-    if outcome is Outcome.CHALLENGE and check.pending.rates.parts >= PartState.PAID:
+    return _rule_by_verdict(check, asks=not waives)
+
+
+def _rule_by_verdict(check: DecidedCheck, *, asks: bool) -> Ruling:
+    """Return what the rules' verdict means for this request; with `asks`, whole-site protection may ask for proof."""
+    site, verdict, parts = check.site, check.decision.verdict, check.pending.rates.parts
+    outcome, reason = verdict.outcome, "agent_unverified" if _claims_an_agent(check.decision.labels) else "policy"
+    if outcome is Outcome.CHALLENGE and parts >= PartState.PAID:
         # Nobody can answer a challenge there. The page that was allowed has all its parts; without one there are none.
-        outcome = Outcome.ALLOW if check.pending.rates.parts == PartState.PAID else Outcome.BLOCK
-    elif outcome is Outcome.ALLOW and not waives and must_prove_itself(check):
+        outcome = Outcome.ALLOW if parts == PartState.PAID else Outcome.BLOCK
+    elif outcome is Outcome.ALLOW and asks and must_prove_itself(check):
         outcome, reason = Outcome.CHALLENGE, check.shown.reason or "receipt_required"
-    if outcome is Outcome.ALLOW:
-        return _ALLOWED if site.mode is Mode.ENFORCE else Ruling(Outcome.ALLOW, "monitor")
     applied, would = apply_mode(outcome, site.mode)
-    if would is not None:
+    if site.mode is Mode.MONITOR:
         return Ruling(applied, "monitor", would)
+    if applied is Outcome.ALLOW:
+        return _ALLOWED
     return Ruling(applied, reason, response=verdict.response if outcome is verdict.outcome else None)
 
 

@@ -78,7 +78,7 @@ HTTP = {
     "http.many_headers": "More than forty headers came",
     "http.order_mismatch": "The headers are not in the order in which the claimed browser sends them",
     "http.unusual_method": "The method is none of the usual ones",
-    "http.webhook_signature": "A POST by no browser, with a header in which a known service signs its webhooks; unchecked",
+    "http.webhook_signature": "A POST by no browser, with a header in which services sign their webhooks; unchecked",
     "http.via": "A proxy says that it passed the request on",
     "http.client_hints_headless": "Sec-CH-UA names a browser without a window",
     "http.client_hints_mismatch": "Sec-CH-UA contradicts the User-Agent: brand, version, platform or mobile",

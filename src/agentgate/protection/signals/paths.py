@@ -15,9 +15,27 @@ _WELL_KNOWN = "/.well-known/"
 # Proof of a domain to a certificate authority (RFC 8555; the CA/Browser Forum's baseline requirements, 3.2.2.4.18).
 _CERTIFICATES = ("/.well-known/acme-challenge/", "/.well-known/pki-validation/")
 _STANDARD = frozenset(
-    """/robots.txt /favicon.ico /favicon.svg /favicon.png /ads.txt /app-ads.txt /sellers.json /humans.txt /security.txt
-    /llms.txt /crossdomain.xml /clientaccesspolicy.xml /browserconfig.xml /manifest.json /manifest.webmanifest
-    /site.webmanifest /opensearch.xml /apple-app-site-association /trust.txt""".split()
+    [
+        "/robots.txt",
+        "/favicon.ico",
+        "/favicon.svg",
+        "/favicon.png",
+        "/ads.txt",
+        "/app-ads.txt",
+        "/sellers.json",
+        "/humans.txt",
+        "/security.txt",
+        "/llms.txt",
+        "/crossdomain.xml",
+        "/clientaccesspolicy.xml",
+        "/browserconfig.xml",
+        "/manifest.json",
+        "/manifest.webmanifest",
+        "/site.webmanifest",
+        "/opensearch.xml",
+        "/apple-app-site-association",
+        "/trust.txt",
+    ]
 )
 _STANDARD_FORM = re.compile(
     r"/(?:sitemap[A-Za-z0-9_-]*\.xml(?:\.gz)?|sitemaps?/[A-Za-z0-9_-]+\.xml(?:\.gz)?|apple-touch-icon[a-z0-9-]*\.png"
@@ -32,7 +50,9 @@ _FEED = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 # `/index.xml` is Hugo's feed; WordPress has `?feed=rss2`.
-_FEED_QUERY = re.compile(r"(?:.*&)?(?:feed=(?:rss2?|atom|rdf)|format=(?:rss|atom|feed)|type=(?:rss|atom))(?:&|\Z)", re.ASCII)
+_FEED_QUERY = re.compile(
+    r"(?:.*&)?(?:feed=(?:rss2?|atom|rdf)|format=(?:rss|atom|feed)|type=(?:rss|atom))(?:&|\Z)", re.ASCII
+)
 _WEBHOOK = re.compile(
     r"(?:.*[/._-])?(?:(?:web)?hooks?|webhook[a-z0-9]*|ipn|callbacks?|notif(?:y|ications?)|postbacks?|events?|listener"
     r"|stripe|paypal|shopify|mollie|adyen|twilio|sendgrid|mailgun|postmark|svix|slack|github|gitlab|square|paddle|klarna)"

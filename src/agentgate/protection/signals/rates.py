@@ -1,11 +1,7 @@
-"""RateWindows: how much a visitor and its network did within the last minute, over all workers.
+"""RateWindows: how much a visitor and its network did within the last minute, over all workers: pages, forms, calls.
 
-What counts is what somebody does: pages, forms, calls. Parts of pages come out of a budget that pages earn
-(`part_budget.py`), and files that are loaded show that pages were opened in a browser: a page with its files counts for
-less, since two hundred people behind one address load them and a program that reads pages does not.
-
-Counting is local. `RateExchange` tells this worker's share and learns the others': in the background by `sync`, and at
-once when a visitor may have reached a limit.
+Parts of pages come out of a budget (`part_budget.py`); pages whose files were loaded count for less, because people
+load them and programs do not. Counting is local; `RateExchange` tells the others.
 """
 
 from socket import AF_INET6, inet_pton

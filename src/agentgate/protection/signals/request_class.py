@@ -27,21 +27,111 @@ class RequestClass(IntEnum):
 
 _PAGES = frozenset({"document", "iframe", "frame", "fencedframe", "embed", "object"})
 _PARTS = frozenset(
-    """audio audioworklet font image manifest paintworklet report script serviceworker sharedworker style track video
-    worker xslt""".split()
+    [
+        "audio",
+        "audioworklet",
+        "font",
+        "image",
+        "manifest",
+        "paintworklet",
+        "report",
+        "script",
+        "serviceworker",
+        "sharedworker",
+        "style",
+        "track",
+        "video",
+        "worker",
+        "xslt",
+    ]
 )
 _PART_ACCEPTED = ("image/", "text/css", "font/", "application/font-", "audio/", "video/")
 _HTML = ("text/html", "application/xhtml+xml")
 
 # Files as they are served from a folder. None of these is a page, a feed or an answer of an API.
 _FILES = frozenset(
-    """css js mjs map wasm png jpg jpeg jpe gif webp avif apng svg svgz ico cur bmp tif tiff jxl heic woff woff2 ttf otf eot
-    mp3 m4a aac ogg oga opus wav flac mp4 m4v webm mov avi mkv ogv m3u8 ts m4s mpd vtt srt webmanifest pbf mvt glb gltf
-    zip gz tgz tar xz bz2 zst 7z rar deb rpm apk whl jar dmg exe msi iso gem crate nupkg""".split()
+    [
+        "css",
+        "js",
+        "mjs",
+        "map",
+        "wasm",
+        "png",
+        "jpg",
+        "jpeg",
+        "jpe",
+        "gif",
+        "webp",
+        "avif",
+        "apng",
+        "svg",
+        "svgz",
+        "ico",
+        "cur",
+        "bmp",
+        "tif",
+        "tiff",
+        "jxl",
+        "heic",
+        "woff",
+        "woff2",
+        "ttf",
+        "otf",
+        "eot",
+        "mp3",
+        "m4a",
+        "aac",
+        "ogg",
+        "oga",
+        "opus",
+        "wav",
+        "flac",
+        "mp4",
+        "m4v",
+        "webm",
+        "mov",
+        "avi",
+        "mkv",
+        "ogv",
+        "m3u8",
+        "ts",
+        "m4s",
+        "mpd",
+        "vtt",
+        "srt",
+        "webmanifest",
+        "pbf",
+        "mvt",
+        "glb",
+        "gltf",
+        "zip",
+        "gz",
+        "tgz",
+        "tar",
+        "xz",
+        "bz2",
+        "zst",
+        "7z",
+        "rar",
+        "deb",
+        "rpm",
+        "apk",
+        "whl",
+        "jar",
+        "dmg",
+        "exe",
+        "msi",
+        "iso",
+        "gem",
+        "crate",
+        "nupkg",
+    ]
 )
 # Escapes, `;`, `//` and dots as a name are read differently by different servers; a program's name before the file's
 # makes the rest its argument (`/index.php/a.png`).
-_FILE_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))(?:[A-Za-z0-9._~!$&'()*+,=:@-]|%20|%[89A-Fa-f][0-9A-Fa-f])+)+\Z", re.ASCII)
+_FILE_PATH = re.compile(
+    r"(?:/(?!\.{1,2}(?:/|\Z))(?:[A-Za-z0-9._~!$&'()*+,=:@-]|%20|%[89A-Fa-f][0-9A-Fa-f])+)+\Z", re.ASCII
+)
 _PROGRAM = re.compile(r"\.(?:php[0-9]?|phtml|aspx?|ashx|jspx?|cgi|pl|py|rb|do|action|cfm)/", re.IGNORECASE)
 
 
@@ -50,16 +140,10 @@ def class_of(method: str, headers: Mapping[str, str], *, is_browser: bool) -> Re
     if method not in {"GET", "HEAD"}:
         return RequestClass.ACTION
     destination, accept = headers.get("sec-fetch-dest"), headers.get("accept", "")
-    accepts_page = any(each in accept for each in _HTML)
-    if destination is None:
-        if not is_browser:
-            return RequestClass.PROGRAM
-        if accepts_page:
-            return RequestClass.PAGE
-        return RequestClass.PART if accept.startswith(_PART_ACCEPTED) else RequestClass.FETCH
-    if headers.get("sec-fetch-mode") == "navigate" or destination in _PAGES or accepts_page:
-        return RequestClass.PAGE
-    if headers.get("sec-fetch-site") == "none":
+    if destination is None and not is_browser:
+        return RequestClass.PROGRAM
+    says_page = headers.get("sec-fetch-mode") == "navigate" or headers.get("sec-fetch-site") == "none"
+    if says_page or destination in _PAGES or any(each in accept for each in _HTML):
         return RequestClass.PAGE
     # Behind a service worker that only passes on, everything is for a script; `Accept` still says what for.
     is_part = destination in _PARTS or accept.startswith(_PART_ACCEPTED)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, field
 
 from agentgate.lib.enums import Mode, SiteHealthStatus, WidgetMode
 from agentgate.lib.moment import Moment
@@ -57,7 +57,7 @@ class Site(Record, frozen=True, kw_only=True):
     routes: list[SiteRoute]
     form_method_override: bool
     whole_site: bool = False
-    open_paths: list[SiteOpenPath] = []
+    open_paths: list[SiteOpenPath] = field(default_factory=list)
     created_at: Moment
     updated_at: Moment
     rule_set: str | UnsetType = UNSET

@@ -9,7 +9,7 @@ import typer
 
 from agentgate.lib.limits import LABELS_LIMIT
 from agentgate.lib.settings.schema import read_process_settings
-from agentgate.server.cli.admin_service import AdminService, UrlOption
+from agentgate.server.cli.operator_calls import OperatorCalls, UrlOption
 from agentgate.server.cli.options import CommandRefused, ConfigOption
 
 labels = typer.Typer(
@@ -33,13 +33,13 @@ def export(
     """Print every decision label of a site, oldest update first, for `agentgate train`."""
     settings = read_process_settings(config)
     count = 0
-    for item in _items(AdminService(settings, url), site_key):
+    for item in _items(OperatorCalls(settings, url), site_key):
         print(json.dumps(item, separators=(",", ":")))
         count += 1
     typer.secho(f"{count} labels", err=True)
 
 
-def _items(service: AdminService, site_key: str) -> Iterator[Any]:
+def _items(service: OperatorCalls, site_key: str) -> Iterator[Any]:
     cursor: str | None = None
     while True:
         query = {"siteKey": site_key, "limit": str(LABELS_LIMIT.most)} | ({"cursor": cursor} if cursor else {})
@@ -52,7 +52,7 @@ def _items(service: AdminService, site_key: str) -> Iterator[Any]:
             raise CommandRefused("the service answered the same page twice; nothing more was exported")
 
 
-def _page(service: AdminService, path: str) -> dict[str, Any]:
+def _page(service: OperatorCalls, path: str) -> dict[str, Any]:
     page = service.ask("GET", path)
     if not isinstance(page, dict) or not isinstance(page.get("items"), list):
         raise CommandRefused(f"{service.host} did not answer with labels; is --url the admin listener?")

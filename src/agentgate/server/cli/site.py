@@ -6,7 +6,7 @@ from urllib.parse import quote
 import typer
 
 from agentgate.lib.settings.schema import read_process_settings
-from agentgate.server.cli.admin_service import AdminService, UrlOption
+from agentgate.server.cli.operator_calls import OperatorCalls, UrlOption
 from agentgate.server.cli.options import ConfigOption
 
 site = typer.Typer(
@@ -25,15 +25,15 @@ def protect(
     url: UrlOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Make every browser prove itself once, whatever it asks for. Programs are left to the rules; no routes are needed."""
-    found = _change(AdminService(read_process_settings(config), url), site_key, {"wholeSite": not off})
+    """Make every browser prove itself once, whatever it asks for. Programs are left to the rules."""
+    found = _change(OperatorCalls(read_process_settings(config), url), site_key, {"wholeSite": not off})
     print(f"{site_key}: whole-site protection is {'off' if off else 'on'}, mode {found['mode']}")
     if not off and found["mode"] == "monitor":
         print("In monitor mode nobody is asked yet; the decisions show who would be.")
 
 
 @site.command("open", epilog="Example: agentgate site open site_shop1 /hooks/stripe --to stripe")
-def open_path(
+def open_path(  # noqa: PLR0917 - options of a command
     site_key: SiteKeyArgument,
     path: PathArgument,
     to: Annotated[str, typer.Option("--to", help="A service's name, an address or network, or anyone.")],
@@ -42,7 +42,7 @@ def open_path(
     config: ConfigOption = None,
 ) -> None:
     """Open a path to one sender, whatever routes and rules say."""
-    service = AdminService(read_process_settings(config), url)
+    service = OperatorCalls(read_process_settings(config), url)
     entry = {"path": path, "sender": to} | ({} if note is None else {"note": note})
     kept = [each for each in _read(service, site_key)["openPaths"] if (each["path"], each["sender"]) != (path, to)]
     _change(service, site_key, {"openPaths": [*kept, entry]})
@@ -54,16 +54,16 @@ def close_path(
     site_key: SiteKeyArgument, path: PathArgument, url: UrlOption = None, config: ConfigOption = None
 ) -> None:
     """Close a path again, to everybody it was opened to."""
-    service = AdminService(read_process_settings(config), url)
+    service = OperatorCalls(read_process_settings(config), url)
     before = _read(service, site_key)["openPaths"]
     after = [each for each in before if each["path"] != path]
     _change(service, site_key, {"openPaths": after})
     print(f"{site_key}: {path} {'is closed' if len(after) < len(before) else 'was not open'}")
 
 
-def _read(service: AdminService, site_key: str) -> Any:
+def _read(service: OperatorCalls, site_key: str) -> Any:
     return service.ask("GET", f"/v1/admin/sites/{quote(site_key, safe='')}")
 
 
-def _change(service: AdminService, site_key: str, fields: dict[str, Any]) -> Any:
+def _change(service: OperatorCalls, site_key: str, fields: dict[str, Any]) -> Any:
     return service.ask("PATCH", f"/v1/admin/sites/{quote(site_key, safe='')}", fields)

@@ -1,4 +1,4 @@
-"""AdminService: what a command asks a running service over its admin listener, with the operator credential."""
+"""OperatorCalls: what a command asks a running service over its admin listener, with the operator credential."""
 
 import json
 from http.client import HTTPException
@@ -28,7 +28,7 @@ class _NoRedirect(HTTPRedirectHandler):
         del given
 
 
-class AdminService:
+class OperatorCalls:
     """A running service."""
 
     def __init__(self, settings: Settings, url: str | None) -> None:
