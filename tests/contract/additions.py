@@ -74,7 +74,10 @@ ADDITIONS = {
 }
 
 # Record -> field -> section.
-ADDED_FIELDS = {name: {"formMethodOverride": 9} for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")}
+ADDED_FIELDS = {
+    name: {"formMethodOverride": 9, "wholeSite": 9, "openPaths": 9}
+    for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
+}
 
 # Table -> code -> section. The whole agent table is the contract's: the specification gives statuses only.
 ADDED_CODES = {
