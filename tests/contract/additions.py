@@ -84,7 +84,7 @@ ADDITIONS = {
 
 # Record -> field -> section.
 ADDED_FIELDS = {
-    name: {"formMethodOverride": 9, "clearanceWithoutScript": 9}
+    name: {"formMethodOverride": 9, "clearanceWithoutScript": 9, "wholeSite": 9, "openPaths": 9}
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
 }
 

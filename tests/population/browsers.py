@@ -25,6 +25,8 @@ class Browser:
     privacy: str = ""
     # WebKit on the newest systems.
     zstd: bool = True
+    # Of a browser in an app: the app's package.
+    package: str = ""
 
 
 Version = TypeVar("Version")
@@ -48,11 +50,47 @@ EVERYBODY: Mix = (
     ("Firefox", "Linux", 10),
     ("Firefox", "Android", 10),
     ("Firefox", "iOS", 3),
+    ("Samsung Internet", "Android", 25),
+    ("WebView", "Android", 35),
+    ("WebView", "iOS", 30),
 )
 CHROMES: Mix = tuple(
     (name, platform, share) for name, platform, share in EVERYBODY if name in {"Chrome", "Edge"} and platform != "iOS"
 )
-BRANDS = {"Chrome": "Google Chrome", "Edge": "Microsoft Edge"}
+BRANDS = {
+    "Chrome": "Google Chrome",
+    "Edge": "Microsoft Edge",
+    "Samsung Internet": "Samsung Internet",
+    "WebView": "Android WebView",
+}
+# Samsung Internet by the Chromium that it is made from.
+SAMSUNG = {121: "25.0", 122: "26.0", 125: "27.0", 130: "28.0", 136: "29.0"}
+# Apps that show pages themselves: what they add to the User-Agent on Android and on iOS, and their package.
+APPS = (
+    ("[FB_IAB/FB4A;FBAV/489.0.0.66.81;]", "[FBAN/FBIOS;FBAV/489.0.0.38.105;FBDV/iPhone15,3]", "com.facebook.katana"),
+    ("Instagram 356.0.0.41.101 Android", "Instagram 356.0.0.36.102 (iPhone15,3; iOS 18_1)", "com.instagram.android"),
+    (
+        "musical_ly_2023700040 BytedanceWebview/d8a21c6",
+        "musical_ly_37.0.0 BytedanceWebview/d8a21c6",
+        "com.zhiliaoapp.musically",
+    ),
+    ("Line/14.19.2/IAB", "Safari Line/14.19.0", "jp.naver.line.android"),
+    ("Snapchat/13.10.0.43", "Snapchat/13.10.0.37 (like Safari/8619.2.8)", "com.snapchat.android"),
+    ("[Pinterest/Android]", "[Pinterest/iOS]", "com.pinterest"),
+    ("", "", "org.telegram.messenger"),
+)
+_PHONES = (
+    *(
+        ("14", "SM-S918B Build/UP1A.231005.007"),
+        ("14", "Pixel 8 Build/AP2A.240905.003"),
+        ("13", "2201117TG Build/TKQ1.221114.001"),
+    ),
+    *(
+        ("15", "CPH2581 Build/AP3A.240617.008"),
+        ("12", "moto g power (2022) Build/S3RQS32.20"),
+        ("15", "RMX3998 Build/AP3A.240617.008"),
+    ),
+)
 
 # Most people have the newest or the one before; a few stay behind for long.
 CHROMIUM = tuple(range(120, 151))
@@ -86,6 +124,8 @@ def choose_browser(chance: Random, mix: Mix = EVERYBODY) -> Browser:
     """Return somebody's browser."""
     ((name, platform, _),) = chance.choices(mix, [share for *_, share in mix])
     (language,) = chance.choices(LANGUAGES, _LANGUAGE_SHARES)
+    if (name, platform) == ("WebView", "iOS"):
+        return _in_an_app_on_ios(chance, language)
     if platform == "iOS" or name == "Safari":
         return _webkit(chance, name, platform, language)
     http = 1 if chance.random() < _HTTP_1_SHARE else 2
@@ -96,6 +136,8 @@ def choose_browser(chance: Random, mix: Mix = EVERYBODY) -> Browser:
         privacy = "Sec-GPC" if private else ""
         mobile = platform == "Android"
         return Browser(name, platform, "gecko", (version, 0), user_agent, language, mobile, http, privacy)
+    if name in {"Samsung Internet", "WebView"}:
+        return _embedded(chance, name, language)
     version = _recent(chance, CHROMIUM)
     mobile = platform == "Android" and chance.random() >= _TABLET_SHARE
     user_agent = _chromium_agent(name, platform, version, mobile=mobile)
@@ -152,3 +194,27 @@ def _ios_agent(chance: Random, name: str, version: tuple[int, int]) -> str:
     if name == "Firefox":
         return f"{start} FxiOS/{chance.choice(FIREFOX[-10:])}.0 Mobile/15E148 Safari/605.1.15"
     return f"{start} Version/{version[0]}.{version[1]} Mobile/15E148 Safari/604.1"
+
+
+def _embedded(chance: Random, name: str, language: Language) -> Browser:
+    """Return Samsung Internet, or a browser in an app on Android: they name the build, and the phone."""
+    if name == "Samsung Internet":
+        major = chance.choice(tuple(SAMSUNG))
+        start = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko)"
+        text = f"{start} SamsungBrowser/{SAMSUNG[major]} Chrome/{major}.0.0.0 Mobile Safari/537.36"
+        return Browser(name, "Android", "chromium", (major, 0), text, language, mobile=True)
+    major, (android, phone) = _recent(chance, CHROMIUM), chance.choice(_PHONES)
+    said, _, package = chance.choice(APPS)
+    start = f"Mozilla/5.0 (Linux; Android {android}; {phone}; wv) AppleWebKit/537.36 (KHTML, like Gecko)"
+    build = f"{major}.0.{chance.randrange(6000, 7600)}.{chance.randrange(40, 160)}"
+    text = f"{start} Version/4.0 Chrome/{build} Mobile Safari/537.36 {said}".rstrip()
+    return Browser(name, "Android", "chromium", (major, 0), text, language, mobile=True, package=package)
+
+
+def _in_an_app_on_ios(chance: Random, language: Language) -> Browser:
+    version = _recent(chance, SAFARI)
+    system = "18_6" if version[0] >= 26 else f"{version[0]}_{version[1]}"
+    _, said, _ = chance.choice(APPS)
+    start = f"Mozilla/5.0 (iPhone; CPU iPhone OS {system} like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)"
+    text = f"{start} Mobile/15E148 {said}".rstrip()
+    return Browser("WebView", "iOS", "webkit", version, text, language, mobile=True, zstd=version[0] >= 26)

@@ -7,10 +7,14 @@ _VERSIONS = ("8", "99", "24")
 _ORDERS = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
 
 
-def brand_list(brand: str, major: int) -> str:
-    """Return Sec-CH-UA of a browser made from this version of Chromium."""
+def brand_list(brand: str, major: int, own: str = "") -> str:
+    """Return Sec-CH-UA of a browser made from this version of Chromium; `own` is its own version where that differs."""
     first, second = _CHARACTERS[major % len(_CHARACTERS)], _CHARACTERS[(major + 1) % len(_CHARACTERS)]
-    brands = ((f"Not{first}A{second}Brand", _VERSIONS[major % len(_VERSIONS)]), ("Chromium", major), (brand, major))
+    brands = (
+        (f"Not{first}A{second}Brand", _VERSIONS[major % len(_VERSIONS)]),
+        ("Chromium", major),
+        (brand, own or major),
+    )
     listed = [""] * len(brands)
     for place, (name, version) in zip(_ORDERS[major % len(_ORDERS)], brands, strict=True):
         listed[place] = f'"{name}";v="{version}"'

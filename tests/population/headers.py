@@ -5,7 +5,7 @@
 
 from dataclasses import dataclass
 
-from tests.population.browsers import BRANDS, Browser
+from tests.population.browsers import BRANDS, SAMSUNG, Browser
 from tests.population.client_hints import brand_list
 from tests.population.languages import firefox_languages, in_tenths, webkit_languages
 
@@ -58,7 +58,7 @@ def headers_of(browser: Browser, load: Load) -> Headers:
 def _chromium(browser: Browser, load: Load) -> Headers:
     version, page = browser.version[0], load.destination == "document"
     hints = {
-        "sec-ch-ua": brand_list(BRANDS[browser.name], version),
+        "sec-ch-ua": brand_list(BRANDS[browser.name], version, _own_version(browser)),
         "sec-ch-ua-mobile": "?1" if browser.mobile else "?0",
         "sec-ch-ua-platform": f'"{browser.platform}"',
     }
@@ -72,6 +72,7 @@ def _chromium(browser: Browser, load: Load) -> Headers:
         platform = ("sec-ch-ua-platform", hints.pop("sec-ch-ua-platform"))
         first = [*hints.items(), _privacy(browser, "DNT"), agent, platform]
     origin = f"https://{load.host}" if load.destination == "font" else ""
+    app = ("X-Requested-With", browser.package if page else "")
     accepted = {"document": _CHROMIUM_PAGE, "image": _CHROMIUM_IMAGE, "style": _STYLE}
     if browser.name == "Edge" and version < _EDGE_AVIF:
         accepted["document"] = _EDGE_PAGE
@@ -80,6 +81,7 @@ def _chromium(browser: Browser, load: Load) -> Headers:
         ("Origin", origin),
         *first,
         ("Accept", accepted.get(load.destination, "*/*")),
+        app,
         ("Sec-Fetch-Site", load.site),
         ("Sec-Fetch-Mode", _mode(load)),
         ("Sec-Fetch-User", "?1" if page else ""),
@@ -157,3 +159,7 @@ def _priority(browser: Browser, table: dict[str, str], load: Load) -> str:
 
 def _privacy(browser: Browser, name: str) -> tuple[str, str]:
     return name, "1" if browser.privacy == name else ""
+
+
+def _own_version(browser: Browser) -> str:
+    return SAMSUNG[browser.version[0]] if browser.name == "Samsung Internet" else ""

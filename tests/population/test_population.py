@@ -37,10 +37,17 @@ def test_the_first_visitors_are_the_same_for_any_number_of_them():
     assert list(population(SEED, visitors=10)) == list(islice(population(SEED, visitors=25_000), 10))
 
 
-def test_four_browsers_on_five_platforms_in_many_versions_and_languages(people):
+def test_six_browsers_on_five_platforms_in_many_versions_and_languages(people):
     browsers = [visitor.browser for visitor in people]
 
-    assert {browser.name for browser in browsers} == {"Chrome", "Edge", "Safari", "Firefox"}
+    assert {browser.name for browser in browsers} == {
+        "Chrome",
+        "Edge",
+        "Safari",
+        "Firefox",
+        "Samsung Internet",
+        "WebView",
+    }
     assert {browser.platform for browser in browsers} == {"Windows", "macOS", "Linux", "Android", "iOS"}
     assert {browser.mobile for browser in browsers} == {True, False}
     assert len({(browser.name, browser.version) for browser in browsers}) >= 60

@@ -506,6 +506,8 @@ export interface CustomerSiteInput {
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
   clearanceWithoutScript?: boolean;
+  wholeSite?: boolean;
+  openPaths?: SiteOpenPath[];
   siteKey?: string;
 }
 
@@ -1106,6 +1108,8 @@ export interface OwnSiteInput {
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
   clearanceWithoutScript?: boolean;
+  wholeSite?: boolean;
+  openPaths?: SiteOpenPath[];
 }
 
 /** The password as it is, and as it shall be. */
@@ -1439,6 +1443,8 @@ export interface SiteChange {
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
   clearanceWithoutScript?: boolean;
+  wholeSite?: boolean;
+  openPaths?: SiteOpenPath[];
 }
 
 /** Everything about one site. */
@@ -1454,6 +1460,8 @@ export interface SiteDetail {
   routes: SiteRoute[];
   formMethodOverride: boolean;
   clearanceWithoutScript: boolean;
+  wholeSite?: boolean;
+  openPaths?: SiteOpenPath[];
   createdAt: string;
   updatedAt: string;
   ruleSet?: string;
@@ -1495,6 +1503,8 @@ export interface SiteInput {
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
   clearanceWithoutScript?: boolean;
+  wholeSite?: boolean;
+  openPaths?: SiteOpenPath[];
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1503,6 +1513,17 @@ export interface SiteInput {
 /** Sites, newest first. */
 export interface SiteList {
   items: SiteSummary[];
+}
+
+/**
+ * A path that is open to one sender, whatever routes and rules say. A `path` that ends in `/*` has all below it.
+ *
+ * `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), or `anyone`.
+ */
+export interface SiteOpenPath {
+  path: string;
+  sender: string;
+  note?: string;
 }
 
 /** Which requests are protected, and as which action. Exactly one of `path` and `pathPrefix` is given. */
@@ -1526,6 +1547,8 @@ export interface SiteSummary {
   routes: SiteRoute[];
   formMethodOverride: boolean;
   clearanceWithoutScript: boolean;
+  wholeSite?: boolean;
+  openPaths?: SiteOpenPath[];
   createdAt: string;
   updatedAt: string;
   ruleSet?: string;

@@ -18,8 +18,11 @@ class Decider:
         self.models = models
         self.intel = intel
         self._rates = rates
-        # Count a request of somebody who was met before.
+        # Count what somebody did who was met before; a part of a page; a script's call; a page that was allowed.
         self.count_again = rates.count_again
+        self.count_part = rates.count_part
+        self.count_fetch = rates.count_fetch
+        self.earn = rates.earn
         self.visitors = visitors
 
     def count(self, site: SiteView, visitor: int, address: str, now_ms: int) -> Rates:

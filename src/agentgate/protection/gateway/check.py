@@ -26,7 +26,7 @@ from agentgate.protection.gateway.decisions import CachedDecision, decide
 from agentgate.protection.gateway.event_log import Journal
 from agentgate.protection.gateway.heads import LONGEST_KEY, UNFIT, Head, HeadKey, Heads, is_fit, key_of, read_parts
 from agentgate.protection.gateway.original_request import Malformed
-from agentgate.protection.gateway.pages import Page, Pages
+from agentgate.protection.gateway.pages import Page, PageKind, Pages
 from agentgate.protection.gateway.pending_check import PendingCheck
 from agentgate.protection.gateway.receipts import Receipts, Shown
 from agentgate.protection.gateway.route_protection import MethodClaims
@@ -36,6 +36,9 @@ from agentgate.protection.gateway.snapshot import Snapshot, current_keys
 from agentgate.protection.gateway.visitors import Visitor, read_visitor
 from agentgate.protection.gateway.waiting_check import WaitingChecks
 from agentgate.protection.signals.facts import Rates
+from agentgate.protection.signals.part_budget import PartState
+from agentgate.protection.signals.rates import Counted
+from agentgate.protection.signals.request_class import RequestClass
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory
 
 # Without a look at the configuration for this long, what is known is too old to decide by.
@@ -44,6 +47,7 @@ STALE_S = 15 * 60.0
 LONGEST_URL = 512
 
 Fields = Mapping[bytes, bytes]
+COUNTED = PartState.COUNTED
 
 _NOTHING_KNOWN = Ruling(Outcome.BLOCK, "service_unavailable")
 _NO_CREDENTIAL = Ruling(Outcome.BLOCK, "invalid_credential")
@@ -66,6 +70,7 @@ class GatewayCheck:
         self._sites = sites
         self._decider = decider
         self._count = decider.count_again
+        self._earn = decider.earn
         self._receipts = receipts
         self._journal = journal
         self._clock = clock
@@ -154,15 +159,23 @@ class GatewayCheck:
         if view.broken or self._is_stale_now:
             return self._answer_unseen(head, caller)
         started_ns = time.perf_counter_ns()
-        visitor_rate, network_rate = self._count(visitor, now_ms)
         # What is shown: a clearance, or a token.
         shown: Shown | None = None
         cookie, cookie_count, kind = given[4], 0, page.kind
+        counted: Counted = visitor
         if cookie is not None:
             cookie_count = cookie.count(b";") + 1
             if cookie != visitor.cookies or now_ms >= visitor.until_ms or kind.origin != visitor.origin:
                 visitor.read_cookies(cookie, site, kind.origin, self._receipts, now_ms)
-            shown = visitor.shown
+            shown, counted = visitor.shown, visitor.counted
+        # What it counts as: something that is done, or a part of a page.
+        if head.is_counted:
+            (visitor_rate, network_rate), parts = self._count(counted, now_ms), COUNTED
+        else:
+            visitor_rate, network_rate, parts = self._count_part(head, kind, counted, now_ms)
+        if kind.opened is not None and kind.opens_to(head.signatures, visitor.address):
+            kind = kind.opened
+            page = Page(page.target, kind)
         key = (
             kind,
             head.kind,
@@ -171,21 +184,33 @@ class GatewayCheck:
             shown,
             snapshot.visitor_ranks[visitor_rate],
             snapshot.network_ranks[network_rate],
+            parts,
         )
         # The decision: a cached one, or one that is made now.
         cached = None if head.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
         if cached is None or view.captures_features:
-            rates = Rates(visitor_rate, network_rate)
+            rates = Rates(visitor_rate, network_rate, parts)
             pending = PendingCheck(view, head, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields)
             if head.waits:
                 return self._waiting.answer(pending, snapshot.views)
             cached = CachedDecision(*decide(pending, snapshot.views), self._answers, self._journal)
             if head.is_plain:
                 snapshot.decisions.put(key, cached)
+        if parts is COUNTED and cached.is_allowed:
+            self._earn(counted, now_ms)
         # The event, and the answer.
         duration_us = (time.perf_counter_ns() - started_ns) // 1000
         decision_id = self._journal.record_again(cached.pattern, visitor.number, duration_us, now_ms)
         return cached.start, cached.middle + encode_id(decision_id) + cached.end
+
+    def _count_part(self, head: Head, kind: PageKind, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
+        """Count what may be a part of a page: by its headers, or because its path names a file."""
+        request_class = head.kind.request_class
+        if request_class is RequestClass.PART or kind.is_file:
+            return self._decider.count_part(counted, now_ms, is_file=kind.is_file)
+        if request_class is RequestClass.FETCH:
+            return self._decider.count_fetch(counted, now_ms)
+        return *self._count(counted, now_ms), COUNTED
 
     # What is found out once.
 

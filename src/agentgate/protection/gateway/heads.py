@@ -15,8 +15,10 @@ from agentgate.protection.gateway.original_request import FORWARDED_REQUEST
 from agentgate.protection.gateway.receipts import TOKEN_HEADER
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.scoring.score import FigureReading
+from agentgate.protection.signals.detectors.webhook import signatures_of
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.signals.observe import ObservedHeaders, observe_headers
+from agentgate.protection.signals.request_class import RequestClass, class_of
 from agentgate.protection.sites.request_methods import OVERRIDE_HEADERS, is_form
 from agentgate.protection.threat_data.intel import Intel
 
@@ -52,10 +54,11 @@ LONGEST_KEY = 2_048
 class HeadKind:
     """What signals and models can tell apart of a head, and how a yes must look. There is one of each."""
 
-    __slots__ = ("is_ok_200", "method")
+    __slots__ = ("is_ok_200", "method", "request_class")
 
-    def __init__(self, method: str, *, is_ok_200: bool) -> None:
+    def __init__(self, method: str, request_class: RequestClass, *, is_ok_200: bool) -> None:
         self.method = method
+        self.request_class = request_class
         self.is_ok_200 = is_ok_200
 
 
@@ -66,11 +69,13 @@ class Head:
         "has_secret",
         "is_agents",
         "is_complete",
+        "is_counted",
         "is_plain",
         "kind",
         "methods",
         "needs_fields",
         "observed",
+        "signatures",
         "waits",
     )
 
@@ -79,6 +84,10 @@ class Head:
         # Its own: figures that are captured for training are those of this head, and not of another one of its kind.
         self.observed = observed
         self.methods = method_claims(kind.method, fields)
+        # Headers in which senders of webhooks sign: that is what they are known by.
+        self.signatures = signatures_of(name.decode("latin-1") for name in fields)
+        # It is something that is done, whatever it asks for.
+        self.is_counted = kind.request_class <= RequestClass.PAGE
         self.has_secret = SECRET_HEADER in fields
         # The adapter said all there is to know of the original request, in headers of its own and in no others.
         self.is_complete = all(name in fields for name in _ORIGINAL) and FORWARDED_REQUEST.isdisjoint(fields)
@@ -114,13 +123,18 @@ class Heads:
         )
         facts = RequestFacts(now_ms=0, method=method, target="", address="", headers=headers)
         observed = observe_headers(facts, self._intel)
-        return Head(fields, self._kind_of(method, observed, is_ok_200=target.endswith(b"?ok=200")), observed)
+        request_class = class_of(method, dict(headers), is_browser=bool(observed.user_agent.engine))
+        kind = self._kind_of(method, request_class, observed, is_ok_200=target.endswith(b"?ok=200"))
+        return Head(fields, kind, observed)
 
-    def _kind_of(self, method: str, observed: ObservedHeaders, *, is_ok_200: bool) -> HeadKind:
+    def _kind_of(
+        self, method: str, request_class: RequestClass, observed: ObservedHeaders, *, is_ok_200: bool
+    ) -> HeadKind:
         user_agent = observed.user_agent
         counts, ua_lengths, languages = self._ranks
         key = (
             method,
+            request_class,
             is_ok_200,
             observed.labels,
             user_agent.claim_labels,
@@ -130,7 +144,7 @@ class Heads:
             ua_lengths[user_agent.length],
             languages[observed.language_count],
         )
-        return self._kinds.get(key) or self._kinds.put(key, HeadKind(method, is_ok_200=is_ok_200))
+        return self._kinds.get(key) or self._kinds.put(key, HeadKind(method, request_class, is_ok_200=is_ok_200))
 
 
 def method_claims(method: str, fields: Fields) -> MethodClaims:

@@ -87,7 +87,9 @@ class Receipts:
         if token is not None and protection.action is not None:
             return self.token(token, headers, original.origin, protection, site=site, now_ms=now_ms)
         found = cookies_of(headers.get(b"cookie", b""), self.clearances.cookie_name(site.site_key).encode())
-        shown, _ = self.clearance(found, site_key=site.site_key, origin=original.origin, visitor=visitor, now_ms=now_ms)
+        shown, *_ = self.clearance(
+            found, site_key=site.site_key, origin=original.origin, visitor=visitor, now_ms=now_ms
+        )
         return fit(shown, protection)
 
     async def spend(self, site: SiteView, token: Claims, *, now_ms: int) -> bool:
@@ -122,22 +124,26 @@ class Receipts:
 
     def clearance(
         self, values: tuple[bytes, ...], *, site_key: str, origin: str, visitor: int, now_ms: int
-    ) -> tuple[Shown | None, int]:
-        """Return what clearances show, None without one, and until when that holds. A good one outweighs all others.
+    ) -> tuple[Shown | None, int, bytes | None]:
+        """Return what clearances show, None without one; until when that holds; and the one that is good.
+
+        A good one outweighs all others.
 
         A browser may hold several of one name, of other paths and domains, and anybody can plant a bad one: it must
         not shut out the visitor who also has a good one.
         """
-        best: tuple[Shown | None, int] = (None, FOREVER_MS)
+        best: Shown | None = None
+        good: bytes | None = None
         until_ms = FOREVER_MS
         for value in values:
             found = self._one_clearance(value, site_key=site_key, origin=origin, visitor=visitor, now_ms=now_ms)
             if found[0] is CLEARED:
-                return found
+                return (*found, value)
             until_ms = min(until_ms, found[1])
-            if best[0] is None or _WORTH[found[0]] > _WORTH[best[0]]:
-                best = found
-        return best[0], until_ms
+            if best is None or _WORTH[found[0]] > _WORTH[best]:
+                best = found[0]
+                good = value if best is CLEARED_LOW else None
+        return best, until_ms, good
 
     def _one_clearance(
         self, value: bytes, *, site_key: str, origin: str, visitor: int, now_ms: int

@@ -6,6 +6,7 @@ So a request is held against every route that any of them could run for it, and 
 
 from msgspec import Struct
 
+from agentgate.protection.signals.paths import is_open_path
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.request_methods import methods_of
 from agentgate.protection.sites.route_table import MatchedRoute
@@ -22,9 +23,14 @@ class Protection(Struct, frozen=True, gc=False):
     required: bool
     # Whether a clearance will do, as opposed to a token for each request.
     clearance: bool = False
+    # The site opened the path to this sender: neither agents' policy nor rules are asked.
+    opened: bool = False
 
 
 OPEN = Protection(ANY_ROUTE, None, required=False)
+OPENED = Protection(ANY_ROUTE, None, required=False, opened=True)
+# The route of all paths, as decisions name it.
+ALL_PATHS = "/*"
 
 
 class MethodClaims(Struct, frozen=True, gc=False):
@@ -48,8 +54,11 @@ def protections_of(site: SiteView, claims: MethodClaims, target: bytes, host: by
         is_form=claims.is_form,
         form_override=site.form_method_override,
     )
-    found = tuple(_protection_of(site, matched) for matched in site.routes.matches(methods, target, host))
-    return found or (OPEN,)
+    matches = site.routes.matches(methods, target, host)
+    if any(each.route == ALL_PATHS for each in matches) and is_open_path(claims.method, target.decode("latin-1")):
+        # Who protects all pages does not mean robots.txt, the certificate's renewal and the feed.
+        matches = tuple(each for each in matches if each.route != ALL_PATHS)
+    return tuple(_protection_of(site, matched) for matched in matches) or (OPEN,)
 
 
 def strongest(protections: tuple[Protection, ...]) -> Protection:

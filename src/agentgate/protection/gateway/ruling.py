@@ -3,14 +3,20 @@
 from agentgate.lib.enums import Mode, Outcome
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.protection.agents.policy_checker import AgentRuling
+from agentgate.protection.decision.engine import Decision
 from agentgate.protection.decision.outcome import apply_mode
 from agentgate.protection.gateway.agent_requests import rule_on_agent
 from agentgate.protection.gateway.answers import Ruling
 from agentgate.protection.gateway.pending_check import DecidedCheck
+from agentgate.protection.signals.part_budget import PartState
 from agentgate.protection.sites.directory import SiteView
 
 # The signature, or the address of a search engine, says that the claim is true.
 PROVEN = frozenset(("agent.verified", "agent.search_verified"))
+# What whole-site protection asks.
+ASKED = frozenset(("ua.browser", "ua.missing", "ua.malformed"))
+# What programs ask for by a standard, and programs that owners send themselves; being some agent does not matter there.
+OPENED_BY_RULE = frozenset(("path.standard", "path.feed", "path.webhook", "http.webhook_signature", "ua.checker"))
 
 _ALLOWED = Ruling(Outcome.ALLOW, "allowed")
 
@@ -20,18 +26,53 @@ def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
     site, decision = check.site, check.decision
     if check.pending.rates.visitor > GATEWAY_REQUESTS_PER_MINUTE:
         return refuse(site, Outcome.BLOCK, "rate_limited")
-    against = None if agent is None else rule_on_agent(check, agent)
+    if check.protection.opened:
+        return _ALLOWED if site.mode is Mode.ENFORCE else Ruling(Outcome.ALLOW, "monitor")
+    against = None if agent is None or _is_opened_by_rule(decision) else rule_on_agent(check, agent)
     if against is not None:
         return against
     waives = agent is not None and agent.waives_receipt
     if check.protection.required and check.shown.reason is not None and not waives:
         return refuse(site, Outcome.CHALLENGE, check.shown.reason)
+    return _rule_by_verdict(check, asks=not waives)
+
+
+def _rule_by_verdict(check: DecidedCheck, *, asks: bool) -> Ruling:
+    """Return what the rules' verdict means for this request; with `asks`, whole-site protection may ask for proof."""
+    site, verdict, parts = check.site, check.decision.verdict, check.pending.rates.parts
+    outcome, reason = verdict.outcome, "agent_unverified" if _claims_an_agent(check.decision.labels) else "policy"
+    if outcome is Outcome.CHALLENGE and parts >= PartState.PAID:
+        # Nobody can answer a challenge there. The page that was allowed has all its parts; without one there are none.
+        outcome = Outcome.ALLOW if parts == PartState.PAID else Outcome.BLOCK
+    elif outcome is Outcome.ALLOW and asks and must_prove_itself(check):
+        outcome, reason = Outcome.CHALLENGE, check.shown.reason or "receipt_required"
+    applied, would = apply_mode(outcome, site.mode)
     if site.mode is Mode.MONITOR:
-        return Ruling(decision.outcome, "monitor", decision.would)
-    if decision.outcome is Outcome.ALLOW:
+        return Ruling(applied, "monitor", would)
+    if applied is Outcome.ALLOW:
         return _ALLOWED
-    reason = "agent_unverified" if _claims_an_agent(decision.labels) else "policy"
-    return Ruling(decision.outcome, reason, response=decision.verdict.response)
+    return Ruling(applied, reason, response=verdict.response if outcome is verdict.outcome else None)
+
+
+def must_prove_itself(check: DecidedCheck) -> bool:
+    """Say whether a site that is protected as a whole asks this request for a clearance.
+
+    Browsers are asked, and whoever says that it is one or does not say what it is; programs that say so themselves are
+    left to the rules, as is everything that a rule allows and everything that proved who it is.
+    """
+    if not check.site.whole_site or check.shown.reason is None or check.decision.verdict.rule is not None:
+        return False
+    if check.pending.rates.parts >= PartState.PAID or check.pending.method == "OPTIONS":
+        return False
+    labels = check.decision.labels
+    return PROVEN.isdisjoint(labels) and not ASKED.isdisjoint(labels)
+
+
+def _is_opened_by_rule(decision: Decision) -> bool:
+    """Say whether a rule opens what programs ask for by a standard, whatever agent asks."""
+    verdict = decision.verdict
+    is_opened = verdict.outcome is Outcome.ALLOW and verdict.rule is not None
+    return is_opened and not OPENED_BY_RULE.isdisjoint(decision.labels)
 
 
 def _claims_an_agent(labels: tuple[str, ...]) -> bool:

@@ -1,5 +1,7 @@
 """Visitor: an address at one site, with its pseudonym, its rate windows and the clearance that it showed last."""
 
+from hashlib import blake2b
+
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.original_request import read_address
 from agentgate.protection.gateway.receipts import Receipts, Shown, cookies_of
@@ -12,7 +14,7 @@ from agentgate.protection.threat_data.intel import Intel
 class Visitor(Counted):
     """An address at one site. `Counted` holds its rate windows."""
 
-    __slots__ = ("address", "clearances", "cookies", "labels", "number", "origin", "shown", "until_ms")
+    __slots__ = ("address", "clearances", "cookies", "counted", "labels", "number", "origin", "shown", "until_ms")
 
     def __init__(self, site: int, number: int, address: str, labels: tuple[str, ...]) -> None:
         super().__init__(site, number, address)
@@ -26,15 +28,22 @@ class Visitor(Counted):
         self.origin = ""
         self.shown: Shown | None = None
         self.until_ms = 0
+        # What a request with these cookies counts as: the clearance, where it is good, else the address.
+        self.counted: Counted = self
 
     def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
         """Find the clearances in a `Cookie` header, verify them unless that was done, note their worth."""
         clearances = cookies_of(cookies, site.cookie_name)
         if clearances != self.clearances or origin != self.origin or now_ms >= self.until_ms:
-            self.shown, self.until_ms = receipts.clearance(
+            self.shown, self.until_ms, good = receipts.clearance(
                 clearances, site_key=site.view.site_key, origin=origin, visitor=self.number, now_ms=now_ms
             )
+            self.counted = self if good is None else _count_clearance(site.view.number, good)
         self.cookies, self.clearances, self.origin = cookies, clearances, origin
+
+
+def _count_clearance(site: int, clearance: bytes) -> Counted:
+    return Counted(site, int.from_bytes(blake2b(clearance, digest_size=8).digest()), None)
 
 
 def read_visitor(site: SiteSnapshot, text: bytes | None, visitors: Visitors, intel: Intel) -> Visitor:

@@ -19,11 +19,13 @@ class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Rates(Struct, frozen=True, gc=False):
-    """How many requests came within the present minute, this one included."""
+    """How much was done within the present minute, this request included, and how it was counted itself."""
 
     visitor: int = 1
     # The same /24 of IPv4 or /64 of IPv6.
     network: int = 1
+    # A PartState.
+    parts: int = 0
 
 
 class RequestFacts(Struct, frozen=True, kw_only=True):

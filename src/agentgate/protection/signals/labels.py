@@ -33,6 +33,13 @@ LIST = {
     "list.allow": "The address is in the operator's allow list",
     "list.block": "The address is in the operator's block list",
 }
+PATH = {
+    "path.standard": "A plain path of a standard: `/.well-known/`, `/robots.txt`, icons, site maps",
+    "path.certificate": "Where a certificate authority looks for a domain's proof",
+    "path.feed": "A plain path that feeds and calendars have by custom, read and not written",
+    "path.webhook": "A POST to a plain path whose name says that servers post there",
+    "path.sign_in": "A POST to a plain path whose name says that people sign in, register, pay or write there",
+}
 USER_AGENT = {
     "ua.missing": "No User-Agent came, or an empty one",
     "ua.browser": "The User-Agent is that of a browser that people use",
@@ -52,6 +59,9 @@ USER_AGENT = {
     "ua.preview": "A program that shows the preview of a shared link",
     "ua.uptime": "A monitor of availability or quality",
     "ua.scanner": "A scanner that looks for weaknesses or surveys the internet",
+    "ua.package_manager": "The User-Agent is a package manager's, such as pip, npm, apt or docker",
+    "ua.sync_client": "The User-Agent is of a program that keeps calendars, contacts or files in step",
+    "ua.checker": "The User-Agent is of a program with which owners look at their own pages: accessibility, speed",
     "ua.malformed": "The User-Agent has unprintable or foreign characters or open brackets, as no browser sends",
     "ua.long": "The User-Agent is longer than any browser's",
     "ua.short": "The User-Agent has fewer than ten characters",
@@ -68,6 +78,7 @@ HTTP = {
     "http.many_headers": "More than forty headers came",
     "http.order_mismatch": "The headers are not in the order in which the claimed browser sends them",
     "http.unusual_method": "The method is none of the usual ones",
+    "http.webhook_signature": "A POST by no browser, with a header in which services sign their webhooks; unchecked",
     "http.via": "A proxy says that it passed the request on",
     "http.client_hints_headless": "Sec-CH-UA names a browser without a window",
     "http.client_hints_mismatch": "Sec-CH-UA contradicts the User-Agent: brand, version, platform or mobile",
@@ -76,10 +87,12 @@ HTTP = {
     "http.fetch_metadata_missing": "The claimed browser sends Sec-Fetch headers to secure sites, and none came",
 }
 RATE = {
-    "rate.visitor.high": "The visitor sent at least 60 requests within a minute",
-    "rate.visitor.extreme": "The visitor sent at least 240 requests within a minute",
-    "rate.network.high": "The visitor's /24 or /64 sent at least 600 requests within a minute",
-    "rate.network.extreme": "The visitor's /24 or /64 sent at least 2,400 requests within a minute",
+    "rate.visitor.high": "The clearance, or the address without one, did at least 180 things within a minute: pages, "
+    "forms, calls; not the parts of pages",
+    "rate.visitor.extreme": "The clearance, or the address without one, did at least 600 things within a minute",
+    "rate.network.high": "The visitor's /24 or /64 did at least 1,500 things within a minute",
+    "rate.network.extreme": "The visitor's /24 or /64 did at least 6,000 things within a minute",
+    "rate.parts.high": "More parts of pages were loaded than the pages that were allowed can have",
 }
 AGENT = {
     "agent.verified": "The request is signed, and the signature is of a known agent",
@@ -144,7 +157,7 @@ MODEL = {
 
 LABELS: tuple[SignalLabel, ...] = tuple(
     SignalLabel(name=name, source=name.partition(".")[0], meaning=meaning)
-    for group in (NET, HTTP, USER_AGENT, BROWSER, BEHAVIOR, RATE, AGENT, RECEIPT, CONTENT, LIST, MODEL)
+    for group in (NET, HTTP, PATH, USER_AGENT, BROWSER, BEHAVIOR, RATE, AGENT, RECEIPT, CONTENT, LIST, MODEL)
     for name, meaning in group.items()
 )
 EXACT_NAMES = frozenset(label.name for label in LABELS if not label.name.endswith(FAMILY))

@@ -45,7 +45,7 @@ class RateExchange:
     def __init__(self, fast: FastStore, *, workers: int) -> None:
         self._fast = fast
         # Somebody else counts too, or there would be nothing to exchange; how many machines share a Redis is not known.
-        self._workers = max(2, workers)
+        self.workers = max(2, workers)
         self._urgent: dict[Key, tuple[int, SharedCount]] = {}
         self._telling = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -127,9 +127,9 @@ class RateExchange:
         If each worker counts no more than its part of what is left to the next mark, they do not pass it together. And
         what some have not told yet, while one goes on alone, stays within the bound.
         """
-        most = marks[-1] * MOST_UNTOLD_PERCENT // 100 // (self._workers - 1)
+        most = marks[-1] * MOST_UNTOLD_PERCENT // 100 // (self.workers - 1)
         place = bisect_right(marks, at)
-        part = -(-(marks[place] - at) // self._workers) if place < len(marks) else most
+        part = -(-(marks[place] - at) // self.workers) if place < len(marks) else most
         return max(1, min(part, most))
 
     def _tell_soon(self, minute: int, key: Key, count: SharedCount) -> None:

@@ -1,11 +1,12 @@
-"""RateWindows: how many requests a visitor and its network sent within the last minute, over all workers.
+"""RateWindows: how much a visitor and its network did within the last minute, over all workers: pages, forms, calls.
 
-Counting is local. `RateExchange` tells this worker's share and learns the others': in the background by `sync`, and at
-once when a visitor may have reached a limit.
+Parts of pages come out of a budget (`part_budget.py`); pages whose files were loaded count for less, because people
+load them and programs do not. Counting is local; `RateExchange` tells the others.
 """
 
 from socket import AF_INET6, inet_pton
 
+from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
@@ -16,6 +17,14 @@ from agentgate.protection.signals.detectors.rate import (
     VISITOR_HIGH,
 )
 from agentgate.protection.signals.facts import Rates
+from agentgate.protection.signals.part_budget import (
+    FREE,
+    FREE_FILES_PER_MINUTE,
+    FREE_SHARED,
+    PER_PAGE,
+    PartBudget,
+    PartState,
+)
 from agentgate.protection.signals.rate_exchange import Key, RateExchange, SharedCount
 
 # Both windows together.
@@ -27,6 +36,12 @@ MOST_SHARED = 2_000
 SHARED_AT_ONCE = 500
 # How many syncs after the start of a minute still complete the one before.
 LATE_SYNCS = 2
+
+# So many files pay for a page that was opened in a browser; of all pages at least one in so many counts in any case.
+FILES_OF_A_PAGE = 4
+COUNTED_OF_PAGES = 8
+# Budgets of the young generation; as many again are kept of the one before.
+BUDGETS = 50_000
 
 # The counts at which a label or the gateway's limit begins.
 VISITOR_MARKS = (VISITOR_HIGH, VISITOR_EXTREME, GATEWAY_REQUESTS_PER_MINUTE + 1)
@@ -41,21 +56,32 @@ class _Window(SharedCount, gc=False):
     # Of a visitor: the address it came from last, and the window of that address's network.
     address: str = ""
     network: "_Window | None" = None
+    # Files that this worker saw, and those of the window before.
+    files: int = 0
+    files_before: int = 0
 
     def sum(self, rest: float) -> int:
         """Return how many came within the last minute, in which `rest` of the window before lies."""
         count = self.own + self.others
         return count + int(self.before * rest) if self.before else count
 
+    def rate(self, rest: float, share: int) -> int:
+        """Return the same less the pages that files show to be a browser's; this worker sees one of `share`."""
+        count = self.sum(rest)
+        files = self.files + int(self.files_before * rest)
+        return max(count - files * share // FILES_OF_A_PAGE, count // COUNTED_OF_PAGES, 1)
+
 
 class Counted:
     """A visitor of a site who is counted again and again, with its windows of the present minute."""
 
-    __slots__ = ("key", "network", "network_key", "turn", "window")
+    __slots__ = ("budget", "key", "network", "network_key", "turn", "window")
 
-    def __init__(self, site: int, visitor: int, address: str) -> None:
+    def __init__(self, site: int, visitor: int, address: str | None) -> None:
         self.key = visitor_key(site, visitor)
-        self.network_key = network_key(site, address)
+        # None with a clearance: the browser proved itself, and counts against no neighbour.
+        self.network_key = None if address is None else network_key(site, address)
+        self.budget: PartBudget | None = None
         # Which minute's the windows are. Not the minutes themselves: whoever does not come again would keep them all.
         self.turn = -1
         self.window = self.network = _Window()
@@ -75,6 +101,10 @@ class RateWindows:
         self._turns = 0
         self._present: dict[Key, _Window] = {}
         self._before: dict[Key, _Window] = {}
+        self._budgets: BoundedCache[Key, PartBudget] = BoundedCache(BUDGETS)
+        self._free = FREE if exchange is None else FREE_SHARED
+        # How many workers there are, as far as one knows: each sees its share of the files.
+        self._share = 1 if exchange is None else exchange.workers
 
     def count(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Count a request and return the rates, this one included."""
@@ -93,26 +123,83 @@ class RateWindows:
             self._ask(key, window, now_ms)
             self._ask(network_key(site, address), network, now_ms)
         rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
-        return Rates(window.sum(rest), network.sum(rest))
+        return Rates(window.rate(rest, self._share), network.rate(rest, self._share))
 
     def count_again(self, counted: Counted, now_ms: int) -> tuple[int, int]:
-        """Count a request of somebody who was met before; return the rates of visitor and network, it included."""
+        """Count what somebody did who was met before; return the rates of visitor and network, it included."""
         if now_ms >= self._end_ms:
             self._turn(now_ms // MINUTE_MS)
         if counted.turn != self._turns:
-            counted.turn = self._turns
-            counted.window = self._present.get(counted.key) or self._open(counted.key)
-            counted.network = self._present.get(counted.network_key) or self._open(counted.network_key)
+            self._find(counted)
         window, network = counted.window, counted.network
         window.own += 1
         network.own += 1
         if window.own >= window.ask_at or network.own >= network.ask_at:
             self._ask(counted.key, window, now_ms)
-            self._ask(counted.network_key, network, now_ms)
-        if window.before or network.before:
+            if counted.network_key is not None:
+                self._ask(counted.network_key, network, now_ms)
+        return self._rates(counted, now_ms)
+
+    def count_part(self, counted: Counted, now_ms: int, *, is_file: bool) -> tuple[int, int, PartState]:
+        """Take a part of a page out of the budget; return the rates as they are, and whether there was enough."""
+        window = self._current(counted, now_ms)
+        budget = counted.budget or self._find_budget(counted, now_ms)
+        if not is_file:
+            return *self._rates(counted, now_ms), budget.spend(now_ms)
+        window.files += 1
+        if counted.network is not window:
+            counted.network.files += 1
+        if budget.has_page(now_ms):
+            return *self._rates(counted, now_ms), PartState.PAID
+        state = PartState.OVER if window.files > FREE_FILES_PER_MINUTE else PartState.ORPHAN
+        return *self._rates(counted, now_ms), state
+
+    def count_fetch(self, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
+        """Take a script's call out of the budget of its page; past that it counts like everything that is done."""
+        self._current(counted, now_ms)
+        budget = counted.budget or self._find_budget(counted, now_ms)
+        if budget.spend(now_ms) is PartState.OVER:
+            return *self.count_again(counted, now_ms), PartState.COUNTED
+        return *self._rates(counted, now_ms), PartState.FETCHED
+
+    def earn(self, counted: Counted, now_ms: int) -> None:
+        """Note that a page was allowed: its parts may be loaded."""
+        (counted.budget or self._find_budget(counted, now_ms)).earn(now_ms)
+
+    def _current(self, counted: Counted, now_ms: int) -> _Window:
+        if now_ms >= self._end_ms:
+            self._turn(now_ms // MINUTE_MS)
+        if counted.turn != self._turns:
+            self._find(counted)
+        return counted.window
+
+    def _find(self, counted: Counted) -> None:
+        counted.turn = self._turns
+        counted.window = self._present.get(counted.key) or self._open(counted.key)
+        if counted.network_key is None:
+            # Counted and not looked at.
+            counted.network = _Window()
+        else:
+            counted.network = self._present.get(counted.network_key) or self._open(counted.network_key)
+
+    def _find_budget(self, counted: Counted, now_ms: int) -> PartBudget:
+        budgets = self._budgets
+        budget = budgets.get(counted.key)
+        if budget is None:
+            budget = PartBudget(self._free, self._free, now_ms)
+            if counted.network_key is None:
+                # The page on which the check was passed is open, and it was loaded under the address.
+                budget = PartBudget(PER_PAGE, PER_PAGE, now_ms, page_ms=now_ms)
+            budgets.put(counted.key, budget)
+        counted.budget = budget
+        return budget
+
+    def _rates(self, counted: Counted, now_ms: int) -> tuple[int, int]:
+        window, network = counted.window, counted.network
+        if window.before or network.before or network.files or network.files_before:
             rest = 1.0 - (now_ms % MINUTE_MS) / MINUTE_MS
-            return window.sum(rest), network.sum(rest)
-        return window.own + window.others, network.own + network.others
+            return window.rate(rest, self._share), network.rate(rest, self._share)
+        return window.own + window.others or 1, network.own + network.others or 1
 
     def read(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Return the rates without counting: the request belongs to one that was counted."""
@@ -161,8 +248,8 @@ class RateWindows:
         return len(self._present) + len(self._before)
 
     def _open(self, key: Key) -> _Window:
-        before = self._count_before(key)
-        window = self._present[key] = _Window(before=before)
+        before, files = self._count_before(key), self._before.get(key)
+        window = self._present[key] = _Window(before=before, files_before=0 if files is None else files.files)
         if self._exchange is not None:
             window.ask_at = self._exchange.first_ask(_marks_of(key), before)
         if len(self._present) >= self._most_keys:
@@ -177,7 +264,7 @@ class RateWindows:
     def _sum(self, key: Key, rest: float) -> int:
         window = self._present.get(key)
         # At least the request that this belongs to.
-        return max(1, int(self._count_before(key) * rest) if window is None else window.sum(rest))
+        return max(1, int(self._count_before(key) * rest) if window is None else window.rate(rest, self._share))
 
     def _turn(self, minute: int) -> None:
         """Start a window; the one before the last is forgotten, as is the last when it ended over a minute ago."""

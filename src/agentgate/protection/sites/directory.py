@@ -20,6 +20,7 @@ from agentgate.protection.rules.effective import effective_of
 from agentgate.protection.rules.evaluate import CompiledRules
 from agentgate.protection.rules.records import StoredRules
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
+from agentgate.protection.sites.open_paths import NO_OPEN_PATHS, OpenPaths
 from agentgate.protection.sites.ports import DirectorySecret, DirectorySite, DirectoryStores
 from agentgate.protection.sites.records import Site, SiteAction
 from agentgate.protection.sites.route_table import RouteTable
@@ -53,6 +54,10 @@ class SiteView(Struct, frozen=True, kw_only=True):
     clearance_without_script: bool = False
     # As people are shown it on the challenge page.
     name: str = ""
+    # Whether every browser has to prove itself once, whatever it asks for.
+    whole_site: bool = False
+    # Paths that are open to one sender each.
+    open_paths: OpenPaths = NO_OPEN_PATHS
 
 
 class SiteCaller(Struct, frozen=True, gc=False):
@@ -258,4 +263,6 @@ class SiteDirectory:
             form_method_override=site.form_method_override,
             clearance_without_script=site.clearance_without_script,
             name=site.name,
+            whole_site=site.whole_site,
+            open_paths=OpenPaths(site.open_paths) if site.open_paths else NO_OPEN_PATHS,
         )

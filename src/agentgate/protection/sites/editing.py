@@ -28,6 +28,8 @@ CHANGEABLE = (
     "widget_mode",
     "form_method_override",
     "clearance_without_script",
+    "whole_site",
+    "open_paths",
 )
 # Keys that start so belong to the fixed test sites, which exist on every installation.
 RESERVED_KEY_PREFIX = "site_test_"
@@ -75,6 +77,8 @@ def new_site(call: Call, body: SiteInput, account_id: str) -> Site:
         routes=[],
         form_method_override=True,
         clearance_without_script=False,
+        whole_site=False,
+        open_paths=[],
         created_at=call.now,
         updated_at=call.now,
     )

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, field
 
 from agentgate.lib.enums import Mode, SiteHealthStatus, WidgetMode
 from agentgate.lib.moment import Moment
@@ -29,11 +29,23 @@ class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     path_prefix: str | UnsetType = UNSET
 
 
+class SiteOpenPath(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A path that is open to one sender, whatever routes and rules say. A `path` that ends in `/*` has all below it.
+
+    `sender` is the name of a known service (`stripe`), an address or network (`203.0.113.0/24`), or `anyone`.
+    """
+
+    path: str
+    sender: str
+    note: str | UnsetType = UNSET
+
+
 class Site(Record, frozen=True, kw_only=True):
     """A protected site.
 
     With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`. With
-    `clearanceWithoutScript` whoever has no JavaScript gets a clearance of the lowest level for waiting.
+    `clearanceWithoutScript` whoever has no JavaScript gets a clearance of the lowest level for waiting. With `wholeSite`
+    every browser proves itself once, whatever it asks for; programs are left to the rules.
     """
 
     id: str
@@ -47,6 +59,8 @@ class Site(Record, frozen=True, kw_only=True):
     routes: list[SiteRoute]
     form_method_override: bool
     clearance_without_script: bool
+    whole_site: bool = False
+    open_paths: list[SiteOpenPath] = field(default_factory=list)
     created_at: Moment
     updated_at: Moment
     rule_set: str | UnsetType = UNSET
@@ -121,6 +135,8 @@ class SiteChange(Input, frozen=True, kw_only=True):
     widget_mode: WidgetMode | UnsetType = UNSET
     form_method_override: bool | UnsetType = UNSET
     clearance_without_script: bool | UnsetType = UNSET
+    whole_site: bool | UnsetType = UNSET
+    open_paths: list[SiteOpenPath] | UnsetType = UNSET
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):

@@ -8,11 +8,13 @@ from msgspec import UNSET
 
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import ACTION_PATTERN
+from agentgate.protection.sites.open_paths import find_open_path_problem
 from agentgate.protection.sites.records import Site, SiteRoute
 
 ORIGINS = 100
 ACTIONS = 100
 ROUTES = 500
+OPEN_PATHS = 200
 PATH_CHARACTERS = 1024
 # A scheme, the longest host name, a port; names in other scripts are shorter than what they become.
 ORIGIN_CHARACTERS = 300
@@ -41,6 +43,12 @@ def check_site(site: Site, *, most_origins: int = ORIGINS) -> None:
         raise _invalid(f"routes may have at most {ROUTES} entries.")
     for index, route in enumerate(site.routes):
         _check_route(f"routes[{index}]", route, site)
+    if len(site.open_paths) > OPEN_PATHS:
+        raise _invalid(f"openPaths may have at most {OPEN_PATHS} entries.")
+    for index, entry in enumerate(site.open_paths):
+        problem = find_open_path_problem(entry)
+        if problem is not None:
+            raise _invalid(f"openPaths[{index}].{problem}")
 
 
 def _check_route(place: str, route: SiteRoute, site: Site) -> None:

@@ -24,9 +24,10 @@ from agentgate.server.cli.labels import labels
 from agentgate.server.cli.migrate import migrate
 from agentgate.server.cli.remote.apply import apply
 from agentgate.server.cli.remote.decisions import explain, tail
+from agentgate.server.cli.remote.open_paths import site
 from agentgate.server.cli.remote.protect import protect
 from agentgate.server.cli.remote.rules import rules
-from agentgate.server.cli.remote.sites import credential, invite, site
+from agentgate.server.cli.remote.sites import credential, invite
 from agentgate.server.cli.restore import restore
 from agentgate.server.cli.routes import openapi, routes
 from agentgate.server.cli.serve import serve

@@ -125,7 +125,7 @@ def test_a_rule_without_name_match_or_action_is_told() -> None:
         ({"group": "unknown", "version": 1}, ("group",)),
         ({"group": 1, "version": 1}, ("group",)),
         ({"group": "rate"}, ()),
-        ({"group": "rate", "version": 2}, ("version",)),
+        ({"group": "rate", "version": 99}, ("version",)),
         ({"group": "rate", "version": True}, ("version",)),
         ({"group": "rate", "version": 1.0}, ("version",)),
         ({"group": "rate", "version": 1, "scope_down": {"any_labels": []}}, ("scope_down", "any_labels")),

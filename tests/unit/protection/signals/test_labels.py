@@ -7,7 +7,7 @@ import pytest
 from agentgate.protection.signals.detectors.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
 from agentgate.protection.signals.labels import LABELS, is_label, labels_page
 
-SOURCES = {"net", "http", "ua", "browser", "behavior", "rate", "agent", "receipt", "content", "list", "model"}
+SOURCES = {"net", "http", "path", "ua", "browser", "behavior", "rate", "agent", "receipt", "content", "list", "model"}
 
 
 def test_every_label_stands_once_under_its_source():
@@ -43,5 +43,5 @@ def test_the_meanings_name_the_limits_in_force():
 
     assert f"{VISITOR_HIGH} " in meanings["rate.visitor.high"]
     assert f"{VISITOR_EXTREME} " in meanings["rate.visitor.extreme"]
-    assert f"{NETWORK_HIGH} " in meanings["rate.network.high"]
+    assert f"{NETWORK_HIGH:,} " in meanings["rate.network.high"]
     assert f"{NETWORK_EXTREME:,} " in meanings["rate.network.extreme"]

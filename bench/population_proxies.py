@@ -1,0 +1,134 @@
+"""The population through a real nginx, Caddy or HAProxy with the printed configuration, and a site behind it.
+
+One thing is changed in the configuration: visitors' addresses are what the population says, in a header, because nobody
+can send from all of them. The service's clock is the population's, so requests go one after the other.
+"""
+
+import asyncio
+import http.client
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+from urllib.parse import urlsplit
+
+from agentgate.lib.clock import FixedClock
+from agentgate_tools.adapters.render import Installation, render
+from tests.population.gate import LOOKUP_S, NOON_MS, SITE, SITE_KEY, Tell, settings_in
+from tests.population.sent import Sent
+from tests.population.visitors import ORIGIN
+from tests.proxies import running as proxies
+from tests.running import RunningService, running_service
+
+ADDRESS = "X-Population-Address"
+# How each names the visitor's address, and what stands there instead.
+_PEERS = {
+    "nginx": (("$remote_addr", "$http_x_population_address"),),
+    "caddy": (("{http.request.remote.host}", "{header.X-Population-Address}"),),
+    "haproxy": (
+        ("%[src]", "%[req.hdr(x-population-address)]"),
+        ("txn.f:src()", 'txn.sf:req_hdr("x-population-address")'),
+    ),
+}
+_ANSWER = b"HTTP/1.1 200 OK\r\nX-Population-Site: 1\r\nContent-Length: 2\r\n\r\nok"
+_NOT_SENT = frozenset({"connection", "te", "content-length"})
+
+
+def run_through_proxy(proxy: str, sent: Iterable[Sent], tell: Tell, *, site: dict[str, Any] | None = None) -> None:
+    """Send everything through a proxy and tell what came from the site behind it."""
+    clock = FixedClock(NOON_MS)
+    with (
+        tempfile.TemporaryDirectory(prefix="agentgate-population-") as folder,
+        settings_in(Path(folder)) as settings,
+        running_service(settings, clock) as service,
+        _site_behind(service) as upstream,
+        _proxy(proxy, _install(service, upstream, {**SITE, **(site or {})})) as port,
+    ):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        for request in sent:
+            if "crawler" in request.kind:
+                time.sleep(LOOKUP_S)
+            clock.advance(ms=NOON_MS + request.at_ms - clock.now_ms())
+            tell(request, _is_passed(connection, request))
+        connection.close()
+
+
+@contextmanager
+def _proxy(proxy: str, installation: Installation) -> Iterator[int]:
+    def filled(name: str, values: Installation, file: str | None = None) -> str:
+        text = render(name, values, file)
+        for peer, header in _PEERS[proxy]:
+            text = text.replace(peer, header)
+        return text
+
+    with mock.patch.object(proxies, "render", filled), proxies.running_proxy(proxy, installation) as port:
+        yield port
+
+
+def _install(service: RunningService, upstream: int, site: dict[str, Any]) -> Installation:
+    made = service.operator.post("/v1/admin/sites", json=site)
+    assert made.status_code == 201, made.text
+    secret = service.operator.post(f"/v1/admin/sites/{SITE_KEY}/credentials", json={"name": "population"})
+    port = urlsplit(service.public_url).port
+    return Installation(
+        site=SITE_KEY,
+        service=f"http://127.0.0.1:{port}",
+        origin=ORIGIN,
+        upstream=f"http://127.0.0.1:{upstream}",
+        secret=secret.json()["secret"],
+    )
+
+
+@contextmanager
+def _site_behind(service: RunningService) -> Iterator[int]:
+    server = service.run(_start_site())
+    try:
+        yield int(server.sockets[0].getsockname()[1])
+    finally:
+        service.run(_stop(server))
+
+
+async def _start_site() -> asyncio.Server:
+    return await asyncio.start_server(_answer, "127.0.0.1", 0)
+
+
+async def _stop(server: asyncio.Server) -> None:
+    server.close()
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while await reader.readuntil(b"\r\n\r\n"):
+            writer.write(_ANSWER)
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+
+
+def _is_passed(connection: http.client.HTTPConnection, request: Sent) -> bool:
+    """Send a request; say whether the site behind answered. A proxy may close the connection after any answer."""
+    for attempt in range(2):
+        try:
+            return _ask(connection, request)
+        except (http.client.HTTPException, OSError):
+            connection.close()
+            if attempt:
+                raise
+    raise AssertionError
+
+
+def _ask(connection: http.client.HTTPConnection, request: Sent) -> bool:
+    connection.putrequest(request.method, request.url.removeprefix(ORIGIN), skip_host=True, skip_accept_encoding=True)
+    for name, value in request.headers:
+        if name.lower() not in _NOT_SENT:
+            connection.putheader(name, value)
+    connection.putheader(ADDRESS, request.address)
+    if request.method not in {"GET", "HEAD", "OPTIONS"}:
+        connection.putheader("Content-Length", "0")
+    connection.endheaders()
+    response = connection.getresponse()
+    response.read()
+    return response.getheader("X-Population-Site") is not None

@@ -1,0 +1,10 @@
+"""The path: what programs ask for by a standard or by custom."""
+
+from agentgate.protection.signals.paths import path_labels
+from agentgate.protection.signals.signal_input import Labels, Look
+
+
+def standard_path_labels(look: Look) -> Labels:
+    """Return `path.*`."""
+    facts = look.facts
+    return path_labels(facts.method, facts.target) if facts.target else ()

@@ -1,0 +1,100 @@
+"""Package managers, programs that keep calendars and files in step, and checkers of pages: by the User-Agent."""
+
+from agentgate.protection.signals.signal_input import Labels, Look
+
+# As each writes itself, in lower case. None of these is a library: whoever uses one for something else names it anew.
+PACKAGE_MANAGERS = (
+    *("pip/", "uv/", "poetry/", "pdm/", "twine/", "conda/", "mamba/", "npm/", "yarn/", "pnpm/", "bun/", "corepack"),
+    *(
+        "debian apt-http",
+        "ubuntu apt-http",
+        "apt-cacher",
+        "libdnf",
+        "dnf/",
+        "urlgrabber",
+        "zypp",
+        "libzypp",
+        "pacman/",
+        "apk-tools",
+    ),
+    *(
+        "cargo/",
+        "cargo ",
+        "rustup/",
+        "composer/",
+        "apache-maven",
+        "gradle/",
+        "nuget ",
+        "bundler/",
+        "rubygems/",
+        "homebrew/",
+    ),
+    *(
+        "docker/",
+        "docker-client/",
+        "containerd/",
+        "buildkit/",
+        "skopeo/",
+        "helm/",
+        "kubelet/",
+        "opentofu/",
+        "terraform/",
+    ),
+    *("go-module-mirror", "hex/", "cpanminus", "flatpak", "snapd/", "guix", "nix/", "curl/nix"),
+)
+SYNC_CLIENTS = (
+    *("davx5/", "ios/", "macos/", "mac os x/", "dataaccessd", "calendaragent", "addressbook/", "caldavsynchronizer/"),
+    *(
+        "microsoft-webdav-miniredir/",
+        "davfs2/",
+        "gvfs/",
+        "cadaver/",
+        "rclone/",
+        "evolution/",
+        "kde dav",
+        "vdirsyncer",
+        "dav4android",
+    ),
+    *(
+        "khal",
+        "owncloud",
+        "mozilla/5.0 (linux) mirall/",
+        "mozilla/5.0 (windows) mirall/",
+        "mozilla/5.0 (macintosh) mirall/",
+    ),
+    *(
+        "mozilla/5.0 (android) nextcloud",
+        "mozilla/5.0 (ios) nextcloud",
+        "mozilla/5.0 (ios) owncloud",
+        "microsoft-exchange/",
+    ),
+    *("google-calendar-importer", "onecalendar", "fantastical", "busycal", "webdavfs/", "webdavlib/"),
+)
+# What site owners have their own pages looked at by: accessibility, correctness, speed. Anywhere in the text.
+CHECKERS = (
+    *("w3c_validator/", "w3c-checklink/", "w3c_css_validator", "w3c_i18n-checker", "validator.nu/", "w3c_unicorn/"),
+    *(
+        "siteimprove",
+        "webaim",
+        "silktide",
+        "monsido",
+        "pope tech",
+        "accessibe",
+        "accessibilitychecker",
+        "tenon.io",
+        "pa11y",
+    ),
+    *("chrome-lighthouse", "google page speed insights", "gtmetrix", "webpagetest", "ptst/", "speedcurve", "yellowlab"),
+)
+# No longer text is looked through.
+_LOOKED_AT = 512
+
+
+def tool_labels(look: Look) -> Labels:
+    """Return `ua.package_manager`, `ua.sync_client` or `ua.checker`."""
+    text = look.headers.get("user-agent", "")[:_LOOKED_AT].lower()
+    if text.startswith(PACKAGE_MANAGERS):
+        return ("ua.package_manager",)
+    if text.startswith(SYNC_CLIENTS):
+        return ("ua.sync_client",)
+    return ("ua.checker",) if any(name in text for name in CHECKERS) else ()

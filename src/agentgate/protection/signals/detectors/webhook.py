@@ -1,0 +1,49 @@
+"""Webhooks: a POST by a program that signs what it sends. Only the site, which has the key, can check the signature."""
+
+import re
+from collections.abc import Iterable
+
+from agentgate.protection.signals.signal_input import Labels, Look
+
+# Names in which services send what proves their webhooks, beside those that the form of the name tells.
+_NAMES = frozenset(
+    [
+        "verif-hash",
+        "plaid-verification",
+        "x-gitlab-token",
+        "x-gitlab-event",
+        "x-hook-secret",
+        "x-goog-channel-token",
+        "x-goog-channel-id",
+        "paypal-transmission-sig",
+        "x-event-key",
+        "x-github-event",
+        "x-amz-sns-message-type",
+        "x-telegram-bot-api-secret-token",
+        "x-wc-webhook-source",
+        "x-mailgun-token",
+        "x-pm-message-stream",
+        "aeg-event-type",
+        "ce-id",
+    ]
+)
+_FORM = re.compile(r"(?:.*-)?(?:signature|hmac\w*|hmacsignature|webhook)(?:-.*)?\Z", re.ASCII)
+# HTTP message signatures (RFC 9421) are checked, as an agent's.
+_OF_AGENTS = frozenset({"signature", "signature-input", "signature-agent", "accept-signature"})
+# What a browser sends along, and a server that posts to another does not.
+_BROWSERS = frozenset({"cookie", "origin", "sec-fetch-mode", "sec-fetch-dest", "accept-language", "referer"})
+
+
+def signatures_of(names: Iterable[str]) -> frozenset[str]:
+    """Return which headers are of the kind in which services sign what they post."""
+    return frozenset(
+        name for name in names if name in _NAMES or (name not in _OF_AGENTS and _FORM.match(name) is not None)
+    )
+
+
+def webhook_labels(look: Look) -> Labels:
+    """Return `http.webhook_signature`."""
+    names = look.headers
+    if look.facts.method != "POST" or not _BROWSERS.isdisjoint(names) or not signatures_of(names):
+        return ()
+    return ("http.webhook_signature",)

@@ -1,0 +1,159 @@
+"""What a request is for, by its method and headers: a page, a part of a page, a call of a script, or something else.
+
+Only what a person does counts against a rate: pages, forms, calls. Parts of a page do not (`part_budget.py`), so each
+doubt is decided against the claim to be one: no browser accepts HTML where it loads a picture, and none loads a part
+of a page that nobody opened (`Sec-Fetch-Site: none`).
+"""
+
+import re
+from collections.abc import Mapping
+from enum import IntEnum
+
+
+class RequestClass(IntEnum):
+    """In the order in which a request may be a part: never, if its path names a file, with a budget, always."""
+
+    # Changes something: a form, or a call that is not a GET.
+    ACTION = 0
+    # A page, also in a frame: whoever is asked for proof here can give it.
+    PAGE = 1
+    # A GET by what is no browser.
+    PROGRAM = 2
+    # A GET by a page's script, or by a browser that does not say what it is for.
+    FETCH = 3
+    # A picture, a style, a script, a font: nobody can answer a challenge there.
+    PART = 4
+
+
+_PAGES = frozenset({"document", "iframe", "frame", "fencedframe", "embed", "object"})
+_PARTS = frozenset(
+    [
+        "audio",
+        "audioworklet",
+        "font",
+        "image",
+        "manifest",
+        "paintworklet",
+        "report",
+        "script",
+        "serviceworker",
+        "sharedworker",
+        "style",
+        "track",
+        "video",
+        "worker",
+        "xslt",
+    ]
+)
+_PART_ACCEPTED = ("image/", "text/css", "font/", "application/font-", "audio/", "video/")
+_HTML = ("text/html", "application/xhtml+xml")
+
+# Files as they are served from a folder. None of these is a page, a feed or an answer of an API.
+_FILES = frozenset(
+    [
+        "css",
+        "js",
+        "mjs",
+        "map",
+        "wasm",
+        "png",
+        "jpg",
+        "jpeg",
+        "jpe",
+        "gif",
+        "webp",
+        "avif",
+        "apng",
+        "svg",
+        "svgz",
+        "ico",
+        "cur",
+        "bmp",
+        "tif",
+        "tiff",
+        "jxl",
+        "heic",
+        "woff",
+        "woff2",
+        "ttf",
+        "otf",
+        "eot",
+        "mp3",
+        "m4a",
+        "aac",
+        "ogg",
+        "oga",
+        "opus",
+        "wav",
+        "flac",
+        "mp4",
+        "m4v",
+        "webm",
+        "mov",
+        "avi",
+        "mkv",
+        "ogv",
+        "m3u8",
+        "ts",
+        "m4s",
+        "mpd",
+        "vtt",
+        "srt",
+        "webmanifest",
+        "pbf",
+        "mvt",
+        "glb",
+        "gltf",
+        "zip",
+        "gz",
+        "tgz",
+        "tar",
+        "xz",
+        "bz2",
+        "zst",
+        "7z",
+        "rar",
+        "deb",
+        "rpm",
+        "apk",
+        "whl",
+        "jar",
+        "dmg",
+        "exe",
+        "msi",
+        "iso",
+        "gem",
+        "crate",
+        "nupkg",
+    ]
+)
+# Escapes, `;`, `//` and dots as a name are read differently by different servers; a program's name before the file's
+# makes the rest its argument (`/index.php/a.png`).
+_FILE_PATH = re.compile(
+    r"(?:/(?!\.{1,2}(?:/|\Z))(?:[A-Za-z0-9._~!$&'()*+,=:@-]|%20|%[89A-Fa-f][0-9A-Fa-f])+)+\Z", re.ASCII
+)
+_PROGRAM = re.compile(r"\.(?:php[0-9]?|phtml|aspx?|ashx|jspx?|cgi|pl|py|rb|do|action|cfm)/", re.IGNORECASE)
+
+
+def class_of(method: str, headers: Mapping[str, str], *, is_browser: bool) -> RequestClass:
+    """Return what a request says it is for. Header names are in lower case."""
+    if method not in {"GET", "HEAD"}:
+        return RequestClass.ACTION
+    destination, accept = headers.get("sec-fetch-dest"), headers.get("accept", "")
+    if destination is None and not is_browser:
+        return RequestClass.PROGRAM
+    says_page = headers.get("sec-fetch-mode") == "navigate" or headers.get("sec-fetch-site") == "none"
+    if says_page or destination in _PAGES or any(each in accept for each in _HTML):
+        return RequestClass.PAGE
+    # Behind a service worker that only passes on, everything is for a script; `Accept` still says what for.
+    is_part = destination in _PARTS or accept.startswith(_PART_ACCEPTED)
+    return RequestClass.PART if is_part else RequestClass.FETCH
+
+
+def is_file(target: str) -> bool:
+    """Say whether a target names a file as servers keep them in folders, and nothing that runs a program."""
+    path = target.partition("?")[0]
+    name = path.rpartition("/")[2]
+    if name.rpartition(".")[2].lower() not in _FILES or "." not in name:
+        return False
+    return _FILE_PATH.match(path) is not None and _PROGRAM.search(path) is None

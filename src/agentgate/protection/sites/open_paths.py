@@ -1,0 +1,115 @@
+"""OpenPaths: the paths that a site opened to one sender each, such as `/hooks/stripe` to Stripe.
+
+A service is known by what it publishes: the networks it sends from, or the header in which it signs. Where it publishes
+networks, those count. A signature can only be checked by the site, which has the key: here its header keeps out whoever
+came by chance, and the site refuses the rest as it always has.
+"""
+
+import re
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from msgspec import Struct
+
+from agentgate.protection.sites.records import SiteOpenPath
+from agentgate.protection.sites.senders import SENDERS, Sender
+
+ANYONE = "anyone"
+BELOW = "/*"
+PATH_CHARACTERS, NOTE_CHARACTERS = 1_024, 200
+# Plain, so that no server reads anything else in it.
+_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._~@:+=!,-]+)+/?\Z", re.ASCII)
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+
+class _Opening(Struct, frozen=True):
+    """One entry, ready to be asked."""
+
+    networks: tuple[Network, ...] = ()
+    signatures: frozenset[str] = frozenset()
+    to_anyone: bool = False
+
+    def is_sender(self, signatures: frozenset[str], address: str) -> bool:
+        if self.to_anyone:
+            return True
+        if self.networks:
+            return _is_within(address, self.networks)
+        return not self.signatures.isdisjoint(signatures)
+
+
+class OpenPath(Struct, frozen=True):
+    """All entries of a path: each opens it to one sender."""
+
+    openings: tuple[_Opening, ...]
+
+    def is_sender(self, signatures: frozenset[str], address: str) -> bool:
+        """Say whether a request comes from a sender that the path is open to."""
+        return any(each.is_sender(signatures, address) for each in self.openings)
+
+
+class OpenPaths:
+    """A site's open paths."""
+
+    def __init__(self, entries: Iterable[SiteOpenPath]) -> None:
+        self._exact: dict[str, tuple[_Opening, ...]] = {}
+        self._below: list[tuple[str, _Opening]] = []
+        for entry in entries:
+            opening = _read(entry)
+            if entry.path.endswith(BELOW):
+                self._below.append((entry.path.removesuffix("*"), opening))
+            else:
+                self._exact[entry.path] = (*self._exact.get(entry.path, ()), opening)
+
+    def find(self, target: str) -> OpenPath | None:
+        """Return what is opened of a target; with any method, since a sender may look whether the path is there."""
+        if not self._exact and not self._below:
+            return None
+        path = target.partition("?")[0]
+        if _PATH.match(path) is None:
+            return None
+        below = (opening for start, opening in self._below if path.startswith(start))
+        found = (*self._exact.get(path, ()), *below)
+        return OpenPath(found) if found else None
+
+
+def find_open_path_problem(entry: SiteOpenPath) -> str | None:
+    """Return what is wrong with an entry: the field, and what would be right."""
+    path = entry.path.removesuffix("*") if entry.path.endswith(BELOW) else entry.path
+    if len(entry.path) > PATH_CHARACTERS or _PATH.match(path) is None:
+        return "path must be plain, such as /hooks/stripe, or /hooks/* for all below it; / alone cannot be opened."
+    if isinstance(entry.note, str) and len(entry.note) > NOTE_CHARACTERS:
+        return f"note may have at most {NOTE_CHARACTERS} characters."
+    if entry.sender == ANYONE or entry.sender in SENDERS or _network(entry.sender) is not None:
+        return None
+    known = ", ".join(sorted(SENDERS))
+    return f"sender {entry.sender[:100]!r} must be {ANYONE}, an address or network, or one of: {known}."
+
+
+def _read(entry: SiteOpenPath) -> _Opening:
+    if entry.sender == ANYONE:
+        return _Opening(to_anyone=True)
+    network = _network(entry.sender)
+    if network is not None:
+        return _Opening(networks=(network,))
+    sender: Sender = SENDERS[entry.sender]
+    return _Opening(networks=tuple(map(ip_network, sender.networks)), signatures=frozenset(sender.signatures))
+
+
+def _network(text: str) -> Network | None:
+    try:
+        return ip_network(text)
+    except ValueError:
+        return None
+
+
+def _is_within(address: str, networks: Iterable[Network]) -> bool:
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    return any(found in network for network in networks)
+
+
+NO_OPEN_PATHS = OpenPaths(())

@@ -1,0 +1,310 @@
+"""What an ordinary site sees, with the server's default rules in enforce mode: nobody's page is broken.
+
+Each test is something that was seen to go wrong: pictures that count, people behind one address, certificate renewal,
+robots.txt, feeds, webhooks, calendars.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.enums import ClearanceLevel
+from agentgate.lib.settings.schema import read_settings
+from agentgate.lib.visitor_ids import write_visitor
+from agentgate.protection.tokens.clearance import Clearances
+from tests.browser_client import create_site
+from tests.population.programs import WEBHOOKS, programs
+from tests.population.sent import Sent, Should
+from tests.population.visitors import ORIGIN, Visitor, population
+from tests.running import ADMIN_KEY, NOON_MS, RunningService, running_service
+
+SEED = 31
+CHROMES = (("Chrome", "Windows", 1.0),)
+
+
+class Site:
+    """A site of its own, asked about through its secret. Time moves only when a test says so."""
+
+    def __init__(self, service: RunningService, **fields: object) -> None:
+        self.service = service
+        self.key = create_site(
+            service, mode="enforce", actions={"open": {"browserRequired": True, "clearance": True}}, **fields
+        )
+        made = service.operator.post(f"/v1/admin/sites/{self.key}/credentials", json={"name": "proxy"})
+        self.secret = made.json()["secret"]
+
+    def status(
+        self, sent: Sent | tuple[str, str, list[tuple[str, str]]], address: str = "", method: str = "GET"
+    ) -> int:
+        """Return what the gateway answers to a request."""
+        if not isinstance(sent, Sent):
+            url, _, headers = sent
+            sent = Sent("", "", method, url, headers, address, Should.PASS)
+        own = {
+            "Authorization": f"Bearer {self.secret}",
+            "X-Original-Method": sent.method,
+            "X-Original-URL": sent.url,
+            "X-Original-Address": sent.address,
+        }
+        request = self.service.public.build_request("GET", "/v1/gateway/check", headers=own)
+        left_out = {"host", "connection", "te", "content-length"}
+        # What httpx would add by itself was not sent.
+        for name in ("user-agent", "accept", "accept-encoding", "connection"):
+            del request.headers[name]
+        for name, value in sent.headers:
+            if name.lower() not in left_out:
+                request.headers[name] = value
+        return self.service.public.send(request).status_code
+
+    def statuses(self, visitor: Visitor, pages: range) -> list[int]:
+        """Return the answers to a visitor's navigations, one after the other."""
+        visits = (visitor.first_navigation() if page == 0 else visitor.navigation(page) for page in pages)
+        return [self.status((each.url, "", each.headers), visitor.address) for each in visits]
+
+    def change(self, **fields: object) -> None:
+        """Change the site's settings."""
+        reply = self.service.operator.patch(f"/v1/admin/sites/{self.key}", json=fields)
+        assert reply.status_code == 200, reply.text
+
+    def clearance(self, address: str) -> str:
+        """Return the cookie of a visitor who passed the check."""
+        application = self.service.application
+        issuer = application.settings.public_base_url.rstrip("/") or f"http://{application.settings.public_listen}"
+        visitors = application.deciding.decider.visitors
+        issued = Clearances(application.keyring, application.settings.clearance_seconds, issuer=issuer).issue(
+            site_key=self.key,
+            origin=ORIGIN,
+            visitor=write_visitor(visitors.find(self.key, address)),
+            level=ClearanceLevel.CHECKED,
+            now_ms=application.clock.now_ms(),
+        )
+        return f"{issued.name}={issued.value}"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    environ = {
+        "AGENTGATE_DATA_DIR": str(tmp_path_factory.mktemp("traffic") / "data"),
+        "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
+        "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
+        "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
+        "AGENTGATE_DRAIN_SECONDS": "0",
+        "AGENTGATE_CONFIRM_CRAWLERS": "off",
+    }
+    with running_service(read_settings(environ), FixedClock(NOON_MS)) as running:
+        yield running
+
+
+@pytest.fixture
+def site(service: RunningService) -> Site:
+    return Site(service)
+
+
+def visitor_of(address: str, number: int = 0) -> Visitor:
+    return replace(list(population(SEED, number + 1, pages=12, mix=CHROMES))[number], address=address)
+
+
+def part(visitor: Visitor, destination: str, path: str) -> tuple[str, str, list[tuple[str, str]]]:
+    request = visitor.part(destination, path)
+    return request.url, "", request.headers
+
+
+def test_a_page_with_a_hundred_pictures_is_whole_whatever_they_are_called(site: Site) -> None:
+    for address, form in (("81.2.69.1", "/img/{}.png"), ("81.2.69.2", "/picture/{}")):
+        visitor = visitor_of(address)
+
+        assert site.statuses(visitor, range(1)) == [204]
+        found = [site.status(part(visitor, "image", form.format(number)), address) for number in range(100)]
+        assert found == [204] * 100
+
+
+def test_six_people_behind_one_address_read_twelve_pages_each(site: Site) -> None:
+    found = [site.statuses(visitor_of("81.2.70.1", number), range(12)) for number in range(6)]
+
+    assert found == [[204] * 12] * 6
+
+
+def test_seven_hundred_pages_from_one_network_in_a_minute_are_let_through(site: Site) -> None:
+    found = [site.statuses(visitor_of(f"81.2.71.{number + 1}"), range(4)) for number in range(175)]
+
+    assert found == [[204] * 4] * 175
+
+
+def test_a_program_in_a_browsers_headers_that_reads_pages_only_is_asked_past_its_budget(site: Site) -> None:
+    visitor = visitor_of("81.2.72.1")
+    found = [site.statuses(visitor, range(1, 2))[0] for _ in range(300)]
+
+    assert found[:150] == [204] * 150
+    assert found[200:] == [401] * 100
+
+
+def test_saying_that_a_page_is_a_picture_buys_no_pages(site: Site) -> None:
+    visitor = visitor_of("81.2.73.1")
+    found = [site.status(part(visitor, "image", f"/products/{number}"), visitor.address) for number in range(100)]
+
+    # Nobody can answer a challenge in a picture: past the budget it is refused.
+    assert found.count(204) <= 12
+    assert set(found[20:]) == {403}
+
+
+def test_a_picture_that_accepts_a_page_or_belongs_to_none_is_a_page(site: Site) -> None:
+    visitor = visitor_of("81.2.74.1")
+    lies = [("Accept", "text/html,*/*"), ("Sec-Fetch-Site", "none")]
+    for name, value in lies:
+        url, _, headers = part(visitor, "image", "/products/1")
+        changed = [(each, value if each.lower() == name.lower() else old) for each, old in headers]
+        found = [site.status((url, "", changed), f"81.2.74.{len(value)}") for _ in range(250)]
+        assert found[0] == 204
+        assert found[-1] == 401
+
+
+def test_with_a_clearance_the_browser_counts_and_not_its_neighbours(site: Site) -> None:
+    visitor = visitor_of("81.2.75.1")
+    flood = [site.statuses(visitor, range(1, 2))[0] for _ in range(300)]
+    request = visitor.navigation(1, site.clearance(visitor.address))
+
+    assert flood[-1] == 401
+    assert site.status((request.url, "", request.headers), visitor.address) == 204
+
+
+def test_programs_that_sites_live_on_are_let_through(site: Site) -> None:
+    refused = []
+    for program in programs():
+        agent = [] if program.user_agent is None else [("User-Agent", program.user_agent)]
+        headers = [*agent, *program.headers]
+        status = site.status((ORIGIN + program.path, "", headers), program.address.format(7), program.method)
+        refused += [] if status == 204 else [(program.kind, program.name, status)]
+
+    assert refused == []
+
+
+def test_a_route_for_all_paths_leaves_standards_and_feeds_open_and_a_route_of_their_own_does_not(site: Site) -> None:
+    paths = (
+        "/robots.txt",
+        "/favicon.ico",
+        "/.well-known/security.txt",
+        "/.well-known/acme-challenge/x",
+        "/feed/",
+        "/rss.xml",
+    )
+    curl = [("User-Agent", "curl/8.9.1"), ("Accept", "*/*")]
+
+    site.change(routes=[{"method": "*", "pathPrefix": "/", "action": "open"}])
+    assert [site.status((ORIGIN + path, "", curl), "81.2.76.1") for path in paths] == [204] * len(paths)
+    odd = ("/.well-known/../account", "/.well-known/%2e%2e/account", "//robots.txt", "/robots.txt/", "/account/feed;/x")
+    assert {site.status((ORIGIN + path, "", curl), "81.2.76.1") for path in odd} == {401}
+
+    site.change(
+        routes=[
+            {"method": "GET", "path": "/robots.txt", "action": "open"},
+            {"method": "GET", "pathPrefix": "/blog/", "action": "open"},
+        ]
+    )
+    assert site.status((f"{ORIGIN}/robots.txt", "", curl), "81.2.76.1") == 401
+    assert site.status((f"{ORIGIN}/blog/feed/", "", curl), "81.2.76.1") == 401
+
+
+def test_a_calendar_is_read_on_a_site_with_routes(site: Site) -> None:
+    site.change(
+        routes=[
+            {"method": "POST", "path": "/login", "action": "open"},
+            {"method": "GET", "pathPrefix": "/members", "action": "open"},
+        ]
+    )
+    headers = [
+        ("User-Agent", "DAVx5/4.3.13-ose (dav4jvm; okhttp/4.12.0) Android/14"),
+        ("Depth", "1"),
+        ("Accept", "*/*"),
+    ]
+    headers.append(("Content-Type", "application/xml; charset=utf-8"))
+
+    for method in ("PROPFIND", "REPORT", "OPTIONS", "PUT"):
+        assert site.status((f"{ORIGIN}/dav/calendars/ann/", "", headers), "84.12.7.9", method) == 204, method
+
+
+def test_a_webhooks_header_does_not_open_a_sign_in(site: Site) -> None:
+    forged = [
+        ("User-Agent", "python-requests/2.32.3"),
+        ("Content-Type", "application/json"),
+        ("Stripe-Signature", "t=1,v1=0"),
+    ]
+
+    assert site.status((f"{ORIGIN}/login", "", forged), "81.2.77.1", "POST") == 401
+    assert site.status((f"{ORIGIN}/wp-login.php", "", forged), "81.2.77.1", "POST") == 401
+
+
+def test_a_path_is_opened_to_one_sender_by_network_by_signature_or_to_anyone(site: Site) -> None:
+    post = [("User-Agent", "python-requests/2.32.3"), ("Content-Type", "application/json")]
+    site.change(
+        routes=[{"method": "*", "pathPrefix": "/", "action": "open"}],
+        openPaths=[
+            {"path": "/pay/stripe", "sender": "stripe"},
+            {"path": "/pay/shopify", "sender": "shopify"},
+            {"path": "/partner/*", "sender": "203.0.113.0/24", "note": "the warehouse"},
+            {"path": "/status", "sender": "anyone"},
+        ],
+    )
+
+    def asked(path: str, address: str, *more: tuple[str, str]) -> int:
+        return site.status((ORIGIN + path, "", [*post, *more]), address, "POST")
+
+    assert asked("/pay/stripe", "3.18.12.63") == 204
+    assert asked("/pay/stripe", "81.2.78.1", ("Stripe-Signature", "t=1")) == 401
+    assert asked("/pay/shopify", "81.2.78.1", ("X-Shopify-Hmac-Sha256", "x")) == 204
+    assert asked("/pay/shopify", "81.2.78.1", ("Stripe-Signature", "x")) == 401
+    assert asked("/partner/stock/7", "203.0.113.9") == 204
+    assert asked("/partner/../login", "203.0.113.9") == 401
+    assert asked("/partner/stock/7", "203.0.114.9") == 401
+    assert asked("/status", "81.2.78.1") == 204
+    assert asked("/status/more", "81.2.78.1") == 401
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"path": "hooks", "sender": "stripe"}, "openPaths[0].path must be plain"),
+        ({"path": "/", "sender": "anyone"}, "/ alone cannot be opened"),
+        ({"path": "/*", "sender": "anyone"}, "/ alone cannot be opened"),
+        ({"path": "/a/../b", "sender": "anyone"}, "path must be plain"),
+        ({"path": "/hooks", "sender": "nobody"}, "must be anyone, an address or network, or one of: adyen"),
+        ({"path": "/hooks", "sender": "stripe", "note": "x" * 201}, "note may have at most 200"),
+    ],
+)
+def test_a_wrong_open_path_is_refused_with_what_would_be_right(site: Site, entry: dict[str, str], said: str) -> None:
+    reply = site.service.operator.patch(f"/v1/admin/sites/{site.key}", json={"openPaths": [entry]})
+
+    assert reply.status_code == 400
+    assert reply.json()["error"] == "invalid_site"
+    assert said in reply.json()["message"]
+
+
+def test_whole_site_protection_asks_browsers_once_and_leaves_programs_alone(site: Site) -> None:
+    site.change(wholeSite=True)
+    visitor = visitor_of("81.2.79.1")
+    cleared = visitor.navigation(1, site.clearance(visitor.address))
+
+    assert site.statuses(visitor, range(2)) == [401, 401]
+    assert site.status((cleared.url, "", cleared.headers), visitor.address) == 204
+    # A page that was not allowed has no parts, whatever they are called.
+    assert site.status(part(visitor, "image", "/products/1"), visitor.address) == 204
+    assert [site.status(part(visitor, "image", f"/products/{each}"), visitor.address) for each in range(30)][-1] == 403
+    for program in programs():
+        agent = [] if program.user_agent is None else [("User-Agent", program.user_agent)]
+        headers = [*agent, *program.headers]
+        address = program.address.format(8)
+        assert site.status((ORIGIN + program.path, "", headers), address, program.method) == 204, program
+
+
+def test_both_settings_are_read_back_and_stand_in_the_trail(site: Site) -> None:
+    site.change(wholeSite=True, openPaths=[{"path": "/hooks", "sender": "stripe"}])
+    found = site.service.operator.get(f"/v1/admin/sites/{site.key}").json()
+
+    assert found["wholeSite"] is True
+    assert found["openPaths"] == [{"path": "/hooks", "sender": "stripe"}]
+    assert "wholeSite" in str(found["changes"][0])
+
+
+def test_there_are_webhooks_of_more_than_thirty_services() -> None:
+    assert len({name for name, *_ in WEBHOOKS}) > 30

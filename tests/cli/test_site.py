@@ -1,0 +1,55 @@
+"""`agentgate site`: one line for whole-site protection, one line to open a path to one sender."""
+
+import pytest
+
+from tests.browser_client import create_site
+from tests.cli.commands import agentgate
+from tests.running import ADMIN_KEY
+
+
+@pytest.fixture
+def run(service, tmp_path):
+    return lambda *arguments: agentgate(
+        tmp_path, "site", *arguments, "--url", service.admin_url, AGENTGATE_ADMIN_KEY=ADMIN_KEY
+    )
+
+
+def test_one_line_protects_a_site_as_a_whole_and_one_ends_it(service, run):
+    key = create_site(service, mode="enforce")
+    read = lambda: service.operator.get(f"/v1/admin/sites/{key}").json()["wholeSite"]  # noqa: E731
+
+    told = run("protect", key)
+    assert (told.returncode, told.stdout) == (0, f"{key}: whole-site protection is on, mode enforce\n")
+    assert read() is True
+    assert run("protect", key, "--off").returncode == 0
+    assert read() is False
+
+
+def test_monitor_mode_is_told(service, run):
+    assert "In monitor mode nobody is asked yet" in run("protect", create_site(service, mode="monitor")).stdout
+
+
+def test_one_line_opens_a_path_to_one_sender_and_one_closes_it(service, run):
+    key = create_site(service)
+    read = lambda: service.operator.get(f"/v1/admin/sites/{key}").json()["openPaths"]  # noqa: E731
+
+    assert run("open", key, "/hooks/stripe", "--to", "stripe", "--note", "payments").returncode == 0
+    assert run("open", key, "/hooks/stripe", "--to", "203.0.113.7").returncode == 0
+    assert run("open", key, "/hooks/stripe", "--to", "stripe").returncode == 0
+    assert [(each["path"], each["sender"]) for each in read()] == [
+        ("/hooks/stripe", "203.0.113.7"),
+        ("/hooks/stripe", "stripe"),
+    ]
+    assert run("close", key, "/hooks/stripe").stdout == f"{key}: /hooks/stripe is closed\n"
+    assert run("close", key, "/hooks/stripe").stdout == f"{key}: /hooks/stripe was not open\n"
+    assert read() == []
+
+
+def test_what_is_wrong_is_told_in_one_line(service, run):
+    key = create_site(service)
+
+    told = run("open", key, "/hooks", "--to", "nobody")
+    assert told.returncode == 2
+    assert "invalid_site" in told.stderr
+    assert "stripe" in told.stderr
+    assert "site_not_found" in run("protect", "site_nowhere").stderr

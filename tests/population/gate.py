@@ -1,0 +1,114 @@
+"""The population put to the gateway's own function, without a network. `population_proxies.py` goes through proxies."""
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from agentgate.lib.clock import FixedClock
+from agentgate.lib.settings.schema import Settings, read_settings
+from agentgate.lib.telemetry import logs
+from agentgate.server.application import Application
+from tests.dns_server import dns_server
+from tests.population.crawlers import CRAWLER_NAMES
+from tests.population.sent import Sent
+from tests.population.visitors import ORIGIN
+from tests.processes import ADMIN_KEY
+
+SITE_KEY = "site_population"
+NOON_MS = 1_767_268_800_000
+# What a site says of itself: nothing but its origin. No routes, the server's rules, enforce mode.
+SITE = {"name": "Population", "siteKey": SITE_KEY, "mode": "enforce", "allowedOrigins": [ORIGIN]}
+# Requests between two turns of the event loop, in which events are written.
+AT_ONCE = 64
+LOOKUP_S = 0.003
+
+Tell = Callable[[Sent, bool], None]
+
+
+@contextmanager
+def settings_in(folder: Path) -> Iterator[Settings]:
+    """Give the settings of a service on the loopback, whose name server has the names of the population's crawlers."""
+    with dns_server() as names:
+        for address, name in CRAWLER_NAMES.items():
+            names.point(address, name)
+        yield _settings(folder, names.port)
+
+
+def _settings(folder: Path, dns_port: int) -> Settings:
+    return read_settings(
+        {
+            "AGENTGATE_DATA_DIR": str(folder),
+            "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
+            "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
+            "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
+            "AGENTGATE_DRAIN_SECONDS": "0",
+            "AGENTGATE_DNS_SERVERS": f"127.0.0.1:{dns_port}",
+        }
+    )
+
+
+def run_in_process(sent: Iterable[Sent], tell: Tell, *, site: dict[str, Any] | None = None) -> None:
+    """Ask the gateway's own function, without a network. Time is the population's."""
+    logs.configure("json", "error")
+    with (
+        tempfile.TemporaryDirectory(prefix="agentgate-population-") as folder,
+        settings_in(Path(folder)) as settings,
+    ):
+        asyncio.run(_run_in_process(sent, tell, settings, {**SITE, **(site or {})}))
+
+
+async def _run_in_process(sent: Iterable[Sent], tell: Tell, settings: Settings, site: dict[str, Any]) -> None:
+    clock = FixedClock(NOON_MS)
+    application = await Application.open(settings, clock=clock)
+    await application.start()
+    try:
+        secret = await create_site(application, site)
+        gate = application.protecting.gate
+        for number, request in enumerate(sent):
+            if "crawler" in request.kind:
+                # Time stands still here, and the name server's answer takes some.
+                await asyncio.sleep(LOOKUP_S)
+            clock.advance(ms=NOON_MS + request.at_ms - clock.now_ms())
+            answer = gate.take(write_check(request, secret))
+            if isinstance(answer, Awaitable):
+                answer = await answer
+            tell(request, _status(answer) < 300)
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
+    finally:
+        await application.close()
+
+
+async def create_site(application: Application, site: dict[str, Any]) -> str:
+    """Create the site and return its secret."""
+    host, port = application.admin_address
+    key = {"X-Admin-Key": ADMIN_KEY}
+    async with httpx.AsyncClient(base_url=f"http://{host}:{port}", headers=key, timeout=60) as operator:
+        (await operator.post("/v1/admin/sites", json=site)).raise_for_status()
+        made = await operator.post(f"/v1/admin/sites/{SITE_KEY}/credentials", json={"name": "population"})
+        return str(made.raise_for_status().json()["secret"])
+
+
+def write_check(request: Sent, secret: str) -> bytes:
+    """Return the check as a proxy asks it."""
+    left_out = {"host", "connection", "te", "content-length", "transfer-encoding"}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in request.headers if name.lower() not in left_out)
+    return (
+        f"GET /v1/gateway/check HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {secret}\r\n"
+        f"X-Original-Method: {request.method}\r\nX-Original-URL: {request.url}\r\n"
+        f"X-Original-Address: {request.address}\r\n{lines}\r\n"
+    ).encode("latin-1")
+
+
+def _status(answer: Any) -> int:
+    if answer is None:
+        msg = "the check was not taken; a head of the population is not one whole GET"
+        raise ValueError(msg)
+    if isinstance(answer, tuple):
+        return int(answer[0].split(b" ", 2)[1])
+    return int(answer.status)
