@@ -79,6 +79,8 @@ def test_a_message_loses_its_body_when_its_link_is_used(service: RunningService,
     assert service.new_public_client().post(f"{ACCOUNT}/invite/accept", json=body).status_code == 200
 
     assert bodies_of(service, "ines@acme.example") == [False]
+    # Somebody has it, or nobody could have used it.
+    assert [each["status"] for each in messages(service) if each["to"] == "ines@acme.example"] == ["sent"]
 
 
 def secrets_of_a_busy_day(service: RunningService, people: Cast) -> dict[str, str]:

@@ -252,7 +252,7 @@ class Application:
     def _dependencies(self, surfaces: tuple[Surface, ...]) -> dict[Any, Any]:
         limiter = Limiter(self.stores.fast, self.clock)
         messenger = self._messenger
-        urls = LinkUrls(self.settings.public_base_url, f"http://{self.settings.public_listen}")
+        urls = LinkUrls(self.settings.public_base_url, str(self.settings.public_listen))
         protecting = self.protecting.dependencies(limiter)
         devices = KnownDevices(self.sealer)
         sign_in_limits = SignInLimits(limiter, devices, protecting[BrowserCheck])
