@@ -205,6 +205,37 @@ async def test_links_can_be_ended_for_one_account(store, issue, ann, kept_bodies
     assert await kept_bodies() == {kept.link.secret_digest}
 
 
+class LateStores:
+    """Stores of a unit of work that looked at a link just before somebody else spent it, as on PostgreSQL."""
+
+    def __init__(self, stores, link):
+        self._stores = stores
+        self._link = link
+
+    def __getattr__(self, name):
+        return self if name == "links" else getattr(self._stores, name)
+
+    async def find_link(self, secret_digest):
+        assert secret_digest == self._link.secret_digest
+        return self._link
+
+    async def spend_link(self, *spent):
+        return await self._stores.links.spend_link(*spent)
+
+    async def end_links(self, *ended, **options):
+        return await self._stores.links.end_links(*ended, **options)
+
+
+@pytest.mark.anyio
+async def test_a_link_that_somebody_spends_between_the_look_and_the_spending_is_spent_once(store, issue, ann):
+    issued = await issue(RESET, ann)
+    await spend(store, RESET, issued.secret)
+
+    late = store.change(lambda stores: spend_link(LateStores(stores, issued.link), make_call(), RESET, issued.secret))
+
+    assert await is_invalid(late)
+
+
 def host_call(host, caller=None, secure=False, **headers):
     return make_call(headers={"host": host, **headers}, caller=caller, secure=secure)
 
