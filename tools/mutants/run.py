@@ -1,6 +1,6 @@
 """Seed one defect at a time in a temporary copy, run the test that must fail, and say which defects survived.
 
-`python tools/mutants/run.py` runs all; `--area people` those of one table, `--match text` those whose file, text or test
+`python tools/mutants/run.py` runs all, `--area people` those of a table, `--match text` those whose file, text or test
 has it, `--changed` those in files that differ from git's merge base, `--seconds 20` as many as begin within that time.
 """
 

@@ -108,7 +108,7 @@ class SignInLimits:
             await self.pass_or_wait(attempt, token, purpose="sign-in")
 
     async def check(self, attempt: Attempt, *, factor: Factor = Factor.PASSWORD) -> None:
-        """Refuse when too many have failed here: in this session, on this device, or from this address.
+        """Refuse when too many have failed here: with this session, on this device, or from this address.
 
         Guesses that are sent at once all pass the first time; call it again when the proof was looked at.
         """
