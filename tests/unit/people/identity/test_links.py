@@ -290,6 +290,7 @@ def test_nobody_else_decides_where_a_link_goes(kind):
     assert LinkUrls("", "127.0.0.1:8080").reset_url("s", operator_call=call) == (
         "http://127.0.0.1:8080/console/reset#s"
     )
+    assert LinkUrls("", "0.0.0.0:8080").reset_url("s", operator_call=call) == "http://localhost:8080/console/reset#s"
 
 
 def test_without_any_call_the_listener_is_named():
