@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILT_FROM := pyproject.toml packages/python-client/pyproject.toml setup.py src/agentgate/http/connection/_head.pyx
 
-.PHONY: run test check soak bench generate lock clean
+.PHONY: run test check soak mutants bench generate lock clean
 
 run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store with a demo site
 	$(BIN)/agentgate serve --demo
@@ -19,6 +19,10 @@ check: $(VENV)/dev.stamp  ## formatting, lint and types only
 soak: $(VENV)/dev.stamp  ## the long runs: crashes, floods, fuzzing, long walks
 	ALL_UPSTREAMS=1 scripts/servers && REQUIRE_SERVERS=1 $(BIN)/pytest -m soak tests/soak tests/proxies tests/browser/gateway
 	INSTRUMENT_PROGRAMS=600 $(BIN)/pytest tests/browser/test_instrument_engines.py
+	$(BIN)/python tools/mutants/run.py
+
+mutants: $(VENV)/dev.stamp  ## seed each defect of tools/mutants and see that its test fails
+	$(BIN)/python tools/mutants/run.py
 
 bench: $(VENV)/dev.stamp  ## the figures that README and docs print
 	$(BIN)/python bench/run.py

@@ -17,6 +17,7 @@ from agentgate.lib.ids import new_account_id, new_request_id, new_user_id
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import Limits, StoredAccount
+from agentgate.people.identity.known_devices import KnownDevices
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, UserSessions
 from agentgate.people.identity.user_records import SessionStage, StoredUser
 from tests.client import ApiClient
@@ -120,7 +121,7 @@ def add_user(
 
 def signed_in_client(service: RunningService, user: StoredUser, *, account_id: str | None) -> ApiClient:
     """Start a session in the store; return a client that has its cookie and sends its CSRF token."""
-    sessions = UserSessions(service.application.keyring)
+    sessions = UserSessions(service.application.keyring, KnownDevices(service.application.sealer))
     call = system_call(service)
 
     async def work(stores: AccountStores) -> tuple[str, str]:

@@ -26,6 +26,7 @@ UNKNOWN = {
     "/handoff/{id}": "ho_00000000000000000000000000",
     "/v1/handoff/{id}": "ho_00000000000000000000000000",
     "/v1/account/sessions/{id}": "ses_0000000000000000",
+    "/v1/admin/sessions/{id}": "ses_0000000000000000",
     "/v1/console/tokens/{id}": "tok_0000000000000000",
     "/v1/admin/customers/{id}": "acc_0000000000000000",
     "/v1/admin/access-requests/{id}": "req_0000000000000000",
@@ -56,6 +57,8 @@ def parameters(path: str, scene: Scene, things: Things) -> dict[str, str]:
         "/v1/handoff/{id}": things.handoff,
         "/v1/account/sessions/{id}": things.session,
         "/v1/console/tokens/{id}": things.token,
+        # Nobody's: ending a caller's own session would leave the next request without one.
+        "/v1/admin/sessions/{id}": "ses_1111111111111111",
         "/v1/admin/customers/{id}": things.account,
         "/v1/admin/access-requests/{id}": things.request,
     }

@@ -92,15 +92,17 @@ def program(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("body", [None, BODY], ids=["fetch", "post"])
+@pytest.mark.parametrize("target", ["/list?page=2", "/list", "/"])
 @pytest.mark.parametrize("name", ["fetch.py", "fetch.mjs"])
-def test_a_program_of_the_guide_is_verified(name: str, body: str | None, folder: Path, site: Site) -> None:
-    said = run([*program(name), f"{site.url}/list?page=2", *([] if body is None else [body])], folder)
+def test_a_program_of_the_guide_is_verified(name: str, target: str, body: str | None, folder: Path, site: Site) -> None:
+    said = run([*program(name), site.url + target, *([] if body is None else [body])], folder)
     assert said == "204"
     method, url, headers, sent = site.received[-1]
     policy = policy_with(json.loads((folder / "directory.json").read_text()))
     identity = verify(AgentVerifier(KnownKeys({})), message_of(method, url, headers), now_s=time.time(), policy=policy)
     assert (identity.verdict, identity.agent) == (AgentVerdict.VERIFIED, AGENT), identity.why
-    assert identity.covered.issuperset({"@method", "@authority", "@path", "@query", "signature-agent"})
+    whole = {"@target-uri"} if "@target-uri" in identity.covered else {"@authority", "@path", "@query"}
+    assert identity.covered.issuperset({"@method", "signature-agent", *whole})
     assert identity.has_nonce
     if body is not None:
         assert "content-digest" in identity.covered

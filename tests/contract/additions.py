@@ -3,6 +3,10 @@
 # Method and path -> section.
 ADDITIONS = {
     "GET /metrics": 2,
+    # Operators' sessions, their own and each other's.
+    "GET /v1/admin/sessions": 4,
+    "DELETE /v1/admin/sessions/{id}": 4,
+    "POST /v1/admin/sessions/revoke-others": 4,
     # Pages for people beside the documents.
     "GET /openapi/": 2,
     "GET /openapi/style.css": 2,
@@ -155,7 +159,10 @@ ADDED_LIMITS = {
     "LOGIN_FAILURES_PER_ADDRESS": 4,
     "LOGIN_FAILURES_PER_SOURCE": 4,
     "LOGIN_WINDOW_MINUTES": 4,
-    "LOGINS_PER_MINUTE": 4,
+    "LOGIN_FAILURES_PER_EMAIL": 4,
+    "LOGIN_FAILURES_PER_MINUTE": 4,
+    "LOGIN_WAIT_SECONDS": 4,
+    "CODE_ATTEMPTS_PER_EMAIL": 4,
     "LABEL_NOTE_CHARACTERS": 5,
     "ANALYTICS_TOP_ENTRIES": 6,
     "BROWSER_BODY_BYTES": 7,

@@ -5,12 +5,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "security-tests.md").read_text(encoding="utf-8")
-THREATS = [f"{family}{number}" for family, last in (("C", 15), ("N", 12), ("D", 11)) for number in range(1, last + 1)]
+FAMILIES = (("C", 15), ("N", 12), ("D", 11), ("V", 10))
+THREATS = [f"{family}{number}" for family, last in FAMILIES for number in range(1, last + 1)]
 NAME = re.compile(r"`(?:((?:\w+/)*\w+\.py)|…)(?:::(test_\w+))?`")
 
 
 def test_every_threat_has_its_line() -> None:
-    assert re.findall(r"^\| ([CND]\d+) ", TEXT, re.MULTILINE) == THREATS
+    assert re.findall(r"^\| ([CNDV]\d+) ", TEXT, re.MULTILINE) == THREATS
 
 
 def test_every_test_that_is_named_exists() -> None:

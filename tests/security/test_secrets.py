@@ -53,6 +53,18 @@ def test_the_tokens_of_a_deleted_account_stay_dead_when_it_comes_back(service: R
     assert service.public.get(f"{CONSOLE}/account", headers=bearer(made["secret"])).json()["error"] == "invalid_token"
 
 
+def test_a_token_of_a_deleted_account_is_dead_even_if_it_was_not_revoked(service: RunningService, people: Cast) -> None:
+    made = people.alice.post(f"{CONSOLE}/tokens", json={"name": "CI", "scopes": ["sites:read"]}).json()
+    headers = bearer(made["secret"])
+    assert service.public.get(f"{CONSOLE}/sites", headers=headers).status_code == 200
+
+    database = service.application.stores.databases["config"]
+    service.run(database.run("UPDATE account SET status = 'deleted', deleted_ms = 1 WHERE id = $1", people.acme))
+
+    reply = service.public.get(f"{CONSOLE}/sites", headers=headers)
+    assert (reply.status_code, reply.json()["error"]) == (401, "invalid_token")
+
+
 def bodies_of(service: RunningService, email: str) -> list[bool]:
     """Say of each message to an address whether it still has a body, those without one first."""
     return sorted(bool(message["body"]) for message in messages(service) if message["to"] == email)
@@ -79,6 +91,8 @@ def test_a_message_loses_its_body_when_its_link_is_used(service: RunningService,
     assert service.new_public_client().post(f"{ACCOUNT}/invite/accept", json=body).status_code == 200
 
     assert bodies_of(service, "ines@acme.example") == [False]
+    # Somebody has it, or nobody could have used it.
+    assert [each["status"] for each in messages(service) if each["to"] == "ines@acme.example"] == ["sent"]
 
 
 def secrets_of_a_busy_day(service: RunningService, people: Cast) -> dict[str, str]:

@@ -53,6 +53,7 @@ SILENT = {
     "DELETE /v1/account/sessions/{id}",
     "POST /v1/account/sessions/revoke-others",
     "POST /v1/admin/logout",
+    "DELETE /v1/admin/sessions/{id}",
     "PUT /v1/admin/decisions/{decisionId}/label",
     "POST /v1/admin/labels",
     "POST /v1/admin/access-requests/{id}/decline",

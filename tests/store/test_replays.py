@@ -11,7 +11,7 @@ from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import UNSIGNED, Identity
 from agentgate.protection.agents.signing.replays import SKEW_MS, Replays
 from agentgate.protection.agents.signing.repository import SqlReplays
-from agentgate.server.scheduler.jobs import forget_replays
+from agentgate.server.scheduler.jobs import REDEMPTION_UNITS_PER_RUN, REDEMPTIONS_PER_UNIT, forget_replays
 from tests.store.sql_objects import NOW_MS, migrated
 
 pytestmark = pytest.mark.anyio
@@ -120,3 +120,45 @@ async def test_a_signature_is_forgotten_by_the_job_once_no_clock_would_accept_it
     await forget_replays(store, clock)
     assert await replays.is_new(soon, unsafe=True)
     assert not await replays.is_new(late, unsafe=True)
+
+
+async def test_some_are_forgotten_at_a_time_the_oldest_first(store):
+    replays = Replays(store)
+    for number in range(5):
+        await replays.is_new(identity(b"%d" % number, expires_ms=NOW_MS + number), unsafe=True)
+
+    assert await store.forget_replays(NOW_MS + SKEW_MS + 4, most=3) == 3
+    assert not await replays.is_new(identity(b"3"), unsafe=True)
+    assert await store.forget_replays(NOW_MS + SKEW_MS + 4, most=3) == 1
+    assert not await replays.is_new(identity(b"4"), unsafe=True)
+
+
+class Counting:
+    """A store with so many expired signatures."""
+
+    def __init__(self, expired):
+        self.left = expired
+        self.calls = 0
+
+    async def forget_replays(self, before_ms, *, most):
+        self.calls += 1
+        gone = min(self.left, most)
+        self.left -= gone
+        return gone
+
+
+@pytest.mark.parametrize(
+    ("expired", "calls"),
+    [
+        (0, 1),
+        (REDEMPTIONS_PER_UNIT - 1, 1),
+        (REDEMPTIONS_PER_UNIT, 2),
+        (10**9, REDEMPTION_UNITS_PER_RUN),
+    ],
+)
+async def test_the_job_goes_on_while_units_are_full_and_no_longer_than_its_run(expired, calls):
+    store = Counting(expired)
+
+    await forget_replays(store, FixedClock(NOW_MS))
+
+    assert store.calls == calls

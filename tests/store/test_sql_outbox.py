@@ -123,6 +123,19 @@ async def test_a_body_goes_with_its_link_and_an_unsent_message_has_failed_then(s
     assert await found(store, "none") == message("none")
 
 
+async def test_a_message_whose_link_was_used_has_arrived(store: SqlStore) -> None:
+    failed = message("failed", link_digest=b"link", status=OutboxStatus.FAILED)
+    await add(store, message("msg_1", link_digest=b"link"), failed, message("other", link_digest=b"other"))
+
+    await store.change(lambda stores: stores.outbox.clear_body_of_link(b"link", used_ms=NOW_MS + 5))
+
+    cleared = await found(store, "msg_1")
+    assert (cleared.body, cleared.status, cleared.sent_ms) == (None, OutboxStatus.SENT, NOW_MS + 5)
+    assert cleared.last_error is None
+    assert (await found(store, "failed")).status is OutboxStatus.FAILED
+    assert (await found(store, "other")).status is OutboxStatus.PENDING
+
+
 async def test_old_bodies_are_cleared_and_younger_ones_stay(store: SqlStore) -> None:
     await add(store, message("old", created_ms=NOW_MS - 1), message("young"))
 

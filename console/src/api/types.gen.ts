@@ -684,9 +684,10 @@ export interface FeedbackReceived {
   status?: "received";
 }
 
-/** Whose password is forgotten. */
+/** Whose password is forgotten. `token` is of the browser check, action `sign_in`, asked for in a flood only. */
 export interface ForgotInput {
   email: string;
+  token?: string;
 }
 
 /** What became of a handoff. `receipt` is there when a person approved; the same one until it is redeemed. */
@@ -853,10 +854,11 @@ export interface LimitsPatch {
   originsPerSite?: number;
 }
 
-/** Who signs in. */
+/** Who signs in. `token` is of the browser check, action `sign_in`; it is asked for during an attack only. */
 export interface Login {
   email: string;
   password: string;
+  token?: string;
 }
 
 /** The operator credential, and the name under which the audit trail will show its bearer. */
@@ -1039,6 +1041,22 @@ export interface MoveInput {
 export interface NamedCount {
   name: string;
   count: number;
+}
+
+/** An operator's session as operators see it. The address is a keyed hash. */
+export interface OperatorSessionItem {
+  id: string;
+  operator: string;
+  current: boolean;
+  browser: string;
+  addressId: string;
+  createdAt: string;
+  lastUsedAt: string;
+}
+
+/** The live sessions of all operators, newest first. */
+export interface OperatorSessionList {
+  items: OperatorSessionItem[];
 }
 
 /** How an operator is signed in. */

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+
 from agentgate.http.address import ClientAddress
 from agentgate.http.call import Call
 from agentgate.http.cors import cors_headers, preflight_headers
@@ -12,7 +14,7 @@ from agentgate.http.decode import BodyDecoder, Disconnected, Receive, decode_que
 from agentgate.http.endpoint import Endpoint, Shape, shape_of
 from agentgate.http.forms import form_as_json
 from agentgate.http.raw_body import RawBody, read_raw
-from agentgate.http.replies import SECURITY_HEADERS, Answer, Reply, answer, encode_headers, refusal
+from agentgate.http.replies import SECURITY_HEADERS, STRICT_TRANSPORT, Answer, Reply, answer, encode_headers, refusal
 from agentgate.http.request import Request
 from agentgate.http.routing import Match, Routes
 from agentgate.http.surface import Surface
@@ -26,6 +28,17 @@ from agentgate.lib.telemetry.requests import Finished, RequestObserver
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Scope = Mapping[str, Any]
+
+
+class Reach(Struct, frozen=True, kw_only=True):
+    """Under which names a listener is reached, and whether over TLS, as the settings say."""
+
+    # None for every name.
+    allowed_hosts: frozenset[str] | None = None
+    # The proxy that ends TLS need not be one whose headers are believed: who is told https by the settings is told so.
+    https: bool = False
+    # Whether a page that says it came over plain HTTP is believed: operators may use both a proxy and a tunnel.
+    plain_pages: bool = False
 
 
 class BoundEndpoint:
@@ -105,13 +118,13 @@ class HttpApp:
         *,
         clock: Clock,
         client_address: ClientAddress,
-        allowed_hosts: frozenset[str] | None,
+        reach: Reach,
         observer: RequestObserver,
     ) -> None:
         self._surfaces = tuple(surfaces)
         self._clock = clock
         self._client_address = client_address
-        self._allowed_hosts = allowed_hosts
+        self._reach = reach
         self._observer = observer
         self._routes: Routes[BoundEndpoint] = Routes(
             (row.method, row.path, BoundEndpoint(row, surface, dependencies))
@@ -142,7 +155,7 @@ class HttpApp:
         try:
             reply, code, failure = await self._answer(match, surface, call, receive)
             if reply is not None:
-                await _send(send, reply, call, cors=surface.cors)
+                await _send(send, reply, call, cors=surface.cors, strict=self._reach.https and request.secure)
         finally:
             finish(
                 Finished(
@@ -164,7 +177,7 @@ class HttpApp:
     ) -> tuple[Answer | None, str | None, BaseException | None]:
         try:
             try:
-                return await self._reach(match, call, receive), None, None
+                return await self._find_answer(match, call, receive), None, None
             except Refused as refused:
                 return _refusal(refused, surface), refused.code, None
             except StoreUnavailable as failure:
@@ -175,7 +188,7 @@ class HttpApp:
         except Exception as failure:  # noqa: BLE001 - whatever went wrong, the client learns an ID and nothing else
             return _internal_error(call), "internal_error", failure
 
-    async def _reach(self, match: Match[BoundEndpoint] | None, call: Call, receive: Receive) -> Answer:
+    async def _find_answer(self, match: Match[BoundEndpoint] | None, call: Call, receive: Receive) -> Answer:
         self._check_host(call.request)
         if match is None:
             raise Refused("not_found", "There is nothing at this path.")
@@ -198,6 +211,8 @@ class HttpApp:
         peer = client[0] if client else None
         protocol = next((value for name, value in headers if name == b"x-forwarded-proto"), b"")
         secure = scope["scheme"] == "https" or (self._client_address.is_trusted(peer) and protocol == b"https")
+        if self._reach.https and not secure:
+            secure = not self._reach.plain_pages or not _is_of_plain_page(headers)
         return Request(
             method=scope["method"],
             path=scope["path"],
@@ -209,11 +224,11 @@ class HttpApp:
 
     def _check_host(self, request: Request) -> None:
         # A page on the web can make an operator's browser talk to a loopback listener under a name of its own choice.
-        if self._allowed_hosts is None:
+        if self._reach.allowed_hosts is None:
             return
         host = (request.header("host") or "").lower()
         name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
-        if name not in self._allowed_hosts:
+        if name not in self._reach.allowed_hosts:
             raise Refused(
                 "invalid_request", "This Host is not served here; list it in AGENTGATE_ADMIN_HOSTS if it should be."
             )
@@ -242,12 +257,18 @@ def _internal_error(call: Call) -> Answer:
     return answer(500, {"error": "internal_error", "message": message})
 
 
-async def _send(send: Send, reply: Answer, call: Call, *, cors: bool) -> None:
+def _is_of_plain_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    # A browser would drop a Secure cookie there, and nobody could sign in.
+    return any(name == b"origin" and value.startswith(b"http://") for name, value in headers)
+
+
+async def _send(send: Send, reply: Answer, call: Call, *, cors: bool, strict: bool) -> None:
     own = [*reply.headers, *encode_headers(cors_headers(call.request))] if cors else reply.headers
     names = {name for name, _ in own}
     headers = [
         *own,
         *((name, value) for name, value in SECURITY_HEADERS if name not in names),
+        *((STRICT_TRANSPORT,) if strict else ()),
         (b"x-request-id", call.request_id.encode("ascii")),
     ]
     if reply.status != 204:

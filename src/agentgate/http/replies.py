@@ -21,6 +21,8 @@ SECURITY_HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
+# For a year, and for this host alone: what else has its domain is not ours to speak for.
+STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
 
 # A refusal's code and message -> its body.
 RefusalWriter = Callable[[str, str], Any]

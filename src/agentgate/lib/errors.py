@@ -229,7 +229,7 @@ CONSOLE = _table(
     ErrorRow("already_active", 409, "This member has already set a password. A reset link is what would help."),
     ErrorRow("last_owner", 409, "The account must keep an owner. Make another member owner first."),
     ErrorRow("sites_enforcing", 409, "A site is in enforce mode. Switch every site to monitor before deleting."),
-    ErrorRow("protected_account", 409, "This belongs to the service itself and can be neither moved nor deleted."),
+    ErrorRow("protected_account", 409, "This is the service's own and cannot be moved, suspended or deleted."),
     ErrorRow("site_key_taken", 409, "This site key exists already. Choose another, or leave it out."),
     ErrorRow("revision_conflict", 409, "The rules changed since they were loaded. Load them again, then save."),
     ErrorRow("mfa_already_enabled", 409, "Two-factor authentication is already on. Turn it off to set it up anew."),

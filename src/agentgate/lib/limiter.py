@@ -51,6 +51,24 @@ class Limiter:
         """Return the refusal of whoever has used a window up, with the time until it ends."""
         return Refused("rate_limited", message, headers={"retry-after": str(self.seconds_left(window))})
 
+    async def wait(self, subject: str, *, wait_ms: int, kept_ms: int) -> int:
+        """Have the subject wait; return for how long still. Who has waited is let go on once, then waits anew.
+
+        The first call starts the waiting, which is forgotten after `kept_ms`.
+        """
+        key, now_ms = f"wait:{subject}", self._clock.now_ms()
+        since = await self._fast.get(key)
+        if since is None:
+            await self._fast.put(key, str(now_ms).encode(), ttl_ms=kept_ms)
+            return wait_ms
+        left_ms = int(since) + wait_ms - now_ms
+        if left_ms > 0:
+            return left_ms
+        is_first = await self._fast.take_once(f"waited:{int(since)}:{subject}", ttl_ms=kept_ms)
+        # Of several who come back at once one goes on; for the others the waiting has begun anew.
+        await self._fast.put(key, str(now_ms).encode(), ttl_ms=kept_ms)
+        return 0 if is_first else wait_ms
+
     async def forget(self, window: Window, subject: str) -> None:
         """Start the subject's present window anew."""
         await self._fast.delete(self._key(window, subject))

@@ -99,12 +99,16 @@ RULES_BODY_BYTES = 2 * 1024 * 1024
 MODEL_BODY_BYTES = 2 * 1024 * 1024
 STORE_UNAVAILABLE_RETRY_AFTER_S = 5
 
-# 4: accounts and signing in. Failures count per address and per e-mail or operator source, and globally.
+# 4: accounts and signing in. Failures count per address, per e-mail from it, and per known device. Those per e-mail
+# and per minute over all addresses tell an attack, which unknown devices wait for.
 CUSTOMER_DETAIL_AUDIT_EVENTS = 20
 LOGIN_FAILURES_PER_ADDRESS = 10
 LOGIN_FAILURES_PER_SOURCE = 5
 LOGIN_WINDOW_MINUTES = 15
-LOGINS_PER_MINUTE = 100
+LOGIN_FAILURES_PER_EMAIL = 20
+LOGIN_FAILURES_PER_MINUTE = 100
+LOGIN_WAIT_SECONDS = 60
+CODE_ATTEMPTS_PER_EMAIL = 10
 
 # 5 and 6: labels and analytics.
 LABEL_NOTE_CHARACTERS = 500

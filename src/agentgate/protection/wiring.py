@@ -17,7 +17,7 @@ from agentgate.lib.shared_cache import FastStore
 from agentgate.lib.tasks.background import Background
 from agentgate.lib.telemetry.metrics import Metrics
 from agentgate.lib.telemetry.requests import RequestObserver
-from agentgate.people.accounts.browser_check import BrowserCheck, NoBrowserCheck
+from agentgate.people.identity.browser_check import BrowserCheck, NoBrowserCheck
 from agentgate.protection.agents.handoff.approval import Approvals
 from agentgate.protection.agents.handoff.grants import AgentGrants
 from agentgate.protection.agents.handoff.handoffs import Handoffs

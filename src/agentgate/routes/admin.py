@@ -38,6 +38,9 @@ ADMIN = Surface(
             post("/login", identity.log_in, guard=not_cross_origin, refuses=("unauthorized", "rate_limited")),
             post("/logout", identity.log_out, status=204),
             get("/session", identity.read_session),
+            get("/sessions", identity.list_sessions),
+            delete("/sessions/{id}", identity.end_session, status=204, refuses=("not_found",)),
+            post("/sessions/revoke-others", identity.end_other_sessions, status=204),
             # Sites and credentials
             get("/sites", sites.list_sites),
             post("/sites", sites.create_site, status=201, refuses=("invalid_site", "site_key_taken")),
@@ -251,7 +254,7 @@ ADMIN = Surface(
                 "/customers/{id}/suspend",
                 customers.suspend_customer,
                 scope=customer_in_path,
-                refuses=("invalid_state",),
+                refuses=("protected_account", "invalid_state"),
             ),
             post(
                 "/customers/{id}/reactivate",

@@ -17,7 +17,7 @@ from agentgate.events.recorder import Recorder
 from agentgate.events.webhooks.deliver import Push
 from agentgate.events.webhooks.health import HealthWatch
 from agentgate.http.address import ClientAddress, address_id
-from agentgate.http.asgi import HttpApp
+from agentgate.http.asgi import HttpApp, Reach
 from agentgate.http.connection.fast_functions import HotFunction, HotReply, HotRequest
 from agentgate.http.connection.listener import Listener, ListenerOptions
 from agentgate.http.connection.state import ConnectionLimits, room_for_connections
@@ -40,6 +40,8 @@ from agentgate.lib.telemetry.tracing import Tracer, open_tracer
 from agentgate.people.accounts.code_check import CodeCheck
 from agentgate.people.accounts.password_check import PasswordCheck
 from agentgate.people.accounts.password_reset import PasswordReset
+from agentgate.people.identity.browser_check import BrowserCheck
+from agentgate.people.identity.known_devices import KnownDevices
 from agentgate.people.identity.links import LinkUrls
 from agentgate.people.identity.mfa import SecondFactor
 from agentgate.people.identity.operators import Operators
@@ -53,6 +55,7 @@ from agentgate.protection.customers.invitations import Invitations
 from agentgate.protection.rules.backtest import Backtests
 from agentgate.protection.rules.ports import Explainer
 from agentgate.protection.scoring.ports import Evidence, RulesInForce, ScoreSamples
+from agentgate.protection.sites.editing import name_own_site
 from agentgate.protection.sites.health import HealthReader
 from agentgate.protection.sites.ports import ActivityStore, SiteHealthStore
 from agentgate.protection.sites.prompt import AgentPrompt
@@ -158,6 +161,7 @@ class Application:
             for name, database in stores.databases.items():
                 await apply(database, name, clock=clock)
             await stores.segments.migrate(clock)
+            await name_own_site(stores.store, settings.access_site_key)
             now_ms = clock.now_ms()
             await check_restored(stores, mark, now_ms)
             keyring = Keyring(await load_keys(stores.store, sealer, now_ms), now_ms)
@@ -234,7 +238,7 @@ class Application:
             client_address=ClientAddress(
                 map(str, settings.trusted_proxies), pseudonym=partial(address_id, self.keyring)
             ),
-            allowed_hosts=frozenset(settings.admin_hosts) if name == "admin" else None,
+            reach=self._reach(name),
             observer=observer,
         )
         options = ListenerOptions(
@@ -257,11 +261,19 @@ class Application:
         self.metrics.watch_put_off(name, lambda: listener.put_off)
         return listener
 
+    def _reach(self, listener: str) -> Reach:
+        https = self.settings.public_base_url.lower().startswith("https://")
+        if listener == "public":
+            return Reach(https=https)
+        return Reach(allowed_hosts=frozenset(self.settings.admin_hosts), https=https, plain_pages=True)
+
     def _dependencies(self, surfaces: tuple[Surface, ...]) -> dict[Any, Any]:
         limiter = Limiter(self.stores.fast, self.clock)
         messenger = self._messenger
-        urls = LinkUrls(self.settings.public_base_url, f"http://{self.settings.public_listen}")
-        sign_in_limits = SignInLimits(limiter)
+        urls = LinkUrls(self.settings.public_base_url, str(self.settings.public_listen))
+        protecting = self.protecting.dependencies(limiter)
+        devices = KnownDevices(self.sealer)
+        sign_in_limits = SignInLimits(limiter, devices, protecting[BrowserCheck])
         second_factor = SecondFactor(self.sealer)
         return {
             Store: self.stores.store,
@@ -272,7 +284,7 @@ class Application:
             RulesInForce: self.deciding.sites,
             ScoreSamples: self.stores.score_samples,
             Backtests: self._backtests,
-            CodeCheck: CodeCheck(second_factor, sign_in_limits, limiter),
+            CodeCheck: CodeCheck(second_factor, sign_in_limits),
             Invitations: Invitations(messenger, urls),
             Keyring: self.keyring,
             Limiter: limiter,
@@ -286,15 +298,20 @@ class Application:
             ),
             PasswordCheck: PasswordCheck(self._passwords, sign_in_limits),
             PasswordReset: PasswordReset(
-                self.stores.store, limiter=limiter, background=self.background, messenger=messenger, urls=urls
+                self.stores.store,
+                limiter=limiter,
+                sign_in_limits=sign_in_limits,
+                background=self.background,
+                messenger=messenger,
+                urls=urls,
             ),
             SecondFactor: second_factor,
             Readiness: self.readiness,
             Metrics: self.metrics,
             Documents: Documents(surfaces),
             StaticFiles: StaticFiles(),
-            UserSessions: UserSessions(self.keyring),
-            **self.protecting.dependencies(limiter),
+            UserSessions: UserSessions(self.keyring, devices),
+            **protecting,
             **self._traffic_dependencies(),
         }
 

@@ -117,6 +117,8 @@ def test_a_user_owns_at_most_three_accounts_even_when_asking_at_once(service: Ru
     refused = [reply for reply in replies if reply.status_code == 409]
     assert {refusal(reply) for reply in refused} == {(409, "account_limit")}
     assert len(people.alice.get(f"{ACCOUNT}/session").json()["accounts"]) == 3
+    # What is malformed is told so before the limit is.
+    assert refusal(people.alice.post(CREATE, json={"name": ""})) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize("body", [{}, {"name": ""}, {"name": " "}, {"name": "a\nb"}, {"name": "x" * 101}, {"name": 1}])

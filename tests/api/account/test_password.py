@@ -225,4 +225,5 @@ def test_changing_the_password_needs_the_present_one_and_a_good_new_one(service:
     assert refusal(weak) == (400, "weak_password")
     assert {refusal(reply) for reply in wrong} == {(403, "invalid_password")}
     assert refusal(locked) == (429, "rate_limited")
-    assert refusal(log_in(service.public, EMAILS["alice"], NEW_PASSWORD)) == (429, "rate_limited")
+    # What somebody tried in a session of hers is no reason to keep her out elsewhere.
+    assert log_in(service.public).status_code == 200

@@ -93,8 +93,10 @@ def test_malformed_requests_are_refused(service: RunningService, change: dict[st
 class OnlyPassed:
     """A browser check that knows one good token."""
 
-    async def passes(self, token: str | None, call: Call) -> bool:
-        assert call.route == ""
+    site_key = "site_own_form"
+
+    async def passes(self, token: str | None, call: Call, *, action: str) -> bool:
+        assert (call.route, action) == ("", "request_access")
         return token == "passed"
 
 

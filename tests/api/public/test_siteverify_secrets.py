@@ -102,6 +102,18 @@ def test_the_secrets_of_a_deleted_account_open_nothing(service):
     assert code(shop.verify(token)) == REFUSED
 
 
+def test_a_secret_of_a_deleted_account_opens_nothing_even_if_it_was_not_revoked(shop, service):
+    assert code(shop.verify(shop.token())) == OK
+    token = shop.token()
+    service.run(
+        service.application.stores.databases["config"].run("UPDATE account SET status = 'deleted', deleted_ms = 1")
+    )
+    # Whatever is changed makes the directory read anew.
+    service.change(lambda stores: stores.configuration.bump())
+
+    assert code(shop.verify(token)) == REFUSED
+
+
 MATRIX = {
     ("ags_test_always_pass", True): OK,
     ("ags_test_always_fail", True): (422, "invalid_token"),

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from agentgate.http.address import ClientAddress
-from agentgate.http.asgi import HttpApp
+from agentgate.http.asgi import HttpApp, Reach
 from agentgate.http.surface import Surface
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.telemetry import logs
@@ -33,7 +33,7 @@ class Kernel:
             {Steps: self.steps, asyncio.Event: self.started, **{type(each): each for each in more}},
             clock=FixedClock(1_000),
             client_address=ClientAddress(["127.0.0.1"]),
-            allowed_hosts=allowed_hosts,
+            reach=Reach(allowed_hosts=allowed_hosts),
             observer=RequestObserver("test", metrics=self.metrics, tracer=open_tracer("")),
         )
 

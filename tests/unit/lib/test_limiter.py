@@ -1,5 +1,7 @@
 """Windows: at most so many in so long, shared by whoever shares the fast store, also while that is away."""
 
+import asyncio
+
 import pytest
 
 from agentgate.lib.clock import MINUTE_MS, FixedClock
@@ -113,3 +115,36 @@ async def test_while_the_shared_store_is_away_each_worker_counts_for_all(clock: 
     assert await limiter.is_over(THREE, "a")
     assert not await limiter.is_over(THREE, "b")
     await fast.close()
+
+
+async def test_who_waits_is_told_for_how_long(limiter: Limiter, clock: FixedClock) -> None:
+    async def wait(subject: str = "a") -> int:
+        return await limiter.wait(subject, wait_ms=MINUTE_MS, kept_ms=5 * MINUTE_MS)
+
+    assert await wait() == MINUTE_MS
+    clock.advance(ms=MINUTE_MS - 1)
+    assert [await wait(), await wait("b")] == [1, MINUTE_MS]
+    clock.advance(ms=1)
+    assert [await wait(), await wait()] == [0, MINUTE_MS]
+    # Who does not come back begins anew.
+    clock.advance(ms=5 * MINUTE_MS)
+    assert await wait() == MINUTE_MS
+
+
+class SlowFastStore(MemoryFastStore):
+    """One whose answers let others in between, as those of a shared store do."""
+
+    async def get(self, key: str) -> bytes | None:
+        found = await super().get(key)
+        await asyncio.sleep(0)
+        return found
+
+
+async def test_of_many_who_have_waited_one_goes_on(clock: FixedClock) -> None:
+    limiter = Limiter(SlowFastStore(clock), clock)
+    await limiter.wait("a", wait_ms=MINUTE_MS, kept_ms=5 * MINUTE_MS)
+    clock.advance(ms=MINUTE_MS)
+
+    left = await asyncio.gather(*(limiter.wait("a", wait_ms=MINUTE_MS, kept_ms=5 * MINUTE_MS) for _ in range(8)))
+
+    assert sorted(left) == [0] + [MINUTE_MS] * 7

@@ -85,7 +85,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         str,
         Setting(
             values.site_key(),
-            "Site whose browser check stands before the form that asks for an account; when empty, there is none",
+            "The service's own site: its browser check (actions `request_access`, `sign_in`) stands before the form"
+            " that asks for an account, and before sign-ins during an attack; its account is protected. Empty for none",
         ),
     ] = ""
     smtp_url: Annotated[

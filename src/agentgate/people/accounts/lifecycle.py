@@ -22,15 +22,13 @@ from agentgate.people.audit.trail import Subject, record
 PURGE_MS = limits.DELETED_ACCOUNT_PURGE_DAYS * DAY_MS
 
 
-async def create_account(
-    stores: AccountStores, call: Call, name: str, *, protected: bool = False, owner_id: str | None = None
-) -> StoredAccount:
+async def create_account(stores: AccountStores, call: Call, name: str, *, owner_id: str | None = None) -> StoredAccount:
     """Create an account with the default limits and, where one is named, its first owner."""
     account = StoredAccount(
         id=new_account_id(),
         name=check_name(name),
         status=AccountStatus.ACTIVE,
-        protected=protected,
+        protected=False,
         limits=Limits(),
         created_at=call.now,
     )
@@ -80,6 +78,8 @@ async def suspend_account(stores: AccountStores, call: Call, account_id: str, re
     account = await get_account(stores, account_id)
     if account.status != AccountStatus.ACTIVE:
         raise Refused("invalid_state", f"The account is {account.status}; only an active one can be suspended.")
+    if account.protected:
+        raise Refused("protected_account", "This account belongs to the service itself and cannot be suspended.")
     suspended = replace(account, status=AccountStatus.SUSPENDED, suspended_reason=reason)
     await stores.accounts.save_account(suspended)
     await record(stores, call, Action.ACCOUNT_SUSPEND, _subject(account), {"reason": reason})

@@ -2,7 +2,8 @@
 
 from agentgate.http.call import Call
 from agentgate.people.identity.passwords import Passwords
-from agentgate.people.identity.sign_in_limits import SignInLimits
+from agentgate.people.identity.sign_in_limits import Attempt, SignInLimits
+from agentgate.people.identity.user_records import UserSession
 
 
 class PasswordCheck:
@@ -12,17 +13,23 @@ class PasswordCheck:
         self._passwords = passwords
         self._limits = sign_in_limits
 
-    async def is_right(self, call: Call, email: str, password_hash: str | None, password: str) -> bool:
+    def attempt(self, call: Call, email: str, *, session: UserSession | None = None) -> Attempt:
+        """Return who tries, by what is known of their device, or by the session that they have."""
+        return self._limits.attempt(call, email, session=session)
+
+    async def is_right(
+        self, attempt: Attempt, password_hash: str | None, password: str, *, token: str | None = None
+    ) -> bool:
         """Say whether the password is right; refuse to say when there were too many wrong ones.
 
         Nobody's hash (None) costs as much as anybody's. What is right leaves the count of wrong ones as it is.
         """
-        await self._limits.check(call, email)
-        right = await self._passwords.verify(password_hash, password)
+        await self._limits.admit(attempt, token)
+        right = await self._passwords.verify(password_hash, password, known=attempt.known is not None)
         # Many guesses may have been under way at once: those beyond the limit learn nothing either.
-        await self._limits.check(call, email)
+        await self._limits.check(attempt)
         if not right:
-            await self._limits.note_failure(call, email)
+            await self._limits.note_failure(attempt)
         return right
 
     async def new_hash(self, password: str, *, email: str) -> str:
@@ -36,6 +43,6 @@ class PasswordCheck:
             return None
         return await self._passwords.hash(password)
 
-    async def forget(self, call: Call, email: str) -> None:
+    async def forget(self, attempt: Attempt) -> None:
         """Start the count of wrong ones anew, once somebody has signed in with all that it takes."""
-        await self._limits.forget(call, email)
+        await self._limits.forget(attempt)

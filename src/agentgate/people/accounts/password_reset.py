@@ -1,6 +1,5 @@
 """Reset links for people who forgot their password. Whether there was anybody to send one to is never told."""
 
-from agentgate.http.address import source_of
 from agentgate.http.call import Call
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.database import Store
@@ -12,14 +11,17 @@ from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.links import LinkUrls, issue_link
-from agentgate.people.identity.sign_in_limits import email_subject
+from agentgate.people.identity.sign_in_limits import Attempt, SignInLimits
 from agentgate.people.identity.user_records import LinkKind, StoredUser
 from agentgate.people.outbox.messages import Messenger, reset_message
 
 PER_SOURCE = Window("forgot-source", 10, 15 * MINUTE_MS)
 OVER_ALL = Window("forgot-all", 100, MINUTE_MS)
+PER_DEVICE = Window("forgot-device", 10, 15 * MINUTE_MS)
 # Who has got that many messages within the hour has one to use. More would only fill the mailbox.
 PER_EMAIL = Window("forgot-email", 3, HOUR_MS)
+# The owner's own browser has messages of its own, however many a stranger has asked for.
+PER_EMAIL_OF_DEVICE = Window("forgot-email-device", 3, HOUR_MS)
 
 
 class PasswordReset:
@@ -30,22 +32,35 @@ class PasswordReset:
         store: Store[AccountStores],
         *,
         limiter: Limiter,
+        sign_in_limits: SignInLimits,
         background: Background,
         messenger: Messenger,
         urls: LinkUrls,
     ) -> None:
         self._store = store
         self._limiter = limiter
+        self._limits = sign_in_limits
         self._background = background
         self._messenger = messenger
         self._urls = urls
 
-    async def ask(self, call: Call, email: str) -> None:
-        """Take a request for a canonical address; refuse when one source, or all together, ask too often."""
-        for window, subject in ((PER_SOURCE, source_of(call.request.address)), (OVER_ALL, "")):
-            await self._limiter.require(window, subject)
-        if await self._limiter.count(PER_EMAIL, email_subject(email)):
+    async def ask(self, call: Call, email: str, *, token: str | None) -> None:
+        """Take a request for a canonical address; refuse when one source or device asks too often.
+
+        When all together do, unknown devices wait or pass the browser check.
+        """
+        attempt = self._limits.attempt(call, email)
+        if await self._may_send(attempt, token):
             self._background.start("password reset", lambda: self._send(call, email))
+
+    async def _may_send(self, attempt: Attempt, token: str | None) -> bool:
+        if attempt.known is not None:
+            await self._limiter.require(PER_DEVICE, attempt.known)
+            return await self._limiter.count(PER_EMAIL_OF_DEVICE, attempt.known)
+        await self._limiter.require(PER_SOURCE, attempt.source)
+        if not await self._limiter.count(OVER_ALL, ""):
+            await self._limits.pass_or_wait(attempt, token, purpose="forgot")
+        return await self._limiter.count(PER_EMAIL, attempt.email)
 
     async def _send(self, call: Call, email: str) -> None:
         user = await self._store.read.users.find_user_by_email(email)

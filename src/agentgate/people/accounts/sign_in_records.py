@@ -15,13 +15,15 @@ MESSAGE_CHARACTERS = 2000
 
 Typed = Annotated[str, Meta(max_length=TYPED_CHARACTERS)]
 Name = Annotated[str, Meta(max_length=NAME_CHARACTERS)]
+CheckToken = Annotated[str, Meta(max_length=2048)]
 
 
 class Login(Input, frozen=True, kw_only=True):
-    """Who signs in."""
+    """Who signs in. `token` is of the browser check, action `sign_in`; it is asked for during an attack only."""
 
     email: Typed
     password: Typed
+    token: CheckToken | UnsetType = UNSET
 
 
 class CodeInput(Input, frozen=True, kw_only=True):
@@ -61,9 +63,10 @@ class AcceptInput(Input, frozen=True, kw_only=True):
 
 
 class ForgotInput(Input, frozen=True, kw_only=True):
-    """Whose password is forgotten."""
+    """Whose password is forgotten. `token` is of the browser check, action `sign_in`, asked for in a flood only."""
 
     email: Typed
+    token: CheckToken | UnsetType = UNSET
 
 
 class Received(Record, frozen=True, kw_only=True):
@@ -144,4 +147,4 @@ class AccessRequestInput(Input, frozen=True, kw_only=True):
     name: Name
     company: Name | UnsetType = UNSET
     message: Annotated[str, Meta(max_length=MESSAGE_CHARACTERS)] | UnsetType = UNSET
-    token: Annotated[str, Meta(max_length=2048)] | UnsetType = UNSET
+    token: CheckToken | UnsetType = UNSET

@@ -17,6 +17,7 @@ from agentgate.people.accounts.records import Session
 from agentgate.people.accounts.session_view import session_record
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
+from agentgate.people.identity.known_devices import BY_LINK_MS
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, UserSessions
 from agentgate.people.identity.user_records import SessionStage, StoredUser, UserSession
 
@@ -32,12 +33,14 @@ class StartedSession(Struct, frozen=True, kw_only=True):
     user: StoredUser
     places: Sequence[Place]
 
-    def reply(self, call: Call, sessions: UserSessions) -> Reply[Session]:
-        """Answer with the session, or with the demand for a code, and set the cookie."""
-        body = Session(mfa_required=True)
+    def reply(self, call: Call, sessions: UserSessions, *, by_link: bool = False) -> Reply[Session]:
+        """Answer with the session, or with the demand for a code, and set the cookies."""
+        email, cookie = self.user.email, sessions.cookie(call, self.secret)
         if self.session.stage is SessionStage.FULL:
             body = session_record(sessions, self.session, self.user, self.places)
-        return Reply(body=body, headers=(sessions.cookie(call, self.secret),))
+            return Reply(body=body, headers=(cookie, sessions.devices.cookie(call, email)))
+        headers = (cookie, sessions.devices.cookie(call, email, lasts_ms=BY_LINK_MS)) if by_link else (cookie,)
+        return Reply(body=Session(mfa_required=True), headers=headers)
 
 
 async def lock_user(stores: AccountStores, user_id: str) -> StoredUser:

@@ -26,6 +26,8 @@ class Action(StrEnum):
     USER_PASSWORD = "user.password"  # noqa: S105 - the name of a change
     USER_MFA_ON = "user.mfa_on"
     USER_MFA_OFF = "user.mfa_off"
+    OPERATOR_SESSION_END = "operator.session_end"
+    OPERATOR_SESSIONS_END = "operator.sessions_end"
     SIGNIN_SUCCESS = "signin.success"
     SIGNIN_FAILURE = "signin.failure"
     TOKEN_CREATE = "token.create"  # noqa: S105 - likewise

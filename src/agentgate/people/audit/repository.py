@@ -1,6 +1,7 @@
 """The audit trail in SQL."""
 
 import json
+import secrets
 
 from agentgate.lib.database import Row, Session
 from agentgate.lib.enums import ActorKind
@@ -10,9 +11,11 @@ from agentgate.people.audit.records import AuditEntry, AuditEvent, ConfigChange
 
 # Above every number that either database counts up to.
 LAST_ID = 2**63 - 1
+# Shown IDs are random, above what a table will ever count to, and whole in every JSON parser.
+FIRST_PUBLIC_ID, LAST_PUBLIC_ID = 2**40, 2**53
 _MATCHING = "AND (action = $4 OR substr(action, 1, $6) = $5)"
 
-_CHANGE_COLUMNS = "id, site_id, time_ms, actor, action, detail"
+_CHANGE_COLUMNS = "coalesce(public_id, id), site_id, time_ms, actor, action, detail"
 # Which model decides is no site's own, yet changes every site: operators read it where they look for what changed.
 _WITH_MODELS = """id IN (
     SELECT id FROM (SELECT id FROM audit_entry WHERE site_id = $1 ORDER BY id DESC LIMIT $2) own
@@ -30,8 +33,8 @@ class SqlAudit:
         """Keep an entry, in the transaction of what it tells of."""
         await self._session.run(
             """INSERT INTO audit_entry
-                (time_ms, actor, actor_kind, action, account_id, site_id, target, detail, address)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
+                (time_ms, actor, actor_kind, action, account_id, site_id, target, detail, address, public_id)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)""",
             entry.time,
             entry.actor,
             entry.actor_kind.value,
@@ -41,6 +44,7 @@ class SqlAudit:
             entry.target,
             to_json(entry.detail).decode(),
             entry.address,
+            FIRST_PUBLIC_ID + secrets.randbelow(LAST_PUBLIC_ID - FIRST_PUBLIC_ID),
         )
 
     async def list_site_changes(self, site_id: str, limit: int, *, account_id: str | None = None) -> list[ConfigChange]:
@@ -75,14 +79,26 @@ class SqlAudit:
         prefix = f"{action}."
         matching, values = ("", ()) if action is None else (_MATCHING, (action, prefix, len(prefix)))
         rows = await self._session.all(
-            f"""SELECT id, time_ms, actor, actor_kind, action, target, detail, address FROM audit_entry
+            f"""SELECT coalesce(public_id, id), time_ms, actor, actor_kind, action, target, detail, address
+                FROM audit_entry
                 WHERE account_id = $1 AND id < $2 {matching} ORDER BY id DESC LIMIT $3""",  # noqa: S608 - likewise
             account_id,
-            LAST_ID if before is None else before,
+            await self._number(account_id, before),
             limit,
             *values,
         )
         return [_event(row) for row in rows]
+
+    async def _number(self, account_id: str, shown_id: int | None) -> int:
+        """Return the number of the entry that is shown under an ID; older entries are shown under their number."""
+        if shown_id is None:
+            return LAST_ID
+        if shown_id < FIRST_PUBLIC_ID:
+            return shown_id
+        row = await self._session.one(
+            "SELECT id FROM audit_entry WHERE public_id = $1 AND account_id = $2", shown_id, account_id
+        )
+        return row[0] if row else 0
 
 
 def _event(row: Row) -> AuditEvent:

@@ -4,10 +4,20 @@ from msgspec import UnsetType
 
 from agentgate.http.call import Call
 from agentgate.http.replies import Reply, set_cookie
+from agentgate.lib.database import Store
 from agentgate.lib.enums import OperatorVia
+from agentgate.lib.moment import Moment
+from agentgate.lib.secrets import digest
 from agentgate.people.identity.guards import ADMIN_COOKIE
 from agentgate.people.identity.operators import DEFAULT_OPERATOR, Operators
-from agentgate.people.identity.records import LoginRequest, OperatorSession, SessionInfo
+from agentgate.people.identity.ports import OperatorStores
+from agentgate.people.identity.records import (
+    LoginRequest,
+    OperatorSession,
+    OperatorSessionItem,
+    OperatorSessionList,
+    SessionInfo,
+)
 
 COOKIE_PATH = "/v1/admin"
 
@@ -26,8 +36,7 @@ async def log_out(call: Call, operators: Operators) -> Reply[None]:
     secret = call.request.cookie(ADMIN_COOKIE)
     if secret is not None:
         await operators.end_session(call, secret)
-    cookie = set_cookie(ADMIN_COOKIE, "", path=COOKIE_PATH, same_site="Strict", secure=call.request.secure, max_age_s=0)
-    return Reply(body=None, headers=(cookie,))
+    return Reply(body=None, headers=(_cleared_cookie(call),))
 
 
 async def read_session(call: Call, operators: Operators) -> SessionInfo:
@@ -36,6 +45,47 @@ async def read_session(call: Call, operators: Operators) -> SessionInfo:
     if call.request.header("x-admin-key") is not None or secret is None:
         return SessionInfo(operator=call.actor.name, via=OperatorVia.KEY)
     return _session_info(operators, await operators.find_session(call, secret))
+
+
+async def list_sessions(call: Call, store: Store[OperatorStores], operators: Operators) -> OperatorSessionList:
+    """List the live sessions of all operators, newest first."""
+    current = _current_digest(call)
+    return OperatorSessionList(
+        items=[
+            OperatorSessionItem(
+                id=session.id,
+                operator=session.operator,
+                current=session.secret_digest == current,
+                browser=session.browser,
+                address_id=session.address_id,
+                created_at=Moment(session.created_ms),
+                last_used_at=Moment(session.last_used_ms),
+            )
+            for session in await operators.list_sessions(store.read, call)
+        ]
+    )
+
+
+async def end_session(call: Call, operators: Operators) -> Reply[None]:
+    """End an operator's session, one's own or another's."""
+    ended = await operators.end_session_by_id(call, call.params["id"])
+    is_current = ended.secret_digest == _current_digest(call)
+    return Reply(body=None, headers=(_cleared_cookie(call),) if is_current else ())
+
+
+async def end_other_sessions(call: Call, operators: Operators) -> None:
+    """End every operator's session but the caller's own; called with the key, every one."""
+    await operators.end_other_sessions(call, _current_digest(call))
+
+
+def _current_digest(call: Call) -> bytes | None:
+    """Return the digest of the session that the caller came with; None of who came with the key."""
+    secret = call.request.cookie(ADMIN_COOKIE)
+    return None if call.request.header("x-admin-key") is not None or secret is None else digest(secret)
+
+
+def _cleared_cookie(call: Call) -> tuple[str, str]:
+    return set_cookie(ADMIN_COOKIE, "", path=COOKIE_PATH, same_site="Strict", secure=call.request.secure, max_age_s=0)
 
 
 def _session_info(operators: Operators, session: OperatorSession) -> SessionInfo:

@@ -18,6 +18,8 @@ from agentgate.people.identity.user_records import LinkKind, StoredLink
 from agentgate.people.outbox.ports import OutboxStores
 
 INVITE_MS = limits.INVITE_LINK_DAYS * DAY_MS
+# Where a listener that is opened on all addresses listens: a link there leads nowhere.
+EVERY_ADDRESS = frozenset({"0.0.0.0", "[::]", "::"})  # noqa: S104 - compared with, not listened on
 RESET_MS = limits.PASSWORD_RESET_LINK_HOURS * HOUR_MS
 
 
@@ -68,7 +70,8 @@ async def spend_link(stores: LinkStores, call: Call, kind: LinkKind, secret: str
     link = await peek_link(stores, call, kind, secret)
     if not await stores.links.spend_link(link.secret_digest, call.now):
         raise Refused("invalid_link")
-    await stores.outbox.clear_body_of_link(link.secret_digest)
+    # It was used, so it arrived, be it from an operator's hands.
+    await stores.outbox.clear_body_of_link(link.secret_digest, used_ms=call.now)
     for other in LinkKind:
         await end_links(stores, call, other, link.user_id)
     return link
@@ -85,9 +88,10 @@ async def end_links(
 class LinkUrls:
     """Writes links out. The secret stands behind the `#`, which browsers send to nobody."""
 
-    def __init__(self, public_base_url: str, fallback_origin: str) -> None:
+    def __init__(self, public_base_url: str, public_listen: str) -> None:
         self._public_base_url = public_base_url.rstrip("/")
-        self._fallback_origin = fallback_origin.rstrip("/")
+        # Host and port of the public listener, the host of IPv6 in brackets.
+        self._host, _, self._port = public_listen.rpartition(":")
 
     def invite_url(self, secret: str, *, operator_call: Call | None = None) -> str:
         """Return the page that accepts an invitation."""
@@ -104,10 +108,15 @@ class LinkUrls:
     def _origin(self, operator_call: Call | None) -> str:
         if self._public_base_url:
             return self._public_base_url
-        # Only the admin listener lets operators in, and it has held Host against its allow-list.
-        caller = operator_call.caller if operator_call is not None else None
-        if operator_call is not None and caller is not None and caller.kind is ActorKind.OPERATOR:
-            host = operator_call.request.header("host")
-            if host:
-                return f"{'https' if operator_call.request.secure else 'http'}://{host.lower()}"
-        return self._fallback_origin
+        # People reach the public listener only, whichever listener the operator came to.
+        host = self._host if self._host not in EVERY_ADDRESS else _operators_host(operator_call) or "localhost"
+        return f"http://{host}:{self._port}"
+
+
+def _operators_host(call: Call | None) -> str | None:
+    """Return the name under which an operator reaches this machine; None for everybody else's calls."""
+    # Only the admin listener lets operators in, and it has held Host against its allow-list.
+    if call is None or call.caller is None or call.caller.kind is not ActorKind.OPERATOR:
+        return None
+    host = (call.request.header("host") or "").lower()
+    return host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host

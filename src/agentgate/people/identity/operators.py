@@ -1,5 +1,7 @@
 """Operators: the credential, its limits, and sessions. How CSRF tokens are made is in `csrf`."""
 
+import asyncio
+
 from agentgate.http.address import source_of
 from agentgate.http.call import Call
 from agentgate.lib import limits
@@ -16,9 +18,10 @@ from agentgate.lib.secrets import digest, new_secret, same
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity import csrf
+from agentgate.people.identity.csrf import PURPOSE
 from agentgate.people.identity.ports import OperatorStores
 from agentgate.people.identity.records import OperatorSession
-from agentgate.people.identity.sessions import IDLE_MS, LIFETIME_MS, TOUCH_MS
+from agentgate.people.identity.sessions import IDLE_MS, LIFETIME_MS, TOUCH_MS, browser_name
 from agentgate.people.identity.user_records import SessionStage
 
 DEFAULT_OPERATOR = "operator"
@@ -26,7 +29,12 @@ DEFAULT_OPERATOR = "operator"
 SESSION_MS = LIFETIME_MS[SessionStage.FULL]
 
 PER_SOURCE = Window("operator-source", limits.LOGIN_FAILURES_PER_SOURCE, limits.LOGIN_WINDOW_MINUTES * MINUTE_MS)
-ALL_SOURCES = Window("operator-all", limits.LOGINS_PER_MINUTE, MINUTE_MS)
+# A wrong key from an address that has sent too many is answered that much later. Only so many wait at once, since each
+# holds a connection; the others are answered without delay, as there is no key to be guessed in any number of tries.
+DELAY_S = 0.5
+DELAYED_AT_ONCE = 32
+# What a session's key tag is made for; the purpose of its MAC is that of CSRF tokens, which live as long.
+_KEY_TAG = b"operator key"
 
 
 class Operators:
@@ -37,18 +45,29 @@ class Operators:
         self._store = store
         self._keyring = keyring
         self._limiter = limiter
+        self._delayed = 0
 
     async def check_key(self, call: Call, key: str) -> None:
-        """Return when the key is right. Wrong ones are counted, by source and over all; too many refuse every key."""
-        source = source_of(call.request.address)
-        for window, subject in ((PER_SOURCE, source), (ALL_SOURCES, "")):
-            if await self._limiter.is_over(window, subject):
-                raise self._limiter.refusal(window, "Too many wrong operator credentials; try again later.")
+        """Return when the key is right, whatever happened before: nobody can lock the operator out.
+
+        Wrong ones are counted by source, and after too many answered late. A key has at least 24 characters, so what
+        keeps it from being guessed is its length; the delay keeps a guesser from costing much.
+        """
         if same(digest(key), self._key_digest):
             return
-        await self._limiter.count(PER_SOURCE, source)
-        await self._limiter.count(ALL_SOURCES, "")
-        raise Refused("unauthorized", "The operator credential is wrong.")
+        if await self._limiter.count(PER_SOURCE, source_of(call.request.address)):
+            raise Refused("unauthorized", "The operator credential is wrong.")
+        await self._delay()
+        raise self._limiter.refusal(PER_SOURCE, "Too many wrong operator credentials. The right one is accepted.")
+
+    async def _delay(self) -> None:
+        if self._delayed >= DELAYED_AT_ONCE:
+            return
+        self._delayed += 1
+        try:
+            await asyncio.sleep(DELAY_S)
+        finally:
+            self._delayed -= 1
 
     async def start_session(self, call: Call, operator: str) -> tuple[str, OperatorSession]:
         """Start a session; return the secret for the cookie, and the session."""
@@ -59,6 +78,9 @@ class Operators:
             operator=operator,
             created_ms=call.now,
             last_used_ms=call.now,
+            key_tag=self._keyring.mac(PURPOSE, _KEY_TAG, self._key_digest),
+            browser=browser_name(call.request.header("user-agent") or ""),
+            address_id=call.address_id("") or "",
         )
         signed_in = call.acting_as(Actor(kind=ActorKind.OPERATOR, name=operator))
 
@@ -74,18 +96,61 @@ class Operators:
         session = await self._store.read.operator_sessions.find_session(digest(secret))
         if session is None:
             raise Refused("unauthorized")
-        idle_ms = call.now - session.last_used_ms
-        if session.ended_ms is not None or call.now >= session.created_ms + SESSION_MS or idle_ms >= IDLE_MS:
+        if not self._is_live(session, call.now):
             raise Refused("session_expired")
-        if idle_ms >= TOUCH_MS:
+        if call.now - session.last_used_ms >= TOUCH_MS:
             await self._store.change(
                 lambda stores: stores.operator_sessions.touch_session(session.secret_digest, call.now)
             )
         return session
 
+    async def list_sessions(self, stores: OperatorStores, call: Call) -> list[OperatorSession]:
+        """Return the live sessions of all operators, newest first."""
+        since_ms = call.now - SESSION_MS
+        found = await stores.operator_sessions.list_sessions(since_ms)
+        return [session for session in found if self._is_live(session, call.now)]
+
     async def end_session(self, call: Call, secret: str) -> None:
         """End the session of a cookie."""
         await self._store.change(lambda stores: stores.operator_sessions.end_session(digest(secret), call.now))
+
+    async def end_session_by_id(self, call: Call, session_id: str) -> OperatorSession:
+        """End any operator's session; refuse when there is no live one with this ID."""
+
+        async def work(stores: OperatorStores) -> OperatorSession:
+            found = [each for each in await self.list_sessions(stores, call) if each.id == session_id]
+            if not found:
+                raise Refused("not_found", "There is no live operator session with this ID.")
+            await stores.operator_sessions.end_session(found[0].secret_digest, call.now)
+            detail = {"operator": found[0].operator}
+            await record(stores, call, Action.OPERATOR_SESSION_END, Subject(target=session_id), detail)
+            return found[0]
+
+        return await self._store.change(work)
+
+    async def end_other_sessions(self, call: Call, current: bytes | None) -> None:
+        """End every operator's session but the caller's own; of who came with the key, every one."""
+
+        async def work(stores: OperatorStores) -> None:
+            others = [each for each in await self.list_sessions(stores, call) if each.secret_digest != current]
+            for session in others:
+                await stores.operator_sessions.end_session(session.secret_digest, call.now)
+            await record(stores, call, Action.OPERATOR_SESSIONS_END, Subject(), {"ended": len(others)})
+
+        await self._store.change(work)
+
+    def _is_live(self, session: OperatorSession, now_ms: int) -> bool:
+        """Say whether a session is neither ended nor expired nor idle, and was made with the key of today.
+
+        Asked at every use, so that no worker and no store has to be told when the key changes.
+        """
+        return (
+            session.ended_ms is None
+            and now_ms < session.created_ms + SESSION_MS
+            and now_ms - session.last_used_ms < IDLE_MS
+            and session.key_tag is not None
+            and self._keyring.is_mac(session.key_tag, PURPOSE, _KEY_TAG, self._key_digest)
+        )
 
     def csrf_token(self, session: OperatorSession) -> str:
         """Return the token that every changing request of this session must carry."""

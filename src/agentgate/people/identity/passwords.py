@@ -56,7 +56,8 @@ class Passwords:
             type=Type.ID,
         )
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="password")
-        self._accepted = 0
+        # Those who have proved something already, and everybody else.
+        self._accepted = {True: 0, False: 0}
         self._common = read_known_passwords() | OWN_WORDS
 
     def check_password(self, password: str, *, email: str) -> None:
@@ -66,12 +67,15 @@ class Passwords:
             raise Refused("weak_password", why)
 
     async def hash(self, password: str) -> str:
-        """Return what is stored of a password."""
-        return await self._work(lambda: self._hasher.hash(_bytes(password)))
+        """Return what is stored of a password. Who sets one has a session or a link."""
+        return await self._work(lambda: self._hasher.hash(_bytes(password)), known=True)
 
-    async def verify(self, password_hash: str | None, password: str) -> bool:
-        """Say whether the password is right. Without a hash it is not, after the same work."""
-        matches = await self._work(lambda: self._matches(password_hash or DUMMY_HASH, password))
+    async def verify(self, password_hash: str | None, password: str, *, known: bool = False) -> bool:
+        """Say whether the password is right. Without a hash it is not, after the same work.
+
+        Known devices and live sessions have a queue of their own, so that a flood of others does not fill it.
+        """
+        matches = await self._work(lambda: self._matches(password_hash or DUMMY_HASH, password), known=known)
         return matches and password_hash is not None
 
     def needs_rehash(self, password_hash: str) -> bool:
@@ -88,18 +92,18 @@ class Passwords:
         except VerifyMismatchError:
             return False
 
-    async def _work(self, act: Callable[[], T]) -> T:
-        if self._accepted >= AT_ONCE + MOST_WAITING:
+    async def _work(self, act: Callable[[], T], *, known: bool) -> T:
+        if self._accepted[known] >= AT_ONCE + MOST_WAITING:
             raise Refused(
                 "rate_limited",
                 "Too many sign-ins at once; try again in a second.",
                 headers={"retry-after": str(RETRY_AFTER_S)},
             )
-        self._accepted += 1
+        self._accepted[known] += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, act)
         finally:
-            self._accepted -= 1
+            self._accepted[known] -= 1
 
 
 def weakness(password: str, *, email: str, common: frozenset[str]) -> str | None:

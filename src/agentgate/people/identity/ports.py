@@ -17,6 +17,10 @@ class OperatorSessionStore(Protocol):
         """Return the session, ended or not; None when there never was one or it was swept."""
         ...
 
+    async def list_sessions(self, created_after_ms: int) -> list[OperatorSession]:
+        """Return the sessions made after a moment that were not ended, newest first."""
+        ...
+
     async def touch_session(self, secret_digest: bytes, last_used_ms: int) -> None:
         """Note that the session was used."""
         ...

@@ -39,4 +39,26 @@ class OperatorSession(Struct, frozen=True, kw_only=True):
     operator: str
     created_ms: int
     last_used_ms: int
+    # Which operator key it was made with, as a MAC; None for one from before that was noted.
+    key_tag: bytes | None
+    browser: str
+    address_id: str
     ended_ms: int | None = None
+
+
+class OperatorSessionItem(Record, frozen=True, kw_only=True):
+    """An operator's session as operators see it. The address is a keyed hash."""
+
+    id: str
+    operator: str
+    current: bool
+    browser: str
+    address_id: str
+    created_at: Moment
+    last_used_at: Moment
+
+
+class OperatorSessionList(Record, frozen=True, kw_only=True):
+    """The live sessions of all operators, newest first."""
+
+    items: list[OperatorSessionItem]

@@ -13,6 +13,7 @@ from agentgate.lib.keyring import Keyring
 from agentgate.lib.moment import Moment
 from agentgate.lib.secrets import digest, new_secret
 from agentgate.people.identity import csrf
+from agentgate.people.identity.known_devices import KnownDevices
 from agentgate.people.identity.user_ports import UserStores
 from agentgate.people.identity.user_records import SessionStage, StoredUser, UserSession
 
@@ -66,8 +67,9 @@ UNKNOWN_BROWSER = "Unknown browser"
 class UserSessions:
     """Knows how sessions of users are made, how long they last, and what goes with them."""
 
-    def __init__(self, keyring: Keyring) -> None:
+    def __init__(self, keyring: Keyring, devices: KnownDevices) -> None:
         self._keyring = keyring
+        self.devices = devices
 
     async def start(
         self, stores: UserStores, call: Call, user: StoredUser, *, account_id: str | None, stage: SessionStage

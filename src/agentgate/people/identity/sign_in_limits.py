@@ -1,4 +1,8 @@
-"""How often a sign-in may fail: per address, per e-mail and over all. Passwords and codes are counted apart."""
+"""How often a sign-in may fail, so that nobody can guess for long and nobody can lock out somebody else.
+
+Every address has its own count, and so has every known device and every live session. What many addresses do
+together is held against unknown devices only: they wait, or pass the browser check. Decision 0030 says why.
+"""
 
 from enum import StrEnum
 from types import MappingProxyType
@@ -8,12 +12,20 @@ from msgspec import Struct
 from agentgate.http.address import source_of
 from agentgate.http.call import Call
 from agentgate.lib import limits
-from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.clock import MINUTE_MS, SECOND_MS
+from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.lib.secrets import digest
-from agentgate.people.identity.users import canonical_email
+from agentgate.people.identity.browser_check import SIGN_IN, BrowserCheck
+from agentgate.people.identity.known_devices import KnownDevices, email_subject
+from agentgate.people.identity.user_records import UserSession
 
 WINDOW_MS = limits.LOGIN_WINDOW_MINUTES * MINUTE_MS
+WAIT_MS = limits.LOGIN_WAIT_SECONDS * SECOND_MS
+TOO_MANY = "Too many failed sign-ins; try again after the time in Retry-After."
+UNDER_ATTACK = (
+    "Many sign-ins are failing at present. Send it again after the time in Retry-After, from the same address; a"
+    " browser that has signed in before need not wait."
+)
 
 
 class Factor(StrEnum):
@@ -24,65 +36,146 @@ class Factor(StrEnum):
 
 
 class Windows(Struct, frozen=True):
-    """The three windows of one factor."""
+    """The windows of one factor. Whoever has used one up is refused."""
 
     per_address: Window
-    per_email: Window
-    over_all: Window
+    per_email_and_address: Window
+    per_known: Window
 
 
 def _windows(factor: Factor) -> Windows:
+    few, many = limits.LOGIN_FAILURES_PER_SOURCE, limits.LOGIN_FAILURES_PER_ADDRESS
     return Windows(
-        per_address=Window(f"sign-in-{factor}-address", limits.LOGIN_FAILURES_PER_ADDRESS, WINDOW_MS),
-        per_email=Window(f"sign-in-{factor}-email", limits.LOGIN_FAILURES_PER_SOURCE, WINDOW_MS),
-        over_all=Window(f"sign-in-{factor}-all", limits.LOGINS_PER_MINUTE, MINUTE_MS),
+        per_address=Window(f"sign-in-{factor}-address", many, WINDOW_MS),
+        per_email_and_address=Window(f"sign-in-{factor}-email-address", few, WINDOW_MS),
+        per_known=Window(f"sign-in-{factor}-known", few, WINDOW_MS),
     )
 
 
 WINDOWS = MappingProxyType({factor: _windows(factor) for factor in Factor})
+# These two tell an attack on passwords, which unknown devices have to wait for.
+PER_EMAIL = Window("sign-in-email", limits.LOGIN_FAILURES_PER_EMAIL, WINDOW_MS)
+OVER_ALL = Window("sign-in-all", limits.LOGIN_FAILURES_PER_MINUTE, MINUTE_MS)
+# A code has a million values. Only counting attempts, not failures, holds against guesses that are sent all at once.
+CODES_PER_EMAIL_AND_ADDRESS = Window("code-attempts-address", limits.LOGIN_FAILURES_PER_SOURCE, WINDOW_MS)
+CODES_PER_KNOWN = Window("code-attempts-known", limits.LOGIN_FAILURES_PER_SOURCE, WINDOW_MS)
+# All unknown devices together. Waiting for a minute each, many addresses would still try them all within days.
+CODES_PER_EMAIL = Window("code-attempts-email", limits.CODE_ATTEMPTS_PER_EMAIL, WINDOW_MS)
+
+
+class Attempt(Struct, frozen=True, kw_only=True):
+    """Who tries, as attempts are counted: the address, the e-mail, and the device or session that is known."""
+
+    call: Call
+    source: str
+    email: str
+    # None for an unknown device.
+    known: str | None
+
+    @property
+    def from_source(self) -> str:
+        """Return what the e-mail's attempts from this address are counted under."""
+        return f"{self.source} {self.email}"
 
 
 class SignInLimits:
     """Counts failures in windows that all workers share, by source and by canonical address: spellings do not help."""
 
-    def __init__(self, limiter: Limiter) -> None:
+    def __init__(self, limiter: Limiter, devices: KnownDevices, browser_check: BrowserCheck) -> None:
         self._limiter = limiter
+        self._devices = devices
+        self._browser_check = browser_check
 
-    async def check(self, call: Call, email: str, *, factor: Factor = Factor.PASSWORD) -> None:
-        """Refuse when too many have failed. Known and unknown addresses count alike.
+    def attempt(self, call: Call, email: str, *, session: UserSession | None = None) -> Attempt:
+        """Return who tries. A live session is known by its user and sign-in: changing accounts makes it no other."""
+        known: str | None = None
+        if session is not None:
+            known = f"session {session.user_id} {session.created_ms}"
+        else:
+            device = self._devices.find(call, email)
+            known = None if device is None else f"device {device.id}"
+        return Attempt(call=call, source=source_of(call.request.address), email=email_subject(email), known=known)
 
-        Call it before the proof is looked at and, since guesses sent at once would all pass, again when it was right.
+    async def admit(self, attempt: Attempt, token: str | None) -> None:
+        """Let an attempt at a password go on, or refuse it before the password is looked at.
+
+        Known and unknown e-mail addresses count alike. During an attack a browser-check token spares the waiting.
         """
-        for window, subject in _subjects(call, email, factor):
+        await self.check(attempt)
+        if attempt.known is not None:
+            return
+        if await self._limiter.is_over(PER_EMAIL, attempt.email) or await self._limiter.is_over(OVER_ALL, ""):
+            await self.pass_or_wait(attempt, token, purpose="sign-in")
+
+    async def check(self, attempt: Attempt, *, factor: Factor = Factor.PASSWORD) -> None:
+        """Refuse when too many have failed here: with this session, on this device, or from this address.
+
+        Guesses that are sent at once all pass the first time; call it again when the proof was looked at.
+        """
+        for window, subject in _own_windows(attempt, factor):
             if await self._limiter.is_over(window, subject):
-                raise self._limiter.refusal(
-                    window, "Too many failed sign-ins; try again after the time in Retry-After."
-                )
+                raise self._limiter.refusal(window, TOO_MANY)
 
-    async def note_failure(self, call: Call, email: str, *, factor: Factor = Factor.PASSWORD) -> None:
-        """Count a failure."""
-        for window, subject in _subjects(call, email, factor):
+    async def note_failure(self, attempt: Attempt, *, factor: Factor = Factor.PASSWORD) -> None:
+        """Count a failure. Those of known devices and sessions are no sign of an attack."""
+        for window, subject in _own_windows(attempt, factor):
             await self._limiter.count(window, subject)
+        if attempt.known is None and factor is Factor.PASSWORD:
+            await self._limiter.count(PER_EMAIL, attempt.email)
+            await self._limiter.count(OVER_ALL, "")
 
-    async def forget(self, call: Call, email: str) -> None:  # noqa: ARG002 - like the others
-        """Start an e-mail's counts anew, once somebody has signed in with all that it takes.
+    async def count_code(self, attempt: Attempt, *, is_recovery: bool) -> None:
+        """Count an attempt at a code before it is looked at; refuse it when there were too many."""
+        await self.check(attempt, factor=Factor.CODE)
+        if attempt.known is not None:
+            await self._limiter.require(CODES_PER_KNOWN, attempt.known, TOO_MANY)
+            return
+        await self._limiter.require(CODES_PER_EMAIL_AND_ADDRESS, attempt.from_source, TOO_MANY)
+        # Nobody guesses the 80 bits of a recovery code, so others' attempts need not stand in the way of one.
+        if not is_recovery:
+            await self._limiter.require(
+                CODES_PER_EMAIL,
+                attempt.email,
+                "Too many codes were tried. Try again after the time in Retry-After, use a recovery code, or set a new"
+                " password with a reset link, which makes this browser a known device.",
+            )
 
-        The source's count stays: an account of one's own must not buy more guesses at those of others.
+    async def forget(self, attempt: Attempt) -> None:
+        """Start the e-mail's counts here anew, once somebody has signed in with all that it takes.
+
+        The source's count stays: an account of one's own must not buy more guesses at those of others. So do the counts
+        over all addresses: that the owner got in does not end an attack.
         """
-        for windows in WINDOWS.values():
-            await self._limiter.forget(windows.per_email, email_subject(email))
+        for factor in Factor:
+            window, subject = _own_windows(attempt, factor)[-1]
+            await self._limiter.forget(window, subject)
+        await self._limiter.forget(CODES_PER_EMAIL_AND_ADDRESS, attempt.from_source)
+        if attempt.known is not None:
+            await self._limiter.forget(CODES_PER_KNOWN, attempt.known)
+
+    async def pass_or_wait(self, attempt: Attempt, token: str | None, *, purpose: str) -> None:
+        """Let an unknown device go on that has passed the browser check, or has waited since it was first refused."""
+        site_key = self._browser_check.site_key
+        if (
+            site_key is not None
+            and token is not None
+            and await self._browser_check.passes(token, attempt.call, action=SIGN_IN)
+        ):
+            return
+        # By address and e-mail, and used up by one attempt: each address gets one guess in so long, and no more.
+        left_ms = await self._limiter.wait(f"{purpose} {attempt.from_source}", wait_ms=WAIT_MS, kept_ms=WINDOW_MS)
+        if not left_ms:
+            return
+        extra = {} if site_key is None else {"browserCheck": {"siteKey": site_key, "action": SIGN_IN}}
+        retry_after = str(-(-left_ms // SECOND_MS))
+        raise Refused("rate_limited", UNDER_ATTACK, headers={"retry-after": retry_after}, **extra)
 
 
-def _subjects(call: Call, email: str, factor: Factor) -> tuple[tuple[Window, str], ...]:
+def _own_windows(attempt: Attempt, factor: Factor) -> tuple[tuple[Window, str], ...]:
     windows = WINDOWS[factor]
+    if attempt.known is not None:
+        return ((windows.per_known, attempt.known),)
     return (
-        (windows.per_address, source_of(call.request.address)),
-        (windows.per_email, email_subject(email)),
-        (windows.over_all, ""),
+        (windows.per_address, attempt.source),
+        (windows.per_email_and_address, attempt.from_source),
     )
-
-
-def email_subject(email: str) -> str:
-    """Return what an address is counted under."""
-    # Hashed, because the counting store is no place for people's addresses.
-    return digest(canonical_email(email)).hex()

@@ -35,8 +35,11 @@ class OutboxStore(Protocol):
         """Note a failed attempt; without a next one the message has failed for good."""
         ...
 
-    async def clear_body_of_link(self, link_digest: bytes) -> None:
-        """Forget the body of the message that carries a link which is of no more use."""
+    async def clear_body_of_link(self, link_digest: bytes, *, used_ms: int | None = None) -> None:
+        """Forget the body of the message that carries a link which is of no more use.
+
+        Once the link was used, a message that was still waiting counts as sent: its recipient has it.
+        """
         ...
 
     async def clear_bodies(self, created_before_ms: int) -> None:

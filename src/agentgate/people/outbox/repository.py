@@ -97,8 +97,18 @@ class SqlOutbox:
             next_attempt_ms,
         )
 
-    async def clear_body_of_link(self, link_digest: bytes) -> None:
-        """Forget the body of the message that carries a link which is of no more use."""
+    async def clear_body_of_link(self, link_digest: bytes, *, used_ms: int | None = None) -> None:
+        """Forget the body of the message that carries a link which is of no more use.
+
+        Once the link was used, a message that was still waiting counts as sent: its recipient has it.
+        """
+        if used_ms is not None:
+            await self._session.run(
+                """UPDATE outbox_message SET status = 'sent', sent_ms = $2, last_error = NULL
+                    WHERE link_digest = $1 AND status = 'pending'""",
+                link_digest,
+                used_ms,
+            )
         await self._session.run(f"{_CLEAR} AND link_digest = $1", link_digest)
 
     async def clear_bodies(self, created_before_ms: int) -> None:

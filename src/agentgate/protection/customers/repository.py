@@ -6,12 +6,13 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional, optional_moment
 from agentgate.lib.search_text import like_pattern
 from agentgate.people.accounts.records import Limits, member_status
+from agentgate.people.accounts.repositories.accounts import IS_PROTECTED
 from agentgate.protection.customers.records import Account, CustomerFilter, CustomerSummary
 
 _COLUMNS = """id, name, status, protected, limit_sites, limit_credentials, limit_members, limit_tokens, limit_origins,
     created_ms"""
 # Counted for the accounts that are shown only: which those are is decided first, inside.
-_COUNTED = f"""SELECT {_COLUMNS},
+_COUNTED = f"""SELECT {_COLUMNS.replace("protected", IS_PROTECTED.format(account="shown"))},
         (SELECT users.email FROM membership JOIN users ON users.id = membership.user_id
             WHERE membership.account_id = shown.id AND membership.role = 'owner'
             ORDER BY membership.joined_ms, users.email LIMIT 1),

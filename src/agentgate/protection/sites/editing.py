@@ -4,6 +4,7 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from agentgate.http.call import Call, SiteCall
+from agentgate.lib.database import Store
 from agentgate.lib.enums import AccountStatus, Mode, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_site_id, new_site_key
@@ -44,6 +45,13 @@ async def create_site(stores: SiteStores, call: Call, body: SiteInput, account: 
     await record(stores, call, Action.SITE_CREATE, _subject(site), detail)
     await stores.configuration.bump()
     return site
+
+
+async def name_own_site(store: Store[SiteStores], site_key: str) -> None:
+    """Note which site is the service's own, so that its account counts as protected; empty for none."""
+    named = [site_key] if site_key else []
+    if await store.read.sites.list_own_site_keys() != named:
+        await store.change(lambda stores: stores.sites.save_own_site_keys(named))
 
 
 async def create_own_site(stores: SiteStores, call: Call, body: OwnSiteInput, account_id: str) -> Site:

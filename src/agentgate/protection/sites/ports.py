@@ -33,6 +33,14 @@ class SiteStore(Protocol):
         """Return a site; None when there is none, or when it is not of the given account."""
         ...
 
+    async def list_own_site_keys(self) -> list[str]:
+        """Return the keys of the service's own sites, whether there is such a site or not."""
+        ...
+
+    async def save_own_site_keys(self, site_keys: Sequence[str]) -> None:
+        """Keep which sites are the service's own. Their accounts are protected from now on, and no others."""
+        ...
+
     async def find_number(self, site_id: str) -> int:
         """Return the number under which events know an existing site."""
         ...

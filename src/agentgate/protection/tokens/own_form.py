@@ -5,28 +5,31 @@ from agentgate.lib.errors import Refused
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory
 from agentgate.protection.tokens.redeem import Demand, Redeemer
 
-# The site that the setting names must have this action.
-ACTION = "request_access"
 # The service's own server has no secret, so there is no credential that this could be the use of.
 _NO_CREDENTIAL = ""
 
 
 class OwnForm:
-    """Says whether a token is good for the form that asks for an account. It is spent by asking."""
+    """Says whether a token is good for a form of the service. It is spent by asking."""
 
     def __init__(self, redeemer: Redeemer, sites: SiteDirectory, *, site_key: str) -> None:
         self._redeemer = redeemer
         self._sites = sites
         self._site_key = site_key
 
-    async def passes(self, token: str | None, call: Call) -> bool:
+    @property
+    def site_key(self) -> str | None:
+        """Return the site that issues the tokens. It must have the action of each form."""
+        return self._site_key
+
+    async def passes(self, token: str | None, call: Call, *, action: str) -> bool:
         """Say whether the check was passed. A store that is away is no answer: the caller hears of it."""
         site = self._sites.find(self._site_key)
         if token is None or site is None or site.disabled:
             return False
         caller = SiteCaller(site, _NO_CREDENTIAL, expires_ms=None)
         try:
-            await self._redeemer.redeem(caller, Demand(token=token, action=ACTION), now_ms=call.now)
+            await self._redeemer.redeem(caller, Demand(token=token, action=action), now_ms=call.now)
         except Refused:
             return False
         return True

@@ -205,12 +205,43 @@ async def test_links_can_be_ended_for_one_account(store, issue, ann, kept_bodies
     assert await kept_bodies() == {kept.link.secret_digest}
 
 
+class LateStores:
+    """Stores of a unit of work that looked at a link just before somebody else spent it, as on PostgreSQL."""
+
+    def __init__(self, stores, link):
+        self._stores = stores
+        self._link = link
+
+    def __getattr__(self, name):
+        return self if name == "links" else getattr(self._stores, name)
+
+    async def find_link(self, secret_digest):
+        assert secret_digest == self._link.secret_digest
+        return self._link
+
+    async def spend_link(self, *spent):
+        return await self._stores.links.spend_link(*spent)
+
+    async def end_links(self, *ended, **options):
+        return await self._stores.links.end_links(*ended, **options)
+
+
+@pytest.mark.anyio
+async def test_a_link_that_somebody_spends_between_the_look_and_the_spending_is_spent_once(store, issue, ann):
+    issued = await issue(RESET, ann)
+    await spend(store, RESET, issued.secret)
+
+    late = store.change(lambda stores: spend_link(LateStores(stores, issued.link), make_call(), RESET, issued.secret))
+
+    assert await is_invalid(late)
+
+
 def host_call(host, caller=None, secure=False, **headers):
     return make_call(headers={"host": host, **headers}, caller=caller, secure=secure)
 
 
 def test_the_public_address_stands_in_every_link():
-    urls = LinkUrls("https://gate.example.com", "http://127.0.0.1:8080")
+    urls = LinkUrls("https://gate.example.com", "127.0.0.1:8080")
     call = host_call("localhost:8081", OPERATOR)
 
     assert urls.invite_url("s3cret") == "https://gate.example.com/console/invite#s3cret"
@@ -219,18 +250,35 @@ def test_the_public_address_stands_in_every_link():
 
 
 def test_a_public_address_may_have_a_path_and_a_final_slash():
-    urls = LinkUrls("https://example.com/gate/", "")
+    urls = LinkUrls("https://example.com/gate/", "127.0.0.1:8080")
 
     assert urls.reset_url("s") == "https://example.com/gate/console/reset#s"
 
 
-@pytest.mark.parametrize(("secure", "origin"), [(False, "http://localhost:8081"), (True, "https://localhost:8081")])
-def test_without_one_an_operator_gets_the_host_of_the_request(secure, origin):
-    call = host_call("LOCALHOST:8081", OPERATOR, secure)
-    urls = LinkUrls("", "http://127.0.0.1:8080")
+@pytest.mark.parametrize("host", ["localhost:8081", "GATE.internal:8081", "gate.internal", "[::1]:8081"])
+def test_without_one_a_link_leads_to_the_public_listener_whoever_asks(host):
+    call = host_call(host, OPERATOR)
+    urls = LinkUrls("", "127.0.0.1:8080")
 
-    assert urls.invite_url("s", operator_call=call) == f"{origin}/console/invite#s"
-    assert urls.reset_url("s", operator_call=call) == f"{origin}/console/reset#s"
+    assert urls.invite_url("s", operator_call=call) == "http://127.0.0.1:8080/console/invite#s"
+    assert urls.reset_url("s", operator_call=call) == "http://127.0.0.1:8080/console/reset#s"
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:8080", "[::]:8080"])
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("LOCALHOST:8081", "localhost"),
+        ("gate.internal:8081", "gate.internal"),
+        ("gate.internal", "gate.internal"),
+        ("[::1]:8081", "[::1]"),
+    ],
+)
+def test_a_public_listener_on_all_addresses_has_the_name_that_the_operator_uses(listen, host, name):
+    urls = LinkUrls("", listen)
+
+    assert urls.reset_url("s", operator_call=host_call(host, OPERATOR)) == f"http://{name}:8080/console/reset#s"
+    assert urls.reset_url("s") == "http://localhost:8080/console/reset#s"
 
 
 @pytest.mark.parametrize("kind", [None, ActorKind.USER, ActorKind.TOKEN, ActorKind.SYSTEM])
@@ -239,10 +287,11 @@ def test_nobody_else_decides_where_a_link_goes(kind):
     forwarded = {"x-forwarded-host": "evil.example", "forwarded": "host=evil.example", "origin": "https://evil.example"}
     call = host_call("evil.example", caller, **forwarded)
 
-    assert LinkUrls("", "http://127.0.0.1:8080").reset_url("s", operator_call=call) == (
+    assert LinkUrls("", "127.0.0.1:8080").reset_url("s", operator_call=call) == (
         "http://127.0.0.1:8080/console/reset#s"
     )
+    assert LinkUrls("", "0.0.0.0:8080").reset_url("s", operator_call=call) == "http://localhost:8080/console/reset#s"
 
 
 def test_without_any_call_the_listener_is_named():
-    assert LinkUrls("", "http://127.0.0.1:8080").invite_url("s") == "http://127.0.0.1:8080/console/invite#s"
+    assert LinkUrls("", "127.0.0.1:8080").invite_url("s") == "http://127.0.0.1:8080/console/invite#s"

@@ -204,6 +204,19 @@ async def test_two_are_hashed_at_once_twenty_wait_and_one_more_is_refused(passwo
 
 
 @pytest.mark.anyio
+async def test_known_devices_and_new_passwords_have_room_while_strangers_fill_theirs(passwords):
+    strangers = [asyncio.ensure_future(passwords.verify(None, GOOD)) for _ in range(22)]
+    await asyncio.sleep(0)
+
+    with pytest.raises(Refused):
+        await passwords.verify(None, GOOD)
+    made = await passwords.hash(GOOD)
+
+    assert await passwords.verify(made, GOOD, known=True) is True
+    await asyncio.gather(*strangers)
+
+
+@pytest.mark.anyio
 async def test_a_caller_that_gives_up_leaves_its_place(passwords):
     waiting = [asyncio.ensure_future(passwords.verify(None, GOOD)) for _ in range(22)]
     await asyncio.sleep(0)

@@ -6,7 +6,9 @@ import pytest
 
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.errors import Refused
+from agentgate.lib.keyring import Sealer
 from agentgate.lib.secrets import digest
+from agentgate.people.identity.known_devices import KnownDevices
 from agentgate.people.identity.sessions import UserSessions, browser_name
 from agentgate.people.identity.user_records import SessionStage
 from tests.unit.people.identity.calls import NOW_MS, make_call
@@ -17,7 +19,7 @@ WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
 
 @pytest.fixture
 def sessions(keyring):
-    return UserSessions(keyring)
+    return UserSessions(keyring, KnownDevices(Sealer(bytes(32))))
 
 
 @pytest.fixture

@@ -225,6 +225,27 @@ def test_the_nonce_makes_a_signature_one_of_its_kind() -> None:
     assert first.replay_key != identify(signed(nonce="b")).replay_key
 
 
+def test_a_nonce_belongs_to_its_agent_and_key() -> None:
+    """What one agent has sent must not keep another from using the same nonce, nor a new key of its own."""
+    ours = identify(signed(nonce="a"))
+    second_key = SigningAgent(seed=bytes(range(1, 33)))
+    other_agent = SigningAgent(url="https://other.example")
+    keys = KnownKeys(
+        {
+            DIRECTORY: second_key.jwks["keys"],
+            DIRECTORY.replace("agent.example", "other.example"): other_agent.jwks["keys"],
+        }
+    )
+
+    theirs = [
+        identify(each.headers("GET", URL, created=NOW, nonce="a"), keys=keys) for each in (second_key, other_agent)
+    ]
+
+    assert [each.verdict for each in theirs] == [VERIFIED, VERIFIED]
+    assert (theirs[0].agent, theirs[1].keyid) == (ours.agent, ours.keyid)
+    assert len({each.replay_key for each in (ours, *theirs)}) == 3
+
+
 def test_without_a_nonce_the_signature_itself_does() -> None:
     first, again = identify(signed(nonce=False)), identify(signed(nonce=False))
     assert not first.has_nonce

@@ -12,8 +12,8 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.people.accounts.access_request_ports import AccessRequestStores
 from agentgate.people.accounts.access_requests import ask, new_request
-from agentgate.people.accounts.browser_check import BrowserCheck
 from agentgate.people.accounts.sign_in_records import AccessRequestInput, Received
+from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
 
 PER_SOURCE = Window("access-source", 10, HOUR_MS)
 OVER_ALL = Window("access-all", 300, HOUR_MS)
@@ -32,11 +32,12 @@ async def request_access(
     loop = asyncio.get_running_loop()
     answer_s = loop.time() + ANSWER_S
     request = new_request(call, body)
-    for window, subject in ((PER_SOURCE, source_of(call.request.address)), (OVER_ALL, "")):
-        await limiter.require(window, subject)
+    await limiter.require(PER_SOURCE, source_of(call.request.address))
     token = None if isinstance(body.token, UnsetType) else body.token
-    if not await browser_check.passes(token, call):
+    if not await browser_check.passes(token, call, action=REQUEST_ACCESS):
         raise Refused("browser_check_failed")
+    # Counted behind the check: programs that do not pass it must not use up what is there for people.
+    await limiter.require(OVER_ALL, "")
     await store.change(lambda stores: ask(stores, request))
     await asyncio.sleep(answer_s - loop.time())
     return Received()

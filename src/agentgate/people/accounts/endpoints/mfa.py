@@ -55,9 +55,10 @@ async def disable_mfa(
     one_of(body)
     user = call.user
     await _check_may_disable(store.read, user.id, enabled=user.has_mfa)
-    if not await password_check.is_right(call, user.email, user.password_hash, body.password):
+    attempt = password_check.attempt(call, user.email, session=call.session)
+    if not await password_check.is_right(attempt, user.password_hash, body.password):
         raise Refused("invalid_password")
-    await code_check.count_attempt(call, user.email)
+    await code_check.count_attempt(attempt, body)
 
     async def work(stores: AccountStores) -> None:
         current = await lock_user(stores, user.id)
@@ -70,9 +71,9 @@ async def disable_mfa(
         await store.change(work)
     except Refused as refused:
         if refused.code == "invalid_code":
-            await code_check.note_failure(call, user.email)
+            await code_check.note_failure(attempt)
         raise
-    await code_check.forget(call, user.email)
+    await code_check.forget(attempt)
 
 
 async def _check_may_disable(stores: AccountStores, user_id: str, *, enabled: bool) -> None:

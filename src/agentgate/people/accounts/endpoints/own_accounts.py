@@ -4,6 +4,7 @@ from agentgate.http.replies import Reply
 from agentgate.lib import limits
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
+from agentgate.lib.names import check_name
 from agentgate.people.accounts.guards import UserCall
 from agentgate.people.accounts.lifecycle import create_account
 from agentgate.people.accounts.ports import AccountStores
@@ -32,13 +33,15 @@ async def found_account(
     call: UserCall, body: AccountInput, store: Store[AccountStores], sessions: UserSessions
 ) -> Reply[Session]:
     """Create another account, owned by the caller, and work in it."""
+    # Before the limit: what is malformed is told so, whoever sends it.
+    name = check_name(body.name)
 
     async def work(stores: AccountStores) -> StartedSession:
         # The lock makes counting and creating one step: two requests at once cannot both be the third.
         await lock_user(stores, call.user.id)
         if await stores.members.count_owned_accounts(call.user.id) >= limits.ACCOUNTS_OWNED_PER_USER:
             raise Refused("account_limit")
-        account = await create_account(stores, call, body.name, owner_id=call.user.id)
+        account = await create_account(stores, call, name, owner_id=call.user.id)
         return await _go_to(stores, call, sessions, account.id)
 
     return (await store.change(work)).reply(call, sessions)

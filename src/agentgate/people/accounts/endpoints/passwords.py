@@ -1,5 +1,7 @@
 """Passwords: forgotten, set anew with a link, changed."""
 
+from msgspec import UnsetType
+
 from agentgate.http.call import Call
 from agentgate.http.replies import Reply
 from agentgate.lib.database import Store
@@ -22,7 +24,8 @@ from agentgate.people.outbox.messages import Messenger, password_changed_message
 
 async def forgot_password(call: Call, body: ForgotInput, password_reset: PasswordReset) -> Received:
     """Have a reset link e-mailed, if an account uses the address. The answer is the same for every address."""
-    await password_reset.ask(call, canonical_email(body.email))
+    token = None if isinstance(body.token, UnsetType) else body.token
+    await password_reset.ask(call, canonical_email(body.email), token=token)
     return Received()
 
 
@@ -56,7 +59,8 @@ async def reset_password(
         await _tell(stores, call, started, messenger)
         return started
 
-    return (await store.change(work)).reply(call, sessions)
+    # Who has the mailbox is no stranger: without this, somebody who knows the password could keep the owner out.
+    return (await store.change(work)).reply(call, sessions, by_link=True)
 
 
 async def change_password(
@@ -71,7 +75,8 @@ async def change_password(
     """Change the password; ends the user's other sessions. Cookie and CSRF token change with it."""
     user = call.user
     new_hash = await password_check.new_hash(body.new_password, email=user.email)
-    if not await password_check.is_right(call, user.email, user.password_hash, body.current_password):
+    attempt = password_check.attempt(call, user.email, session=call.session)
+    if not await password_check.is_right(attempt, user.password_hash, body.current_password):
         raise Refused("invalid_password")
 
     async def work(stores: AccountStores) -> str:

@@ -1,5 +1,7 @@
 """Users signing in and out."""
 
+from msgspec import UnsetType
+
 from agentgate.http.call import Call
 from agentgate.http.replies import Reply
 from agentgate.lib.database import Store
@@ -27,7 +29,7 @@ from agentgate.people.identity.users import canonical_email
 async def log_in(
     call: Call, body: Login, store: Store[AccountStores], password_check: PasswordCheck, sessions: UserSessions
 ) -> Reply[Session]:
-    """Sign in; sets the cookie `ag_account`.
+    """Sign in; sets the cookie `ag_account`, and one that makes the browser a known device.
 
     With two-factor authentication on, the answer is `{mfaRequired: true}` and the cookie is good for five minutes, to
     send a code to `/v1/account/login/mfa`.
@@ -35,7 +37,9 @@ async def log_in(
     email = canonical_email(body.email)
     user = await store.read.users.find_user_by_email(email)
     password_hash = user.password_hash if user else None
-    right = await password_check.is_right(call, email, password_hash, body.password)
+    attempt = password_check.attempt(call, email)
+    token = None if isinstance(body.token, UnsetType) else body.token
+    right = await password_check.is_right(attempt, password_hash, body.password, token=token)
     if user is None or password_hash is None or not right:
         await store.change(lambda stores: record_failure(stores, call, user, "password"))
         raise Refused("invalid_credentials")
@@ -55,7 +59,7 @@ async def log_in(
 
     started = await store.change(work)
     if started.session.stage is SessionStage.FULL:
-        await password_check.forget(call, email)
+        await password_check.forget(attempt)
     return started.reply(call, sessions)
 
 
@@ -68,7 +72,10 @@ async def finish_log_in(
         raise Refused("invalid_state", "This session is signed in; no code is needed.")
     code, _ = one_of(body)
     method = "recovery_code" if code is None else "code"
-    user = await _count_attempt(call, store, code_check)
+    user = await _find_user(call, store)
+    attempt = code_check.attempt(call, user.email)
+    await code_check.count_attempt(attempt, body)
+    await _count_attempt(call, store)
 
     async def work(stores: AccountStores) -> StartedSession:
         current = await lock_user(stores, begun.user_id)
@@ -84,10 +91,10 @@ async def finish_log_in(
         started = await store.change(work)
     except Refused as refused:
         if refused.code == "invalid_code":
-            await code_check.note_failure(call, user.email)
+            await code_check.note_failure(attempt)
             await store.change(lambda stores: record_failure(stores, call, user, method))
         raise
-    await code_check.forget(call, user.email)
+    await code_check.forget(attempt)
     return started.reply(call, sessions)
 
 
@@ -103,16 +110,19 @@ async def read_session(call: UserCall, store: Store[AccountStores], sessions: Us
     return session_record(sessions, call.session, call.user, places)
 
 
-async def _count_attempt(call: SessionCall, store: Store[AccountStores], code_check: CodeCheck) -> StoredUser:
-    """Return whose code is awaited, one attempt used up."""
+async def _find_user(call: SessionCall, store: Store[AccountStores]) -> StoredUser:
+    """Return whose code is awaited."""
     user = await store.read.users.find_user(call.session.user_id)
     if user is None:
         raise Refused("session_expired")
-    await code_check.count_attempt(call, user.email)
+    return user
+
+
+async def _count_attempt(call: SessionCall, store: Store[AccountStores]) -> None:
+    """Use up one of the pre-session's attempts."""
     digest = call.session.secret_digest
     if not await store.change(lambda stores: stores.user_sessions.count_code_attempt(digest, CODE_ATTEMPTS)):
         raise Refused("session_expired", "Too many codes were tried; sign in again.")
-    return user
 
 
 async def _record_success(stores: AccountStores, call: Call, started: StartedSession, method: str) -> None:

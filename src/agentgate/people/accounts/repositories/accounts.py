@@ -7,10 +7,13 @@ from agentgate.lib.search_text import folded
 from agentgate.people.accounts.records import Limits, StoredAccount, Usage
 from agentgate.people.accounts.repositories import purge
 
+# The service's own account: the one that has the service's own site, whenever that was made.
+IS_PROTECTED = """(CASE WHEN {account}.protected = 1 OR EXISTS (SELECT 1 FROM service_site
+        JOIN site ON site.site_key = service_site.site_key WHERE site.account_id = {account}.id) THEN 1 ELSE 0 END)"""
 # What `read_account` reads, in its order.
-ACCOUNT_COLUMNS = """account.id, account.name, account.status, account.protected, account.limit_sites,
-    account.limit_credentials, account.limit_members, account.limit_tokens, account.limit_origins, account.created_ms,
-    account.require_mfa, account.suspended_reason, account.deleted_ms"""
+ACCOUNT_COLUMNS = f"""account.id, account.name, account.status, {IS_PROTECTED.format(account="account")},
+    account.limit_sites, account.limit_credentials, account.limit_members, account.limit_tokens, account.limit_origins,
+    account.created_ms, account.require_mfa, account.suspended_reason, account.deleted_ms"""
 
 
 class SqlAccounts:

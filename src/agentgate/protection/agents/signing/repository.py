@@ -29,8 +29,7 @@ class SqlReplays:
         """Remove some of those that have expired; return how many went."""
         return await self._database.run(
             """DELETE FROM agent_replay WHERE replay_key IN
-                (SELECT replay_key FROM agent_replay WHERE kept_until_ms < $1 ORDER BY kept_until_ms LIMIT $2)
-                AND kept_until_ms < $1""",
+                (SELECT replay_key FROM agent_replay WHERE kept_until_ms < $1 ORDER BY kept_until_ms LIMIT $2)""",
             before_ms,
             most,
         )

@@ -83,6 +83,19 @@ class SqlSites:
             return None
         return site_of(row)
 
+    async def list_own_site_keys(self) -> list[str]:
+        """Return the keys of the service's own sites, whether there is such a site or not."""
+        rows = await self._session.all("SELECT site_key FROM service_site ORDER BY site_key")
+        return [site_key for (site_key,) in rows]
+
+    async def save_own_site_keys(self, site_keys: Sequence[str]) -> None:
+        """Keep which sites are the service's own. Their accounts are protected from now on, and no others."""
+        # Several workers start at once, and each of them says the same.
+        await self._session.lock("service-site")
+        await self._session.run("DELETE FROM service_site")
+        for site_key in site_keys:
+            await self._session.run("INSERT INTO service_site (site_key) VALUES ($1)", site_key)
+
     async def find_number(self, site_id: str) -> int:
         """Return the number under which events know an existing site."""
         row = await self._session.one("SELECT number FROM site WHERE id = $1", site_id)

@@ -8,6 +8,8 @@ from agentgate.server.cli.options import ConfigOption
 from agentgate.server.cli.remote.admin_api import AdminApi, SiteArgument, UrlOption, open_api, site_path
 from agentgate.server.cli.remote.sites import site
 
+__all__ = ["site"]
+
 PathArgument = Annotated[str, typer.Argument(help="A path, such as /hooks/stripe, or /hooks/* for all below it.")]
 
 

@@ -1,0 +1,42 @@
+"""Tokens that were made for somebody else open nothing at the gateway, and are not used up there."""
+
+from typing import Any
+
+from tests.api.public.test_gateway import Gate, gate, said
+from tests.minting import mint
+from tests.running import RunningService
+
+__all__ = ["gate"]
+
+REFUSED = (401, "challenge", "invalid_token")
+PASSED = (204, "allow", "allowed")
+
+
+def token(service: RunningService, site_key: str, **changes: Any) -> str:
+    keys = service.application.protecting.signing_keys
+    return mint(keys, site_key, now_ms=service.clock.now_ms(), **changes)
+
+
+def test_a_token_of_another_site_opens_nothing_and_stays_good_there(gate: Gate) -> None:
+    other = Gate(gate.service)
+    foreign = token(gate.service, other.site_key)
+
+    assert said(gate.check("POST", "/login", X_AgentGate_Token=foreign)) == REFUSED
+    assert said(other.check("POST", "/login", X_AgentGate_Token=foreign)) == PASSED
+
+
+def test_a_test_token_opens_nothing_even_for_the_sites_own_key(gate: Gate) -> None:
+    trial = token(gate.service, gate.site_key, test=True)
+
+    assert said(gate.check("POST", "/login", X_AgentGate_Token=trial)) == REFUSED
+    assert said(gate.check("POST", "/login", X_AgentGate_Token=token(gate.service, gate.site_key))) == PASSED
+
+
+def test_the_secret_of_a_deleted_account_is_no_credential_even_if_nobody_revoked_it(gate: Gate) -> None:
+    assert said(gate.check()) == PASSED
+    database = gate.service.application.stores.databases["config"]
+    gate.service.run(database.run("UPDATE account SET status = 'deleted', deleted_ms = 1"))
+    # Whatever is changed makes the directory read anew.
+    gate.service.change(lambda stores: stores.configuration.bump())
+
+    assert said(gate.check()) == (403, "block", "invalid_credential")
