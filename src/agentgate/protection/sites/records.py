@@ -44,8 +44,8 @@ class Site(Record, frozen=True, kw_only=True):
     """A protected site.
 
     With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`. With
-    `clearanceWithoutScript` whoever has no JavaScript gets a clearance of the lowest level for waiting. With `wholeSite`
-    every browser proves itself once, whatever it asks for; programs are left to the rules.
+    `clearanceWithoutScript` whoever has no JavaScript gets a clearance of the lowest level for waiting. With
+    `wholeSite` every browser proves itself once, whatever it asks for; programs are left to the rules.
     """
 
     id: str
