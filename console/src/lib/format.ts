@@ -43,13 +43,18 @@ export function decimal(value: number | null | undefined, digits = 1): string {
   return value == null ? DASH : value.toLocaleString(language, { maximumFractionDigits: digits });
 }
 
+/** English readers everywhere know a day before its month and 24 hours; a month before its day only some do. */
+function tongue(): string {
+  return language === "en" ? "en-GB" : language;
+}
+
 function zone(): string | undefined {
   return settings.value.utc ? "UTC" : undefined;
 }
 
 /** Date and time with the zone named. */
 export function absolute(at: string | number | Date): string {
-  return new Intl.DateTimeFormat(language, {
+  return new Intl.DateTimeFormat(tongue(), {
     dateStyle: "medium",
     timeStyle: "long",
     timeZone: zone(),
@@ -57,12 +62,12 @@ export function absolute(at: string | number | Date): string {
 }
 
 export function date(at: string | number | Date): string {
-  return new Intl.DateTimeFormat(language, { day: "numeric", month: "short", year: "numeric", timeZone: zone() }).format(new Date(at));
+  return new Intl.DateTimeFormat(tongue(), { day: "numeric", month: "short", year: "numeric", timeZone: zone() }).format(new Date(at));
 }
 
 /** Clock time with seconds and zone. */
 export function clock(at: string | number | Date): string {
-  return new Intl.DateTimeFormat(language, { timeStyle: "long", timeZone: zone() }).format(new Date(at));
+  return new Intl.DateTimeFormat(tongue(), { timeStyle: "long", timeZone: zone() }).format(new Date(at));
 }
 
 /** The start of a bucket on an axis: the hour, or the day at its beginning. */
@@ -73,7 +78,7 @@ export function axis(at: number, stepMs: number): string {
       ? { weekday: "short", day: "numeric" }
       : { hour: "2-digit", minute: "2-digit" };
   if (stepMs >= DAY_MS) Object.assign(options, { weekday: undefined, month: "short" });
-  return new Intl.DateTimeFormat(language, { ...options, timeZone: zone() }).format(moment);
+  return new Intl.DateTimeFormat(tongue(), { ...options, timeZone: zone() }).format(moment);
 }
 
 const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -90,6 +95,6 @@ export function relative(at: string | number | Date, now = Date.now()): string {
   if (Math.abs(distance) < 2000) return t("time.now");
   if (Math.abs(distance) > 7 * DAY_MS) return date(at);
   const [unit, size] = [...STEPS].reverse().find(([, each]) => Math.abs(distance) >= each) ?? STEPS[0]!;
-  const format = new Intl.RelativeTimeFormat(language, { style: "short", numeric: "always" });
+  const format = new Intl.RelativeTimeFormat(tongue(), { style: "narrow", numeric: "always" });
   return format.format(Math.trunc(distance / size), unit);
 }

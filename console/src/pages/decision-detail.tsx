@@ -86,7 +86,7 @@ function Seen({ detail, onFilter }: { detail: DecisionDetail; onFilter: (name: s
           <dt>{named("source", source)}</dt>
           <dd class="row">
             {labels.map((label) => (
-              <button key={label} onClick={() => onFilter("label", label)} aria-label={t("detail.only", { value: label })}>
+              <button key={label} onClick={() => onFilter("label", label)} title={t("detail.only", { value: label })}>
                 <LabelPill label={label} hit={asked(detail.rule?.match, label) ? outcome : undefined} />
               </button>
             ))}
@@ -176,7 +176,8 @@ export function DecisionDetailPane({ id, siteKey, onClose, onFilter }: {
           <div class="stack tight">
             <p class="lead">{sentence(data)}</p>
             <p class="s faint">
-              <Time at={decision.time} /> · {clock(decision.time)} · {t("detail.took", { ms: decimal(decision.durationUs / 1000, 1) })}
+              <Time at={decision.time} /> · {clock(decision.time)}
+              {decision.durationUs >= 50 && ` · ${t("detail.took", { ms: decimal(decision.durationUs / 1000, 1) })}`}
             </p>
           </div>
           <section class="stack tight" aria-label={t("detail.how")}>

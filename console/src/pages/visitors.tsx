@@ -97,7 +97,7 @@ export default function Visitors() {
               {t("visitors.noneWhy")}
             </Empty>
           ) : (
-            <div class="scroll tall" tabIndex={0} role="region" aria-label={t("page.visitors")}>
+            <div class="scroll tall" tabIndex={0} role="region" aria-label={t("visitors.list")}>
               <table class="tbl">
                 <caption class="vh">{t("page.visitors")}</caption>
                 <thead>

@@ -43,12 +43,13 @@ function Switcher({ current, page }: { current: SiteSummary | undefined; page: s
   const all = sites.value ?? [];
   return (
     <>
-      <button class="switch" popovertarget="sites" aria-label={t("nav.switch", { name: current?.name ?? t("nav.noSite") })}>
+      <button class="switch" popovertarget="sites">
         {current ? <Mark site={current} /> : <span class="mark">–</span>}
         <span>
           {current?.name ?? t("nav.noSite")}
           <small>{isOperator ? (current?.customerName ?? "") : (account.value?.name ?? "")}</small>
         </span>
+        <span class="vh">{t("nav.switch")}</span>
         <Icon name="updown" />
       </button>
       <div class="menu" id="sites" popover>

@@ -5,7 +5,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { Outcome } from "../api/types.gen";
-import { absolute, relative } from "../lib/format";
+import { absolute, count, percent, relative } from "../lib/format";
 import { t } from "../lib/words";
 import { Icon, type IconName } from "./icons";
 import { announce } from "./toasts";
@@ -256,8 +256,8 @@ export function Bars({ items, total, empty }: {
             <rect width={`${((item.count / most) * 100).toFixed(1)}%`} height="100%" />
           </svg>
           {item.href ? <a href={item.href}>{item.name}</a> : <span>{item.name}</span>}
-          <span class="n">{item.count.toLocaleString()}</span>
-          <span class="n">{sum ? `${((item.count / sum) * 100).toFixed(1)}%` : ""}</span>
+          <span class="n">{count(item.count)}</span>
+          <span class="n">{sum ? percent(item.count / sum) : ""}</span>
         </li>
       ))}
     </ul>

@@ -19,6 +19,9 @@ class AdapterTexts:
         listens = f"http://{settings.public_listen}".replace("//0.0.0.0:", "//127.0.0.1:")
         # A proxy asks from nearby and without TLS, so an address that people use is of no use to it.
         self._service = base if base.startswith("http://") else listens
+        if not base and settings.public_listen.port == 0:
+            # Any free port: nobody can write it down beforehand.
+            self._service = EXAMPLE.service
 
     def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
         """Return the files of a proxy; refuse a proxy that is unknown, and addresses that are none."""

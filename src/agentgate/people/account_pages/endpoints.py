@@ -204,7 +204,9 @@ def write_refusal(code: str, text: str) -> Text:
 
 def safe_place(path: str) -> str:
     """Return where to go after signing in: a page of the console, never another host."""
-    is_ours = path.startswith(f"{HOME}/") and "//" not in path and "\\" not in path and path.isprintable()
+    is_ours = (
+        path.startswith(f"{HOME}/") and not any(each in path for each in ("//", "\\", "..")) and path.isprintable()
+    )
     return path if is_ours and path.isascii() else ""
 
 

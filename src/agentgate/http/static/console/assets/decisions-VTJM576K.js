@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-XQKYW3ZI.js";import"./chunk-LNPCWJ6M.js";import"./chunk-7UBCBZPK.js";import"./chunk-V5UTVZ3Y.js";import"./chunk-HFMWLB4C.js";import"./chunk-FM374MUQ.js";import"./chunk-BBCH7KQ3.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

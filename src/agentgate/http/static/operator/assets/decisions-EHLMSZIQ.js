@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-HZ62KPQY.js";import"./chunk-DRNSPXCH.js";import"./chunk-IZGF52ZA.js";import"./chunk-J2XVSOH3.js";import"./chunk-TSD4YSZD.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};
