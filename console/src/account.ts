@@ -22,6 +22,15 @@ if (token && location.hash.length > 1) {
   }
 }
 
+// `agentgate serve --demo` prints such an address; only its own user can be filled in.
+const demo = /^#demo:([\w-]{16,64})$/.exec(location.hash);
+const email = document.querySelector<HTMLInputElement>("input[name=email]");
+if (demo && email?.form) {
+  email.value = "demo@agentgate.example";
+  email.form.querySelector<HTMLInputElement>("input[name=password]")!.value = demo[1]!;
+  history.replaceState(null, "", location.pathname);
+}
+
 const password = document.querySelector<HTMLInputElement>("input[autocomplete=new-password]");
 const meter = document.querySelector<HTMLProgressElement>("progress[data-strength]");
 if (password && meter) {

@@ -52,7 +52,7 @@ def sign_in(request: Request, *, place: str, email: str = "", problem: str | Non
     below = footer(
         element("span", words["signIn.new"]), element("a", words["signIn.access"], href="/console/request-access")
     )
-    return card(request, words["signIn.title"], fields, footer=below)
+    return card(request, words["signIn.title"], fields, footer=below, scripted=True)
 
 
 def code(request: Request, *, place: str, recovery: bool = False, problem: str | None = None) -> str:
