@@ -42,7 +42,7 @@ def test_from_the_mailed_link_to_a_protected_site_without_a_mouse(page: Page, co
     assert page.get_by_text("Waiting for the first request").is_visible()
     site_key = re.search(r"/sites/([^/]+)/", page.url)[1]  # type: ignore[index]
     check_gateway(console, site_key, secret.partition("=")[2])
-    page.get_by_text("The first decision is there").wait_for()
+    page.locator(".wait .b", has_text="The first decision is there").wait_for()
     assert page.evaluate("window.violations") == []
 
 
@@ -174,7 +174,7 @@ def test_ranges_have_keys_and_a_dragged_chart_sets_the_range(signed_in: Page, co
     page.keyboard.press("d")
     wait_for(page, lambda: page.url.startswith(console.page("decisions")))
     page.keyboard.press("?")
-    assert page.get_by_role("dialog", name="Keyboard").is_visible()
+    page.get_by_role("dialog", name="Keyboard").wait_for()
 
 
 def test_enforce_is_switched_on_with_evidence_and_undone(signed_in: Page, console: Console) -> None:

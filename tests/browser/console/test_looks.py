@@ -28,8 +28,11 @@ CONSOLE_PAGES = {
     f"/console/sites/{SITE}/install": ".thousand",
 }
 LOOKS = (("light", 1280, "en"), ("dark", 360, "de"))
+# axe looks at fifteen pages in one go, beside everything else that a busy machine does.
+LONG_S = 400
 
 
+@pytest.mark.timeout(LONG_S)
 @pytest.mark.parametrize(("scheme", "width", "language"), LOOKS)
 def test_every_page_is_accessible_in_both_themes_widths_and_languages(
     browser: Browser, console: Console, scheme: Any, width: int, language: str
