@@ -62,8 +62,8 @@ def test_another_accounts_things_answer_like_unknown_ones_and_nothing_is_written
 ) -> None:
     before = contents(service)
     for row in CUSTOMER_ROUTES.values():
-        # Files of the SDK are everybody's.
-        for name in set(placeholders(row.path)) - {"file"}:
+        # Files of the SDK and kinds of proxies are everybody's.
+        for name in set(placeholders(row.path)) - {"file", "proxy"}:
             unknown = ask(service.public, row, scene, scene.callers["owner"], **{name: unknown_value(row.path, name)})
             foreign = ask(service.public, row, scene, scene.callers["owner"], **{name: foreign_value(row, scene, name)})
             assert unknown.status_code == 404, row
