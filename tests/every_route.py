@@ -22,6 +22,7 @@ UNKNOWN = {
     "visitorId": "0000000000000000",
     "token": "A" * 43,
     "file": "none.js",
+    "proxy": "none",
     "grantId": "agr_0000000000000000",
     "/handoff/{id}": "ho_00000000000000000000000000",
     "/v1/handoff/{id}": "ho_00000000000000000000000000",
@@ -65,6 +66,11 @@ def parameters(path: str, scene: Scene, things: Things) -> dict[str, str]:
     known = {"siteKey": things.site, "credId": things.credential, "userId": user, "tokenId": things.token}
     known["token"] = scene.invite
     known["file"] = "check.js" if "i18n" not in path else "de.json"
+    known["proxy"] = "nginx"
+    # The pages of the consoles: the same shell whatever the address says.
+    known |= {"page": "sites", "name": things.site, "part": "overview"}
+    if "/assets/" in path:
+        known["file"] = "icon.svg"
     known |= {"decisionId": things.decision, "visitorId": things.visitor}
     known |= {"webhookId": things.webhook, "grantId": things.grant}
     known |= {"site": things.site, "kind": "bot", "role": "candidate"}

@@ -4,7 +4,8 @@ import ast
 
 from tests.tidy.sources import sources
 
-MOST_FILE_LINES = 400
+# Enough to keep one thing whole.
+MOST_FILE_LINES = 500
 MOST_FUNCTION_LINES = 70
 MOST_PARAMETERS = 6
 
@@ -51,8 +52,8 @@ def test_every_function_is_short_and_takes_few_parameters():
 
 
 def test_a_file_one_line_too_long_is_found():
-    assert file_problems("a.py", "x = 1\n" * 400) == []
-    assert file_problems("a.py", "x = 1\n" * 401) == ["a.py: 401 lines, at most 400; split it"]
+    assert file_problems("a.py", "x = 1\n" * 500) == []
+    assert file_problems("a.py", "x = 1\n" * 501) == ["a.py: 501 lines, at most 500; split it"]
 
 
 def test_a_function_one_line_too_long_is_found():

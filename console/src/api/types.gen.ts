@@ -87,6 +87,19 @@ export interface ActiveAccount {
 /** Who did what an audit event records. */
 export type ActorKind = "operator" | "system" | "token" | "user";
 
+/** A proxy's configuration for a site. In place of the secret stands `placeholder`: only its owner has it. */
+export interface Adapter {
+  proxy: string;
+  files: AdapterFile[];
+  placeholder: string;
+}
+
+/** One file of a proxy's configuration. */
+export interface AdapterFile {
+  name: string;
+  text: string;
+}
+
 /** What a policy asks of every agent for one action. */
 export interface AgentActionTerms {
   price?: string;

@@ -23,3 +23,13 @@ def check_same_origin(request: Request) -> None:
     match = _ORIGIN.match(origin)
     if match is None or match[1].lower() != (request.header("host") or "").lower():
         raise Refused("cross_origin")
+
+
+def check_browser_origin(request: Request) -> None:
+    """Refuse a form unless the browser says that it comes from a page of ours.
+
+    A form needs no permission to be sent to another site, so silence is not enough. Every browser says one of both.
+    """
+    if request.header("sec-fetch-site") is None and request.header("origin") is None:
+        raise Refused("cross_origin", "A form must come from a page of this service: its Origin is missing.")
+    check_same_origin(request)

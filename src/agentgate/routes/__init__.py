@@ -10,6 +10,7 @@ from agentgate.routes.console import CONSOLE
 from agentgate.routes.gateway import GATEWAY
 from agentgate.routes.handoff import HANDOFF, HANDOFF_PAGES
 from agentgate.routes.operations import OPERATIONS
+from agentgate.routes.pages import CUSTOMER_PAGES, OPERATOR_PAGES
 from agentgate.routes.public import PUBLIC
 from agentgate.routes.validation import RECEIPTS, SITEVERIFY
 
@@ -25,8 +26,10 @@ SURFACES: tuple[Surface, ...] = (
     *COMPAT,
     ACCOUNT,
     CONSOLE,
+    CUSTOMER_PAGES,
     ADMIN,
     OPERATIONS,
+    OPERATOR_PAGES,
 )
 
 # What each listener has. The public one does not contain the admin routes at all.
@@ -42,5 +45,6 @@ PUBLIC_LISTENER = (
     *COMPAT,
     ACCOUNT,
     CONSOLE,
+    CUSTOMER_PAGES,
 )
-ADMIN_LISTENER = (ADMIN, OPERATIONS)
+ADMIN_LISTENER = (ADMIN, OPERATIONS, OPERATOR_PAGES)

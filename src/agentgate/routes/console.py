@@ -260,6 +260,13 @@ CONSOLE = Surface(
                 scope=site_in_path,
                 media_type="text/markdown",
             ),
+            get(
+                "/sites/{siteKey}/adapters/{proxy}",
+                sites.read_adapter,
+                guard=SITES_READ,
+                scope=site_in_path,
+                refuses=("not_found", "invalid_filter"),
+            ),
             # Traffic
             get("/metrics", traffic.read_metrics, guard=ANALYTICS_READ, scope=site_in_query),
             get("/visitors", traffic.list_visitors, guard=ANALYTICS_READ, scope=site_in_query),

@@ -55,6 +55,7 @@ from agentgate.protection.customers.invitations import Invitations
 from agentgate.protection.rules.backtest import Backtests
 from agentgate.protection.rules.ports import Explainer
 from agentgate.protection.scoring.ports import Evidence, RulesInForce, ScoreSamples
+from agentgate.protection.sites.adapters import AdapterWriter
 from agentgate.protection.sites.editing import name_own_site
 from agentgate.protection.sites.health import HealthReader
 from agentgate.protection.sites.ports import ActivityStore, SiteHealthStore
@@ -64,6 +65,7 @@ from agentgate.protection.threat_data.intel_file import IntelRefused
 from agentgate.protection.tokens.keys import SigningKeys
 from agentgate.protection.wiring import Protecting
 from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
+from agentgate.server.adapter_texts import AdapterTexts
 from agentgate.server.scheduler.jobs import (
     Job,
     JobRunner,
@@ -318,6 +320,7 @@ class Application:
     def _traffic_dependencies(self) -> dict[Any, Any]:
         settings = self.settings
         return {
+            AdapterWriter: AdapterTexts(settings),
             AgentPrompt: AgentPrompt(settings.public_base_url, token_seconds=settings.token_seconds),
             HealthReader: self.health,
             SiteHealthStore: self.stores.site_health,

@@ -7,7 +7,7 @@ from typing import Any
 from agentgate.http.call import Call
 from agentgate.http.endpoint import Guard
 from agentgate.http.guards import stance
-from agentgate.http.origin import check_same_origin
+from agentgate.http.origin import check_browser_origin, check_same_origin
 from agentgate.lib.actor import Actor
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind, ConsolePermission, UserStatus
@@ -79,6 +79,14 @@ async def signed_in(call: Call, sessions: UserSessions, store: Store[AccountStor
     return await _signed_in(call, sessions, store)
 
 
+@stance(refuses=("token_not_allowed", *SESSION_REFUSES), security=SESSION_SECURITY)
+async def signed_in_form(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> UserCall:
+    """Let in users who are signed in and send a form. It cannot carry a header: its handler checks the token in it."""
+    refuse_bearer(call.request)
+    check_browser_origin(call.request)
+    return await _signed_in(call, sessions, store, in_form=True)
+
+
 def member(permission: ConsolePermission) -> Guard:
     """Return a guard that lets in members whose role, and API tokens whose scopes, have the permission."""
 
@@ -92,12 +100,15 @@ def member(permission: ConsolePermission) -> Guard:
     return guard
 
 
-async def _signed_in(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> UserCall:
+async def _signed_in(
+    call: Call, sessions: UserSessions, store: Store[AccountStores], *, in_form: bool = False
+) -> UserCall:
     session = await _find_session(call, sessions, store)
     if session.stage is not SessionStage.FULL:
         raise Refused("mfa_required")
     check_same_origin(call.request)
-    _check_csrf(call, sessions, session)
+    if not in_form:
+        _check_csrf(call, sessions, session)
     user = await store.read.users.find_user(session.user_id)
     if user is None:
         raise Refused("session_expired")

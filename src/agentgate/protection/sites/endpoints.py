@@ -6,6 +6,7 @@ from agentgate.http.replies import Text
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.protection.sites import detail, editing
+from agentgate.protection.sites.adapters import Adapter, AdapterQuery, AdapterWriter
 from agentgate.protection.sites.health import HealthReader
 from agentgate.protection.sites.install import install_status
 from agentgate.protection.sites.ports import ActivityStore, SiteHealthStore, SiteStores
@@ -99,3 +100,14 @@ async def read_agent_prompt(call: SiteCall, store: Store[SiteStores], prompt: Ag
         # Moved or purged between the scope and here.
         raise Refused("site_not_found")
     return Text(prompt.write(call, site).encode(), MARKDOWN)
+
+
+async def read_adapter(call: SiteCall, query: AdapterQuery, store: Store[SiteStores], writer: AdapterWriter) -> Adapter:
+    """Read the configuration of a proxy, filled in for the site. It never contains a secret.
+
+    `upstream` is where the site's own server listens, `origin` one of the site's origins; without it, the first one.
+    """
+    site = await store.read.sites.find_site(call.site_key, account_id=call.actor.account_id)
+    if site is None:
+        raise Refused("site_not_found")
+    return writer.write(call.params["proxy"], site, query)

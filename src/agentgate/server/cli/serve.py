@@ -72,10 +72,11 @@ def _runner() -> asyncio.Runner:
 
 
 class _Seeded(NamedTuple):
-    """What the demo made: the site's key, and the secret of the shop's credential."""
+    """What the demo made: the site's key, the secret of the shop's credential, the password of the account's owner."""
 
     site_key: str
     secret: str
+    password: str
 
 
 async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
@@ -87,12 +88,14 @@ async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
         if shop is None:
             return None
         from agentgate.server.demo.installation import seed, seed_credential, seed_traffic  # noqa: PLC0415 - likewise
+        from agentgate.server.demo.owner import seed_owner  # noqa: PLC0415 - likewise
 
         store, clock = application.stores.store, application.clock
         site_key = await seed(store, clock, origins=shop.origins)
         secret = await seed_credential(store, clock, settings.data_dir / "demo-shop.json")
+        password = await seed_owner(store, clock, settings.data_dir / "demo-owner.json")
         await seed_traffic(application)
-        return _Seeded(site_key, secret)
+        return _Seeded(site_key, secret, password)
     finally:
         await application.close()
 
@@ -175,6 +178,8 @@ def _open_shop(settings: Settings, sockets: Sockets, shop: DemoShop, seeded: _Se
     key = _key_lookup(settings)
     call = f'curl -H "X-Admin-Key: {key}" {admin}/v1/admin/sites/{seeded.site_key}'
     print(f"Look at the demo site:\n{call}", flush=True)
+    # Behind the `#`, which browsers send to nobody; the page fills its form with it.
+    print(f"Look at it in the console:\n{public}/console/sign-in#demo:{seeded.password}", flush=True)
     problem = shop.problem or ("" if seeded.secret else "its site has no room for a credential; revoke one of them")
     if problem:
         print(f"The demo shop is not running: {problem}", flush=True)

@@ -1,0 +1,42 @@
+/**
+ * What a script adds to the account pages, which work without it: the secret of a link is taken from behind the `#`,
+ * and a password says how strong it is before it is sent.
+ */
+
+const token = document.querySelector<HTMLInputElement>("input[name=token]");
+if (token && location.hash.length > 1) {
+  token.value = location.hash.slice(1);
+  document.querySelectorAll<HTMLElement>("[data-link]").forEach((each) => (each.hidden = true));
+  // The secret must not stay in the history.
+  history.replaceState(null, "", location.pathname);
+  const form = token.form;
+  const who = document.querySelector<HTMLElement>("[data-invite]");
+  if (form && who) {
+    void fetch(`/v1/account/invite/${encodeURIComponent(token.value)}`)
+      .then(async (response) => (response.ok ? ((await response.json()) as Record<string, string>) : null))
+      .then((invite) => {
+        if (!invite) return;
+        who.textContent = `${invite["email"]} · ${invite["accountName"]} · ${invite["role"]}`;
+        who.hidden = false;
+      });
+  }
+}
+
+// `agentgate serve --demo` prints such an address; only its own user can be filled in.
+const demo = /^#demo:([\w-]{16,64})$/.exec(location.hash);
+const email = document.querySelector<HTMLInputElement>("input[name=email]");
+if (demo && email?.form) {
+  email.value = "demo@agentgate.example";
+  email.form.querySelector<HTMLInputElement>("input[name=password]")!.value = demo[1]!;
+  history.replaceState(null, "", location.pathname);
+}
+
+const password = document.querySelector<HTMLInputElement>("input[autocomplete=new-password]");
+const meter = document.querySelector<HTMLProgressElement>("progress[data-strength]");
+if (password && meter) {
+  password.addEventListener("input", () => {
+    const kinds = [/[a-z]/, /[A-Z]/, /\d/, /[^\w]/].filter((kind) => kind.test(password.value)).length;
+    meter.value = password.value.length < 12 ? Math.min(1, password.value.length / 12) : Math.min(4, 2 + (password.value.length > 16 ? 1 : 0) + (kinds > 2 ? 1 : 0));
+    meter.dataset["o"] = meter.value < 2 ? "block" : meter.value < 3 ? "challenge" : "allow";
+  });
+}

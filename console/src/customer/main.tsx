@@ -1,0 +1,47 @@
+/** The customers' console. A page is one line in `PAGES` and, where it is in the navigation, one in `NAV`. */
+
+import { lazy, Route, Router } from "preact-iso";
+import { HOME } from "../api/client";
+import { Layout, siteHref, type NavItem } from "../ui/layout";
+import type { Command } from "../ui/palette";
+import { start } from "../ui/start";
+import { t } from "../lib/words";
+
+const Sites = lazy(() => import("../pages/sites"));
+const NewSite = lazy(() => import("../pages/new-site"));
+const Install = lazy(() => import("../pages/install"));
+const Overview = lazy(() => import("../pages/overview"));
+const Decisions = lazy(() => import("../pages/decisions"));
+const Visitors = lazy(() => import("../pages/visitors"));
+const Security = lazy(() => import("../pages/security"));
+const Missing = lazy(() => import("../ui/missing"));
+
+const ofSite = (page: string) => (siteKey: string) => siteHref(siteKey, page);
+const NAV: NavItem[] = [
+  { id: "overview", icon: "chart", group: "site", go: "o", href: ofSite("overview"), site: true },
+  { id: "decisions", icon: "list", group: "site", go: "d", href: ofSite("decisions"), site: true },
+  { id: "visitors", icon: "people", group: "site", go: "v", href: ofSite("visitors"), site: true },
+  { id: "install", icon: "box", group: "site", go: "i", href: ofSite("install"), site: true },
+];
+
+/** A number of a decision can be pasted into the palette anywhere. */
+function commands(typed: string, siteKey: string): Command[] {
+  if (!/^dec_[0-9a-z]{6,}$/i.test(typed) || !siteKey) return [];
+  return [{ icon: "search", label: t("palette.decision", { id: typed }), group: t("palette.goTo"), key: "always", href: `${siteHref(siteKey, "decisions")}?open=${typed}` }];
+}
+
+void start(() => (
+  <Layout items={NAV} more={commands}>
+    <Router>
+      <Route path={HOME} component={Sites} />
+      <Route path={`${HOME}/sites`} component={Sites} />
+      <Route path={`${HOME}/new-site`} component={NewSite} />
+      <Route path={`${HOME}/security`} component={Security} />
+      <Route path={`${HOME}/sites/:siteKey/overview`} component={Overview} />
+      <Route path={`${HOME}/sites/:siteKey/decisions`} component={Decisions} />
+      <Route path={`${HOME}/sites/:siteKey/visitors`} component={Visitors} />
+      <Route path={`${HOME}/sites/:siteKey/install`} component={Install} />
+      <Route default component={Missing} />
+    </Router>
+  </Layout>
+));

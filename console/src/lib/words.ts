@@ -1,0 +1,42 @@
+/** Words in the reader's language. `en.json` and `de.json` have the same keys; a test holds them against each other. */
+
+type Words = Record<string, string>;
+export type Values = Record<string, string | number>;
+
+let words: Words = {};
+export let language = "en";
+let plurals = new Intl.PluralRules("en");
+
+const PACKS: Record<string, () => Promise<{ default: Words }>> = {
+  en: () => import("../words/en.json"),
+  de: () => import("../words/de.json"),
+};
+
+/** Loads the words of the page's language; the server wrote it into `<html lang>`. */
+export async function loadWords(): Promise<void> {
+  const wanted = document.documentElement.lang.slice(0, 2);
+  language = wanted in PACKS ? wanted : "en";
+  words = (await PACKS[language]!()).default;
+  plurals = new Intl.PluralRules(language);
+}
+
+/** Returns a text. `{name}` is replaced; with a number `n`, `key.one` is used where the language asks for it. */
+export function t(key: string, values: Values = {}): string {
+  const count = values["n"];
+  const one = typeof count === "number" && plurals.select(count) === "one" ? words[`${key}.one`] : undefined;
+  const text = one ?? words[key] ?? key;
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    const value = values[name];
+    return value === undefined ? whole : typeof value === "number" ? value.toLocaleString(language) : value;
+  });
+}
+
+/** Says whether there is a text: codes of the API that are newer than the words are shown as they are. */
+export function has(key: string): boolean {
+  return key in words;
+}
+
+/** Returns the words for a code of the API, or the code itself. */
+export function named(kind: string, code: string): string {
+  return has(`${kind}.${code}`) ? t(`${kind}.${code}`) : code;
+}

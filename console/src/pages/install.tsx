@@ -1,0 +1,223 @@
+/** From nothing to the first decision, and from evidence to enforce: four steps on one page, all visible. */
+
+import { useState } from "preact/hooks";
+import { useRoute } from "preact-iso";
+import { api } from "../api/client";
+import { loadSites, may } from "../api/session";
+import type { Adapter, CredentialSecret, InstallStatus, Metrics, SiteDetail } from "../api/types.gen";
+import { would } from "../chart/outcomes";
+import { useParams } from "../lib/params";
+import { useEvery, useQuery } from "../lib/query";
+import { t } from "../lib/words";
+import { Icon } from "../ui/icons";
+import { siteHref } from "../ui/layout";
+import { Code, CopyButton, Failure, Head, Time } from "../ui/parts";
+import { announce, toast, toastError } from "../ui/toasts";
+import { Evidence } from "./evidence";
+import { GROUPS, NAMES, proxyOf, snippets } from "./snippets";
+
+const WAIT_MS = 2000;
+
+function Stacks({ stack, onChoose }: { stack: string; onChoose: (stack: string) => void }) {
+  return (
+    <fieldset class="choose">
+      <legend class="vh">{t("install.stack")}</legend>
+      {GROUPS.map(([group, stacks]) => [
+        <span class="s faint" key={group}>
+          {t(`install.${group}`)}
+        </span>,
+        <div class="options" key={`${group}-options`}>
+          {stacks.map((each) => (
+            <label key={each}>
+              <input type="radio" name="stack" checked={each === stack} onChange={() => onChoose(each)} />
+              {NAMES[each]}
+            </label>
+          ))}
+        </div>,
+      ])}
+    </fieldset>
+  );
+}
+
+/** The secret is shown once. Until it is kept, leaving the page asks first. */
+function Secret({ site, secret, onMade }: { site: SiteDetail; secret: string; onMade: (secret: string) => void }) {
+  const [busy, setBusy] = useState(false);
+  const make = () => {
+    setBusy(true);
+    api
+      .post<CredentialSecret>(`/sites/${site.siteKey}/credentials`, { name: t("install.secretName") })
+      .then(({ secret: made }) => onMade(made))
+      .catch(toastError)
+      .finally(() => setBusy(false));
+  };
+  if (secret) {
+    return (
+      <div class="stack tight">
+        <div class="secret">
+          <code>GATE_SECRET={secret}</code>
+          <CopyButton text={`GATE_SECRET=${secret}`} />
+        </div>
+        <p class="xs faint">{t("install.once")}</p>
+      </div>
+    );
+  }
+  return (
+    <div class="row">
+      <button class="btn main" onClick={make} aria-busy={busy} aria-disabled={may("sites:write") ? undefined : "true"}>
+        <Icon name="key" />
+        {t(site.credentials.active ? "install.another" : "install.make")}
+      </button>
+      <span class="s faint">{t("install.has", { n: site.credentials.active })}</span>
+    </div>
+  );
+}
+
+function Snippets({ stack, site, secret }: { stack: string; site: SiteDetail; secret: string }) {
+  const proxy = proxyOf(stack);
+  const { data, error, reload } = useQuery<Adapter>(proxy && `${site.siteKey} ${proxy}`, (signal) => api.get(`/sites/${site.siteKey}/adapters/${proxy}`, {}, signal));
+  const action = Object.keys(site.actions)[0] ?? "submit";
+  if (proxy && error) return <Failure error={error} retry={reload} />;
+  const files = proxy
+    ? (data?.proxy === proxy ? data.files : []).map((file) => ({ name: file.name, text: secret ? file.text.replaceAll(data!.placeholder, secret) : file.text }))
+    : snippets(stack, { gate: location.origin, siteKey: site.siteKey, action });
+  return (
+    <div class="cols">
+      {files.map((file) => (
+        <Code key={file.name} {...file} />
+      ))}
+    </div>
+  );
+}
+
+function Waiting({ site, status }: { site: SiteDetail; status: InstallStatus | undefined }) {
+  const live = status?.status === "live";
+  const used = site.credentialList.map(({ lastUsedAt }) => lastUsedAt).filter(Boolean).sort().at(-1);
+  const origin = site.allowedOrigins[0];
+  return (
+    <div class="card wait">
+      <div class="in row">
+        <span class={live ? "dot big" : "dot live big"} data-o={live ? "allow" : "info"} />
+        <div class="grow" role="status">
+          <p class="b">{t(live ? "install.live" : "install.waiting")}</p>
+          <p class="s soft">
+            {live && status.firstSeenAt ? (
+              <>
+                {t("install.liveSince")} <Time at={status.firstSeenAt} />
+              </>
+            ) : (
+              t("install.waitingHow", { origin: origin ?? t("install.yourSite") })
+            )}
+          </p>
+        </div>
+        {live && (
+          <a class="btn" href={siteHref(site.siteKey, "decisions")}>
+            {t("install.see")}
+          </a>
+        )}
+      </div>
+      <footer>
+        <Check done label={t("install.reachable")} />
+        <Check done={site.credentials.active > 0} label={t("install.hasSecret")} />
+        <Check done={Boolean(used)} label={t(used ? "install.secretUsed" : "install.secretUnused")} />
+        <Check done={live} label={t("install.request")} />
+      </footer>
+    </div>
+  );
+}
+
+function Check({ done, label }: { done: boolean; label: string }) {
+  return (
+    <span class={done ? "state" : "state faint"}>
+      {done ? <Icon name="check" /> : <span class="dot ring" />}
+      {label}
+    </span>
+  );
+}
+
+export default function Install() {
+  const { params } = useRoute();
+  const siteKey = params["siteKey"] ?? "";
+  const [query, set] = useParams();
+  const stack = query["stack"] ?? "nginx";
+  const [secret, setSecret] = useState("");
+  const site = useQuery<SiteDetail>(siteKey, (signal) => api.get(`/sites/${siteKey}`, {}, signal));
+  const status = useQuery<InstallStatus>(siteKey, (signal) => api.get(`/sites/${siteKey}/install`, {}, signal));
+  const live = status.data?.status === "live";
+  const metrics = useQuery<Metrics>(live ? siteKey : null, (signal) => api.get("/metrics", { siteKey, from: new Date(Date.now() - 86_400_000).toISOString() }, signal));
+  useEvery(live ? null : WAIT_MS, () => {
+    void api.get<InstallStatus>(`/sites/${siteKey}/install`).then((next) => {
+      if (next.status === status.data?.status) return;
+      status.set(next);
+      site.reload();
+      announce(t("install.live"));
+    });
+  });
+  const { data } = site;
+  const prompt = () => {
+    api
+      .text(`/sites/${siteKey}/agent-prompt`)
+      .then((text) => navigator.clipboard.writeText(text))
+      .then(() => toast(t("install.promptCopied")))
+      .catch(toastError);
+  };
+  const switchTo = (mode: "enforce" | "monitor") => {
+    api
+      .patch<SiteDetail>(`/sites/${siteKey}`, { mode })
+      .then((next) => {
+        site.set(next);
+        void loadSites();
+        toast(t(`install.now.${mode}`), () => switchTo(mode === "enforce" ? "monitor" : "enforce"));
+      })
+      .catch(toastError);
+  };
+  if (site.error && !data) return <Failure error={site.error} retry={site.reload} />;
+  const chosen = Boolean(secret) || (data?.credentials.active ?? 0) > 0;
+  return (
+    <>
+      <Head
+        title={t("install.title", { name: data?.name ?? "…" })}
+        actions={
+          <button class="btn" onClick={prompt}>
+            <Icon name="agent" />
+            {t("install.prompt")}
+          </button>
+        }
+      >
+        {t("install.lead")}
+      </Head>
+      {data && (
+        <ol class="stepper">
+          <li class="done">
+            <h2>{t("install.step1")}</h2>
+            <p class="s soft">
+              {data.name} {data.allowedOrigins.map((origin) => <code key={origin}> {origin}</code>)} · <code>{data.siteKey}</code>
+            </p>
+          </li>
+          <li class={live || chosen ? "done" : undefined} aria-current={!chosen ? "step" : undefined}>
+            <h2>{t("install.step2")}</h2>
+            <div class="stack">
+              <p class="soft">{t("install.choose")}</p>
+              <Stacks stack={stack} onChoose={(next) => set({ stack: next }, true)} />
+              <h3>{t("install.secret")}</h3>
+              <Secret site={data} secret={secret} onMade={(made) => (setSecret(made), site.reload())} />
+              <h3>{t("install.put", { stack: NAMES[stack] ?? stack })}</h3>
+              <Snippets stack={stack} site={data} secret={secret} />
+            </div>
+          </li>
+          <li class={live ? "done" : undefined} aria-current={chosen && !live ? "step" : undefined}>
+            <h2>{t("install.step3")}</h2>
+            <Waiting site={data} status={status.data} />
+          </li>
+          <li aria-current={live ? "step" : undefined} class={data.mode === "enforce" ? "done" : undefined}>
+            <h2>{t("install.step4")}</h2>
+            {metrics.data && metrics.data.totals.requests > 0 ? (
+              <Evidence metrics={metrics.data} site={data} refusedShare={(would(metrics.data.totals) + metrics.data.totals.blocked + metrics.data.totals.challenged + metrics.data.totals.dropped) / metrics.data.totals.requests} onSwitch={switchTo} />
+            ) : (
+              <p class="soft">{t("install.later")}</p>
+            )}
+          </li>
+        </ol>
+      )}
+    </>
+  );
+}

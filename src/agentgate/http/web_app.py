@@ -1,0 +1,132 @@
+"""The two consoles as files: the page that loads an app, and the built files under names that change with them.
+
+Customers' files are rows of the public listener, operators' files rows of the admin listener; neither has the other's.
+"""
+
+import functools
+import json
+from importlib.resources import files
+from typing import Any
+
+from agentgate.http.call import Call
+from agentgate.http.markup import Markup, element, joined
+from agentgate.http.replies import Reply, Text
+from agentgate.http.request import Request
+from agentgate.http.static_files import StaticFiles
+from agentgate.lib.errors import Refused
+
+HTML = "text/html; charset=utf-8"
+YEAR_S = 31_536_000
+LANGUAGES = ("en", "de")
+THEMES = ("light", "dark")
+# Scripts and styles of our own files only, nothing inline; no text becomes a script or markup; no other host is asked.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+PAGE_HEADERS = (
+    ("content-security-policy", POLICY),
+    # With the strictest policy a form would say that it comes from nowhere.
+    ("referrer-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("vary", "Accept-Language, Cookie"),
+    ("x-frame-options", "DENY"),
+    ("x-robots-tag", "noindex"),
+)
+NO_SCRIPT = {
+    "en": "The console needs JavaScript. Signing in, invitations and new passwords work without it.",
+    "de": "Die Konsole braucht JavaScript. Anmelden, Einladungen und neue Passwörter gehen ohne.",
+}
+
+
+@functools.cache
+def _manifest(app: str) -> dict[str, Any]:
+    """Return what the build wrote down about an app: its scripts, its style, its words."""
+    path = files("agentgate") / "http" / "static" / app / "manifest.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def page_head(app: str, title: str, *, script: str | None = None) -> Markup:
+    """Return the head of a page that looks like the app; `script` names the one file that it loads, if any."""
+    manifest, base = _manifest(app), f"/{app}/assets/"
+    return element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        element("link", rel="icon", type="image/svg+xml", href=f"{base}icon.svg"),
+        element("link", rel="stylesheet", href=base + manifest["style"]),
+        None if script is None else element("script", type="module", src=base + manifest[script]),
+    )
+
+
+def shell(app: str, request: Request) -> str:
+    """Return the page that loads an app. It holds no data: the app asks for all of it."""
+    manifest, base = _manifest(app), f"/{app}/assets/"
+    language = choose_language(request)
+    first, *others = manifest["scripts"]
+    loads = [
+        element("script", type="module", src=base + first),
+        *(element("link", rel="modulepreload", href=base + name) for name in others),
+        element("link", rel="modulepreload", href=base + manifest["words"][language]),
+    ]
+    head = Markup(page_head(app, "AgentGate").removesuffix("</head>") + joined(loads) + "</head>")
+    needed = element("noscript", element("main", element("p", NO_SCRIPT[language]), class_="plain"))
+    return document(head, element("div", needed, id="app"), request)
+
+
+async def read_console(call: Call) -> Reply[Text]:
+    """Read the page that loads the customers' console. Which page of it is shown, the address says."""
+    return _page(shell("console", call.request))
+
+
+async def read_operator_console(call: Call) -> Reply[Text]:
+    """Read the page that loads the operators' console."""
+    return _page(shell("operator", call.request))
+
+
+async def read_asset(call: Call, static: StaticFiles) -> Reply[Text | None]:
+    """Read a built file of a console. Its name changes with its content, so it is kept for a year."""
+    found = static.find(call.request.path)
+    if found is None:
+        raise Refused("not_found", "There is no such file; the page that names it may be of another version.")
+    lasting = "-" in call.params["file"]
+    headers = (
+        ("cache-control", f"public, max-age={YEAR_S}, immutable" if lasting else "public, max-age=3600"),
+        ("etag", found.etag),
+        ("vary", "Accept-Encoding"),
+    )
+    if found.etag in (call.request.header("if-none-match") or ""):
+        return Reply(body=None, status=304, headers=headers)
+    if found.compressed is not None and "gzip" in (call.request.header("accept-encoding") or ""):
+        body = Text(found.compressed, found.media_type)
+        return Reply(body=body, headers=(*headers, ("content-encoding", "gzip")))
+    return Reply(body=Text(found.content, found.media_type), headers=headers)
+
+
+def choose_language(request: Request) -> str:
+    """Return the language of the pages: the one that was chosen, else the browser's first that there is."""
+    chosen = request.cookie("ag_lang")
+    if chosen in LANGUAGES:
+        return chosen
+    wanted = (part.strip()[:2].lower() for part in (request.header("accept-language") or "")[:200].split(","))
+    return next((language for language in wanted if language in LANGUAGES), LANGUAGES[0])
+
+
+def document(head: Markup, body: Markup, request: Request) -> str:
+    """Return a whole page in the reader's language and theme."""
+    theme = request.cookie("ag_theme")
+    page = element(
+        "html",
+        head,
+        element("body", body),
+        lang=choose_language(request),
+        data_theme=theme if theme in THEMES else None,
+    )
+    return "<!doctype html>" + page
+
+
+def _page(html: str) -> Reply[Text]:
+    return Reply(body=Text(html.encode(), HTML), headers=PAGE_HEADERS)

@@ -1,0 +1,227 @@
+"""The cards of the account pages."""
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from agentgate.http.markup import Markup, element, joined
+from agentgate.http.request import Request
+from agentgate.people.account_pages.page import (
+    button,
+    card,
+    field,
+    footer,
+    form,
+    hidden,
+    message,
+    new_password,
+    note,
+    title,
+    words_for,
+)
+from agentgate.people.account_pages.records import AccessForm
+from agentgate.people.accounts.active_account import Place
+
+
+def with_next(place: str) -> str:
+    """Return the query that remembers where somebody wanted to go."""
+    return f"?next={quote(place, safe='/')}" if place else ""
+
+
+def sign_in(request: Request, *, place: str, email: str = "", problem: str | None = None) -> str:
+    """Return the card for signing in."""
+    words = words_for(request)
+    forgot = element("a", words["signIn.forgot"], class_="s", href="/console/forgot")
+    wrong = {"aria_invalid": "true"} if problem else {}
+    fields = form(
+        "/v1/pages/sign-in",
+        title(words["signIn.title"], words["signIn.lead"].replace("{host}", request.header("host") or "")),
+        note("block", problem, alert=True) if problem else None,
+        field("email", words["signIn.email"], type="email", autocomplete="username", required="", value=email),
+        field(
+            "password",
+            words["signIn.password"],
+            side=forgot,
+            type="password",
+            autocomplete="current-password",
+            required="",
+            **wrong,
+        ),
+        hidden("next", place),
+        button(words["signIn.do"]),
+    )
+    below = footer(
+        element("span", words["signIn.new"]), element("a", words["signIn.access"], href="/console/request-access")
+    )
+    return card(request, words["signIn.title"], fields, footer=below, scripted=True)
+
+
+def code(request: Request, *, place: str, recovery: bool = False, problem: str | None = None) -> str:
+    """Return the card for the second factor, or for a recovery code."""
+    words = words_for(request)
+    asked = (
+        field("recoveryCode", words["code.recoveryLabel"], type="text", autocomplete="off", required="")
+        if recovery
+        else field(
+            "code",
+            words["code.label"],
+            help_text=words["code.help"],
+            class_="digits",
+            type="text",
+            inputmode="numeric",
+            autocomplete="one-time-code",
+            maxlength="7",
+            required="",
+        )
+    )
+    kind = "code.recovery" if recovery else "code."
+    heading, lead = (
+        (words[f"{kind}Title"], words[f"{kind}Lead"]) if recovery else (words["code.title"], words["code.lead"])
+    )
+    query = with_next(place)
+    other = f"/console/code{query}" if recovery else f"/console/code{query}{'&' if query else '?'}recovery=1"
+    return card(
+        request,
+        heading,
+        form(
+            "/v1/pages/code",
+            title(heading, lead),
+            note("block", problem, alert=True) if problem else None,
+            asked,
+            hidden("next", place),
+            button(words["code.do"]),
+            element("a", words["code.app" if recovery else "code.recovery"], class_="s", href=other),
+        ),
+        footer=footer(element("a", words["back"], href="/console/sign-in")),
+    )
+
+
+def forgot(request: Request, *, email: str = "", problem: str | None = None) -> str:
+    """Return the card for a forgotten password."""
+    words = words_for(request)
+    return card(
+        request,
+        words["forgot.title"],
+        form(
+            "/v1/pages/forgot",
+            title(words["forgot.title"], words["forgot.lead"]),
+            note("block", problem, alert=True) if problem else None,
+            field("email", words["signIn.email"], type="email", autocomplete="username", required="", value=email),
+            button(words["forgot.do"]),
+        ),
+        footer=footer(element("a", words["back"], href="/console/sign-in")),
+    )
+
+
+def link_form(request: Request, kind: str, *, token: str = "", name: str = "", problem: str | None = None) -> str:
+    """Return the card that a link of a mail leads to.
+
+    The secret stands behind the `#`, which browsers send to nobody. A script takes it from there; without one it is
+    pasted.
+    """
+    words = words_for(request)
+    pasted = element(
+        "div",
+        field(
+            "token",
+            words["link.label"],
+            help_text=words["link.help"],
+            type="text",
+            autocomplete="off",
+            required="",
+            value=token,
+        ),
+        data_link="",
+    )
+    invited = kind == "invite"
+    return card(
+        request,
+        words[f"{kind}.title"],
+        form(
+            f"/v1/pages/{kind}",
+            title(words[f"{kind}.title"], words[f"{kind}.lead"]),
+            element("p", "", class_="b", data_invite="", hidden="") if invited else None,
+            note("block", problem, alert=True) if problem else None,
+            pasted,
+            field(
+                "name",
+                words["invite.name"],
+                help_text=words["invite.nameHelp"],
+                type="text",
+                autocomplete="name",
+                value=name,
+            )
+            if invited
+            else None,
+            new_password(words),
+            button(words[f"{kind}.do"]),
+        ),
+        footer=footer(element("a", words["back"], href="/console/sign-in")),
+        scripted=True,
+    )
+
+
+def dead_link(request: Request) -> str:
+    """Return the card of a link that no longer works, and what works instead."""
+    words = words_for(request)
+    is_invite = request.path.endswith("/invite")
+    link = ("/console/sign-in", words["dead.invite"]) if is_invite else ("/console/forgot", words["dead.reset"])
+    return message(request, words["dead.title"], words["dead.lead"], link=link)
+
+
+def request_access(request: Request, typed: AccessForm, *, problem: str | None = None) -> str:
+    """Return the card for asking for an account."""
+    words = words_for(request)
+    area = element(
+        "div",
+        element("label", words["access.message"], for_="message"),
+        element("textarea", typed.message, id="message", name="message", rows="3", maxlength="2000"),
+        element("p", words["access.optional"], class_="help"),
+        class_="field",
+    )
+    return card(
+        request,
+        words["access.title"],
+        form(
+            "/v1/pages/request-access",
+            title(words["access.title"], words["access.lead"]),
+            note("block", problem, alert=True) if problem else None,
+            field("name", words["access.name"], type="text", autocomplete="name", required="", value=typed.name),
+            field("email", words["signIn.email"], type="email", autocomplete="email", required="", value=typed.email),
+            field("company", words["access.company"], type="text", autocomplete="organization", value=typed.company),
+            area,
+            button(words["access.do"]),
+        ),
+        footer=footer(element("a", words["back"], href="/console/sign-in")),
+    )
+
+
+def accounts(request: Request, email: str, places: Sequence[Place], csrf: str) -> str:
+    """Return the card for choosing an account. Each is a form of its own, so that one press is enough."""
+    words = words_for(request)
+    rows = [
+        element(
+            "form",
+            hidden("accountId", account.id),
+            hidden("csrf", csrf),
+            element(
+                "button",
+                element("b", account.name),
+                element("span", words[f"role.{membership.role.value}"], class_="push faint"),
+                class_="btn full row",
+            ),
+            method="post",
+            action="/v1/pages/accounts",
+        )
+        for membership, account in places
+    ]
+    lead = words["accounts.lead"].replace("{email}", email) if places else words["accounts.none"]
+    listed: Markup = element("div", title(words["accounts.title"], lead), joined(rows), class_="in stack")
+    below = footer(element("a", words["accounts.signOut"], href="/console/sign-in"))
+    return card(request, words["accounts.title"], listed, footer=below)
+
+
+def bare(heading: str, text: str, href: str, link: str) -> str:
+    """Return a page without any style or script: for refusals, which go out under the strictest policy."""
+    head = element("head", element("meta", charset="utf-8"), element("title", heading))
+    main = element("main", element("h1", heading), element("p", text), element("p", element("a", link, href=href)))
+    return "<!doctype html>" + element("html", head, element("body", main), lang="en")

@@ -1,0 +1,246 @@
+"""The front doors and the account pages over HTTP. A form does what the route of the same name of the API does."""
+
+from collections.abc import Awaitable, Callable
+
+from agentgate.http.call import Call
+from agentgate.http.readiness.checks import Readiness
+from agentgate.http.replies import Reply, Text
+from agentgate.http.request import Request
+from agentgate.http.web_app import HTML
+from agentgate.lib import errors
+from agentgate.lib.database import Store
+from agentgate.lib.errors import Refused
+from agentgate.lib.limiter import Limiter
+from agentgate.people.account_pages import cards
+from agentgate.people.account_pages.page import Words, front_door, message, reply, see_other, words_for, words_of
+from agentgate.people.account_pages.records import (
+    AccessForm,
+    AccountsForm,
+    CodeForm,
+    ForgotForm,
+    LinkForm,
+    SignInForm,
+)
+from agentgate.people.accounts.access_request_ports import AccessRequestStores
+from agentgate.people.accounts.browser_check import BrowserCheck
+from agentgate.people.accounts.code_check import CodeCheck
+from agentgate.people.accounts.endpoints import access_requests, invites, own_accounts, passwords, sign_in
+from agentgate.people.accounts.guards import SessionCall, UserCall
+from agentgate.people.accounts.password_check import PasswordCheck
+from agentgate.people.accounts.password_reset import PasswordReset
+from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.records import Session
+from agentgate.people.accounts.sign_in_records import (
+    AcceptInput,
+    AccessRequestInput,
+    CodeInput,
+    ForgotInput,
+    Login,
+    ResetInput,
+    SwitchInput,
+)
+from agentgate.people.identity.sessions import UserSessions
+from agentgate.people.outbox.messages import Messenger
+
+HOME = "/console"
+SIGN_IN = "/console/sign-in"
+
+# Makes the page again, with what went wrong on it.
+Again = Callable[[str], str]
+
+
+async def read_front_door(call: Call, readiness: Readiness) -> Reply[Text]:
+    """Read the first page of the public listener: what this is, where to go, whether it is healthy."""
+    return await _front_door(call, readiness, operator=False)
+
+
+async def read_operator_front_door(call: Call, readiness: Readiness) -> Reply[Text]:
+    """Read the first page of the admin listener."""
+    return await _front_door(call, readiness, operator=True)
+
+
+async def read_sign_in(call: Call) -> Reply[Text]:
+    """Read the page for signing in."""
+    return reply(cards.sign_in(call.request, place=_next(call.request)))
+
+
+async def send_sign_in(
+    call: Call, body: SignInForm, store: Store[AccountStores], password_check: PasswordCheck, sessions: UserSessions
+) -> Reply[Text]:
+    """Sign in from the page."""
+    place = safe_place(body.next)
+    login = Login(email=body.email, password=body.password)
+    return await _signed_in(
+        call,
+        sign_in.log_in(call, login, store, password_check, sessions),
+        lambda problem: cards.sign_in(call.request, place=place, email=body.email, problem=problem),
+        place=place,
+    )
+
+
+async def read_code(call: Call) -> Reply[Text]:
+    """Read the page for the second factor."""
+    recovery = "recovery" in call.request.query()
+    return reply(cards.code(call.request, place=_next(call.request), recovery=recovery))
+
+
+async def send_code(
+    call: SessionCall, body: CodeForm, store: Store[AccountStores], code_check: CodeCheck, sessions: UserSessions
+) -> Reply[Text]:
+    """Finish signing in from the page."""
+    place, recovery = safe_place(body.next), bool(body.recovery_code.strip())
+    code = (
+        CodeInput(recovery_code=body.recovery_code.strip()) if recovery else CodeInput(code=body.code.replace(" ", ""))
+    )
+    return await _signed_in(
+        call,
+        sign_in.finish_log_in(call, code, store, code_check, sessions),
+        lambda problem: cards.code(call.request, place=place, recovery=recovery, problem=problem),
+        place=place,
+    )
+
+
+async def read_forgot(call: Call) -> Reply[Text]:
+    """Read the page for a forgotten password."""
+    return reply(cards.forgot(call.request))
+
+
+async def send_forgot(call: Call, body: ForgotForm, password_reset: PasswordReset) -> Reply[Text]:
+    """Have a reset link e-mailed from the page."""
+    try:
+        await passwords.forgot_password(call, ForgotInput(email=body.email), password_reset)
+    except Refused as refused:
+        return _again(call, refused, lambda problem: cards.forgot(call.request, email=body.email, problem=problem))
+    words = words_for(call.request)
+    return reply(message(call.request, words["forgot.sent"], words["forgot.sentLead"], link=(SIGN_IN, words["back"])))
+
+
+async def read_reset(call: Call) -> Reply[Text]:
+    """Read the page that a reset link leads to."""
+    return reply(cards.link_form(call.request, "reset"))
+
+
+async def send_reset(
+    call: Call,
+    body: LinkForm,
+    store: Store[AccountStores],
+    *,
+    password_check: PasswordCheck,
+    sessions: UserSessions,
+    messenger: Messenger,
+) -> Reply[Text]:
+    """Set a new password from the page."""
+    wanted = ResetInput(token=secret_of(body.token), password=body.password)
+    work = passwords.reset_password(
+        call, wanted, store, password_check=password_check, sessions=sessions, messenger=messenger
+    )
+    return await _signed_in(
+        call, work, lambda problem: cards.link_form(call.request, "reset", token=body.token, problem=problem)
+    )
+
+
+async def read_invite(call: Call) -> Reply[Text]:
+    """Read the page that an invite link leads to."""
+    return reply(cards.link_form(call.request, "invite"))
+
+
+async def send_invite(
+    call: Call, body: LinkForm, store: Store[AccountStores], password_check: PasswordCheck, sessions: UserSessions
+) -> Reply[Text]:
+    """Accept an invitation from the page."""
+    name = {"name": body.name} if body.name.strip() else {}
+    wanted = AcceptInput(token=secret_of(body.token), password=body.password, **name)
+    return await _signed_in(
+        call,
+        invites.accept_invite(call, wanted, store, password_check, sessions),
+        lambda problem: cards.link_form(call.request, "invite", token=body.token, name=body.name, problem=problem),
+    )
+
+
+async def read_request_access(call: Call) -> Reply[Text]:
+    """Read the page for asking for an account."""
+    return reply(cards.request_access(call.request, AccessForm(email="", name="")))
+
+
+async def send_request_access(
+    call: Call, body: AccessForm, store: Store[AccessRequestStores], browser_check: BrowserCheck, limiter: Limiter
+) -> Reply[Text]:
+    """Ask for an account from the page."""
+    given = {name: value for name in ("company", "message") if (value := getattr(body, name).strip())}
+    wanted = AccessRequestInput(email=body.email, name=body.name, **given)
+    try:
+        await access_requests.request_access(call, wanted, store, browser_check, limiter)
+    except Refused as refused:
+        return _again(call, refused, lambda problem: cards.request_access(call.request, body, problem=problem))
+    words = words_for(call.request)
+    return reply(
+        message(call.request, words["access.sent"], words["access.sentLead"], link=("/", words["refused.back"]))
+    )
+
+
+async def read_accounts(call: UserCall, store: Store[AccountStores], sessions: UserSessions) -> Reply[Text]:
+    """Read the page for choosing an account."""
+    places = await store.read.members.list_memberships(call.user.id)
+    return reply(cards.accounts(call.request, call.user.email, places, sessions.csrf_token(call.session)))
+
+
+async def send_accounts(
+    call: UserCall, body: AccountsForm, store: Store[AccountStores], sessions: UserSessions
+) -> Reply[Text]:
+    """Work in another account, from the page."""
+    if not sessions.is_csrf_token(call.session, body.csrf):
+        raise Refused("csrf")
+    switched = await own_accounts.switch_account(call, SwitchInput(account_id=body.account_id), store, sessions)
+    return see_other(HOME, *switched.headers)
+
+
+def write_refusal(code: str, text: str) -> Text:
+    """Return a refusal as a page for people. It goes out under the policy of every refusal, so without a style."""
+    words = words_of("en")
+    told = words.get(f"error.{code}", text)
+    html = cards.bare(words["refused.title"], told, SIGN_IN, words["back"])
+    return Text(html.encode(), HTML)
+
+
+def safe_place(path: str) -> str:
+    """Return where to go after signing in: a page of the console, never another host."""
+    is_ours = (
+        path.startswith(f"{HOME}/") and not any(each in path for each in ("//", "\\", "..")) and path.isprintable()
+    )
+    return path if is_ours and path.isascii() else ""
+
+
+def secret_of(typed: str) -> str:
+    """Return the secret of a link, also when somebody pasted all of it."""
+    return typed.strip().rpartition("#")[2]
+
+
+async def _front_door(call: Call, readiness: Readiness, *, operator: bool) -> Reply[Text]:
+    report = await readiness.report()
+    host = call.request.header("host") or ""
+    return reply(front_door(call.request, status=report.status, operator=operator, host=host))
+
+
+async def _signed_in(call: Call, work: Awaitable[Reply[Session]], again: Again, *, place: str = "") -> Reply[Text]:
+    """Do what the form asks for, then lead on: to the code, to the choice of an account, or to the console."""
+    try:
+        done = await work
+    except Refused as refused:
+        if refused.code == "invalid_link":
+            return reply(cards.dead_link(call.request), status=404)
+        return _again(call, refused, again)
+    if done.body.mfa_required is True:
+        return see_other(f"/console/code{cards.with_next(place)}", *done.headers)
+    several = isinstance(done.body.accounts, list) and len(done.body.accounts) > 1
+    return see_other(place or ("/v1/pages/accounts" if several else HOME), *done.headers)
+
+
+def _again(call: Call, refused: Refused, again: Again) -> Reply[Text]:
+    row = errors.CONSOLE.lookup(refused.code)
+    words: Words = words_for(call.request)
+    problem = words.get(f"error.{refused.code}") or refused.message or row.message
+    return reply(again(problem), status=row.status, headers=tuple(refused.headers.items()))
+
+
+def _next(request: Request) -> str:
+    return safe_place(request.query().get("next", ""))

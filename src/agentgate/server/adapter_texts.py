@@ -1,0 +1,46 @@
+"""The adapters of the tools, as the console shows them: filled in for a site, without its secret."""
+
+from msgspec import UnsetType
+
+from agentgate.lib.errors import Refused
+from agentgate.lib.settings.schema import Settings
+from agentgate.protection.sites.adapters import Adapter, AdapterFile, AdapterQuery
+from agentgate.protection.sites.records import Site
+from agentgate_tools.adapters.render import EXAMPLE, FILES, PLACEHOLDER_SECRET, AdapterRefused, Installation, render
+
+
+class AdapterTexts:
+    """Implements AdapterWriter with the templates of `agentgate adapter`."""
+
+    proxies = tuple(FILES)
+
+    def __init__(self, settings: Settings) -> None:
+        base = settings.public_base_url.rstrip("/")
+        listens = f"http://{settings.public_listen}".replace("//0.0.0.0:", "//127.0.0.1:")
+        # A proxy asks from nearby and without TLS, so an address that people use is of no use to it.
+        self._service = base if base.startswith("http://") else listens
+        if not base and settings.public_listen.port == 0:
+            # Any free port: nobody can write it down beforehand.
+            self._service = EXAMPLE.service
+
+    def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
+        """Return the files of a proxy; refuse a proxy that is unknown, and addresses that are none."""
+        if proxy not in FILES:
+            raise Refused("not_found", f"There is no adapter for this proxy; there is one for {', '.join(FILES)}.")
+        installation = Installation(
+            site=site.site_key,
+            service=self._service,
+            origin=_first(query.origin, site.allowed_origins),
+            upstream=EXAMPLE.upstream if isinstance(query.upstream, UnsetType) else query.upstream,
+        )
+        try:
+            files = [AdapterFile(name=name, text=render(proxy, installation, name)) for name in FILES[proxy]]
+        except AdapterRefused as refused:
+            raise Refused("invalid_filter", f"The adapter cannot be filled in: {refused}.") from None
+        return Adapter(proxy=proxy, files=files, placeholder=PLACEHOLDER_SECRET)
+
+
+def _first(asked: str | UnsetType, origins: list[str]) -> str:
+    if not isinstance(asked, UnsetType):
+        return asked
+    return origins[0] if origins else EXAMPLE.origin

@@ -1,0 +1,77 @@
+"""Steps that tests of the consoles share."""
+
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Page
+
+from tests.browser.axe import load_axe, run_axe
+from tests.browser.steps import COLLECT_VIOLATIONS, wait_for
+from tests.running import RunningService
+
+EMAIL = "owner@example.com"
+PASSWORD = "correct horse battery"
+SITE = "site_demo_shop"
+
+
+class Console:
+    """A running service, and what tests do there without a browser."""
+
+    def __init__(self, service: RunningService) -> None:
+        self.service = service
+        self.url = service.public_url
+        self.admin_url = service.admin_url
+
+    def invite(self, email: str, role: str = "owner") -> str:
+        """Invite somebody into the demo's account; return the secret of the link."""
+        [account] = self.service.operator.get("/v1/admin/customers").json()["items"]
+        body = {"email": email, "customerId": account["id"], "role": role}
+        made = self.service.operator.post("/v1/admin/accounts", json=body)
+        assert made.status_code == 201, made.text
+        return str(made.json()["inviteUrl"].rpartition("#")[2])
+
+    def join(self, token: str, password: str) -> None:
+        """Accept an invitation over the API."""
+        body = {"token": token, "password": password}
+        with_cookies = self.service.new_public_client()
+        answer = with_cookies.post("/v1/account/invite/accept", json=body)
+        assert answer.status_code == 200, answer.text
+
+    def page(self, name: str, site: str = SITE) -> str:
+        """Return the address of a site's page."""
+        return f"{self.url}/console/sites/{site}/{name}"
+
+
+def sign_in(page: Page, console: Console, email: str = EMAIL, password: str = PASSWORD) -> None:
+    """Sign in over the API, as the browser of this tab."""
+    watch(page)
+    answer = page.request.post(f"{console.url}/v1/account/login", data={"email": email, "password": password})
+    assert answer.ok, answer.text()
+
+
+def watch(page: Page) -> list[str]:
+    """Collect what a page must not do: break its policy, throw, or ask another host."""
+    foreign: list[str] = []
+    page.add_init_script(COLLECT_VIOLATIONS)
+    page.on("pageerror", lambda failure: foreign.append(str(failure)))
+    return foreign
+
+
+def open_page(page: Page, url: str, heading: str) -> None:
+    """Open a page of the console and wait until it is there."""
+    page.goto(url)
+    wait_for(page, lambda: page.locator("main h1").count() and heading in page.locator("main h1").inner_text())
+
+
+def check_page(page: Page) -> None:
+    """Hold the page as it is now against axe, its own policy, and sideways scrolling."""
+    load_axe(page)
+    assert run_axe(page)["violations"] == []
+    assert page.evaluate("window.violations") == []
+    width = page.evaluate("innerWidth")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def looking(context_options: dict[str, Any], browser: Any) -> BrowserContext:
+    """Return a browser context that lets axe be put into the page; the policy is held by other tests."""
+    made: BrowserContext = browser.new_context(bypass_csp=True, **context_options)
+    return made
