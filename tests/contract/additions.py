@@ -71,6 +71,15 @@ ADDITIONS = {
     "POST /v1/admin/sites/{siteKey}/rules/test": 11,
     "POST /v1/console/sites/{siteKey}/rules/backtest": 11,
     "POST /v1/console/sites/{siteKey}/rules/test": 11,
+    # Whom a site lets in or keeps out by name.
+    "GET /v1/admin/sites/{siteKey}/list-entries": 11,
+    "POST /v1/admin/sites/{siteKey}/list-entries": 11,
+    "POST /v1/admin/sites/{siteKey}/list-entries/backtest": 11,
+    "DELETE /v1/admin/sites/{siteKey}/list-entries/{entryId}": 11,
+    "GET /v1/console/sites/{siteKey}/list-entries": 11,
+    "POST /v1/console/sites/{siteKey}/list-entries": 11,
+    "POST /v1/console/sites/{siteKey}/list-entries/backtest": 11,
+    "DELETE /v1/console/sites/{siteKey}/list-entries/{entryId}": 11,
 }
 
 # Record -> field -> section.
@@ -129,6 +138,8 @@ ADDED_ENUMERATIONS = {
     "AgentPolicyDecision": 10,
     "AgentPolicyAction": 10,
     "ChargeSource": 10,
+    "ListKind": 11,
+    "ListOutcome": 11,
 }
 
 # Constant of `limits` -> section.
@@ -186,4 +197,10 @@ ADDED_LIMITS = {
     "RULES_PER_SET": 11,
     "RULE_SET_TEXT_BYTES": 11,
     "RULE_SET_DEPTH": 11,
+    "GLOBS_PER_SET": 11,
+    "NETWORKS_PER_SET": 11,
+    "LIST_ENTRIES_PER_SITE": 11,
+    "LIST_PROGRAMS_PER_SITE": 11,
+    "LIST_VALUE_CHARACTERS": 11,
+    "LIST_NOTE_CHARACTERS": 11,
 }

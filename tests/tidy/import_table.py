@@ -22,6 +22,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         "credentials",
         "signals",
         "rules",
+        "lists",
         "sites",
         "scoring",
         "customers",

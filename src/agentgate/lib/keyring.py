@@ -86,6 +86,7 @@ class Keyring:
     def __init__(self, keys: Iterable[tuple[StoredKey, bytes]], now_ms: int) -> None:
         self._by_purpose: Mapping[str, list[bytes]] = {}
         self._macs: Mapping[str, list[PreparedMac]] = {}
+        self._since_ms: Mapping[str, int] = {}
         # How often the keys were swapped: who remembers what a key made need not compare keys each time.
         self.generation = 0
         self.replace(keys, now_ms)
@@ -96,6 +97,7 @@ class Keyring:
         for stored, material in keys:
             if stored.purpose in opened and (stored.retired_ms is None or stored.retired_ms > now_ms):
                 opened[stored.purpose].append((stored.active_ms <= now_ms, stored.active_ms, material))
+        self._since_ms = {purpose: max(found)[1] for purpose, found in opened.items() if found}
         self._by_purpose = {
             purpose: [material for *_, material in sorted(found, reverse=True)] for purpose, found in opened.items()
         }
@@ -108,6 +110,10 @@ class Keyring:
     def current(self, purpose: str) -> bytes:
         """Return the key that makes new things."""
         return self._by_purpose[purpose][0]
+
+    def since_ms(self, purpose: str) -> int:
+        """Return since when the current key makes new things."""
+        return self._since_ms[purpose]
 
     def materials(self, purpose: str) -> tuple[bytes, ...]:
         """Return every key of a purpose that verifies, or soon will: the one that makes new things first."""

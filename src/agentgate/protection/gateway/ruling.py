@@ -20,18 +20,30 @@ def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
     site, decision = check.site, check.decision
     if check.pending.rates.visitor > GATEWAY_REQUESTS_PER_MINUTE:
         return refuse(site, Outcome.BLOCK, "rate_limited")
-    against = None if agent is None else rule_on_agent(check, agent)
+    against = _missing(check, agent)
     if against is not None:
         return against
-    waives = agent is not None and agent.waives_receipt
-    if check.protection.required and check.shown.reason is not None and not waives:
-        return refuse(site, Outcome.CHALLENGE, check.shown.reason)
     if site.mode is Mode.MONITOR:
         return Ruling(decision.outcome, "monitor", decision.would)
     if decision.outcome is Outcome.ALLOW:
         return _ALLOWED
     reason = "agent_unverified" if _claims_an_agent(decision.labels) else "policy"
     return Ruling(decision.outcome, reason, response=decision.verdict.response)
+
+
+def _missing(check: DecidedCheck, agent: AgentRuling | None) -> Ruling | None:
+    """Return what a request lacks that is asked for before the rules: the agents' policy, a token or clearance."""
+    verdict = check.decision.verdict
+    if verdict.listed and verdict.outcome is not Outcome.ALLOW:
+        # Nothing that could be shown, signed or paid would open what the site itself closed.
+        return None
+    against = None if agent is None else rule_on_agent(check, agent)
+    if against is not None:
+        return against
+    waives = verdict.waives or (agent is not None and agent.waives_receipt)
+    if check.protection.required and check.shown.reason is not None and not waives:
+        return refuse(check.site, Outcome.CHALLENGE, check.shown.reason)
+    return None
 
 
 def _claims_an_agent(labels: tuple[str, ...]) -> bool:
