@@ -84,6 +84,8 @@ ADDITIONS = {
 
 # Record -> field -> section.
 ADDED_FIELDS = {name: {"formMethodOverride": 9} for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")}
+_CONDITIONS = ("countries", "asns", "networks", "user_agents", "headers", "methods", "paths", "hosts")
+ADDED_FIELDS["RuleMatch"] = {prefix + name: 11 for name in _CONDITIONS for prefix in ("", "not_")}
 
 # Table -> code -> section. The whole agent table is the contract's: the specification gives statuses only.
 ADDED_CODES = {

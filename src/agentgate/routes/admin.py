@@ -130,6 +130,7 @@ ADMIN = Surface(
                 "/sites/{siteKey}/list-entries/{entryId}",
                 lists.end_list_entry,
                 scope=site_in_path,
+                status=204,
                 refuses=("not_found",),
             ),
             # Managed groups

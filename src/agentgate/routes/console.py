@@ -181,6 +181,7 @@ CONSOLE = Surface(
                 lists.end_list_entry,
                 guard=SITES_WRITE,
                 scope=site_in_path,
+                status=204,
                 refuses=("not_found",),
             ),
             # Managed groups

@@ -54,7 +54,7 @@ ADDRESSES = [f"203.0.113.{number}" for number in range(3)] + ["2001:db8::7"]
 MANY_AGENTS = [f"curl/8.{number}" for number in range(40)] + [f"Chrome/{number}" for number in range(40)]
 MANY_METHODS = [f"M{number}" for number in range(70)]
 MORE = ("X-HTTP-Method-Override: POST", "Signature: x", "X-AgentGate-Token: nonsense")
-ROUNDS, REQUESTS = 10, 400
+ROUNDS, REQUESTS = 14, 280
 
 
 def models_of(*kinds: str) -> ModelDirectory:
@@ -195,6 +195,7 @@ class Proxy:
             *([f"Cookie: {cookie}"] if cookie else []),
             f"Referer: {ORIGIN}/{'x' if chance.random() < 0.9 else chr(0x7F)}",
             *([chance.choice(MORE)] if chance.random() < 0.25 else []),
+            *([f"X-Probe: {chance.choice(('abc', 'b'))}"] if chance.random() < 0.2 else []),
         ]
         return Sent(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"), address)
 
@@ -207,7 +208,7 @@ def gate(service: RunningService) -> Gate:
 def change_something(service: RunningService, gate: Gate, chance: random.Random) -> None:
     """Change the mode, the routes' actions, the rules or the credential, and wait until it is obeyed."""
     site = f"/v1/admin/sites/{gate.site_key}"
-    what = chance.randrange(3)
+    what = chance.randrange(5)
     if what == 0:
         done = service.operator.patch(site, json={"mode": chance.choice(("monitor", "enforce"))})
     elif what == 1:
@@ -222,14 +223,66 @@ def change_something(service: RunningService, gate: Gate, chance: random.Random)
             {"method": "GET", "path": "/find", "action": "search"},
         ]
         done = service.operator.patch(site, json={"actions": actions, "routes": routes})
+    elif what == 2:
+        change_list(service, f"{site}/list-entries", chance)
+        return
     else:
         revision = service.operator.get(f"{site}/rules").json()["revision"]
         label = chance.choice(("receipt.clearance", "ua.browser", "ua.http_library", "rate.visitor.high"))
         action = chance.choice(("block", "challenge", "allow"))
         rules = [{"name": "r", "match": {"all_labels": [label]}, "action": action}]
+        if what == 3:
+            rules = [*new_rules(chance), *rules]
         rule_set = {"version": "1", "default_action": "allow", "rules": rules}
         done = service.operator.put(f"{site}/rules", json={"ruleSet": rule_set, "revision": revision})
     assert done.status_code == 200, done.text
+    service.run(service.application.deciding.sites.settle())
+
+
+def new_rules(chance: random.Random) -> list[dict[str, Any]]:
+    """Return rules about the requests themselves."""
+    matches: list[dict[str, Any]] = [
+        {"networks": ["203.0.113.1", "2001:db8::/32"]},
+        {"not_networks": ["203.0.113.0/31"], "methods": ["POST"]},
+        {"user_agents": ["curl"]},
+        {"not_user_agents": ["Mozilla*"], "hosts": ["*.example"]},
+        {"headers": {"X-Probe": ["a*"]}},
+        {"headers": {"X-Probe": ["*"]}, "not_headers": {"Accept": ["*json*"]}},
+        {"headers": {"Cookie": ["*a=b*"]}, "paths": ["/login"]},
+        {"paths": ["/api/*", "/x*"]},
+        {"not_paths": ["/login", "/a*"]},
+        {"hosts": ["other.example"]},
+        {"methods": ["GET"]},
+        {"asns": [64500], "not_countries": ["de"]},
+    ]
+    return [
+        {
+            "name": f"n{number}",
+            "match": match,
+            "action": chance.choice(("block", "challenge", "allow", "count", "drop")),
+        }
+        for number, match in enumerate(chance.sample(matches, chance.randint(1, 5)))
+    ]
+
+
+def change_list(service: RunningService, path: str, chance: random.Random) -> None:
+    """Replace the site's lists."""
+    for entry in service.operator.get(path).json()["items"]:
+        assert service.operator.delete(f"{path}/{entry['id']}").status_code == 204
+    visitors = service.application.deciding.decider.visitors
+    values = [
+        ("address", ADDRESSES[0]),
+        ("network", "203.0.113.0/31"),
+        ("network", "2001:db8::/64"),
+        ("program", "curl/8.*"),
+        ("program", "GPTBot"),
+        ("agent", "GPTBot"),
+        ("visitor", write_visitor(visitors.find(path.split("/")[4], ADDRESSES[1]))),
+    ]
+    for kind, value in chance.sample(values, chance.randint(0, 4)):
+        body = {"kind": kind, "value": value, "outcome": chance.choice(("allow", "block"))}
+        made = service.operator.post(path, json=body)
+        assert made.status_code == 201, made.text
     service.run(service.application.deciding.sites.settle())
 
 
@@ -263,7 +316,7 @@ def test_a_cached_check_is_answered_as_one_that_nothing_is_cached_for(service: R
         clock.advance(seconds=proxy.chance.choice((1, 3_700)))
         service.run(compare())
 
-    assert known.cached > ROUNDS * REQUESTS // 4
+    assert known.cached > ROUNDS * REQUESTS // 8
     assert len(answers) > 8
 
 

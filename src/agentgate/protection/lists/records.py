@@ -69,7 +69,7 @@ class ListFlip(Record, frozen=True, kw_only=True):
 
 
 class ListBacktestReport(Record, frozen=True, kw_only=True):
-    """What an entry would have changed. `told` is false where stored events do not say whom it means; `why` says more."""
+    """What an entry would have changed. `told` is false where stored events do not say whom it means (`why`)."""
 
     from_: Moment
     to: Moment

@@ -49,6 +49,8 @@ class RequestParts(Struct, frozen=True):
     headers: dict[str, str] = {}
 
 
+# What holds for every page: it has a path and a host.
+_ALWAYS = {PATH: (Predicate(PATH, "", ("/*",)),), HOST: (Predicate(HOST, "", ("*",)),)}
 # What a predicate is about: its subject, and which header.
 _Topic = tuple[str, str]
 
@@ -83,7 +85,7 @@ def is_impossible(holding: Iterable[Predicate], failing: Iterable[Predicate]) ->
         elif subject == METHOD:
             if wanted and not _common_methods(wanted) - _all_entries(unwanted):
                 return True
-        elif any(_covers(other, each) for each in wanted for other in unwanted):
+        elif any(_covers(other, each) for each in (*wanted, *_ALWAYS.get(subject, ())) for other in unwanted):
             return True
     return False
 
@@ -93,7 +95,7 @@ def follows(holding: Iterable[Predicate], failing: Iterable[Predicate], *, holds
     wanted, unwanted = _of_topic(holding, failing, holds)
     if holds.subject in (NETWORK, METHOD):
         return is_impossible(wanted, [*unwanted, holds])
-    return any(_covers(holds, each) for each in wanted)
+    return any(_covers(holds, each) for each in (*wanted, *_ALWAYS.get(holds.subject, ())))
 
 
 def excludes(holding: Iterable[Predicate], failing: Iterable[Predicate], *, fails: Predicate) -> bool:
