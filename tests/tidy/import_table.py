@@ -50,6 +50,7 @@ HOT_MODULES = (
     "protection/scoring/score.py",
     "protection/rules/evaluate.py",
     "protection/decision/",
+    "protection/sites/request_matcher.py",
     "protection/sites/request_methods.py",
     "protection/sites/route_table.py",
     "protection/sites/targets.py",

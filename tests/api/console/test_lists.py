@@ -1,5 +1,8 @@
 """Lists in the console: who may read and change them, what is refused, what the trail says, and backtests."""
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -190,3 +193,38 @@ def test_a_backtest_of_addresses_knows_them_by_their_visitors(
     assert backtest("agent", "GPTBot") == (7, 1, 1, {("block", "allow"): 1})
     longer = {"from": Moment(NOON_MS - 10 * DAY_MS).text(), "to": Moment(NOON_MS + HOUR_MS).text()}
     assert backtest("address", "203.0.113.7", **longer)[1] == 3
+
+
+def test_the_example_of_the_documents_works_and_a_sample_says_which_entry_decides(
+    people: Cast, path: str, site_key: str
+) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "rules.md").read_text(encoding="utf-8")
+    example = re.search(r"list-entries\".*?-d '(\{.*?\})'", text, re.DOTALL)
+    assert example is not None
+
+    made = people.bob.post(path, json=json.loads(example[1]))
+
+    assert made.status_code == 201, made.text
+    request = {"method": "GET", "url": "https://shop.example/", "headers": {}, "address": "203.0.113.77"}
+    rule_set = {"version": "1", "rules": [], "default_action": "block"}
+    sample = people.rita.post(f"{SITES}/{site_key}/rules/test", json={"request": request, "ruleSet": rule_set})
+    assert (sample.json()["outcome"], sample.json()["listEntry"]) == ("allow", made.json()["id"])
+    other = {**request, "address": "198.51.100.7"}
+    sample = people.rita.post(f"{SITES}/{site_key}/rules/test", json={"request": other, "ruleSet": rule_set})
+    assert sample.json()["outcome"] == "block"
+    assert "listEntry" not in sample.json()
+
+
+def test_a_lint_shows_the_address_and_path_of_its_witness(people: Cast, site_key: str) -> None:
+    rules = [
+        {"name": "a", "match": {"networks": ["203.0.113.0/24"], "methods": ["POST"]}, "action": "allow"},
+        {"name": "b", "match": {"paths": ["/admin/*"], "hosts": ["*.example"]}, "action": "block"},
+        {"name": "c", "match": {"networks": ["203.0.113.7"], "not_networks": ["203.0.113.0/24"]}, "action": "block"},
+    ]
+    rule_set = {"version": "1", "rules": rules, "default_action": "allow"}
+
+    lints = people.rita.post(f"{SITES}/{site_key}/rules/validate", json={"ruleSet": rule_set}).json()["lints"]
+
+    assert [(lint["kind"], lint["rule"]) for lint in lints] == [("dead", "c"), ("contradictory", "b")]
+    shown = {key: lints[1]["witness"][key] for key in ("address", "method", "host", "path")}
+    assert shown == {"address": "203.0.113.0", "method": "POST", "host": ".example", "path": "/admin/"}

@@ -35,6 +35,7 @@ from agentgate.protection.threat_data.intel_file import FILE_NAME, write_set
 from agentgate.protection.tokens.clearance import Clearances
 from agentgate.protection.tokens.uses import CredentialUses
 from agentgate.server.application import Application
+from tests.api.public.request_rules import change_list, new_rules
 from tests.api.public.test_gateway import ORIGIN, VISITOR, Gate
 from tests.running import RunningService
 from tests.unit.protection.scoring.made_models import forest, parsed
@@ -224,7 +225,7 @@ def change_something(service: RunningService, gate: Gate, chance: random.Random)
         ]
         done = service.operator.patch(site, json={"actions": actions, "routes": routes})
     elif what == 2:
-        change_list(service, f"{site}/list-entries", chance)
+        change_list(service, gate.site_key, ADDRESSES, chance)
         return
     else:
         revision = service.operator.get(f"{site}/rules").json()["revision"]
@@ -236,53 +237,6 @@ def change_something(service: RunningService, gate: Gate, chance: random.Random)
         rule_set = {"version": "1", "default_action": "allow", "rules": rules}
         done = service.operator.put(f"{site}/rules", json={"ruleSet": rule_set, "revision": revision})
     assert done.status_code == 200, done.text
-    service.run(service.application.deciding.sites.settle())
-
-
-def new_rules(chance: random.Random) -> list[dict[str, Any]]:
-    """Return rules about the requests themselves."""
-    matches: list[dict[str, Any]] = [
-        {"networks": ["203.0.113.1", "2001:db8::/32"]},
-        {"not_networks": ["203.0.113.0/31"], "methods": ["POST"]},
-        {"user_agents": ["curl"]},
-        {"not_user_agents": ["Mozilla*"], "hosts": ["*.example"]},
-        {"headers": {"X-Probe": ["a*"]}},
-        {"headers": {"X-Probe": ["*"]}, "not_headers": {"Accept": ["*json*"]}},
-        {"headers": {"Cookie": ["*a=b*"]}, "paths": ["/login"]},
-        {"paths": ["/api/*", "/x*"]},
-        {"not_paths": ["/login", "/a*"]},
-        {"hosts": ["other.example"]},
-        {"methods": ["GET"]},
-        {"asns": [64500], "not_countries": ["de"]},
-    ]
-    return [
-        {
-            "name": f"n{number}",
-            "match": match,
-            "action": chance.choice(("block", "challenge", "allow", "count", "drop")),
-        }
-        for number, match in enumerate(chance.sample(matches, chance.randint(1, 5)))
-    ]
-
-
-def change_list(service: RunningService, path: str, chance: random.Random) -> None:
-    """Replace the site's lists."""
-    for entry in service.operator.get(path).json()["items"]:
-        assert service.operator.delete(f"{path}/{entry['id']}").status_code == 204
-    visitors = service.application.deciding.decider.visitors
-    values = [
-        ("address", ADDRESSES[0]),
-        ("network", "203.0.113.0/31"),
-        ("network", "2001:db8::/64"),
-        ("program", "curl/8.*"),
-        ("program", "GPTBot"),
-        ("agent", "GPTBot"),
-        ("visitor", write_visitor(visitors.find(path.split("/")[4], ADDRESSES[1]))),
-    ]
-    for kind, value in chance.sample(values, chance.randint(0, 4)):
-        body = {"kind": kind, "value": value, "outcome": chance.choice(("allow", "block"))}
-        made = service.operator.post(path, json=body)
-        assert made.status_code == 201, made.text
     service.run(service.application.deciding.sites.settle())
 
 

@@ -18,7 +18,7 @@ from agentgate.protection.lists.ports import ListStores
 from agentgate.protection.lists.records import ListBacktestInput, ListEntry, ListEntryInput, StoredEntry
 from agentgate.protection.rules.patterns.glob import split_glob
 from agentgate.protection.rules.patterns.networks import read_strict_network
-from agentgate.protection.rules.patterns.request_conditions import glob_problem, network_problem
+from agentgate.protection.rules.request_conditions import glob_problem, network_problem
 
 # Larger networks are whole countries; rules can name them where that is meant.
 LEAST_PREFIX = {4: 8, 6: 16}

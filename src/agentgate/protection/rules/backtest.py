@@ -13,10 +13,10 @@ from agentgate.lib.time_ranges import TimeRange
 from agentgate.protection.rules.compile import compile_rules, matches_of
 from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, CompiledRules, Traits, Verdict
 from agentgate.protection.rules.patterns.predicates import Predicates
-from agentgate.protection.rules.patterns.request_conditions import NOT
 from agentgate.protection.rules.ports import EventReplay
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.replay_records import BacktestFlip, BacktestReport, ReplayedEvent
+from agentgate.protection.rules.request_conditions import NOT
 
 MOST_EVENTS = 1_000_000
 EXAMPLES = 5

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from agentgate.lib.enums import ModelKind
-from agentgate.protection.rules.patterns.request_conditions import REQUEST_CONDITIONS, shown
+from agentgate.protection.rules.request_conditions import REQUEST_CONDITIONS, shown
 from agentgate.protection.rules.terms import Choice, Condition, Match, Problem, Seen, Terms, has_prefix
 
 LABEL_CHARACTERS = 100

@@ -22,8 +22,8 @@ from agentgate.lib.records import ACTION_PATTERN
 from agentgate.protection.rules.conditions import present
 from agentgate.protection.rules.effective import is_group
 from agentgate.protection.rules.managed import canonical_json, group_versions, managed_groups
-from agentgate.protection.rules.patterns.request_conditions import count_patterns
 from agentgate.protection.rules.positions import Path
+from agentgate.protection.rules.request_conditions import count_patterns
 
 # More would not be read, and a hostile set could have thousands.
 MOST_PROBLEMS = 100

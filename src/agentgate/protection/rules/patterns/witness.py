@@ -83,7 +83,7 @@ def is_impossible(holding: Iterable[Predicate], failing: Iterable[Predicate]) ->
             if _find_address(wanted, unwanted) is None:
                 return True
         elif subject == METHOD:
-            if wanted and not _common_methods(wanted) - _all_entries(unwanted):
+            if wanted and not _shared_methods(wanted) - _all_entries(unwanted):
                 return True
         elif any(_covers(other, each) for each in (*wanted, *_ALWAYS.get(subject, ())) for other in unwanted):
             return True
@@ -131,13 +131,13 @@ def _all_entries(predicates: Iterable[Predicate]) -> set[str]:
     return {entry for each in predicates for entry in each.entries}
 
 
-def _common_methods(wanted: list[Predicate]) -> set[str]:
+def _shared_methods(wanted: list[Predicate]) -> set[str]:
     return set.intersection(*(set(each.entries) for each in wanted))
 
 
 def _find_method(wanted: list[Predicate], unwanted: list[Predicate]) -> str | None:
     barred = _all_entries(unwanted)
-    possible = sorted(_common_methods(wanted)) if wanted else [*_METHODS, *(f"X-{number}" for number in "ABC")]
+    possible = sorted(_shared_methods(wanted)) if wanted else [*_METHODS, *(f"X-{number}" for number in "ABC")]
     # What answers GET answers HEAD, so a HEAD is never surely something else.
     fit = (each for each in possible if each not in barred and not (each == "HEAD" and "GET" in barred))
     return next(fit, None)
