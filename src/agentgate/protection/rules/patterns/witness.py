@@ -38,6 +38,8 @@ _MOST_TRIES = 64
 # A path that every server reads alike.
 _PLAIN_PATH = re.compile(r"(?:/|(?:/[A-Za-z0-9_~-](?:[A-Za-z0-9._~-]*[A-Za-z0-9_~-])?)+/?)\Z")
 
+_HOST_PART = re.compile(r"[a-z0-9_-]+\Z")
+
 
 class RequestParts(Struct, frozen=True):
     """Parts of a request that predicates look at; None where none does."""
@@ -227,8 +229,15 @@ def _texts(wanted: list[Predicate], usual: Iterable[str]) -> Iterator[str]:
 
 
 def _find_host(wanted: list[Predicate], unwanted: list[Predicate]) -> str | None:
-    found = _find_text(wanted, unwanted, _HOSTS, _matches)
-    return found or None
+    for host in _texts(wanted, _HOSTS):
+        fits = all(_matches(each, host, loosely=False) for each in wanted)
+        if (
+            fits
+            and all(map(_HOST_PART.match, host.split(".")))
+            and not any(_matches(each, host, loosely=True) for each in unwanted)
+        ):
+            return host
+    return None
 
 
 def _find_path(wanted: list[Predicate], unwanted: list[Predicate]) -> str | None:
