@@ -57,7 +57,13 @@ SILENT = {
     *(
         f"POST /v1/{surface}/sites/{{siteKey}}/{path}"
         for surface in ("admin", "console")
-        for path in ("rules/validate", "rules/test", "rules/backtest", "webhooks/{webhookId}/test")
+        for path in (
+            "rules/validate",
+            "rules/test",
+            "rules/backtest",
+            "list-entries/backtest",
+            "webhooks/{webhookId}/test",
+        )
     ),
 }
 # What only looks, though it takes a body: open to whoever may read.
