@@ -17,6 +17,7 @@ UNKNOWN = {
     "userId": "usr_0000000000000000",
     "tokenId": "tok_0000000000000000",
     "webhookId": "whk_0000000000000000",
+    "entryId": "lst_0000000000000000",
     "decisionId": "dec_0000000000000",
     "site": "st_0000000000000000",
     "visitorId": "0000000000000000",
@@ -72,7 +73,7 @@ def parameters(path: str, scene: Scene, things: Things) -> dict[str, str]:
     if "/assets/" in path:
         known["file"] = "icon.svg"
     known |= {"decisionId": things.decision, "visitorId": things.visitor}
-    known |= {"webhookId": things.webhook, "grantId": things.grant}
+    known |= {"webhookId": things.webhook, "grantId": things.grant, "entryId": things.list_entry}
     known |= {"site": things.site, "kind": "bot", "role": "candidate"}
     id_of_path = next((value for start, value in ids.items() if path.startswith(start)), None)
     return known if id_of_path is None else {**known, "id": id_of_path}

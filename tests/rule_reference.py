@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.request_reference import new_conditions, new_parts, request_matches
+
 MANAGED = Path(__file__).parents[1] / "src" / "agentgate" / "protection" / "rules" / "managed"
 GROUPS = {
     (group["name"], group["version"]): group["rules"]
@@ -93,8 +95,8 @@ def matches(match: dict[str, Any], request: dict[str, Any]) -> bool:
         return False
     if "score" in match:
         score = request["scores"].get(match["score"])
-        return score is not None and score >= match["min_score"]
-    return True
+        return score is not None and score >= match["min_score"] and request_matches(match, request)
+    return request_matches(match, request)
 
 
 def starts(label: str, prefix: str) -> bool:
@@ -120,16 +122,16 @@ def new_set(chance: Random, *, most: int = 10) -> dict[str, Any]:
         version = chance.choice(sorted(number for name, number in GROUPS if name == group))
         entry: dict[str, Any] = {"group": group, "version": version}
         if chance.random() < 0.5:
-            entry["scope_down"] = new_match(chance)
+            entry["scope_down"] = new_match(chance, of_request=True)
         if chance.random() < 0.5:
             entry["overrides"] = _actions(chance, [member["name"] for member in GROUPS[group, version]])
         entries.insert(chance.randint(0, len(entries)), entry)
     return {"version": "1", "rules": entries, "default_action": chance.choice(ACTIONS[:4])}
 
 
-def new_match(chance: Random) -> dict[str, Any]:
-    """Return a valid match, most often with one or two conditions."""
-    match: dict[str, Any] = {}
+def new_match(chance: Random, *, of_request: bool = False) -> dict[str, Any]:
+    """Return a valid match, most often with one or two conditions; with some on the request itself, where asked for."""
+    match: dict[str, Any] = new_conditions(chance) if of_request and chance.random() < 0.3 else {}
     for key in chance.sample(("all_labels", "any_labels", "none_labels", "any_prefix"), chance.choice((0, 1, 1, 2, 3))):
         match[key] = chance.choices(PREFIXES if key == "any_prefix" else LABELS, k=chance.randint(1, 3))
     if chance.random() < 0.2:
@@ -145,11 +147,12 @@ def new_request(chance: Random) -> dict[str, Any]:
         "scores": {kind: chance.choice((0.0, 0.2499, 0.25, 0.5, 0.7999, 0.8, 1.0)) for kind in kinds},
         "route": chance.choice(SEEN_ROUTES),
         "action": chance.choice((None, "login", "submit", "other")),
+        **new_parts(chance),
     }
 
 
 def _new_rule(chance: Random, name: str) -> dict[str, Any]:
-    rule: dict[str, Any] = {"name": name, "match": new_match(chance), "action": chance.choice(ACTIONS)}
+    rule: dict[str, Any] = {"name": name, "match": new_match(chance, of_request=True), "action": chance.choice(ACTIONS)}
     if chance.random() < 0.3:
         rule["routes"] = chance.choices(ROUTES, k=chance.randint(0, 2))
     if chance.random() < 0.2:

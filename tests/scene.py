@@ -21,6 +21,7 @@ from tests.unit.protection.scoring.made_models import logistic
 
 Headers = dict[str, str]
 NEW_PASSWORD = "eleven quiet lanterns sway"
+LIST_ENTRY = {"kind": "program", "value": "curl/*", "outcome": "block"}
 RULE_SET = {"version": "1", "rules": [], "default_action": "allow"}
 SAMPLE = {"method": "GET", "url": "https://shop.example/", "headers": {}, "address": "192.0.2.1"}
 
@@ -40,6 +41,7 @@ class Things:
     decision: str
     visitor: str
     webhook: str
+    list_entry: str
     handoff: str
     grant: str
 
@@ -105,6 +107,8 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
     token = owner.post("/v1/console/tokens", json={"name": "Spare", "scopes": ["sites:read"]}).json()["token"]["id"]
     hook = {"url": "https://hooks.invalid/", "events": ["decisions"]}
     webhook = owner.post(f"/v1/console/sites/{site}/webhooks", json=hook).json()["webhook"]["id"]
+    listed = {"kind": "address", "value": "203.0.113.7", "outcome": "block"}
+    list_entry = owner.post(f"/v1/console/sites/{site}/list-entries", json=listed).json()["id"]
     asked = {"email": f"new@{domain}", "name": "Nora", "company": domain}
     assert service.public.post("/v1/account/request-access", json=asked).status_code == 202
     requests = service.operator.get("/v1/admin/access-requests").json()["items"]
@@ -118,6 +122,7 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
         token=token,
         session=owner.get("/v1/account/sessions").json()["items"][0]["id"],
         webhook=webhook,
+        list_entry=list_entry,
         handoff=handoff,
         grant=grant,
         decision=decision,
@@ -226,6 +231,10 @@ def bodies(scene: Scene) -> dict[str, Any]:
         "POST /v1/console/tokens": {"name": "New", "scopes": ["sites:read"]},
         "POST /v1/console/sites/{siteKey}/webhooks": {"url": "https://hooks.invalid/", "events": ["decisions"]},
         "PATCH /v1/console/sites/{siteKey}/webhooks/{webhookId}": {"enabled": False},
+        "POST /v1/console/sites/{siteKey}/list-entries": LIST_ENTRY,
+        "POST /v1/console/sites/{siteKey}/list-entries/backtest": LIST_ENTRY,
+        "POST /v1/admin/sites/{siteKey}/list-entries": LIST_ENTRY,
+        "POST /v1/admin/sites/{siteKey}/list-entries/backtest": LIST_ENTRY,
         "PUT /v1/console/sites/{siteKey}/rules": {"ruleSet": RULE_SET},
         "PUT /v1/console/sites/{siteKey}/agent-policy": {"default": "block"},
         "POST /v1/console/sites/{siteKey}/rules/validate": {"ruleSet": RULE_SET},

@@ -114,6 +114,15 @@ ADDITIONS = {
     "GET /operator/{page}/{name}/{part}": 2,
     # The proxies' files, filled in for a site.
     "GET /v1/console/sites/{siteKey}/adapters/{proxy}": 9,
+    # Whom a site lets in or keeps out by name.
+    "GET /v1/admin/sites/{siteKey}/list-entries": 11,
+    "POST /v1/admin/sites/{siteKey}/list-entries": 11,
+    "POST /v1/admin/sites/{siteKey}/list-entries/backtest": 11,
+    "DELETE /v1/admin/sites/{siteKey}/list-entries/{entryId}": 11,
+    "GET /v1/console/sites/{siteKey}/list-entries": 11,
+    "POST /v1/console/sites/{siteKey}/list-entries": 11,
+    "POST /v1/console/sites/{siteKey}/list-entries/backtest": 11,
+    "DELETE /v1/console/sites/{siteKey}/list-entries/{entryId}": 11,
 }
 
 # Record -> field -> section.
@@ -121,6 +130,8 @@ ADDED_FIELDS = {
     name: {"formMethodOverride": 9, "clearanceWithoutScript": 9, "wholeSite": 9, "openPaths": 9}
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
 }
+_CONDITIONS = ("countries", "asns", "networks", "user_agents", "headers", "methods", "paths", "hosts")
+ADDED_FIELDS["RuleMatch"] = {prefix + name: 11 for name in _CONDITIONS for prefix in ("", "not_")}
 
 # Table -> code -> section. The whole agent table is the contract's: the specification gives statuses only.
 ADDED_CODES = {
@@ -175,6 +186,8 @@ ADDED_ENUMERATIONS = {
     "AgentPolicyDecision": 10,
     "AgentPolicyAction": 10,
     "ChargeSource": 10,
+    "ListKind": 11,
+    "ListOutcome": 11,
 }
 
 # Constant of `limits` -> section.
@@ -235,4 +248,10 @@ ADDED_LIMITS = {
     "RULES_PER_SET": 11,
     "RULE_SET_TEXT_BYTES": 11,
     "RULE_SET_DEPTH": 11,
+    "GLOBS_PER_SET": 11,
+    "NETWORKS_PER_SET": 11,
+    "LIST_ENTRIES_PER_SITE": 11,
+    "LIST_PROGRAMS_PER_SITE": 11,
+    "LIST_VALUE_CHARACTERS": 11,
+    "LIST_NOTE_CHARACTERS": 11,
 }

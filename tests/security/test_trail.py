@@ -61,11 +61,18 @@ SILENT = {
     *(
         f"POST /v1/{surface}/sites/{{siteKey}}/{path}"
         for surface in ("admin", "console")
-        for path in ("rules/validate", "rules/test", "rules/backtest", "webhooks/{webhookId}/test")
+        for path in (
+            "rules/validate",
+            "rules/test",
+            "rules/backtest",
+            "list-entries/backtest",
+            "webhooks/{webhookId}/test",
+        )
     ),
 }
 # What only looks, though it takes a body: open to whoever may read.
-LOOKS = {f"POST /v1/console/sites/{{siteKey}}/rules/{what}" for what in ("validate", "test", "backtest")}
+_LOOKS = ("rules/validate", "rules/test", "rules/backtest", "list-entries/backtest")
+LOOKS = {f"POST /v1/console/sites/{{siteKey}}/{what}" for what in _LOOKS}
 # What does two things, each with an entry of its own.
 SEVERAL = {
     "POST /v1/admin/sites": ["account.create", "site.create"],

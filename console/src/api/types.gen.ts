@@ -260,7 +260,7 @@ export interface BacktestFlip {
 
 /** Rules to decide stored events by. Without a range: the last 24 hours. */
 export interface BacktestInput {
-  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
+  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
   ruleSetText?: string;
   overrides?: Record<string, string>;
   from?: string;
@@ -276,6 +276,8 @@ export interface BacktestReport {
   flips: BacktestFlip[];
   byRule: Record<string, number>;
   counted: Record<string, number>;
+  untold: number;
+  untoldRules: Record<string, string[]>;
   complete: boolean;
 }
 
@@ -867,6 +869,76 @@ export interface LimitsPatch {
   originsPerSite?: number;
 }
 
+/** An entry to be tried on stored events. Without a range: the last seven days. */
+export interface ListBacktestInput {
+  kind: ListKind;
+  value: string;
+  outcome: ListOutcome;
+  from?: string;
+  to?: string;
+}
+
+/** What an entry would have changed. `told` is false where stored events do not say whom it means (`why`). */
+export interface ListBacktestReport {
+  from: string;
+  to: string;
+  told: boolean;
+  evaluated: number;
+  concerned: number;
+  visitors: number;
+  changed: number;
+  flips: ListFlip[];
+  byRule: Record<string, number>;
+  complete: boolean;
+  why?: string;
+}
+
+/** A site's entries, newest first. */
+export interface ListEntries {
+  items: ListEntry[];
+}
+
+/** Whom a site lets in (`allow`) or keeps out (`block`), why, and until when. Without `expiresAt`: for good. */
+export interface ListEntry {
+  id: string;
+  kind: ListKind;
+  value: string;
+  outcome: ListOutcome;
+  note: string;
+  createdAt: string;
+  createdBy: string;
+  expired: boolean;
+  expiresAt?: string;
+}
+
+/**
+ * A new entry.
+ *
+ * `value` is an address, a network, a glob for the User-Agent (without a star, a text that may stand anywhere in it),
+ * an agent as decisions name it, or a visitor's ID.
+ */
+export interface ListEntryInput {
+  kind: ListKind;
+  value: string;
+  outcome: ListOutcome;
+  note?: string;
+  expiresAt?: string;
+}
+
+/** How many decisions an entry would turn from one outcome to another, and a few of them. */
+export interface ListFlip {
+  from: Outcome;
+  to: Outcome;
+  count: number;
+  examples: string[];
+}
+
+/** What an entry of a site's lists names. */
+export type ListKind = "address" | "agent" | "network" | "program" | "visitor";
+
+/** What an entry of a site's lists means for whom it names. */
+export type ListOutcome = "allow" | "block";
+
 /** Who signs in. `token` is of the browser check, action `sign_in`; it is asked for during an attack only. */
 export interface Login {
   email: string;
@@ -1278,6 +1350,22 @@ export interface RuleMatch {
   any_prefix?: string[];
   score?: string;
   min_score?: number;
+  countries?: string[];
+  not_countries?: string[];
+  asns?: (number | string)[];
+  not_asns?: (number | string)[];
+  networks?: string[];
+  not_networks?: string[];
+  user_agents?: string[];
+  not_user_agents?: string[];
+  headers?: Record<string, string[]>;
+  not_headers?: Record<string, string[]>;
+  methods?: string[];
+  not_methods?: string[];
+  paths?: string[];
+  not_paths?: string[];
+  hosts?: string[];
+  not_hosts?: string[];
 }
 
 /** Why a rule set is not valid, and where: in `ruleSetText`, counted from 1. */
@@ -1298,7 +1386,7 @@ export interface RuleResponse {
 /** Rules in the order in which they are asked, and what applies when none decides. */
 export interface RuleSet {
   version: string;
-  rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; [name: string]: unknown; })[];
+  rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; })[];
   default_action: string;
 }
 
@@ -1309,7 +1397,7 @@ export interface RuleSet {
  * labelled human from `allow` to something stricter.
  */
 export interface RulesChange {
-  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
+  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
   ruleSetText?: string;
   overrides?: Record<string, string>;
   revision?: number;
@@ -1318,7 +1406,7 @@ export interface RulesChange {
 
 /** Rules to be checked. With neither `ruleSet` nor `ruleSetText` they are the server's. */
 export interface RulesRequest {
-  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
+  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
   ruleSetText?: string;
   overrides?: Record<string, string>;
   revision?: number;
@@ -1341,7 +1429,7 @@ export interface RulesView {
   source: RulesSource;
   revision: number;
   serverVersion: string;
-  ruleSet: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; };
+  ruleSet: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; };
   overrides: Record<string, string>;
   effective: RuleSet;
   updatedAt?: string;
@@ -1704,7 +1792,7 @@ export interface SwitchInput {
 
 /** A sample request. With neither `ruleSet` nor `ruleSetText` the site's present rules are explained. */
 export interface TestInput {
-  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
+  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
   ruleSetText?: string;
   overrides?: Record<string, string>;
   request: SampleRequest;
@@ -1720,6 +1808,7 @@ export interface TestReport {
   action?: string;
   rule?: string;
   response?: RuleResponse;
+  listEntry?: string;
 }
 
 /** The most frequent values, ten of each. */
@@ -1924,6 +2013,11 @@ export interface Witness {
   scores: Record<string, number>;
   route: string;
   action?: string;
+  address?: string;
+  method?: string;
+  host?: string;
+  path?: string;
+  headers?: Record<string, string>;
 }
 
 /** Puzzles: for each i below `count` an n such that SHA-256 of `salt:i:n` begins with `bits` zero bits. */

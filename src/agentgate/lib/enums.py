@@ -343,6 +343,23 @@ class AgentPolicyAction(StrEnum):
     CHALLENGE = "challenge"
 
 
+class ListKind(StrEnum):
+    """What an entry of a site's lists names."""
+
+    ADDRESS = "address"
+    NETWORK = "network"
+    PROGRAM = "program"
+    AGENT = "agent"
+    VISITOR = "visitor"
+
+
+class ListOutcome(StrEnum):
+    """What an entry of a site's lists means for whom it names."""
+
+    ALLOW = "allow"
+    BLOCK = "block"
+
+
 class ChargeSource(StrEnum):
     """For what an agent was charged."""
 

@@ -95,6 +95,11 @@ def new_agent_grant_id() -> str:
     return _hex_id("agr")
 
 
+def new_list_entry_id() -> str:
+    """Return an ID for an entry of a site's lists."""
+    return _hex_id("lst")
+
+
 def new_request_id() -> str:
     """Return an ID that ties one HTTP request to its log lines."""
     return secrets.token_hex(8)

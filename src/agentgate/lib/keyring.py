@@ -86,6 +86,8 @@ class Keyring:
     def __init__(self, keys: Iterable[tuple[StoredKey, bytes]], now_ms: int) -> None:
         self._by_purpose: Mapping[str, list[bytes]] = {}
         self._macs: Mapping[str, list[PreparedMac]] = {}
+        self._since_ms: Mapping[str, int] = {}
+        self._first: Mapping[str, int] = {}
         # How often the keys were swapped: who remembers what a key made need not compare keys each time.
         self.generation = 0
         self.replace(keys, now_ms)
@@ -93,9 +95,15 @@ class Keyring:
     def replace(self, keys: Iterable[tuple[StoredKey, bytes]], now_ms: int) -> None:
         """Take over what the store has now; the key that makes new things comes first."""
         opened: dict[str, list[tuple[bool, int, bytes]]] = {purpose: [] for purpose in PURPOSES}
+        firsts: dict[str, int] = {}
         for stored, material in keys:
+            if stored.active_ms == stored.created_ms:
+                # Only the first key of a purpose is used at once: there was none before it.
+                firsts[stored.purpose] = stored.active_ms
             if stored.purpose in opened and (stored.retired_ms is None or stored.retired_ms > now_ms):
                 opened[stored.purpose].append((stored.active_ms <= now_ms, stored.active_ms, material))
+        self._since_ms = {purpose: max(found)[1] for purpose, found in opened.items() if found}
+        self._first = firsts
         self._by_purpose = {
             purpose: [material for *_, material in sorted(found, reverse=True)] for purpose, found in opened.items()
         }
@@ -108,6 +116,11 @@ class Keyring:
     def current(self, purpose: str) -> bytes:
         """Return the key that makes new things."""
         return self._by_purpose[purpose][0]
+
+    def since_ms(self, purpose: str) -> int:
+        """Return since when the current key makes new things; 0 for the first one, which nothing is older than."""
+        since_ms = self._since_ms[purpose]
+        return 0 if since_ms == self._first.get(purpose) else since_ms
 
     def materials(self, purpose: str) -> tuple[bytes, ...]:
         """Return every key of a purpose that verifies, or soon will: the one that makes new things first."""

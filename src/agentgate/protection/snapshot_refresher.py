@@ -46,6 +46,7 @@ class Deciding:
     ) -> None:
         self._store = store
         self._fast = fast
+        self._clock = clock
         self._worker = WorkerNumber(store, clock)
         self.sites = SiteDirectory()
         self.models = ModelDirectory()
@@ -66,7 +67,7 @@ class Deciding:
         self._rates = RateWindows(exchange=exchange)
         self.ids = DecisionIds(clock)
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
-        self.explainer = SampleObserver(self.sites, self.models, self.intel)
+        self.explainer = SampleObserver(self.sites, self.models, self.intel, self.decider.visitors)
         self._configuration = Recurring("configuration", self.refresh, interval_s=CONFIGURATION_S)
         self._recurring = [
             self._configuration,
@@ -113,7 +114,7 @@ class Deciding:
         """Take over what has changed. Whoever asks while that is under way waits for it, and looks once more."""
         async with self._refreshing:
             # Remembered, because the store may go away between the two.
-            if await self.sites.refresh(self._store):
+            if await self.sites.refresh(self._store, self._clock.now_ms()):
                 self._models_due = True
             if self._models_due:
                 await self.models.refresh(self._store)

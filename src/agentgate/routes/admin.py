@@ -16,6 +16,7 @@ from agentgate.protection.agents.policy import endpoints as agent_policy
 from agentgate.protection.credentials import endpoints as credentials
 from agentgate.protection.customers.endpoints import access_requests, customers, members, users
 from agentgate.protection.customers.guards import customer_in_path
+from agentgate.protection.lists import endpoints as lists
 from agentgate.protection.rules import decision_endpoints as decisions
 from agentgate.protection.rules import endpoints as rules
 from agentgate.protection.scoring import endpoints as scoring
@@ -113,6 +114,29 @@ ADMIN = Surface(
                 refuses=("invalid_range", "rate_limited"),
                 other_replies=rules.INVALID,
             ),
+            # Lists
+            get("/sites/{siteKey}/list-entries", lists.list_list_entries, scope=site_in_path),
+            post(
+                "/sites/{siteKey}/list-entries",
+                lists.create_list_entry,
+                scope=site_in_path,
+                status=201,
+                refuses=("invalid_state",),
+            ),
+            post(
+                "/sites/{siteKey}/list-entries/backtest",
+                lists.backtest_list_entry,
+                scope=site_in_path,
+                refuses=("invalid_range", "rate_limited"),
+            ),
+            delete(
+                "/sites/{siteKey}/list-entries/{entryId}",
+                lists.end_list_entry,
+                scope=site_in_path,
+                status=204,
+                refuses=("not_found",),
+            ),
+            # Managed groups
             get("/managed-groups", rules.list_managed_groups),
             # Traffic
             get("/metrics", traffic.read_metrics, scope=site_in_query),

@@ -13,6 +13,7 @@ from agentgate.protection.agents.handoff import endpoints as handoff
 from agentgate.protection.agents.ledger import endpoints as ledger
 from agentgate.protection.agents.policy import endpoints as agent_policy
 from agentgate.protection.credentials import endpoints as credentials
+from agentgate.protection.lists import endpoints as lists
 from agentgate.protection.rules import decision_endpoints as decisions
 from agentgate.protection.rules import endpoints as rules
 from agentgate.protection.signals import endpoints as detect
@@ -158,6 +159,32 @@ CONSOLE = Surface(
                 refuses=("invalid_range", "rate_limited"),
                 other_replies=rules.INVALID,
             ),
+            # Lists
+            get("/sites/{siteKey}/list-entries", lists.list_list_entries, guard=SITES_READ, scope=site_in_path),
+            post(
+                "/sites/{siteKey}/list-entries",
+                lists.create_list_entry,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                status=201,
+                refuses=("invalid_state",),
+            ),
+            post(
+                "/sites/{siteKey}/list-entries/backtest",
+                lists.backtest_list_entry,
+                guard=ANALYTICS_READ,
+                scope=site_in_path,
+                refuses=("invalid_range", "rate_limited"),
+            ),
+            delete(
+                "/sites/{siteKey}/list-entries/{entryId}",
+                lists.end_list_entry,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                status=204,
+                refuses=("not_found",),
+            ),
+            # Managed groups
             get("/managed-groups", rules.list_managed_groups, guard=SITES_READ),
             # Agents
             get(

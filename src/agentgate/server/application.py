@@ -52,6 +52,7 @@ from agentgate.people.outbox.deliver import Delivery
 from agentgate.people.outbox.messages import Messenger
 from agentgate.people.outbox.smtp import read_mail_url
 from agentgate.protection.customers.invitations import Invitations
+from agentgate.protection.lists.backtest import ListBacktests
 from agentgate.protection.rules.backtest import Backtests
 from agentgate.protection.rules.ports import Explainer
 from agentgate.protection.scoring.ports import Evidence, RulesInForce, ScoreSamples
@@ -118,6 +119,7 @@ class Application:
         self.metrics.show(DecisionMetrics(self.recorder.decisions, self.deciding.sites.key_of))
         self.health = HealthReader(stores.store, stores.site_health, token_ms=settings.token_seconds * SECOND_MS)
         self._backtests = Backtests(stores.replay)
+        self._list_backtests = ListBacktests(stores.client_replay, self.deciding.decider.visitors)
         self.background = Background()
         self.protecting = Protecting(stores, self.deciding, settings=settings, clock=clock, keyring=keyring)
         self.protecting.connect(self.recorder, self.background)
@@ -286,6 +288,7 @@ class Application:
             RulesInForce: self.deciding.sites,
             ScoreSamples: self.stores.score_samples,
             Backtests: self._backtests,
+            ListBacktests: self._list_backtests,
             CodeCheck: CodeCheck(second_factor, sign_in_limits),
             Invitations: Invitations(messenger, urls),
             Keyring: self.keyring,

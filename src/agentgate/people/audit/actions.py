@@ -41,6 +41,8 @@ class Action(StrEnum):
     CREDENTIAL_ROTATE = "credential.rotate"
     CREDENTIAL_REVOKE = "credential.revoke"
     RULES_UPDATE = "rules.update"
+    LIST_ADD = "list.add"
+    LIST_REMOVE = "list.remove"
     AGENT_POLICY_UPDATE = "agent_policy.update"
     AGENT_GRANT_CREATE = "agent_grant.create"
     AGENT_GRANT_REVOKE = "agent_grant.revoke"

@@ -20,4 +20,5 @@ def facts_of(call: Call, visit: Visit, rates: Rates, evidence: Mapping[str, Any]
         action=visit.action,
         rates=rates,
         evidence=evidence,
+        visitor=visit.visitor,
     )

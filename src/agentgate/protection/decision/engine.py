@@ -10,14 +10,17 @@ from time import perf_counter_ns
 
 from msgspec import Struct
 
-from agentgate.lib.enums import Outcome
+from agentgate.lib.enums import AgentVerdict, Outcome
 from agentgate.protection.decision.outcome import apply_mode
-from agentgate.protection.rules.evaluate import Verdict
+from agentgate.protection.lists.site_lists import stronger
+from agentgate.protection.rules.evaluate import NO_TRAITS, Traits, Verdict
+from agentgate.protection.rules.patterns.predicates import USER_AGENT_HEADER
 from agentgate.protection.scoring.bands import band_labels
 from agentgate.protection.scoring.score import ModelView, Scores
-from agentgate.protection.signals.facts import Observation, RequestFacts
+from agentgate.protection.signals.facts import AgentFacts, Observation, RequestFacts
 from agentgate.protection.signals.observe import observe
 from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.sites.request_matcher import RequestMatcher
 from agentgate.protection.threat_data.intel import Intel
 
 ALLOWED = ("allowed",)
@@ -43,7 +46,8 @@ def decide(facts: RequestFacts, site: SiteView, models: ModelView, intel: Intel)
     started_ns = perf_counter_ns()
     observation = observe(facts, intel)
     scores = models.score(observation, content=facts.content is not None)
-    return conclude(Observed(observation, scores, facts.route, facts.action, started_ns), site)
+    traits = NO_TRAITS if site.matcher is None else _traits_of_call(facts, site.matcher)
+    return conclude(Observed(observation, scores, facts.route, facts.action, started_ns, traits, facts.agent), site)
 
 
 class Observed(Struct, frozen=True, gc=False):
@@ -55,13 +59,18 @@ class Observed(Struct, frozen=True, gc=False):
     action: str | None
     # By the stopwatch.
     started_ns: int
+    # What the predicates of the site's rules and its lists say.
+    traits: Traits = NO_TRAITS
+    agent: AgentFacts | None = None
 
 
 def conclude(observed: Observed, site: SiteView) -> Decision:
     """Ask the rules, and apply the site's mode."""
     observation, scores = observed.observation, observed.scores
     labels = with_bands(observation.labels, scores.values)
-    verdict = site.rules.evaluate(labels, scores.values, route=observed.route, action=observed.action)
+    verdict = _listed(observed, site) or site.rules.evaluate(
+        labels, scores.values, route=observed.route, action=observed.action, traits=observed.traits
+    )
     outcome = verdict.outcome
     would, reasons = None, ALLOWED
     if outcome is not Outcome.ALLOW:
@@ -69,6 +78,22 @@ def conclude(observed: Observed, site: SiteView) -> Decision:
         reasons = POLICY
     duration_us = (perf_counter_ns() - observed.started_ns) // 1000
     return Decision(outcome, would, reasons, labels, observation, scores, verdict, duration_us)
+
+
+def _listed(observed: Observed, site: SiteView) -> Verdict | None:
+    """Return what the site's lists say, before any rule."""
+    matcher = site.matcher
+    if matcher is None or matcher.lists is None:
+        return None
+    agent, claimed = observed.agent, observed.observation.claimed_agent
+    is_verified = agent is not None and agent.verdict is AgentVerdict.VERIFIED
+    of_agent = matcher.lists.of_agent(agent.agent if agent is not None and is_verified else None, claimed)
+    return stronger(observed.traits, of_agent).listed
+
+
+def _traits_of_call(facts: RequestFacts, matcher: RequestMatcher) -> Traits:
+    user_agent = next((value for name, value in facts.headers if name == USER_AGENT_HEADER), None)
+    return matcher.of_call(facts.address, facts.visitor, user_agent)
 
 
 def with_bands(labels: tuple[str, ...], scores: Mapping[str, float]) -> tuple[str, ...]:

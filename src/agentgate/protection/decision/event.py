@@ -57,7 +57,7 @@ def make_event(facts: Asked, site: SiteView, decision: Decision, answered: Answe
         decision.would,
         facts.action,
         decision.reasons,
-        True,  # noqa: FBT003 - `ruled`
+        not decision.verdict.listed,
         decision.verdict.rule,
         site.rules.version,
         (None if agent is None else agent.agent) or decision.observation.claimed_agent,

@@ -5,19 +5,26 @@ from urllib.parse import urlsplit
 
 from agentgate.lib.errors import Refused
 from agentgate.protection.decision.engine import with_bands
+from agentgate.protection.decision.visitor import Visitors
+from agentgate.protection.lists.site_lists import stronger
+from agentgate.protection.rules.evaluate import Traits
+from agentgate.protection.rules.patterns.predicates import USER_AGENT_HEADER, Predicates
 from agentgate.protection.rules.replay_records import Sample, SampleRequest
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.signals.observe import observe
 from agentgate.protection.sites.directory import SiteDirectory
+from agentgate.protection.sites.request_matcher import RequestMatcher
+from agentgate.protection.sites.request_methods import OVERRIDE_HEADERS
 from agentgate.protection.threat_data.intel import IntelDirectory
 
 
 class SampleObserver:
     """Implements the rules' Explainer with the views that decide real requests."""
 
-    def __init__(self, sites: SiteDirectory, models: ModelDirectory, intel: IntelDirectory) -> None:
+    def __init__(self, sites: SiteDirectory, models: ModelDirectory, intel: IntelDirectory, visitors: Visitors) -> None:
         self._sites = sites
+        self._visitors = visitors
         self._models = models
         self._intel = intel
 
@@ -46,9 +53,32 @@ class SampleObserver:
         )
         observation = observe(facts, self._intel.current)
         scores = self._models.view.score(observation, content=False)
+        visitor = self._visitors.find(site.site_key, address)
+        lists = None if site.matcher is None else site.matcher.lists
+
+        def read_traits(predicates: Predicates | None) -> Traits:
+            matcher = RequestMatcher(predicates, lists)
+            return _traits(matcher, facts, host=url.netloc, visitor=visitor, claimed=observation.claimed_agent)
+
         return Sample(
             labels=with_bands(observation.labels, scores.values),
             scores=scores.values,
             route=matched.route,
             action=matched.action,
+            read_traits=read_traits,
         )
+
+
+def _traits(matcher: RequestMatcher, facts: RequestFacts, *, host: str, visitor: int, claimed: str | None) -> Traits:
+    """Return what predicates and lists say of a sample, as the gateway would read it."""
+    values = {name: value.lower() for name, value in facts.headers}
+    overrides = [
+        values[name.decode()].encode("latin-1", "replace") for name in OVERRIDE_HEADERS if name.decode() in values
+    ]
+    page = matcher.of_page(facts.method, overrides, facts.target.encode(), host)
+    client = matcher.of_client(facts.address, visitor)
+    of_headers = matcher.of_headers(matcher.header_predicates((), others=True), values.get)
+    listed = stronger(client, matcher.of_program(values.get(USER_AGENT_HEADER)))
+    if matcher.lists is not None:
+        listed = stronger(listed, matcher.lists.of_agent(None, claimed))
+    return Traits(client.sure | page.sure | of_headers, page.maybe, listed.listed, listed.rank)

@@ -23,6 +23,10 @@ class Visitors:
         message = b"".join([len(part).to_bytes(4, "big") + part for part in parts])
         return int.from_bytes(self._mac.tag(message)[:8], "big")
 
+    def named_since_ms(self) -> int:
+        """Return since when addresses have the names that they have now."""
+        return self._keyring.since_ms("visitor")
+
     def _look_at_key(self) -> None:
         self._generation = self._keyring.generation
         key = self._keyring.current("visitor")

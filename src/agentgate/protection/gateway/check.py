@@ -31,10 +31,11 @@ from agentgate.protection.gateway.pending_check import PendingCheck
 from agentgate.protection.gateway.receipts import Receipts, Shown
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.gateway.ruling import unavailable
-from agentgate.protection.gateway.site_snapshot import SiteSnapshot
+from agentgate.protection.gateway.site_snapshot import HeaderTraits, SiteSnapshot
 from agentgate.protection.gateway.snapshot import Snapshot, current_keys
 from agentgate.protection.gateway.visitors import Visitor, read_visitor
 from agentgate.protection.gateway.waiting_check import WaitingChecks
+from agentgate.protection.rules.evaluate import NO_TRAITS, Traits
 from agentgate.protection.signals.facts import Rates
 from agentgate.protection.signals.part_budget import PartState
 from agentgate.protection.signals.rates import Counted
@@ -81,6 +82,8 @@ class GatewayCheck:
         # The event loop's budget. A check that waited too long for it is refused.
         self.turn = Turn()
         self._refused_unseen = 0
+        # The head that is being checked, as it arrived.
+        self._data = b""
 
     @property
     def shed(self) -> int:
@@ -99,6 +102,7 @@ class GatewayCheck:
         head = self._snapshot.heads.young.get(found[0]) or self._find_head(found[0], data)
         if head is UNFIT:
             return None
+        self._data = data
         fields = split(data) or _NO_FIELDS if head.needs_fields else _NO_FIELDS
         return self._check(head, found, fields)
 
@@ -185,12 +189,15 @@ class GatewayCheck:
             snapshot.visitor_ranks[visitor_rate],
             snapshot.network_ranks[network_rate],
             parts,
+            None if site.traits is None else self._read_traits(site.traits, head, page, visitor, fields),
         )
         # The decision: a cached one, or one that is made now.
         cached = None if head.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
         if cached is None or view.captures_features:
             rates = Rates(visitor_rate, network_rate, parts)
-            pending = PendingCheck(view, head, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields)
+            pending = PendingCheck(
+                view, head, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields, key[-1] or NO_TRAITS
+            )
             if head.waits:
                 return self._waiting.answer(pending, snapshot.views)
             cached = CachedDecision(*decide(pending, snapshot.views), self._answers, self._journal)
@@ -213,6 +220,16 @@ class GatewayCheck:
         return *self._count(counted, now_ms), COUNTED
 
     # What is found out once.
+
+    def _read_traits(self, traits: HeaderTraits, head: Head, page: Page, visitor: Visitor, fields: Fields) -> Traits:
+        """Return what predicates and lists say; only of sites that have some."""
+        of_head = traits.find(head)
+        if of_head is None or traits.reads_each:
+            # A head that is answered as it arrived was not split, unless something in it is read for other reasons.
+            fields = fields or split(self._data) or _NO_FIELDS
+        if of_head is None:
+            of_head = traits.read(head, fields)
+        return traits.combine(visitor.traits or NO_TRAITS, page.kind.traits, of_head, fields)
 
     def _find_head(self, key: HeadKey, data: bytes) -> Head:
         heads = self._snapshot.heads

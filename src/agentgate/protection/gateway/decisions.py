@@ -59,7 +59,9 @@ def decide_under(
     """Ask signals, models and rules under one protection, knowing what a signature proved."""
     observation = observe(pending, protection, shown, views, agent)
     scores = views.models.score(observation, content=False)
-    observed = Observed(observation, scores, protection.route, protection.action, pending.started_ns)
+    observed = Observed(
+        observation, scores, protection.route, protection.action, pending.started_ns, pending.traits, agent
+    )
     return DecidedCheck(pending, protection, shown, conclude(observed, pending.site), agent)
 
 

@@ -4,6 +4,7 @@ from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.gateway.original_request import check_method, read_origin, split_url
 from agentgate.protection.gateway.route_protection import OPENED, MethodClaims, Protection, protections_of
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
+from agentgate.protection.rules.evaluate import NO_TRAITS, Traits
 from agentgate.protection.scoring.score import FigureReading
 from agentgate.protection.signals.paths import path_labels
 from agentgate.protection.signals.request_class import is_file
@@ -15,9 +16,9 @@ _KINDS, _ORIGINS = 4_096, 256
 class PageKind:
     """What neither clearance nor rules nor models can tell apart of a site's pages. There is one of each."""
 
-    __slots__ = ("is_file", "open_path", "opened", "origin", "protections", "target")
+    __slots__ = ("is_file", "open_path", "opened", "origin", "protections", "target", "traits")
 
-    def __init__(self, origin: str, protections: tuple[Protection, ...], target: str) -> None:
+    def __init__(self, origin: str, protections: tuple[Protection, ...], target: str, traits: Traits) -> None:
         self.origin = origin
         # Whether a part of a page with this path is certainly no page.
         self.is_file = is_file(target)
@@ -28,6 +29,8 @@ class PageKind:
         self.protections = protections
         # That of the first page of the kind: models tell targets apart by their length at most, and these they do not.
         self.target = target
+        # What the predicates of the site's rules say of method, path and host.
+        self.traits = traits
 
     def opens_to(self, signatures: frozenset[str], address: str) -> bool:
         """Say whether the site opened the path to whoever sent this."""
@@ -60,18 +63,17 @@ class Pages:
         origin = self._origins.get(start) or self._origins.put(start, read_origin(start))
         host = origin.partition("://")[2].encode()
         protections = protections_of(site.view, claims, target.encode("latin-1"), host)
+        traits = NO_TRAITS
+        if site.view.matcher is not None:
+            traits = site.view.matcher.of_page(claims.method, claims.overrides, target.encode("latin-1"), host.decode())
         # What signals and counting see of a target, beside its length.
         seen = (path_labels(claims.method, target), is_file(target))
         open_path = site.view.open_paths.find(target)
-        key = (site, origin, protections, self._lengths[len(target)], seen, open_path)
-        return Page(
-            target, self._kinds.get(key) or self._kinds.put(key, _new_kind(origin, protections, target, open_path))
-        )
-
-
-def _new_kind(origin: str, protections: tuple[Protection, ...], target: str, open_path: OpenPath | None) -> PageKind:
-    kind = PageKind(origin, protections, target)
-    if open_path is not None:
-        kind.open_path = open_path
-        kind.opened = PageKind(origin, (OPENED,), target)
-    return kind
+        key = (site, origin, protections, self._lengths[len(target)], seen, open_path, traits)
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds.put(key, PageKind(origin, protections, target, traits))
+            if open_path is not None:
+                kind.open_path = open_path
+                kind.opened = PageKind(origin, (OPENED,), target, traits)
+        return Page(target, kind)

@@ -10,6 +10,7 @@ from agentgate.protection.gateway.pages import Page
 from agentgate.protection.gateway.receipts import Shown
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.gateway.visitors import Visitor
+from agentgate.protection.rules.evaluate import NO_TRAITS, Traits
 from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
 from agentgate.protection.sites.directory import SiteView
 
@@ -30,6 +31,8 @@ class PendingCheck(Struct, frozen=True, gc=False):
     started_ns: int
     # All headers, where more is read than the head says.
     fields: Mapping[bytes, bytes]
+    # What the predicates of the site's rules and its lists say.
+    traits: Traits = NO_TRAITS
 
     @property
     def method(self) -> str:

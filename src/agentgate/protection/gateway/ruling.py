@@ -26,14 +26,16 @@ def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
     site, decision = check.site, check.decision
     if check.pending.rates.visitor > GATEWAY_REQUESTS_PER_MINUTE:
         return refuse(site, Outcome.BLOCK, "rate_limited")
-    if check.protection.opened:
-        return _ALLOWED if site.mode is Mode.ENFORCE else Ruling(Outcome.ALLOW, "monitor")
-    against = None if agent is None or _is_opened_by_rule(decision) else rule_on_agent(check, agent)
-    if against is not None:
-        return against
-    waives = agent is not None and agent.waives_receipt
-    if check.protection.required and check.shown.reason is not None and not waives:
-        return refuse(site, Outcome.CHALLENGE, check.shown.reason)
+    verdict = decision.verdict
+    # Nothing that could be shown, signed or paid would open what the site itself closed.
+    is_closed = verdict.listed and verdict.outcome is not Outcome.ALLOW
+    waives = verdict.waives or (agent is not None and agent.waives_receipt)
+    if not is_closed:
+        if check.protection.opened:
+            return _ALLOWED if site.mode is Mode.ENFORCE else Ruling(Outcome.ALLOW, "monitor")
+        against = _missing(check, agent, waives=waives)
+        if against is not None:
+            return against
     return _rule_by_verdict(check, asks=not waives)
 
 
@@ -73,6 +75,16 @@ def _is_opened_by_rule(decision: Decision) -> bool:
     verdict = decision.verdict
     is_opened = verdict.outcome is Outcome.ALLOW and verdict.rule is not None
     return is_opened and not OPENED_BY_RULE.isdisjoint(decision.labels)
+
+
+def _missing(check: DecidedCheck, agent: AgentRuling | None, *, waives: bool) -> Ruling | None:
+    """Return what a request lacks that is asked for before the rules: the agents' policy, a token or clearance."""
+    against = None if agent is None or _is_opened_by_rule(check.decision) else rule_on_agent(check, agent)
+    if against is not None:
+        return against
+    if check.protection.required and check.shown.reason is not None and not waives:
+        return refuse(check.site, Outcome.CHALLENGE, check.shown.reason)
+    return None
 
 
 def _claims_an_agent(labels: tuple[str, ...]) -> bool:

@@ -6,6 +6,7 @@ from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.original_request import read_address
 from agentgate.protection.gateway.receipts import Receipts, Shown, cookies_of
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
+from agentgate.protection.rules.evaluate import Traits
 from agentgate.protection.signals.detectors.address import find_address
 from agentgate.protection.signals.rates import Counted
 from agentgate.protection.threat_data.intel import Intel
@@ -14,14 +15,20 @@ from agentgate.protection.threat_data.intel import Intel
 class Visitor(Counted):
     """An address at one site. `Counted` holds its rate windows."""
 
-    __slots__ = ("address", "clearances", "cookies", "counted", "labels", "number", "origin", "shown", "until_ms")
+    __slots__ = (
+        "address", "clearances", "cookies", "counted", "labels", "number", "origin", "shown", "traits", "until_ms"
+    )  # fmt: skip
 
-    def __init__(self, site: int, number: int, address: str, labels: tuple[str, ...]) -> None:
+    def __init__(
+        self, site: int, number: int, address: str, labels: tuple[str, ...], traits: Traits | None = None
+    ) -> None:
         super().__init__(site, number, address)
         self.number = number
         # In its one spelling.
         self.address = address
         self.labels = labels
+        # What the site's rules and lists say of the address; None where they say nothing of any.
+        self.traits = traits
         # The `Cookie` header that was read last, the clearances in it, for which origin, what it showed and until when.
         self.cookies = b""
         self.clearances: tuple[bytes, ...] | None = None
@@ -50,4 +57,6 @@ def read_visitor(site: SiteSnapshot, text: bytes | None, visitors: Visitors, int
     """Return who has an address."""
     address = read_address(text or b"")
     number = visitors.find(site.view.site_key, address)
-    return Visitor(site.view.number, number, address, find_address(address, intel).labels)
+    matcher = site.view.matcher
+    traits = None if matcher is None else matcher.of_client(address, number)
+    return Visitor(site.view.number, number, address, find_address(address, intel).labels, traits)

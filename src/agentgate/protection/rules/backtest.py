@@ -10,11 +10,13 @@ from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.time_ranges import TimeRange
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.evaluate import CompiledRules
+from agentgate.protection.rules.compile import compile_rules, matches_of
+from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, CompiledRules, Traits, Verdict
+from agentgate.protection.rules.patterns.predicates import Predicates
 from agentgate.protection.rules.ports import EventReplay
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.replay_records import BacktestFlip, BacktestReport, ReplayedEvent
+from agentgate.protection.rules.request_conditions import NOT
 
 MOST_EVENTS = 1_000_000
 EXAMPLES = 5
@@ -22,6 +24,15 @@ DEFAULT_ACTION = "(default)"
 # One at a time in a worker, and a few that wait: each takes seconds of processor time.
 MOST_WAITING = 4
 BUSY_RETRY_S = 10
+# Stands for a rule where it cannot be told which one it would be; the outcome is the same.
+UNTOLD_RULE = "(cannot be told)"
+_ONE_OF_SEVERAL = {outcome: Verdict(outcome, UNTOLD_RULE) for outcome in Outcome}
+# Conditions on what no event has: address, headers, path, host.
+UNTOLD_KEYS = frozenset(
+    prefix + key for key in ("networks", "user_agents", "headers", "paths", "hosts") for prefix in ("", NOT)
+)
+# The methods that events name.
+KNOWN_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"))
 
 
 @dataclass
@@ -38,6 +49,7 @@ class _Tally:
     flips: dict[tuple[Outcome, Outcome], _Flip] = field(default_factory=dict)
     by_rule: Counter[str] = field(default_factory=Counter)
     counted: Counter[str] = field(default_factory=Counter)
+    untold: int = 0
 
 
 class Backtests:
@@ -60,7 +72,8 @@ class Backtests:
         self._waiting += 1
         try:
             async with self._lock:
-                return _report(await self._tally(site_id, effective, span), span, most_events=self._most_events)
+                tally = await self._tally(site_id, effective, span)
+                return _report(tally, span, untold_conditions(effective), most_events=self._most_events)
         finally:
             self._waiting -= 1
 
@@ -81,7 +94,14 @@ def _evaluate(batch: list[ReplayedEvent], rules: CompiledRules, tally: _Tally) -
     # Alike requests get the very same verdict, so that it is counted here and looked into once.
     alike: dict[int, list[Any]] = {}
     for event in batch:
-        verdict = rules.evaluate(event.labels, event.scores, route=event.route, action=event.action)
+        seen = (event.labels, event.scores, event.route, event.action)
+        possible = rules.possible(seen, NO_TRAITS if rules.predicates is None else _traits(event, rules.predicates))
+        verdict = possible[0]
+        if len(possible) > 1:
+            if any(each.outcome is not verdict.outcome for each in possible):
+                tally.untold += 1
+                continue
+            verdict = _ONE_OF_SEVERAL[verdict.outcome]
         found = alike.get(id(verdict))
         if found is None:
             alike[id(verdict)] = [verdict, 1]
@@ -96,6 +116,26 @@ def _evaluate(batch: list[ReplayedEvent], rules: CompiledRules, tally: _Tally) -
     tally.evaluated += len(batch)
 
 
+def untold_conditions(effective: RuleSet) -> dict[str, list[str]]:
+    """Return the rules whose match stored events do not tell, each with the conditions that are the reason."""
+    found = {}
+    for item in effective.rules:
+        keys = [key for match in matches_of(item) for key in match if key in UNTOLD_KEYS]
+        if keys:
+            found[item["name"]] = list(dict.fromkeys(keys))
+    return found
+
+
+def _traits(event: ReplayedEvent, predicates: Predicates) -> Traits:
+    """Return what an event tells of predicates: the method, and nothing of address, headers, path and host."""
+    sure, maybe = PAGE, predicates.unknown_bits
+    if event.method in KNOWN_METHODS:
+        for methods, bit in predicates.methods:
+            maybe &= ~bit
+            sure |= bit if event.method in methods else 0
+    return Traits(sure, maybe)
+
+
 def _flip(event: ReplayedEvent, outcome: Outcome, tally: _Tally) -> None:
     flip = tally.flips.setdefault((event.recorded, outcome), _Flip())
     flip.count += 1
@@ -105,7 +145,7 @@ def _flip(event: ReplayedEvent, outcome: Outcome, tally: _Tally) -> None:
         flip.examples.append(event.id)
 
 
-def _report(tally: _Tally, span: TimeRange, *, most_events: int) -> BacktestReport:
+def _report(tally: _Tally, span: TimeRange, untold: dict[str, list[str]], *, most_events: int) -> BacktestReport:
     flips = [
         BacktestFlip(
             from_=before,
@@ -126,5 +166,7 @@ def _report(tally: _Tally, span: TimeRange, *, most_events: int) -> BacktestRepo
         flips=flips,
         by_rule=dict(tally.by_rule.most_common()),
         counted=dict(tally.counted.most_common()),
+        untold=tally.untold,
+        untold_rules=untold,
         complete=tally.evaluated < most_events,
     )

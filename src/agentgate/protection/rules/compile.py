@@ -8,7 +8,8 @@ import msgspec
 
 from agentgate.lib.enums import Outcome, RuleAction
 from agentgate.protection.rules.conditions import terms_of
-from agentgate.protection.rules.evaluate import ALWAYS, Bits, CompiledRule, CompiledRules, Verdict
+from agentgate.protection.rules.evaluate import ALWAYS, PAGE, Bits, CompiledRule, CompiledRules, Verdict
+from agentgate.protection.rules.patterns.predicates import OF_PAGE, Predicate, Predicates
 from agentgate.protection.rules.records import RuleResponse, RuleSet
 from agentgate.protection.rules.terms import Choice, Terms
 
@@ -34,11 +35,12 @@ class _Given:
     """Gives each thing that some rule mentions a bit of its own, and knows it again."""
 
     def __init__(self) -> None:
-        # The lowest bit is the one that is always set.
-        self._next = (ALWAYS << number for number in count(1))
+        # The two lowest bits are taken.
+        self._next = (PAGE << number for number in count(1))
         self._words: dict[str, int] = {}
         self._scores: dict[tuple[str, float], int] = {}
         self._routes: dict[frozenset[str], int] = {}
+        self._predicates: dict[Predicate, int] = {}
 
     def words(self, names: Iterable[str]) -> int:
         mask = 0
@@ -65,21 +67,33 @@ class _Given:
             self._routes[names] = next(self._next)
         return self._routes[names]
 
+    def predicates(self, predicates: Iterable[Predicate]) -> int:
+        mask = 0
+        for each in predicates:
+            if each not in self._predicates:
+                self._predicates[each] = next(self._next)
+            mask |= self._predicates[each]
+        return mask
+
     def bits(self) -> Bits:
         scores = tuple((kind, least, bit) for (kind, least), bit in self._scores.items())
         # An entry with a star also stands among the names: `/api/*` is what decisions call that route.
         routes = tuple((names, starts_of(sorted(names)), bit) for names, bit in self._routes.items())
-        return Bits(self._words, scores, routes)
+        return Bits(self._words, scores, routes, Predicates(self._predicates) if self._predicates else None)
 
 
 def _rule(item: dict[str, Any], terms: Terms, given: _Given) -> CompiledRule:
     choices = tuple(given.words(_names(choice)) for choice in terms.choices)
     action = RuleAction(item["action"])
     counts = item["name"] if action == RuleAction.COUNT else None
+    asked = sorted(terms.holding | terms.failing)
+    # Where the visitor's own request is not seen, nothing about it holds, not even that it is not so.
+    page = PAGE if any(each.subject in OF_PAGE for each in asked) else 0
+    needed = given.words(sorted(terms.needed)) | given.scores(terms.scores) | given.routes(item.get("routes", ()))
     return CompiledRule(
-        needed=given.words(sorted(terms.needed)) | given.scores(terms.scores) | given.routes(item.get("routes", ())),
+        needed=needed | page | given.predicates(sorted(terms.holding)),
         choice=choices[0] if choices else ALWAYS,
-        excluded=given.words(sorted(terms.excluded)),
+        excluded=given.words(sorted(terms.excluded)) | given.predicates(sorted(terms.failing)),
         choices=choices[1:],
         counts=counts,
         verdict=_verdict(item, Outcome.ALLOW if counts else Outcome(action)),

@@ -4,38 +4,16 @@ A condition is one entry here and one case in tests/cases/rules. A match with no
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from agentgate.lib.enums import ModelKind
-from agentgate.protection.rules.terms import Choice, Terms, has_prefix
+from agentgate.protection.rules.request_conditions import REQUEST_CONDITIONS, shown
+from agentgate.protection.rules.terms import Choice, Condition, Match, Problem, Seen, Terms, has_prefix
 
 LABEL_CHARACTERS = 100
 _LABEL = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_-]*)+\Z")
 _PREFIX = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_-]*)*\Z")
 _KINDS = tuple(kind.value for kind in ModelKind)
-
-Match = Mapping[str, Any]
-# Where in the match, and what is wrong there.
-Problem = tuple[tuple[str | int, ...], str]
-Labels = frozenset[str]
-Scores = Mapping[str, float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Condition:
-    """One thing a match can ask for."""
-
-    # The keys that belong together. The condition is there when one of them is.
-    keys: tuple[str, ...]
-    doc: str
-    # What is wrong with a match that has one of the keys.
-    check: Callable[[Match], Iterator[Problem]]
-    # Adds a valid condition to the terms.
-    compile: Callable[[Match, Terms], None]
-    # Why a valid condition does not hold, or None when it does.
-    miss: Callable[[Match, Labels, Scores], str | None]
 
 
 def present(match: Match) -> Iterator[Condition]:
@@ -52,9 +30,9 @@ def terms_of(matches: Sequence[Match]) -> Terms:
     return terms
 
 
-def miss(match: Match, labels: Labels, scores: Scores) -> str | None:
-    """Return the first reason why a valid match does not hold, or None when it does."""
-    reasons = (condition.miss(match, labels, scores) for condition in present(match))
+def miss(match: Match, seen: Seen) -> str | None:
+    """Return the first reason why a valid match does not hold, or None when it does or may."""
+    reasons = (condition.miss(match, seen) for condition in present(match))
     return next((reason for reason in reasons if reason is not None), None)
 
 
@@ -71,14 +49,9 @@ def _list_check(key: str, pattern: re.Pattern[str], example: str) -> Callable[[M
             return
         for index, value in enumerate(values):
             if not isinstance(value, str) or len(value) > LABEL_CHARACTERS or pattern.match(value) is None:
-                yield (key, index), f"{_shown(value)} must be lower-case words with dots between, such as {example}."
+                yield (key, index), f"{shown(value)} must be lower-case words with dots between, such as {example}."
 
     return check
-
-
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}..."
 
 
 def _check_score(match: Match) -> Iterator[Problem]:
@@ -114,28 +87,30 @@ def _compile_score(match: Match, terms: Terms) -> None:
     terms.scores[kind] = max(least, terms.scores.get(kind, least))
 
 
-def _miss_all(match: Match, labels: Labels, _scores: Scores) -> str | None:
-    missing = [label for label in match["all_labels"] if label not in labels]
+def _miss_all(match: Match, seen: Seen) -> str | None:
+    missing = [label for label in match["all_labels"] if label not in seen.labels]
     return f"{missing[0]} is missing" if missing else None
 
 
-def _miss_none(match: Match, labels: Labels, _scores: Scores) -> str | None:
-    found = [label for label in match["none_labels"] if label in labels]
+def _miss_none(match: Match, seen: Seen) -> str | None:
+    found = [label for label in match["none_labels"] if label in seen.labels]
     return f"{found[0]} is there" if found else None
 
 
-def _miss_any(match: Match, labels: Labels, _scores: Scores) -> str | None:
-    return None if labels.intersection(match["any_labels"]) else f"none of {', '.join(match['any_labels'])} is there"
+def _miss_any(match: Match, seen: Seen) -> str | None:
+    return (
+        None if seen.labels.intersection(match["any_labels"]) else f"none of {', '.join(match['any_labels'])} is there"
+    )
 
 
-def _miss_prefix(match: Match, labels: Labels, _scores: Scores) -> str | None:
+def _miss_prefix(match: Match, seen: Seen) -> str | None:
     prefixes = match["any_prefix"]
-    found = any(has_prefix(label, prefixes) for label in labels)
+    found = any(has_prefix(label, prefixes) for label in seen.labels)
     return None if found else f"no label starts with {' or '.join(prefixes)}"
 
 
-def _miss_score(match: Match, _labels: Labels, scores: Scores) -> str | None:
-    score = scores.get(match["score"])
+def _miss_score(match: Match, seen: Seen) -> str | None:
+    score = seen.scores.get(match["score"])
     if score is None:
         return f"there is no {match['score']} score"
     return None if score >= match["min_score"] else f"the {match['score']} score {score} is below {match['min_score']}"
@@ -177,4 +152,5 @@ CONDITIONS: tuple[Condition, ...] = (
         compile=_compile_score,
         miss=_miss_score,
     ),
+    *REQUEST_CONDITIONS,
 )

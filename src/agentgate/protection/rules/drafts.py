@@ -108,4 +108,15 @@ def _lint(lint: Lint, text: ReadText | None) -> RuleLint:
 
 
 def _witness(shown: Situation) -> Witness:
-    return Witness(labels=sorted(shown.labels), scores=shown.scores, route=shown.route, action=optional(shown.action))
+    request = shown.request
+    return Witness(
+        labels=sorted(shown.labels),
+        scores=shown.scores,
+        route=shown.route,
+        action=optional(shown.action),
+        address=optional(request.address),
+        method=optional(request.method),
+        host=optional(request.host),
+        path=optional(request.path),
+        headers=optional(request.headers or None),
+    )

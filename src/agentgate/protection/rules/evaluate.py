@@ -1,22 +1,28 @@
 """Evaluating compiled rules: labels and scores to the first match (hot, pure). How they are compiled is in `compile`.
 
-Each label, prefix, threshold and list of routes that some rule mentions has a bit. A request becomes one number, every
-rule is a few operations on it, and what the rules said about a number is remembered.
+Each label, prefix, threshold, list of routes and predicate that some rule mentions has a bit. A request becomes one
+number, every rule is a few operations on it, and what the rules said about a number is remembered. Where it cannot be
+told whether a predicate holds (`Traits.maybe`), every rule that could decide is found, and the strictest applies.
 """
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from agentgate.lib.enums import Outcome
+from agentgate.protection.rules.patterns.predicates import Predicates
 from agentgate.protection.rules.records import RuleResponse
 from agentgate.protection.rules.terms import prefixes_of
 
 # The bit that is always set, so that a rule without a choice needs no case of its own.
 ALWAYS = 1
+# Set for a visitor's request to the site itself. Rules about its path, host, method and headers need it.
+PAGE = 2
 # Labels such as `net.asn.64500` are many, and visitors choose some of them; what is remembered is not.
 REMEMBERED = 4_096
+# How much an outcome keeps out.
+STRICTNESS = {Outcome.ALLOW: 0, Outcome.CHALLENGE: 1, Outcome.BLOCK: 2, Outcome.DROP: 3}
 
 
 class Verdict(Struct, frozen=True, gc=False):
@@ -28,6 +34,22 @@ class Verdict(Struct, frozen=True, gc=False):
     response: RuleResponse | None = None
     # The names of `count` rules that matched on the way.
     counted: tuple[str, ...] = ()
+    # An entry of the site's lists decided, before any rule. `waives`: no token or clearance is asked for either.
+    listed: bool = False
+    waives: bool = False
+
+
+class Traits(NamedTuple):
+    """What predicates say of a request, as bits of the rule set: which hold, and which may. And who is listed."""
+
+    sure: int = 0
+    maybe: int = 0
+    # What the site's lists say, and how much an entry counts against another.
+    listed: Verdict | None = None
+    rank: int = 0
+
+
+NO_TRAITS = Traits()
 
 
 class CompiledRule(NamedTuple):
@@ -42,6 +64,10 @@ class CompiledRule(NamedTuple):
     verdict: Verdict
 
 
+# Labels, scores, route, action.
+SeenRequest = tuple[Sequence[str], Mapping[str, float], str, str | None]
+
+
 class Bits(NamedTuple):
     """Which bit stands for what."""
 
@@ -51,12 +77,26 @@ class Bits(NamedTuple):
     scores: tuple[tuple[str, float, int], ...]
     # Names of routes and actions, starts of routes, bit.
     routes: tuple[tuple[frozenset[str], tuple[str, ...], int], ...]
+    # None where no rule asks for more than labels, scores and routes.
+    predicates: Predicates | None = None
 
 
 class CompiledRules:
     """A rule set ready to decide. Nothing of it changes but what it remembers."""
 
-    __slots__ = ("_default", "_labels", "_places", "_routes", "_rules", "_scores", "_verdicts", "_words", "version")
+    __slots__ = (
+        "_default",
+        "_labels",
+        "_places",
+        "_routes",
+        "_rules",
+        "_scores",
+        "_unsure",
+        "_verdicts",
+        "_words",
+        "predicates",
+        "version",
+    )
 
     def __init__(self, version: str, rules: Sequence[CompiledRule], *, bits: Bits, default: Outcome) -> None:
         self.version = version
@@ -64,15 +104,36 @@ class CompiledRules:
         self._words = dict(bits.words)
         self._scores = bits.scores
         self._routes = bits.routes
+        self.predicates = bits.predicates
         self._default = Verdict(default)
         self._labels: dict[str, int] = {}
         self._places: dict[tuple[str, str | None], int] = {}
         self._verdicts: dict[int, Verdict] = {}
+        self._unsure: dict[tuple[int, int], tuple[Verdict, ...]] = {}
 
     def evaluate(
-        self, labels: Sequence[str], scores: Mapping[str, float], *, route: str, action: str | None
+        self,
+        labels: Sequence[str],
+        scores: Mapping[str, float],
+        *,
+        route: str,
+        action: str | None,
+        traits: Traits = NO_TRAITS,
     ) -> Verdict:
-        """Return what the first matching rule says, or the default."""
+        """Return what the first matching rule says, or the default; of several that could be it, the strictest."""
+        mask = self._mask(labels, scores, route, action) | traits.sure
+        if traits.maybe:
+            return max(self._possible(mask, traits.maybe), key=_strictness)
+        return self._verdicts.get(mask) or self._decide(mask)
+
+    def possible(self, seen: SeenRequest, traits: Traits) -> tuple[Verdict, ...]:
+        """Return every verdict that could be; several where it cannot be told whether a rule matches."""
+        mask = self._mask(*seen) | traits.sure
+        if traits.maybe:
+            return self._possible(mask, traits.maybe)
+        return (self._verdicts.get(mask) or self._decide(mask),)
+
+    def _mask(self, labels: Sequence[str], scores: Mapping[str, float], route: str, action: str | None) -> int:
         mask = ALWAYS
         known = self._labels
         for label in labels:
@@ -84,7 +145,30 @@ class CompiledRules:
         if self._routes:
             place = self._places.get((route, action))
             mask |= self._learn_place(route, action) if place is None else place
-        return self._verdicts.get(mask) or self._decide(mask)
+        return mask
+
+    def _possible(self, mask: int, maybe: int) -> tuple[Verdict, ...]:
+        found = self._unsure.get((mask, maybe))
+        if found is None:
+            _make_room(self._unsure)
+            found = self._unsure[mask, maybe] = tuple(self._walk(mask, mask | maybe))
+        return found
+
+    def _walk(self, mask: int, could: int) -> Iterator[Verdict]:
+        """Return what each rule says that could be the first to match."""
+        counted: tuple[str, ...] = ()
+        for needed, choice, excluded, choices, counts, verdict in self._rules:
+            all_choices = (choice, *choices)
+            if could & needed != needed or mask & excluded or not all(could & each for each in all_choices):
+                continue
+            is_sure = mask & needed == needed and not could & excluded and all(mask & each for each in all_choices)
+            if counts is not None:
+                counted = (*counted, counts) if is_sure else counted
+                continue
+            yield _with_counts(verdict, counted)
+            if is_sure:
+                return
+        yield _with_counts(self._default, counted)
 
     def _decide(self, mask: int) -> Verdict:
         counted: tuple[str, ...] = ()
@@ -98,8 +182,7 @@ class CompiledRules:
                 found = verdict
                 break
             counted = (*counted, counts)
-        if counted:
-            found = Verdict(found.outcome, found.rule, found.response, counted)
+        found = _with_counts(found, counted)
         _make_room(self._verdicts)
         self._verdicts[mask] = found
         return found
@@ -120,6 +203,14 @@ class CompiledRules:
         _make_room(self._places)
         self._places[route, action] = bits
         return bits
+
+
+def _with_counts(verdict: Verdict, counted: tuple[str, ...]) -> Verdict:
+    return Verdict(verdict.outcome, verdict.rule, verdict.response, counted) if counted else verdict
+
+
+def _strictness(verdict: Verdict) -> int:
+    return STRICTNESS[verdict.outcome]
 
 
 def _make_room(remembered: MutableMapping[Any, Any]) -> None:

@@ -3,43 +3,75 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from agentgate.lib.enums import RuleAction
 from agentgate.lib.records import optional
 from agentgate.protection.rules.compile import compile_rules, matches_of, starts_of
-from agentgate.protection.rules.conditions import miss
+from agentgate.protection.rules.conditions import miss, terms_of
+from agentgate.protection.rules.evaluate import CompiledRules, Traits
+from agentgate.protection.rules.patterns.predicates import Predicate
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.replay_records import Sample, TestReport, TracedRule
+from agentgate.protection.rules.terms import Seen
 
 
 def explain(effective: RuleSet, sample: Sample) -> TestReport:
     """Say what rules make of a sample. The outcome is that of the compiled rules, which would really decide."""
-    verdict = compile_rules(effective).evaluate(sample.labels, sample.scores, route=sample.route, action=sample.action)
+    rules = compile_rules(effective)
+    traits = sample.read_traits(rules.predicates)
+    verdict = traits.listed or rules.evaluate(
+        sample.labels, sample.scores, route=sample.route, action=sample.action, traits=traits
+    )
     return TestReport(
         labels=list(sample.labels),
         scores=dict(sample.scores),
         route=sample.route,
         outcome=verdict.outcome,
-        trace=list(_trace(effective, sample)),
+        trace=[] if verdict.listed else list(_trace(effective, sample, _Reading(rules, traits))),
         action=optional(sample.action),
-        rule=optional(verdict.rule),
+        rule=optional(None if verdict.listed else verdict.rule),
+        list_entry=optional(verdict.rule.partition(":")[2] if verdict.listed and verdict.rule else None),
         response=optional(verdict.response),
     )
 
 
-def _trace(effective: RuleSet, sample: Sample) -> Iterator[TracedRule]:
+class _Reading(Struct, frozen=True):
+    """What the compiled predicates say of the sample."""
+
+    rules: CompiledRules
+    traits: Traits
+
+    def holds(self, predicate: Predicate) -> bool | None:
+        """Say whether a predicate holds; None when it may."""
+        assert self.rules.predicates is not None, "a predicate that is asked for was compiled"
+        bit = self.rules.predicates.bits[predicate]
+        return None if bit & self.traits.maybe else bool(bit & self.traits.sure)
+
+    def is_unsure(self, item: Mapping[str, Any]) -> bool:
+        """Say whether a rule that could match may not."""
+        terms = terms_of(matches_of(dict(item)))
+        return any(self.holds(each) is None for each in terms.holding | terms.failing)
+
+
+def _trace(effective: RuleSet, sample: Sample, reading: _Reading) -> Iterator[TracedRule]:
     for item in effective.rules:
-        reason = _miss(item, sample)
-        yield TracedRule(rule=item["name"], matched=reason is None, because=reason or _matched(item))
-        if reason is None and item["action"] != RuleAction.COUNT:
+        reason = _miss(item, sample, reading)
+        is_unsure = reason is None and reading.is_unsure(item)
+        because = reason or _matched(item)
+        if is_unsure:
+            because = f"it could match, as method or path can be read in several ways; {because}"
+        yield TracedRule(rule=item["name"], matched=reason is None, because=because)
+        if reason is None and not is_unsure and item["action"] != RuleAction.COUNT:
             return
 
 
-def _miss(item: Mapping[str, Any], sample: Sample) -> str | None:
+def _miss(item: Mapping[str, Any], sample: Sample, reading: _Reading) -> str | None:
     routes = item.get("routes", ())
     if routes and not (sample.route in routes or sample.action in routes or sample.route.startswith(starts_of(routes))):
         return f"neither the route {sample.route} nor its action is among {', '.join(routes)}"
-    labels = frozenset(sample.labels)
-    reasons = (miss(match, labels, sample.scores) for match in matches_of(dict(item)))
+    seen = Seen(frozenset(sample.labels), sample.scores, reading.holds)
+    reasons = (miss(match, seen) for match in matches_of(dict(item)))
     return next((reason for reason in reasons if reason is not None), None)
 
 

@@ -15,7 +15,7 @@ from agentgate.lib.enums import RuleAction
 from agentgate.protection.rules.compile import matches_of
 from agentgate.protection.rules.conditions import known_keys, terms_of
 from agentgate.protection.rules.effective import is_group
-from agentgate.protection.rules.logic import Asked, Situation, implies, shared_situation, situation
+from agentgate.protection.rules.logic import Asked, Situation, implies, is_dead, shared_situation, situation
 from agentgate.protection.rules.managed import managed_groups
 from agentgate.protection.rules.positions import Path
 from agentgate.protection.rules.records import RuleSet
@@ -53,7 +53,9 @@ class _Placed(Struct, frozen=True, kw_only=True):
     action: RuleAction
     responds: bool
     asked: Asked
-    # None: it can never match.
+    # It can never match.
+    dead: bool
+    # A request that it matches, where one is found.
     witness: Situation | None
 
 
@@ -88,6 +90,7 @@ def _placed(document: Mapping[str, Any], effective: RuleSet) -> Iterator[_Placed
                 action=RuleAction(rule["action"]),
                 responds="response" in rule,
                 asked=asked,
+                dead=is_dead(asked),
                 witness=situation(asked),
             )
 
@@ -101,12 +104,12 @@ def _unreached(rules: list[_Placed]) -> dict[str, Lint]:
     found: dict[str, Lint] = {}
     for index, rule in enumerate(rules):
         path: Path = ("rules", rule.entry)
-        if rule.witness is None:
+        if rule.dead:
             message = f"{rule.name} can never match: what it needs is also what it excludes."
             found[rule.name] = Lint(kind="dead", message=message, path=path, rule=rule.name)
             continue
         # A rule that never matches shadows nothing, and one that counts lets the request go on.
-        earlier = (each for each in rules[:index] if each.witness is not None and each.action != RuleAction.COUNT)
+        earlier = (each for each in rules[:index] if not each.dead and each.action != RuleAction.COUNT)
         shadow = next((each for each in earlier if implies(rule.asked, each.asked)), None)
         if shadow is not None:
             found[rule.name] = Lint(
@@ -138,7 +141,7 @@ def _groups(rules: list[_Placed], unreached: Mapping[str, Lint]) -> Iterator[Lin
 
 def _redundant(rules: list[_Placed], unreached: Mapping[str, Lint], default_action: str) -> Iterator[Lint]:
     for rule in reversed(rules):
-        if rule.witness is None:
+        if rule.dead:
             continue
         # A shadowed rule takes part: without the rule that shadows it, it would be reached.
         if rule.action != default_action or rule.responds:

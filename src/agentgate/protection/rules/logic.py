@@ -1,13 +1,15 @@
 """Reasoning about terms: can they hold at all, does one follow from another, and which request shows it.
 
-Exact, because terms are plain: labels that must or must not be there, choices, thresholds, and places. Labels are as
-many as anybody likes, so a choice by prefix can never be exhausted.
+Exact about labels that must or must not be there, choices, thresholds, places, addresses and methods. Labels are as
+many as anybody likes, so a choice by prefix can never be exhausted. About globs, what is said is true (`witness`).
 """
 
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from agentgate.protection.rules.patterns.predicates import OF_PAGE
+from agentgate.protection.rules.patterns.witness import RequestParts, excludes, find_request, follows, is_impossible
 from agentgate.protection.rules.terms import Choice, Terms, has_prefix
 
 # The route of requests for which a site has none.
@@ -21,6 +23,7 @@ class Situation(Struct, frozen=True):
     scores: dict[str, float]
     route: str = NO_ROUTE
     action: str | None = None
+    request: RequestParts = RequestParts()
 
 
 class Asked(Struct, frozen=True):
@@ -31,21 +34,29 @@ class Asked(Struct, frozen=True):
 
 
 def situation(asked: Asked) -> Situation | None:
-    """Return a request for which this holds, or None when there can be none."""
+    """Return a request for which this holds, or None when none is found."""
     labels = _labels(asked.terms)
-    if labels is None:
+    request = find_request(asked.terms.holding, asked.terms.failing)
+    if labels is None or request is None:
         return None
     route, action = _example(asked.routes[0]) if asked.routes else (NO_ROUTE, None)
-    return Situation(labels, dict(asked.terms.scores), route, action)
+    return Situation(labels, dict(asked.terms.scores), route, action, request)
+
+
+def is_dead(asked: Asked) -> bool:
+    """Say whether there can be no request for which this holds."""
+    return _labels(asked.terms) is None or is_impossible(asked.terms.holding, asked.terms.failing)
 
 
 def shared_situation(one: Asked, other: Asked) -> Situation | None:
-    """Return a request for which both hold, or None when there can be none."""
+    """Return a request for which both hold, or None when none is found."""
     place = next(_shared_places(one.routes, other.routes), None)
-    labels = _labels(both(one.terms, other.terms))
-    if place is None or labels is None:
+    terms = both(one.terms, other.terms)
+    labels = _labels(terms)
+    request = None if place is None or labels is None else find_request(terms.holding, terms.failing)
+    if place is None or labels is None or request is None:
         return None
-    return Situation(labels, both(one.terms, other.terms).scores, *place)
+    return Situation(labels, terms.scores, *place, request)
 
 
 def implies(one: Asked, other: Asked) -> bool:
@@ -58,13 +69,28 @@ def implies(one: Asked, other: Asked) -> bool:
         and theirs.excluded <= mine.excluded
         and all(mine.scores.get(kind, -1.0) >= least for kind, least in theirs.scores.items())
         and all(_must_hit(mine, choice) for choice in theirs.choices)
+        and all(follows(mine.holding, mine.failing, holds=each) for each in theirs.holding)
+        and all(excludes(mine.holding, mine.failing, fails=each) for each in theirs.failing)
+        # A rule about the page says nothing where no page is seen.
+        and (not _is_about_page(theirs) or _is_about_page(mine))
     )
 
 
 def both(one: Terms, other: Terms) -> Terms:
     """Return terms that hold when both do."""
     scores = {kind: max(one.scores.get(kind, 0.0), other.scores.get(kind, 0.0)) for kind in one.scores | other.scores}
-    return Terms(one.needed | other.needed, one.excluded | other.excluded, [*one.choices, *other.choices], dict(scores))
+    return Terms(
+        one.needed | other.needed,
+        one.excluded | other.excluded,
+        [*one.choices, *other.choices],
+        dict(scores),
+        one.holding | other.holding,
+        one.failing | other.failing,
+    )
+
+
+def _is_about_page(terms: Terms) -> bool:
+    return any(each.subject in OF_PAGE for each in terms.holding | terms.failing)
 
 
 def _labels(terms: Terms) -> frozenset[str] | None:

@@ -16,8 +16,15 @@ from agentgate.lib.records import Input, Record, SiteKey
 MOST_REVISIONS = 2**31 - 1
 MOST_HUMAN_FLIPS = 1_000_000
 
+
+def _either(*keys: str) -> list[str]:
+    return [prefix + key for key in keys for prefix in ("", "not_")]
+
+
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _LABELS = {"type": "array", "items": {"type": "string", "examples": ["net.tor"]}}
+_ASNS = {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "string"}], "examples": [64500]}}
+_GLOBS_BY_HEADER = {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}}
 _ACTION = {"enum": [action.value for action in RuleAction]}
 _MATCH_SCHEMA = {
     "type": "object",
@@ -25,6 +32,9 @@ _MATCH_SCHEMA = {
         **dict.fromkeys(("all_labels", "any_labels", "none_labels", "any_prefix"), _LABELS),
         "score": {"type": "string"},
         "min_score": {"type": "number"},
+        **dict.fromkeys(_either("countries", "networks", "user_agents", "methods", "paths", "hosts"), _TEXTS),
+        **dict.fromkeys(_either("asns"), _ASNS),
+        **dict.fromkeys(_either("headers"), _GLOBS_BY_HEADER),
     },
     "additionalProperties": True,
 }
@@ -88,6 +98,22 @@ class RuleMatch(Struct, frozen=True, kw_only=True):
     any_prefix: list[str] | UnsetType = UNSET
     score: str | UnsetType = UNSET
     min_score: float | UnsetType = UNSET
+    countries: list[str] | UnsetType = UNSET
+    not_countries: list[str] | UnsetType = UNSET
+    asns: list[int | str] | UnsetType = UNSET
+    not_asns: list[int | str] | UnsetType = UNSET
+    networks: list[str] | UnsetType = UNSET
+    not_networks: list[str] | UnsetType = UNSET
+    user_agents: list[str] | UnsetType = UNSET
+    not_user_agents: list[str] | UnsetType = UNSET
+    headers: dict[str, list[str]] | UnsetType = UNSET
+    not_headers: dict[str, list[str]] | UnsetType = UNSET
+    methods: list[str] | UnsetType = UNSET
+    not_methods: list[str] | UnsetType = UNSET
+    paths: list[str] | UnsetType = UNSET
+    not_paths: list[str] | UnsetType = UNSET
+    hosts: list[str] | UnsetType = UNSET
+    not_hosts: list[str] | UnsetType = UNSET
 
 
 class RuleResponse(Struct, frozen=True, kw_only=True):
@@ -212,6 +238,12 @@ class Witness(Record, frozen=True, kw_only=True):
     scores: dict[str, float]
     route: str
     action: str | UnsetType = UNSET
+    # What rules about the request itself look at; absent where none of the rules in question does.
+    address: str | UnsetType = UNSET
+    method: str | UnsetType = UNSET
+    host: str | UnsetType = UNSET
+    path: str | UnsetType = UNSET
+    headers: dict[str, str] | UnsetType = UNSET
 
 
 class RuleLint(Record, frozen=True, kw_only=True):

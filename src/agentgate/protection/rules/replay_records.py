@@ -1,6 +1,6 @@
 """Trying rules out: one sample request explained, and stored events decided again."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -8,6 +8,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from agentgate.lib.enums import Outcome
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record
+from agentgate.protection.rules.evaluate import NO_TRAITS, Traits
+from agentgate.protection.rules.patterns.predicates import Predicates
 from agentgate.protection.rules.records import DraftInput, RuleResponse
 
 SAMPLE_HEADERS = 64
@@ -55,6 +57,8 @@ class TestReport(Record, frozen=True, kw_only=True):
     action: str | UnsetType = UNSET
     rule: str | UnsetType = UNSET
     response: RuleResponse | UnsetType = UNSET
+    # The entry of the site's lists that decides before any rule.
+    list_entry: str | UnsetType = UNSET
 
 
 class BacktestInput(DraftInput, frozen=True, kw_only=True):
@@ -86,8 +90,15 @@ class BacktestReport(Record, frozen=True, kw_only=True):
     by_rule: dict[str, int]
     # Matches of rules whose action is `count`.
     counted: dict[str, int]
+    # Decisions whose outcome stored events do not tell, and the rules that are the reason, each with what is missing.
+    untold: int
+    untold_rules: dict[str, list[str]]
     # False: there were more events than a backtest reads; these are the newest.
     complete: bool
+
+
+def _no_traits(_predicates: Predicates | None) -> Traits:
+    return NO_TRAITS
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -97,6 +108,8 @@ class Sample(Struct, frozen=True, kw_only=True):
     scores: Mapping[str, float]
     route: str
     action: str | None
+    # Reads it with the predicates of a rule set.
+    read_traits: Callable[[Predicates | None], Traits] = _no_traits
 
 
 class ReplayedEvent(Struct, frozen=True, gc=False):
@@ -111,3 +124,4 @@ class ReplayedEvent(Struct, frozen=True, gc=False):
     recorded: Outcome
     # Labelled as a human or not; None without a label, or with one that is unsure.
     human: bool | None
+    method: str = "OTHER"

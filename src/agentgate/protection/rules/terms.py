@@ -1,11 +1,18 @@
 """Terms: what one or several matches ask for, in a form that can be compiled and reasoned about.
 
-A request has labels and scores. Terms hold for it when all needed labels are there, none of the excluded ones, at least
-one of each choice, and every score is high enough.
+A request has labels, scores, and what predicates ask of it. Terms hold for it when all needed labels are there, none of
+the excluded ones, at least one of each choice, every score is high enough, and predicates hold or fail as asked.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from agentgate.protection.rules.patterns.predicates import Predicate
+
+Match = Mapping[str, Any]
+# Where in the match, and what is wrong there.
+Problem = tuple[tuple[str | int, ...], str]
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,33 @@ class Terms:
     choices: list[Choice] = field(default_factory=list)
     # Kind of model -> the least score.
     scores: dict[str, float] = field(default_factory=dict)
+    # Predicates that must hold, and such that must not.
+    holding: set[Predicate] = field(default_factory=set)
+    failing: set[Predicate] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as conditions see it. `holds` says whether a predicate does; None when nobody can tell."""
+
+    labels: frozenset[str]
+    scores: Mapping[str, float]
+    holds: Callable[[Predicate], bool | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """One thing a match can ask for."""
+
+    # The keys that belong together. The condition is there when one of them is.
+    keys: tuple[str, ...]
+    doc: str
+    # What is wrong with a match that has one of the keys.
+    check: Callable[[Match], Iterator[Problem]]
+    # Adds a valid condition to the terms.
+    compile: Callable[[Match, Terms], None]
+    # Why a valid condition does not hold, or None when it does or nobody can tell.
+    miss: Callable[[Match, Seen], str | None]
 
 
 def prefixes_of(label: str) -> Iterable[str]:

@@ -11,12 +11,19 @@ from typing import Any
 from msgspec import Struct
 
 from agentgate.lib.enums import Outcome, RuleAction
-from agentgate.lib.limits import RULE_SET_DEPTH, RULE_SET_TEXT_BYTES, RULES_PER_SET
+from agentgate.lib.limits import (
+    GLOBS_PER_SET,
+    NETWORKS_PER_SET,
+    RULE_SET_DEPTH,
+    RULE_SET_TEXT_BYTES,
+    RULES_PER_SET,
+)
 from agentgate.lib.records import ACTION_PATTERN
 from agentgate.protection.rules.conditions import present
 from agentgate.protection.rules.effective import is_group
 from agentgate.protection.rules.managed import canonical_json, group_versions, managed_groups
 from agentgate.protection.rules.positions import Path
+from agentgate.protection.rules.request_conditions import count_patterns
 
 # More would not be read, and a hostile set could have thousands.
 MOST_PROBLEMS = 100
@@ -63,7 +70,20 @@ def _problems(document: Any, overrides: Mapping[str, str]) -> Iterator[Problem]:
     if isinstance(document.get("rules"), list):
         for index, item in enumerate(document["rules"][:RULES_PER_SET]):
             yield from _check_item(("rules", index), item, names)
+        yield from _check_amounts(document["rules"])
     yield from _check_overrides(None, overrides, names)
+
+
+def _check_amounts(rules: list[Any]) -> Iterator[Problem]:
+    """Tell when a set has more globs or networks than may be held against each new request."""
+    globs = networks = 0
+    for item in rules[:RULES_PER_SET]:
+        for match in (item.get("match"), item.get("scope_down")) if isinstance(item, dict) else ():
+            found = count_patterns(match) if isinstance(match, dict) else (0, 0)
+            globs, networks = globs + found[0], networks + found[1]
+    for count, most, what in ((globs, GLOBS_PER_SET, "globs"), (networks, NETWORKS_PER_SET, "networks")):
+        if count > most:
+            yield Problem(("rules",), f"The rules have {count} {what}; at most {most} are allowed in a set.")
 
 
 def _check_top(document: Mapping[str, Any]) -> Iterator[Problem]:

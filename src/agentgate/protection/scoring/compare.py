@@ -12,6 +12,7 @@ from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import DecisionLabelValue, ModelKind, ModelRole, Outcome
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
+from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, Traits
 from agentgate.protection.scoring.bands import band_labels
 from agentgate.protection.scoring.features import SCORE_LABELS
 from agentgate.protection.scoring.model_file import read_model
@@ -88,11 +89,20 @@ def count_changes(samples: Iterable[ScoreSample], rules: RulesInForce, kind: Mod
         if compiled is None or not sample.ruled:
             continue
         labels = tuple(label for label in sample.labels if not label.startswith(SCORE_LABELS))
-        outcomes = [
-            compiled.evaluate((*labels, *band_labels(scores)), scores, route=sample.route, action=sample.action).outcome
+        unknown = NO_TRAITS if compiled.predicates is None else Traits(PAGE, compiled.predicates.unknown_bits)
+        found = [
+            {
+                _STRICTNESS[verdict.outcome]
+                for verdict in compiled.possible(
+                    ((*labels, *band_labels(scores)), scores, sample.route, sample.action), unknown
+                )
+            }
             for scores in (sample.scores, {**sample.scores, kind.value: sample.shadow_scores[kind]})
         ]
-        before, after = (_STRICTNESS[outcome] for outcome in outcomes)
+        if any(len(outcomes) > 1 for outcomes in found):
+            # The outcome hangs on an address, a header or a path, which no sample has.
+            continue
+        (before,), (after,) = found
         stricter += after > before
         looser += after < before
     return WouldChange(total=stricter + looser, stricter=stricter, looser=looser)

@@ -50,6 +50,8 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     evidence: "Mapping[str, Any] | None" = None
     # Text that an agent submits. It is looked at here and never kept.
     content: str | None = None
+    # The site-scoped pseudonym of the address, by which lists name visitors.
+    visitor: int | None = None
     # TLS fingerprint as the proxy saw it.
     ja4: str | None = None
 

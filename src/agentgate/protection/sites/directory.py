@@ -5,7 +5,7 @@ Views are frozen and swapped whole. The directory reads them anew when the confi
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import structlog
@@ -15,6 +15,8 @@ from agentgate.lib.database import Store, StoreUnavailable
 from agentgate.lib.enums import AccountStatus, Mode, WidgetMode
 from agentgate.lib.records import to_json
 from agentgate.lib.secrets import digest
+from agentgate.protection.lists.records import StoredEntry
+from agentgate.protection.lists.site_lists import SiteLists, in_force, next_end_ms
 from agentgate.protection.rules.compile import compile_rules
 from agentgate.protection.rules.effective import effective_of
 from agentgate.protection.rules.evaluate import CompiledRules
@@ -23,6 +25,7 @@ from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy,
 from agentgate.protection.sites.open_paths import NO_OPEN_PATHS, OpenPaths
 from agentgate.protection.sites.ports import DirectorySecret, DirectorySite, DirectoryStores
 from agentgate.protection.sites.records import Site, SiteAction
+from agentgate.protection.sites.request_matcher import RequestMatcher, make_matcher
 from agentgate.protection.sites.route_table import RouteTable
 
 # How long a change by this worker itself may take to be read back.
@@ -58,6 +61,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     whole_site: bool = False
     # Paths that are open to one sender each.
     open_paths: OpenPaths = NO_OPEN_PATHS
+    # None where neither rules nor lists ask for more than labels, scores and routes.
+    matcher: RequestMatcher | None = None
 
 
 class SiteCaller(Struct, frozen=True, gc=False):
@@ -86,7 +91,10 @@ class SiteDirectory:
         self._callers: Mapping[bytes, SiteCaller] = {}
         self._version = -1
         # What the views were made of, by the site's ID.
-        self._read: Mapping[str, tuple[DirectorySite, StoredRules | None]] = {}
+        self._read: Mapping[str, _Read] = {}
+        # All that was read, and when the term of a list's entry is over: then the views are made of it anew.
+        self._found = _Found()
+        self._next_end_ms: int | None = None
         # How often this worker itself has changed the configuration, and how many of these changes are in the views.
         self._changes = 0
         self._changes_seen = 0
@@ -163,16 +171,23 @@ class SiteDirectory:
         view = self._by_number.get(site)
         return view.rules if view is not None else None
 
-    async def refresh(self, store: Store[DirectoryStores]) -> bool:
+    async def refresh(self, store: Store[DirectoryStores], now_ms: int) -> bool:
         """Read everything anew if the configuration has changed; say whether it had."""
+        if self._next_end_ms is not None and now_ms >= self._next_end_ms:
+            # Before the store is asked, which may be away: a term ends all the same.
+            self._swap(self._found, now_ms)
         changes = self._changes
         version = await store.read.configuration.version()
         has_changed = version != self._version
         if has_changed:
             # Read after the version: what changes meanwhile is read again next time.
-            sites = await store.read.directory.list_directory()
-            secrets = await store.read.directory.list_secrets()
-            self._swap(sites, secrets, await store.read.rules.list_rules())
+            found = _Found(
+                await store.read.directory.list_directory(),
+                await store.read.directory.list_secrets(),
+                await store.read.rules.list_rules(),
+                await store.read.lists.list_all_entries(),
+            )
+            self._swap(found, now_ms)
             self._version = version
         self.looked_s = time.monotonic()
         self._changes_seen = changes
@@ -180,41 +195,42 @@ class SiteDirectory:
             self._settled.set()
         return has_changed
 
-    def _swap(
-        self, sites: Iterable[DirectorySite], secrets: Iterable[DirectorySecret], rules: Mapping[str, StoredRules]
-    ) -> None:
+    def _swap(self, found: "_Found", now_ms: int) -> None:
         compiled: dict[bytes, CompiledRules] = {}
-        read = {each.site.id: (each, rules.get(each.site.id)) for each in sites}
-        views = list(filter(None, (self._same_or_new(*each, compiled) for each in read.values())))
+        entries = in_force(found.entries, now_ms)
+        read = {
+            each.site.id: _Read(each, found.rules.get(each.site.id), entries.get(each.site.id, ()))
+            for each in found.sites
+        }
+        views = list(filter(None, (self._same_or_new(each, compiled) for each in read.values())))
         self._read = read
+        self._found, self._next_end_ms = found, next_end_ms(entries)
         self._by_key = {view.site_key: view for view in views}
         self._by_id = {view.id: view for view in views}
         self._by_number = {view.number: view for view in views}
         self._compiled = compiled
         self._callers = {
             secret.secret_digest: SiteCaller(self._by_id[secret.site_id], secret.credential_id, secret.expires_ms)
-            for secret in secrets
+            for secret in found.secrets
             if secret.site_id in self._by_id
         }
 
-    def _same_or_new(
-        self, found: DirectorySite, stored: StoredRules | None, compiled: dict[bytes, CompiledRules]
-    ) -> SiteView | None:
+    def _same_or_new(self, read: "_Read", compiled: dict[bytes, CompiledRules]) -> SiteView | None:
         """Return the view that there is where nothing has changed: what was cached with it goes on."""
-        last = self._by_id.get(found.site.id)
-        if last is None or last.broken or self._read.get(found.site.id) != (found, stored):
-            return self._view_or_last(found, stored, compiled)
-        key = to_json(effective_of(stored))
+        site_id = read.found.site.id
+        last = self._by_id.get(site_id)
+        if last is None or last.broken or self._read.get(site_id) != read:
+            return self._view_or_last(read, compiled)
+        key = to_json(effective_of(read.stored))
         if key not in self._compiled:
-            return self._view_or_last(found, stored, compiled)
+            return self._view_or_last(read, compiled)
         compiled[key] = self._compiled[key]
         return last
 
-    def _view_or_last(
-        self, found: DirectorySite, stored: StoredRules | None, compiled: dict[bytes, CompiledRules]
-    ) -> SiteView | None:
+    def _view_or_last(self, read: "_Read", compiled: dict[bytes, CompiledRules]) -> SiteView | None:
+        found = read.found
         try:
-            return self._view(found, stored, compiled)
+            return self._view(read, compiled)
         except (LookupError, TypeError, ValueError) as problem:
             # What is stored was checked before, so somebody has changed it behind our back. The last good view goes on;
             # other sites must not notice.
@@ -225,7 +241,7 @@ class SiteDirectory:
         """Return a view that is known to be no good, so that the site's servers are told that it is our fault."""
         try:
             routeless = msgspec.structs.replace(found, site=msgspec.structs.replace(found.site, routes=[]))
-            return msgspec.structs.replace(self._view(routeless, None, compiled), broken=True)
+            return msgspec.structs.replace(self._view(_Read(routeless), compiled), broken=True)
         except (LookupError, TypeError, ValueError):
             return None
 
@@ -240,9 +256,9 @@ class SiteDirectory:
             last = self._by_id.get(site.id)
             return DEFAULT_POLICY if last is None else last.agent_policy
 
-    def _view(self, found: DirectorySite, stored: StoredRules | None, compiled: dict[bytes, CompiledRules]) -> SiteView:
-        site = found.site
-        effective = effective_of(stored)
+    def _view(self, read: "_Read", compiled: dict[bytes, CompiledRules]) -> SiteView:
+        found, site = read.found, read.found.site
+        effective = effective_of(read.stored)
         key = to_json(effective)
         if key not in compiled:
             compiled[key] = self._compiled.get(key) or compile_rules(effective)
@@ -265,4 +281,22 @@ class SiteDirectory:
             name=site.name,
             whole_site=site.whole_site,
             open_paths=OpenPaths(site.open_paths) if site.open_paths else NO_OPEN_PATHS,
+            matcher=make_matcher(compiled[key].predicates, SiteLists(read.entries) if read.entries else None),
         )
+
+
+class _Found(Struct, frozen=True):
+    """All that was read at one time."""
+
+    sites: Sequence[DirectorySite] = ()
+    secrets: Sequence[DirectorySecret] = ()
+    rules: Mapping[str, StoredRules] = {}
+    entries: Mapping[str, tuple[StoredEntry, ...]] = {}
+
+
+class _Read(Struct, frozen=True):
+    """What a site's view is made of: the site, its rules, and the entries of its lists that are in force."""
+
+    found: DirectorySite
+    stored: StoredRules | None = None
+    entries: tuple[StoredEntry, ...] = ()

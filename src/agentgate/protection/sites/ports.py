@@ -10,6 +10,7 @@ from agentgate.lib.enums import AccountStatus
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts.ports import AccountStores
 from agentgate.protection.credentials.ports import CredentialStores
+from agentgate.protection.lists.ports import ListStore
 from agentgate.protection.rules.ports import RuleStore
 from agentgate.protection.sites.records import CredentialCounts, Site
 
@@ -134,6 +135,9 @@ class DirectoryStores(ConfigurationStores, Protocol):
 
     @property
     def rules(self) -> RuleStore: ...
+
+    @property
+    def lists(self) -> ListStore: ...
 
 
 class Sighting(Struct, frozen=True):

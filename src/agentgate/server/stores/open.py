@@ -21,6 +21,7 @@ from agentgate.protection.agents.handoff.repository import SqlAgentGrants, SqlHa
 from agentgate.protection.agents.signing.repository import SqlReplays
 from agentgate.protection.agents.submit.repository import SqlSubmissions
 from agentgate.protection.browser_check.repository import SqlChallenges
+from agentgate.protection.lists.repositories.replay import SqlClientReplay
 from agentgate.protection.rules.repositories.replay import SqlReplay
 from agentgate.protection.scoring.repositories.evidence import SqlEvidence
 from agentgate.protection.scoring.repositories.score_samples import SqlScoreSamples
@@ -63,6 +64,7 @@ class Stores:
     agent_grants: SqlAgentGrants
     handoffs: SqlHandoffs
     replay: SqlReplay
+    client_replay: SqlClientReplay
     score_samples: SqlScoreSamples
     # One writer for both: a submission is kept with its charge or not at all.
     submissions: SqlSubmissions
@@ -108,6 +110,7 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
         agent_grants=SqlAgentGrants(databases[HOT]),
         handoffs=SqlHandoffs(databases[HOT]),
         replay=SqlReplay(databases[CONFIG], segments, words),
+        client_replay=SqlClientReplay(databases[CONFIG], segments, words),
         score_samples=SqlScoreSamples(stats, segments, words),
         submissions=submissions,
         charges=submissions,

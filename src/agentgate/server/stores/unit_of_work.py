@@ -17,6 +17,7 @@ from agentgate.people.identity.repositories.users import SqlLinks, SqlUsers, Sql
 from agentgate.people.outbox.repository import SqlOutbox
 from agentgate.protection.credentials.repository import SqlCredentials
 from agentgate.protection.customers.repository import SqlCustomers
+from agentgate.protection.lists.repositories.entries import SqlLists
 from agentgate.protection.rules.repositories.revisions import SqlRuleRevisions
 from agentgate.protection.rules.repositories.rules import SqlRules
 from agentgate.protection.scoring.repositories.models import SqlCaptures, SqlDecisionLabels, SqlModels
@@ -110,6 +111,11 @@ class SqlStores:
     def members(self) -> SqlMembers:
         """Who belongs to which account."""
         return SqlMembers(self._session)
+
+    @cached_property
+    def lists(self) -> SqlLists:
+        """Whom sites let in or keep out by name."""
+        return SqlLists(self._session)
 
     @cached_property
     def models(self) -> SqlModels:

@@ -7,6 +7,7 @@ import msgspec
 from agentgate.protection.rules.compile import compile_rules
 from agentgate.protection.rules.effective import effective_set, read_set
 from agentgate.protection.rules.validate import check_rules
+from tests.request_traits import traits_of
 from tests.rule_reference import decide
 
 
@@ -17,7 +18,11 @@ def check_agreement(rule_set: dict[str, Any], overrides: dict[str, str], request
     # Twice, because what was learnt about labels the first time must not change what is said.
     for request in [*requests, *requests]:
         verdict = compiled.evaluate(
-            request["labels"], request["scores"], route=request["route"], action=request["action"]
+            request["labels"],
+            request["scores"],
+            route=request["route"],
+            action=request["action"],
+            traits=traits_of(compiled, request),
         )
         outcome, rule, response, counted = decide(rule_set, overrides, request)
         said = None if verdict.response is None else msgspec.to_builtins(verdict.response)

@@ -15,6 +15,7 @@ from agentgate.protection.rules.positions import TextProblem
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.text import read_text
 from agentgate.protection.rules.validate import check_rules
+from tests.request_traits import traits_of
 
 CASES = Path(__file__).parents[3] / "cases"
 LOCK = CASES / "managed" / "digests.lock"
@@ -37,7 +38,11 @@ def test_rules_decide_as_the_case_says(path: Path) -> None:
 
     for request in case["requests"]:
         verdict = compiled.evaluate(
-            request["labels"], request["scores"], route=request["route"], action=request["action"]
+            request["labels"],
+            request["scores"],
+            route=request["route"],
+            action=request["action"],
+            traits=traits_of(compiled, request),
         )
         said = {"outcome": verdict.outcome, "rule": verdict.rule, "counted": list(verdict.counted)}
         assert said == {key: request[key] for key in said}, request

@@ -3,12 +3,17 @@
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from agentgate.protection.rules.compile import compile_rules
+from agentgate.protection.rules.conditions import terms_of
 from agentgate.protection.rules.effective import effective_of, effective_set, read_set, server_document
+from agentgate.protection.rules.evaluate import CompiledRules, Verdict
 from agentgate.protection.rules.lints import Lint, find_lints
+from agentgate.protection.rules.logic import Situation
 from agentgate.protection.rules.records import RuleSet
+from tests.request_traits import traits_of
 from tests.rule_reference import applies, flat, matches, new_request, new_set
 
 TOR = {"all_labels": ["net.tor"]}
@@ -167,30 +172,67 @@ def holds(item: dict[str, Any], request: dict[str, Any]) -> bool:
     return applies(item.get("routes") or [], request) and all(matches(match, request) for match in item["matches"])
 
 
+def both_bits(compiled: CompiledRules, items: list[dict[str, Any]]) -> int:
+    if compiled.predicates is None:
+        return 0
+    terms = terms_of([match for item in items for match in item["matches"]])
+    return sum(compiled.predicates.bits[each] for each in terms.holding | terms.failing)
+
+
+def asks_for_globs(item: dict[str, Any]) -> bool:
+    """Say whether a rule has a condition for which a request need not be found."""
+    return bool(terms_of(item["matches"]).holding)
+
+
+def shown(said: Situation) -> dict[str, Any]:
+    """Return a witness as the reference reads requests."""
+    parts = msgspec.structs.asdict(said.request)
+    defaults = {"address": "192.0.2.1", "method": "GET", "host": "other.example", "path": "/other"}
+    return {
+        "labels": said.labels,
+        "scores": said.scores,
+        "route": said.route,
+        "action": said.action,
+        **{name: parts[name] or value for name, value in defaults.items()},
+        "headers": parts["headers"],
+    }
+
+
+def evaluated(rules: CompiledRules, request: dict[str, Any]) -> Verdict:
+    return rules.evaluate(
+        sorted(request["labels"]),
+        request["scores"],
+        route=request["route"],
+        action=request["action"],
+        traits=traits_of(rules, request),
+    )
+
+
 def check(rule_set: dict[str, Any], lint: Lint, requests: list[dict[str, Any]]) -> None:
     """Hold one lint against the reference."""
     rules = {item["name"]: item for item in flat(rule_set)}
     said = lint.witness
-    witness = said and {"labels": said.labels, "scores": said.scores, "route": said.route, "action": said.action}
+    witness = said and shown(said)
     compiled = compile_rules(effective_set(read_set(rule_set), {}))
     if lint.kind == "dead":
         assert not any(holds(rules[lint.rule or ""], request) for request in requests)
     elif lint.kind == "shadowed":
-        assert witness
-        for request in [witness, *requests]:
+        for request in [*([witness] if witness else []), *requests]:
             assert holds(rules[lint.other or ""], request) or not holds(rules[lint.rule or ""], request)
-        assert holds(rules[lint.rule or ""], witness)
+        assert witness is None or holds(rules[lint.rule or ""], witness)
+        assert witness or asks_for_globs(rules[lint.rule or ""])
     elif lint.kind == "contradictory":
         assert witness
         assert holds(rules[lint.rule or ""], witness)
         assert holds(rules[lint.other or ""], witness)
+        # Not only in one of several readings.
+        both = [rules[lint.rule or ""], rules[lint.other or ""]]
+        assert not traits_of(compiled, witness).maybe & both_bits(compiled, both)
     elif lint.kind == "redundant":
         fewer = {**rule_set, "rules": [item for item in rule_set["rules"] if item.get("name") != lint.rule]}
         without = compile_rules(effective_set(read_set(fewer), {}))
-        for request in [witness, *requests]:
-            asked = {"route": request["route"], "action": request["action"]}
-            before = compiled.evaluate(sorted(request["labels"]), request["scores"], **asked)
-            after = without.evaluate(sorted(request["labels"]), request["scores"], **asked)
+        for request in [*([witness] if witness else []), *requests]:
+            before, after = (evaluated(each, request) for each in (compiled, without))
             assert (before.outcome, before.counted) == (after.outcome, after.counted)
 
 

@@ -16,7 +16,7 @@ _TRAIL = """account_id = $1
     OR (account_id IS NULL AND site_id IN (SELECT id FROM site WHERE site.account_id = $1))"""
 
 _OF_SITES = (
-    *("site_rules", "rule_revision", "credential", "decision_label", "feature_capture"),
+    *("site_rules", "rule_revision", "site_list_entry", "credential", "decision_label", "feature_capture"),
     *("webhook_delivery", "webhook"),
 )
 

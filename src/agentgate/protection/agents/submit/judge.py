@@ -80,6 +80,7 @@ class Judge:
             action=body.action,
             rates=self._decider.count(site, visitor, address, call.now),
             agent=facts_of(identity),
+            visitor=visitor,
             content="\n".join(texts(body.content)),
         )
         decision = self._decider.decide(facts, site)

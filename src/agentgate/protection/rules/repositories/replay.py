@@ -7,7 +7,7 @@ import msgspec
 
 from agentgate.events.storage.codes import KIND_CODES, OUTCOMES
 from agentgate.events.storage.days.days import Segments, day_bounds
-from agentgate.events.storage.dictionary import OTHER, Words
+from agentgate.events.storage.dictionary import OTHER, OTHER_TEXT, Words
 from agentgate.lib.database import Database, Row
 from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import DecisionKind, DecisionLabelValue
@@ -21,7 +21,7 @@ NO_SCORES: Mapping[str, float] = {}
 # Stands for labels of which some were too much for the dictionary. No list of labels is this very one.
 UNKNOWN = ("other",)
 
-_EVENTS = f"""SELECT id, outcome, would, route, action, labels, scores FROM event
+_EVENTS = f"""SELECT id, outcome, would, route, action, labels, scores, method FROM event
     WHERE site = $1 AND id >= $2 AND id < $3 AND kind = {KIND_CODES[DecisionKind.REQUEST]} AND ruled = 1
     ORDER BY id DESC LIMIT $4"""  # noqa: S608 - the code of a kind is a number of ours
 _HUMAN = {DecisionLabelValue.HUMAN: True, DecisionLabelValue.BOT: False, DecisionLabelValue.AGENT: False}
@@ -93,7 +93,7 @@ class _Decoder:
         if len(self._numbers) > REMEMBERED:
             self._numbers.clear()
             self._labels.clear()
-        found = {row[3] for row in rows} | {row[4] for row in rows if row[4] is not None}
+        found = {row[3] for row in rows} | {row[4] for row in rows if row[4] is not None} | {row[7] for row in rows}
         for labels in {row[5] for row in rows}:
             if labels not in self._numbers:
                 self._numbers[labels] = _numbers.decode(labels)
@@ -104,7 +104,7 @@ class _Decoder:
         """Return the events of rows that `learn` has seen."""
         found: list[ReplayedEvent] = []
         known, humans, read_scores = self._labels, self._humans, _scores.decode
-        for decision, outcome, would, route, action, labels, scores in rows:
+        for decision, outcome, would, route, action, labels, scores, method in rows:
             words = known.get(labels)
             if words is None:
                 words = known[labels] = self._words(labels, texts)
@@ -120,6 +120,7 @@ class _Decoder:
                     None if action is None else texts[action],
                     OUTCOMES[outcome if would is None else would],
                     humans.get(decision),
+                    texts.get(method, OTHER_TEXT),
                 )
             )
         return found

@@ -1,0 +1,174 @@
+"""Backtests of an entry: what it would have changed about stored decisions, and whom else it concerns.
+
+Events hold no address and no User-Agent. But an address has a visitor ID, and a small network has as many as it has
+addresses, so these can be told; a large network and a program cannot, and the report says so.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network, ip_address
+
+from agentgate.lib.decision_ids import write_id
+from agentgate.lib.enums import ListKind, ListOutcome, Outcome
+from agentgate.lib.errors import Refused
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import optional
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.lib.visitor_ids import read_visitor
+from agentgate.protection.lists.ports import ClientReplay, VisitorNames
+from agentgate.protection.lists.records import ListBacktestReport, ListFlip, StoredEntry
+from agentgate.protection.lists.replay_records import ClientEvent
+from agentgate.protection.lists.site_lists import verdict_of
+from agentgate.protection.rules.patterns.networks import read_strict_network
+
+MOST_EVENTS = 1_000_000
+# So many visitor IDs are made for one entry: the addresses of an IPv4 /20, or the /64 networks of an IPv6 /52.
+MOST_VISITORS = 4_096
+IPV6_SOURCE = 64
+EXAMPLES = 5
+DEFAULT_ACTION = "(default)"
+MOST_WAITING = 4
+BUSY_RETRY_S = 10
+# A check that is asked for before the rules, which an entry that waives it passes.
+WAIVED = frozenset(
+    (
+        *("receipt_required", "invalid_token", "expired_token", "token_used", "action_mismatch", "origin_mismatch"),
+        *("invalid_clearance", "expired_clearance"),
+    )
+)
+
+Concerns = Callable[[ClientEvent], bool]
+
+
+@dataclass
+class _Flip:
+    count: int = 0
+    examples: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _Tally:
+    evaluated: int = 0
+    concerned: int = 0
+    visitors: set[int] = field(default_factory=set)
+    flips: dict[tuple[Outcome, Outcome], _Flip] = field(default_factory=dict)
+    by_rule: Counter[str] = field(default_factory=Counter)
+
+
+class ListBacktests:
+    """Runs backtests of entries, one after the other."""
+
+    def __init__(self, replay: ClientReplay, visitors: VisitorNames, *, most_events: int = MOST_EVENTS) -> None:
+        self._replay = replay
+        self._visitors = visitors
+        self._most_events = most_events
+        self._lock = asyncio.Lock()
+        self._waiting = 0
+
+    async def run(self, site_key: str, entry: StoredEntry, span: TimeRange) -> ListBacktestReport:
+        """Say what an entry would have changed of a site's decisions."""
+        if self._waiting > MOST_WAITING:
+            raise Refused(
+                "rate_limited",
+                f"Other backtests are running. Try again in {BUSY_RETRY_S} seconds.",
+                headers={"retry-after": str(BUSY_RETRY_S)},
+            )
+        self._waiting += 1
+        try:
+            async with self._lock:
+                return await self._run(site_key, entry, span)
+        finally:
+            self._waiting -= 1
+
+    async def _run(self, site_key: str, entry: StoredEntry, span: TimeRange) -> ListBacktestReport:
+        why = self._untold(entry, span)
+        if why is not None:
+            return _report(_Tally(), span, complete=True, why=why)
+        concerns = await asyncio.to_thread(self._concerns, site_key, entry)
+        tally = _Tally()
+        batches = self._replay.replay(entry.site_id, from_ms=span.from_ms, to_ms=span.to_ms, limit=self._most_events)
+        async for batch in batches:
+            await asyncio.to_thread(_count, batch, entry, concerns, tally)
+        return _report(tally, span, complete=tally.evaluated < self._most_events)
+
+    def _untold(self, entry: StoredEntry, span: TimeRange) -> str | None:
+        """Return why stored events do not tell whom an entry means; None when they do."""
+        if entry.kind is ListKind.PROGRAM:
+            return "Stored events have no User-Agent, so nobody can tell which of them this program sent."
+        if entry.kind is ListKind.AGENT:
+            return None
+        if entry.kind is not ListKind.VISITOR and _sources(read_strict_network(entry.value)) > MOST_VISITORS:
+            return (
+                "Stored events have no address. Up to the size of an IPv4 /20 or an IPv6 /52 the visitors of a network"
+                " are known all the same; this one is larger."
+            )
+        if self._visitors.named_since_ms() > span.from_ms:
+            return (
+                "The key that makes visitor IDs was replaced within the range, so older events know the same visitor"
+                f" under another ID. Choose a range from {Moment(self._visitors.named_since_ms()).text()} on."
+            )
+        return None
+
+    def _concerns(self, site_key: str, entry: StoredEntry) -> Concerns:
+        if entry.kind is ListKind.AGENT:
+            needs_proof = entry.outcome is ListOutcome.ALLOW
+            return lambda event: event.agent == entry.value and (event.is_verified or not needs_proof)
+        if entry.kind is ListKind.VISITOR:
+            visitors = {read_visitor(entry.value)}
+        else:
+            visitors = {self._visitors.find(site_key, each) for each in _addresses(read_strict_network(entry.value))}
+        return lambda event: event.visitor is not None and event.visitor in visitors
+
+
+def _sources(network: IPv4Network | IPv6Network) -> int:
+    """Return how many visitors a network can have: of IPv6, a /64 is one."""
+    width = network.max_prefixlen if isinstance(network, IPv4Network) else IPV6_SOURCE
+    return int(1 << max(0, width - network.prefixlen))
+
+
+def _addresses(network: IPv4Network | IPv6Network) -> Iterator[str]:
+    step = 1 if isinstance(network, IPv4Network) else 1 << IPV6_SOURCE
+    first = network.network_address
+    return (str(type(first)(int(ip_address(first)) + number * step)) for number in range(_sources(network)))
+
+
+def _count(batch: list[ClientEvent], entry: StoredEntry, concerns: Concerns, tally: _Tally) -> None:
+    verdict = verdict_of(entry)
+    for event in batch:
+        if not concerns(event):
+            continue
+        tally.concerned += 1
+        if event.visitor is not None:
+            tally.visitors.add(event.visitor)
+        tally.by_rule[(event.rule or DEFAULT_ACTION) if event.ruled else next(iter(event.reasons), "other")] += 1
+        would_apply = event.ruled or verdict.outcome is not Outcome.ALLOW
+        would_apply = would_apply or (verdict.waives and not event.reasons.isdisjoint(WAIVED))
+        if would_apply and event.recorded is not verdict.outcome:
+            flip = tally.flips.setdefault((event.recorded, verdict.outcome), _Flip())
+            flip.count += 1
+            if len(flip.examples) < EXAMPLES:
+                flip.examples.append(event.id)
+    tally.evaluated += len(batch)
+
+
+def _report(tally: _Tally, span: TimeRange, *, complete: bool, why: str | None = None) -> ListBacktestReport:
+    flips = [
+        ListFlip(from_=before, to=after, count=flip.count, examples=[write_id(each) for each in flip.examples])
+        for (before, after), flip in tally.flips.items()
+    ]
+    flips.sort(key=lambda flip: (-flip.count, flip.from_, flip.to))
+    return ListBacktestReport(
+        from_=Moment(span.from_ms),
+        to=Moment(span.to_ms),
+        told=why is None,
+        evaluated=tally.evaluated,
+        concerned=tally.concerned,
+        visitors=len(tally.visitors),
+        changed=sum(flip.count for flip in flips),
+        flips=flips,
+        by_rule=dict(tally.by_rule.most_common()),
+        complete=complete,
+        why=optional(why),
+    )

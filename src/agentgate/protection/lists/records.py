@@ -1,0 +1,105 @@
+"""Entries of a site's lists, as they go over the wire and as the store keeps them."""
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from agentgate.lib.enums import ListKind, ListOutcome, Outcome
+from agentgate.lib.limits import LIST_NOTE_CHARACTERS, LIST_VALUE_CHARACTERS
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Input, Record
+
+EntryId = Annotated[str, Meta(pattern=r"^lst_[0-9a-f]{16}\Z")]
+Value = Annotated[str, Meta(min_length=1, max_length=LIST_VALUE_CHARACTERS, examples=["203.0.113.7"])]
+Note = Annotated[str, Meta(max_length=LIST_NOTE_CHARACTERS)]
+
+
+class ListEntry(Record, frozen=True, kw_only=True):
+    """Whom a site lets in (`allow`) or keeps out (`block`), why, and until when. Without `expiresAt`: for good."""
+
+    id: EntryId
+    kind: ListKind
+    value: str
+    outcome: ListOutcome
+    note: str
+    created_at: Moment
+    created_by: str
+    # Whether its term is over, so that it decides nothing any more.
+    expired: bool
+    expires_at: Moment | UnsetType = UNSET
+
+
+class ListEntries(Record, frozen=True, kw_only=True):
+    """A site's entries, newest first."""
+
+    items: list[ListEntry]
+
+
+class ListEntryInput(Input, frozen=True, kw_only=True):
+    """A new entry.
+
+    `value` is an address, a network, a glob for the User-Agent (without a star, a text that may stand anywhere in it),
+    an agent as decisions name it, or a visitor's ID.
+    """
+
+    kind: ListKind
+    value: Value
+    outcome: ListOutcome
+    note: Note = ""
+    expires_at: Moment | UnsetType = UNSET
+
+
+class ListBacktestInput(Input, frozen=True, kw_only=True):
+    """An entry to be tried on stored events. Without a range: the last seven days."""
+
+    kind: ListKind
+    value: Value
+    outcome: ListOutcome
+    from_: str | UnsetType = UNSET
+    to: str | UnsetType = UNSET
+
+
+class ListFlip(Record, frozen=True, kw_only=True):
+    """How many decisions an entry would turn from one outcome to another, and a few of them."""
+
+    from_: Outcome
+    to: Outcome
+    count: int
+    examples: list[str]
+
+
+class ListBacktestReport(Record, frozen=True, kw_only=True):
+    """What an entry would have changed. `told` is false where stored events do not say whom it means (`why`)."""
+
+    from_: Moment
+    to: Moment
+    told: bool
+    # Decisions that were looked at, those that the entry is about, and by how many visitors these were.
+    evaluated: int
+    concerned: int
+    visitors: int
+    changed: int
+    flips: list[ListFlip]
+    # The concerned decisions by the rule that made them.
+    by_rule: dict[str, int]
+    # False: there were more events than a backtest reads; these are the newest.
+    complete: bool
+    why: str | UnsetType = UNSET
+
+
+class StoredEntry(Struct, frozen=True, kw_only=True):
+    """An entry as the store keeps it."""
+
+    id: str
+    site_id: str
+    kind: ListKind
+    value: str
+    outcome: ListOutcome
+    note: str
+    created_ms: int
+    created_by: str
+    expires_ms: int | None = None
+
+    def is_over(self, now_ms: int) -> bool:
+        """Say whether its term is over."""
+        return self.expires_ms is not None and now_ms >= self.expires_ms

@@ -1,0 +1,1 @@
+"""Lists and what stored decisions say of them, in SQL."""

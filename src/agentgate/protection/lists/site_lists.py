@@ -1,0 +1,136 @@
+"""SiteLists: the entries in force of one site, ready to be asked by the hot path. Pure.
+
+The entry that says most about the client counts: its address or visitor ID before a network, a longer prefix before a
+shorter, then a network before an agent, and an agent before a program. Of two that say as much, `block` counts.
+"""
+
+from collections.abc import Iterable, Mapping
+from ipaddress import IPv4Network, IPv6Network
+
+from agentgate.lib.enums import ListKind, ListOutcome, Outcome
+from agentgate.lib.visitor_ids import read_visitor
+from agentgate.protection.lists.records import StoredEntry
+from agentgate.protection.rules.evaluate import NO_TRAITS, Traits, Verdict
+from agentgate.protection.rules.patterns.glob import Glob, read_program_glob
+from agentgate.protection.rules.patterns.networks import V4_BITS, V6_BITS, read_strict_network
+from agentgate.protection.threat_data.networks import AddressNumber, read_address
+
+# How much an entry counts; a network counts as its prefix is long.
+PROGRAM_RANK, AGENT_RANK, NETWORK_RANK, CLIENT_RANK = 1, 2, 10, 1_000
+RULE_START = "list:"
+
+# Family, length of the prefix, first bits.
+_NetworkKey = tuple[int, int, int]
+
+
+class SiteLists:
+    """What a site's lists say of a client."""
+
+    __slots__ = ("_agents", "_lengths", "_networks", "_programs", "_visitors")
+
+    def __init__(self, entries: Iterable[StoredEntry]) -> None:
+        self._networks: dict[_NetworkKey, Traits] = {}
+        self._visitors: dict[int, Traits] = {}
+        self._agents: dict[str, Traits] = {}
+        self._programs: list[tuple[Glob, Traits]] = []
+        for entry in entries:
+            self._add(entry)
+        self._lengths = sorted({key[:2] for key in self._networks}, reverse=True)
+
+    def of_client(self, address: str, visitor: int | None) -> Traits:
+        """Return what is said of an address in its canonical form, and of its visitor ID."""
+        found = NO_TRAITS if visitor is None else self._visitors.get(visitor, NO_TRAITS)
+        number = read_address(address) if self._networks else None
+        return found if number is None else stronger(found, self._of_address(number))
+
+    def of_program(self, user_agent: str) -> Traits:
+        """Return what is said of a User-Agent in lower case."""
+        found = NO_TRAITS
+        for glob, traits in self._programs:
+            if glob.matches(user_agent):
+                found = stronger(found, traits)
+        return found
+
+    @property
+    def reads_programs(self) -> bool:
+        """Say whether an entry is about a program."""
+        return bool(self._programs)
+
+    def of_agent(self, verified: str | None, claimed: str | None) -> Traits:
+        """Return what is said of an agent. Who only claims to be one can be kept out, but not let in."""
+        if verified is not None:
+            return self._agents.get(verified, NO_TRAITS)
+        found = NO_TRAITS if claimed is None else self._agents.get(claimed, NO_TRAITS)
+        return NO_TRAITS if found.listed is None or found.listed.outcome is Outcome.ALLOW else found
+
+    def _of_address(self, address: AddressNumber) -> Traits:
+        width = V4_BITS if address.version == 4 else V6_BITS
+        for version, length in self._lengths:
+            if version == address.version:
+                found = self._networks.get((version, length, address.number >> (width - length)))
+                if found is not None:
+                    return found
+        return NO_TRAITS
+
+    def _add(self, entry: StoredEntry) -> None:
+        if entry.kind is ListKind.VISITOR:
+            visitor = read_visitor(entry.value)
+            if visitor is not None:
+                self._visitors[visitor] = _traits(entry, CLIENT_RANK)
+        elif entry.kind is ListKind.AGENT:
+            self._agents[entry.value] = _traits(entry, AGENT_RANK)
+        elif entry.kind is ListKind.PROGRAM:
+            self._programs.append((read_program_glob(entry.value), _traits(entry, PROGRAM_RANK)))
+        else:
+            network = read_strict_network(entry.value)
+            traits = _traits(entry, CLIENT_RANK if _is_one(network) else NETWORK_RANK + network.prefixlen)
+            key = _key(network)
+            self._networks[key] = stronger(self._networks.get(key, NO_TRAITS), traits)
+
+
+def stronger(one: Traits, other: Traits) -> Traits:
+    """Return what counts more of what two entries say."""
+    if one.listed is None or other.listed is None:
+        return other if one.listed is None else one
+    if one.rank != other.rank:
+        return one if one.rank > other.rank else other
+    return other if one.listed.outcome is Outcome.ALLOW else one
+
+
+def verdict_of(entry: StoredEntry) -> Verdict:
+    """Return what an entry means. A User-Agent proves nothing, so it opens rules but no check that is asked for."""
+    is_allowed = entry.outcome is ListOutcome.ALLOW
+    return Verdict(
+        Outcome.ALLOW if is_allowed else Outcome.BLOCK,
+        RULE_START + entry.id,
+        listed=True,
+        waives=is_allowed and entry.kind is not ListKind.PROGRAM,
+    )
+
+
+def in_force(entries: Mapping[str, tuple[StoredEntry, ...]], now_ms: int) -> dict[str, tuple[StoredEntry, ...]]:
+    """Return the entries of each site whose term is not over; sites without any are absent."""
+    found = {site: tuple(each for each in of_site if not each.is_over(now_ms)) for site, of_site in entries.items()}
+    return {site: of_site for site, of_site in found.items() if of_site}
+
+
+def next_end_ms(entries: Mapping[str, tuple[StoredEntry, ...]]) -> int | None:
+    """Return when the first of these entries ends, or None when none does."""
+    ends = (each.expires_ms for of_site in entries.values() for each in of_site)
+    return min((end for end in ends if end is not None), default=None)
+
+
+def _traits(entry: StoredEntry, rank: int) -> Traits:
+    return Traits(listed=verdict_of(entry), rank=rank)
+
+
+def _is_one(network: IPv4Network | IPv6Network) -> bool:
+    return network.prefixlen == network.max_prefixlen
+
+
+def _key(network: IPv4Network | IPv6Network) -> _NetworkKey:
+    return (
+        network.version,
+        network.prefixlen,
+        int(network.network_address) >> (network.max_prefixlen - network.prefixlen),
+    )

@@ -1,0 +1,23 @@
+"""The traits of a request that is written down as a test has it."""
+
+from typing import Any
+
+from agentgate.protection.rules.evaluate import NO_TRAITS, CompiledRules, Traits
+from agentgate.protection.sites.request_matcher import RequestMatcher
+
+
+def traits_of(compiled: CompiledRules, request: dict[str, Any]) -> Traits:
+    """Read address, method, host, path and headers as the gateway would; what is absent is nobody's."""
+    if compiled.predicates is None:
+        return NO_TRAITS
+    matcher = RequestMatcher(compiled.predicates)
+    headers = {name.lower(): value.lower() for name, value in request.get("headers", {}).items()}
+    page = matcher.of_page(
+        request.get("method") or "GET",
+        [value.encode() for value in request.get("overrides", [])],
+        (request.get("path") or "/other").encode(),
+        request.get("host") or "shop.example",
+    )
+    client = matcher.of_client(request.get("address") or "192.0.2.1", None)
+    of_headers = matcher.of_headers(matcher.header_predicates((), others=True), headers.get)
+    return Traits(client.sure | page.sure | of_headers, page.maybe)
