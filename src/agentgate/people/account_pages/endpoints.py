@@ -22,7 +22,6 @@ from agentgate.people.account_pages.records import (
     SignInForm,
 )
 from agentgate.people.accounts.access_request_ports import AccessRequestStores
-from agentgate.people.identity.browser_check import BrowserCheck
 from agentgate.people.accounts.code_check import CodeCheck
 from agentgate.people.accounts.endpoints import access_requests, invites, own_accounts, passwords, sign_in
 from agentgate.people.accounts.guards import SessionCall, UserCall
@@ -39,6 +38,7 @@ from agentgate.people.accounts.sign_in_records import (
     ResetInput,
     SwitchInput,
 )
+from agentgate.people.identity.browser_check import BrowserCheck
 from agentgate.people.identity.sessions import UserSessions
 from agentgate.people.outbox.messages import Messenger
 
