@@ -48,6 +48,10 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     evidence: "Mapping[str, Any] | None" = None
     # Text that an agent submits. It is looked at here and never kept.
     content: str | None = None
+    # The origin was asked for without TLS.
+    is_plain: bool = False
+    # Programs and classes of programs that the site's settings name as wanted.
+    wanted: frozenset[str] = frozenset()
     # TLS fingerprint as the proxy saw it.
     ja4: str | None = None
 

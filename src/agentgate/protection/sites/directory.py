@@ -51,6 +51,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     form_method_override: bool = True
     # As people are shown it on the challenge page.
     name: str = ""
+    # Names and classes of programs that the site wants, as `ua.wanted` compares them.
+    wanted_programs: frozenset[str] = frozenset()
 
 
 class SiteCaller(Struct, frozen=True, gc=False):

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agentgate.protection.threat_data.name_evidence import is_build_or_model
 from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher
 
 # Tag of crawler-user-agents.json -> our kind. The first tag of an entry that stands here counts.
@@ -88,12 +89,17 @@ def _tokens_of_entry(entry: dict[str, Any]) -> Iterator[Token]:
     kind = next((KIND_OF_TAG[tag] for tag in tags if isinstance(tag, str) and tag in KIND_OF_TAG), "crawler")
     seen = [text.lower() for text in instances if isinstance(text, str)]
     for text, at_start in plain_texts(pattern):
-        if not LEAST_CHARACTERS <= len(text) <= MOST_CHARACTERS or text.lower() in TOO_GENERAL:
+        if not LEAST_CHARACTERS <= len(text) <= MOST_CHARACTERS or is_too_general(text):
             continue
-        boundary = Boundary.START if at_start else _boundary(text.lower(), seen)
+        boundary = Boundary.START if at_start else position_in(text.lower(), seen)
         name = text.strip(" /;(,:")
         purpose = guess_purpose(name) if kind == "ai_agent" else ""
         yield Token(text.lower(), kind, boundary, name, purpose)
+
+
+def is_too_general(text: str) -> bool:
+    """Say whether a text names no program: an everyday word, a build, a model."""
+    return text.lower() in TOO_GENERAL or is_build_or_model(text)
 
 
 def plain_texts(pattern: str) -> list[tuple[str, bool]]:
@@ -110,9 +116,9 @@ def plain_texts(pattern: str) -> list[tuple[str, bool]]:
     return [(text, at_start) for text in {text.lower(): text for text in unescaped}.values()]
 
 
-def _boundary(text: str, instances: list[str]) -> Boundary:
+def position_in(text: str, instances: list[str]) -> Boundary:
     """Return the strictest boundary with which the list's own examples are still found."""
-    tried = [Boundary.WORD, Boundary.LEFT] if text[-1].isalnum() else [Boundary.LEFT]
+    tried = (Boundary.PRODUCT, Boundary.WORD, Boundary.LEFT) if instances else (Boundary.WORD, Boundary.LEFT)
     holding = [instance for instance in instances if text in instance]
     for boundary in tried:
         matcher = TokenMatcher([Token(text, "", boundary, "")])

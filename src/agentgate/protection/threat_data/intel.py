@@ -25,7 +25,7 @@ from agentgate.protection.threat_data.networks import (
 )
 from agentgate.protection.threat_data.search_operators import SearchOperator, by_token, read_operators
 from agentgate.protection.threat_data.search_verification import SearchStandings
-from agentgate.protection.threat_data.user_agent_tokens import Token, TokenMatcher
+from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher
 from agentgate.protection.threat_data.views import AddressView, UserAgentView
 
 DATA = Path(__file__).parent / "data"
@@ -51,11 +51,25 @@ PRIVATE_NETWORKS = (
 USER_AGENTS, ADDRESSES, SHAPES = 4_096, 8_192, 512
 
 
+class BundledToken(Struct, frozen=True, array_like=True):
+    """A token as the bundled files write it: where it may stand is a word."""
+
+    text: str
+    kind: str
+    position: str
+    name: str
+    purpose: str = ""
+
+    def token(self) -> Token:
+        """Return it as it is searched for."""
+        return Token(self.text, self.kind, Boundary[self.position.upper()], self.name, self.purpose)
+
+
 class TokenFile(Struct, frozen=True):
     """A bundled list of tokens."""
 
     note: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[BundledToken, ...]
 
 
 class Intel(Struct, frozen=True, kw_only=True):
@@ -136,7 +150,7 @@ def _unique(tokens: Iterable[Token]) -> list[Token]:
 @functools.cache
 def _bundled_tokens() -> tuple[Token, ...]:
     files = (msgspec.json.decode((DATA / name).read_bytes(), type=TokenFile) for name in TOKEN_FILES)
-    return tuple(token for file in files for token in file.tokens)
+    return tuple(token.token() for file in files for token in file.tokens)
 
 
 @functools.cache

@@ -10,10 +10,11 @@ from agentgate.protection.signals.detectors.headers import header_labels
 from agentgate.protection.signals.detectors.rate import rate_labels
 from agentgate.protection.signals.detectors.receipt import receipt_labels
 from agentgate.protection.signals.detectors.search_crawler import search_crawler_labels
+from agentgate.protection.signals.detectors.site_settings import site_labels
 from agentgate.protection.signals.detectors.user_agent import user_agent_labels
 
 # By what they look at: method and headers alone; all else that a request at the gateway has; what a browser or an agent
 # hands in. Of the first, results are cached by header set, so none of the second may look at a header.
 HEADER_SIGNALS = (user_agent_labels, header_labels, client_hint_labels)
-REQUEST_SIGNALS = (address_labels, rate_labels, agent_labels, search_crawler_labels, receipt_labels)
+REQUEST_SIGNALS = (address_labels, rate_labels, agent_labels, search_crawler_labels, receipt_labels, site_labels)
 CONTENT_SIGNALS = (browser_labels, behavior_labels, content_labels)
