@@ -32,6 +32,7 @@ from agentgate.protection.threat_data.user_agent_tokens import Token  # noqa: E4
 DATA = ROOT / "src/agentgate/protection/threat_data/data"
 TARGET, BY_HAND = DATA / "user_agents.json", DATA / "clients.json"
 PEOPLE = ROOT / "tests/population/people.txt.xz"
+WANTED, GENERAL = {"uptime", "preview", "feed_reader", "webhook"}, {"crawler", "seo", "http_library"}
 WORD = re.compile(r"[a-z][a-z0-9_-]{2,}")
 
 
@@ -54,13 +55,17 @@ def write_people(files: Iterable[Path]) -> None:
 
 
 def merged(lists: Iterable[tuple[Token, ...]], by_hand: set[str]) -> list[Token]:
-    """Return every name once: what an earlier list says of it goes before what a later one says."""
+    """Return every name once: what an earlier list says of it goes before what a later one says.
+
+    A kind that says what the program is good for goes before one that says only that it crawls.
+    """
     named: dict[str, Token] = {}
     for tokens in lists:
         for token in tokens:
             # `gptbot/` is `gptbot` once more.
             bare = token.text.rstrip("/")
-            if bare not in named and bare not in by_hand:
+            known = named.get(bare)
+            if bare not in by_hand and (known is None or (token.kind in WANTED and known.kind in GENERAL)):
                 named[bare] = token
     return sorted(named.values(), key=lambda token: (token.kind, token.text))
 

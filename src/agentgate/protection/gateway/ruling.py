@@ -12,6 +12,8 @@ from agentgate.protection.sites.directory import SiteView
 # The signature, or the address of a search engine, says that the claim is true.
 PROVEN = frozenset(("agent.verified", "agent.search_verified"))
 
+CANNOT_TELL = "Whose crawler this is could not be checked yet: DNS has not answered. Come again later."
+
 _ALLOWED = Ruling(Outcome.ALLOW, "allowed")
 
 
@@ -31,7 +33,8 @@ def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
     if decision.outcome is Outcome.ALLOW:
         return _ALLOWED
     reason = "agent_unverified" if _claims_an_agent(decision.labels) else "policy"
-    return Ruling(decision.outcome, reason, response=decision.verdict.response)
+    hint = CANNOT_TELL if "agent.search_unknown" in decision.labels else None
+    return Ruling(decision.outcome, reason, response=decision.verdict.response, hint=hint)
 
 
 def _claims_an_agent(labels: tuple[str, ...]) -> bool:

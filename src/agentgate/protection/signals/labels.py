@@ -101,8 +101,7 @@ AGENT = {
     "agent.search_forged": "The User-Agent names a search engine's crawler, and the address is not the operator's",
     "agent.search_unconfirmed": "The User-Agent names a search engine's crawler, whose address is being looked up",
     "agent.search_unknown": "The User-Agent names a search engine's crawler, and nobody could tell whose address it is",
-    "agent.program_verified": "The User-Agent names a preview, monitor or scanner, and the address is its operator's",
-    "agent.program_forged": "The User-Agent names a preview, monitor or scanner, and the address is not its operator's",
+    "agent.program_verified": "The User-Agent names a preview, monitor, webhook or scanner, and the address is its operator's",
     "agent.name.*": "The name that the User-Agent claims, as the list writes it, in lower case",
     "agent.purpose.*": "What the agent fetches pages for: training, search, fetch, dataset, ...",
 }

@@ -33,7 +33,16 @@ MATCHED_BY_DEFAULT = "product-token"
 # Known to the list of AI agents, but what they do is show a link's preview or read a feed for people.
 NOT_AGENTS = {"facebookexternalhit", "awariorssbot"}
 # Names that also stand in the User-Agents of ordinary browsers and apps, or are everyday words.
-TOO_GENERAL = {"silk/", "code/1.", "fluid", "current", "chirp", "fever", "trove", "ning/", "convera", "mail/", "sonic"}
+TOO_GENERAL = {
+    *("silk/", "code/1.", "fluid", "current", "chirp", "fever", "trove", "ning/", "convera", "mail/", "sonic"),
+    # Tools that people work with, in which an agent may work too.
+    *("code", "cursor", "devin", "operator", "openai", "spider", "trae", "yak", "newsai", "lcc", "comet", "manus"),
+    # Programs of people: mail, documents, players; and hosts whose names stand in many texts.
+    *("microsoft office", "microsoft outlook", "outlook-express", "outlook-ios", "microsoft data access", "ms frontpage"),
+    *("microsoft windows network diagnostics", "lavf", "libvlc", "github.com", "dalvik", "mozacfetch", "googleapp"),
+    # Browsers and apps of people that are named after a search engine or a school's platform.
+    *("coccoc", "freespoke/", "freespoke", "speedy", "blackboard", "butterfly", "mqqbrowser", "sogou", "tornado"),
+}
 
 LEAST_CHARACTERS, MOST_CHARACTERS = 3, 100
 SAME_LETTER = re.compile(r"\[([a-zA-Z])([a-zA-Z])\]")

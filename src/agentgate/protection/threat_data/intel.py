@@ -107,8 +107,8 @@ def make_intel(imported: ImportedSet | None, standings: SearchStandings | None =
     """Put the bundled data and an imported set together."""
     bundled, datacenters = _bundled_tokens(), tuple(_lines(DATA / NETWORK_FILE))
     added = () if imported is None else imported.tokens
-    tables = [_bundled_flags(datacenters)]
     operators = read_operators()
+    tables = [_bundled_flags(datacenters, operators)]
     if imported is not None:
         tables.append(imported.flags)
     return Intel(
@@ -164,12 +164,13 @@ def _bundled_phrases() -> AhoCorasick:
 
 
 @functools.cache
-def _bundled_flags(datacenters: tuple[str, ...]) -> AddressTable:
+def _bundled_flags(datacenters: tuple[str, ...], operators: tuple[SearchOperator, ...]) -> AddressTable:
     v4: list[Range] = []
     v6: list[Range] = []
     for text, flag in [
         *((text, DATACENTER) for text in datacenters),
         *((text, PRIVATE) for text in PRIVATE_NETWORKS),
+        *((text, operator.bit) for operator in operators for text in operator.networks),
     ]:
         network = read_network(text)
         (v4 if network.version == 4 else v6).append(network_range(network, flag))

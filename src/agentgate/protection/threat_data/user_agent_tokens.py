@@ -10,6 +10,9 @@ from ahocorasick_rs import AhoCorasick
 from msgspec import Struct
 
 
+COMPATIBLE = "(compatible; "
+
+
 class Boundary(IntEnum):
     """Where a token counts. The bundled files name it by its word, imported sets by its number."""
 
@@ -20,7 +23,7 @@ class Boundary(IntEnum):
     WORD = 2
     # A product token: nor `-` nor `_` on either side, so that `GPTBot` is not found in `My-GPTBot-Clone`.
     PRODUCT = 3
-    # Only as the first thing in the text, and as a whole word.
+    # Only as the first thing in the text or in `Mozilla/5.0 (compatible; `, and as a whole word.
     START = 4
     # A whole word between brackets.
     COMMENT = 5
@@ -66,7 +69,8 @@ def _is_at(boundary: Boundary, text: str, *, start: int, end: int) -> bool:
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if boundary is Boundary.START:
         # `python3` is `python` too, `pythonista` is not.
-        return not start and not (text[end - 1].isalpha() and after.isalpha())
+        is_first = not start or (text.startswith("mozilla/") and text.endswith(COMPATIBLE, 0, start))
+        return is_first and not (text[end - 1].isalpha() and after.isalpha())
     if before.isalnum():
         return False
     if boundary is Boundary.LEFT:

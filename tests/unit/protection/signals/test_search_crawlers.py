@@ -28,7 +28,7 @@ from tests.unit.protection.signals.requests import make_facts
 
 GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 DUCKDUCKBOT = "DuckDuckBot/1.1; (+http://duckduckgo.com/duckduckbot.html)"
-ADDRESS = "66.249.66.1"
+ADDRESS = "192.178.5.1"
 NAME = "crawl-66-249-66-1.googlebot.com"
 GOOGLE, BING = read_operators()[:2]
 
@@ -68,7 +68,7 @@ def test_a_name_that_does_not_lead_back_is_a_forgery(server: DnsServer) -> None:
     server.point(ADDRESS, NAME, back=False)
     assert standing_of(server) is Standing.FORGED
 
-    server.records[NAME, A] = ["66.249.66.2"]
+    server.records[NAME, A] = ["192.178.5.2"]
     assert standing_of(server) is Standing.FORGED
 
 
@@ -85,7 +85,7 @@ def test_a_server_that_fails_or_is_silent_says_nothing(server: DnsServer) -> Non
 
 
 def test_one_of_several_names_is_enough(server: DnsServer) -> None:
-    server.records["1.66.249.66.in-addr.arpa", PTR] = ["host.example", NAME]
+    server.records["1.5.178.192.in-addr.arpa", PTR] = ["host.example", NAME]
     server.records[NAME, A] = ["192.0.2.1", ADDRESS]
 
     assert standing_of(server) is Standing.VERIFIED
@@ -111,7 +111,7 @@ def test_the_first_request_is_unconfirmed_and_later_ones_have_the_answer(server:
 
     assert asyncio.run(play()) == (["agent.search_unconfirmed"], ["agent.search_verified"], ["agent.search_forged"])
     # Asked once each, however many requests came.
-    assert server.asked.count("1.66.249.66.in-addr.arpa") == 1
+    assert server.asked.count("1.5.178.192.in-addr.arpa") == 1
 
 
 def listening(standings: SearchStandings) -> list[Claim]:
@@ -198,7 +198,7 @@ def test_addresses_of_no_open_network_are_not_looked_up(address: str) -> None:
 def test_published_networks_confirm_without_a_question(tmp_path) -> None:
     lists = tmp_path / "lists"
     lists.mkdir()
-    prefixes = {"prefixes": [{"ipv4Prefix": "66.249.66.0/27"}, {"ipv6Prefix": "2001:4860:4801:10::/64"}]}
+    prefixes = {"prefixes": [{"ipv4Prefix": "192.178.5.0/27"}, {"ipv6Prefix": "2001:4860:4801:10::/64"}]}
     (lists / "search-google.json").write_text(json.dumps(prefixes))
     (lists / "search-duckduckgo.txt").write_text("20.191.45.212\n2001:db8::5\n")
     imported, reports = import_folder(lists, now_ms=1)
@@ -208,17 +208,17 @@ def test_published_networks_confirm_without_a_question(tmp_path) -> None:
     intel = load_intel(tmp_path, standings)
 
     assert [(report.kind, report.taken) for report in reports] == [("search-duckduckgo", 2), ("search-google", 2)]
-    assert searched(intel, GOOGLEBOT, "66.249.66.9") == ["agent.search_verified"]
+    assert searched(intel, GOOGLEBOT, "192.178.5.9") == ["agent.search_verified"]
     assert searched(intel, GOOGLEBOT, "2001:4860:4801:10::9") == ["agent.search_verified"]
     assert searched(intel, DUCKDUCKBOT, "20.191.45.212") == ["agent.search_verified"]
     assert searched(intel, DUCKDUCKBOT, "2001:db8::5") == ["agent.search_verified"]
     assert claims == []
     # Of an operator without names in DNS the list is all there is to know; elsewhere DNS is asked.
     assert searched(intel, DUCKDUCKBOT, "192.0.2.9") == ["agent.search_forged"]
-    assert searched(intel, GOOGLEBOT, "66.249.67.9") == ["agent.search_unconfirmed"]
-    assert claims == [Claim("66.249.67.9", GOOGLE)]
+    assert searched(intel, GOOGLEBOT, "192.178.6.9") == ["agent.search_unconfirmed"]
+    assert claims == [Claim("192.178.6.9", GOOGLE)]
     # The list says whose crawlers these are and nothing else.
-    assert not any(label.startswith("net.") for label in observe(make_facts(address="66.249.66.9"), intel).labels)
+    assert not any(label.startswith("net.") for label in observe(make_facts(address="192.178.5.9"), intel).labels)
 
 
 def test_a_list_of_an_unknown_operator_is_refused(tmp_path) -> None:

@@ -44,7 +44,17 @@ LEGACY = (
     *("Windows CE", "IEMobile", "Presto/", "SeaMonkey", "webOS/", "hpwOS", "Silk/", "Kindle/", "SAMSUNG-", "SEC-", "Dolfin"),
     *("Camino/", "Epiphany/", "Galeon/", "Minimo/", "Netscape", "K-Meleon", "Iceweasel", "NetSurf", "PaleMoon", "Bolt/"),
 )
+# Telephones that begin with the name of their maker.
+MAKERS = (
+    *("alcatel", "htc", "mot-", "motorola", "lg-", "lg ", "lge", "lg/", "nokia", "samsung", "sie-", "sonyericsson", "sec-"),
+    *("zte", "huawei", "sharp", "panasonic", "philips", "sagem", "benq", "haier", "kddi", "docomo", "j-phone", "vodafone"),
+    *("kwc-", "audiovox", "sanyo", "opera", "ucweb", "blackberry", "mqqbrowser", "palm", "pantech", "lenovo", "tcl", "cdm"),
+    *("qc-", "qtek", "dopod", "hp ", "sgh-", "sch-", "gt-", "portalmmm", "spice", "micromax", "karbonn", "lava", "tianyu"),
+    *("gionee", "bird", "k-touch", "coolpad", "amoi", "utstar", "vk-", "mitsu", "nec-", "toshiba", "casio", "siemens"),
+)
 SYSTEM_VERSION = re.compile(r" OS (\d{1,2})[_. ]")
+# No version of iOS is as high; such a text was put together by hand.
+MADE_UP = 40
 TRIDENT_VERSION = re.compile(r"MSIE (\d{1,2})|rv:(\d{1,2})")
 # A phone writes its model and build here, and people's phones have all kinds of names.
 ANDROID_MARK = "android"
@@ -107,7 +117,8 @@ def _engine(text: str) -> tuple[str, int]:
         modern = _modern_engine(text)
         if modern[0]:
             return modern
-    return ("legacy", 0) if _has_any(text, LEGACY) else ("", 0)
+    is_phone = text[:16].lower().startswith(MAKERS)
+    return ("legacy", 0) if is_phone or _has_any(text, LEGACY) else ("", 0)
 
 
 def _modern_engine(text: str) -> tuple[str, int]:
@@ -115,7 +126,7 @@ def _modern_engine(text: str) -> tuple[str, int]:
     if text.startswith(IOS_SYSTEMS, len("Mozilla/5.0 ")):
         found = SYSTEM_VERSION.search(text)
         # From 26 on the system that is named stays 18; Safari itself says more.
-        return "safari", max(int(found[1]) if found else 0, _number_after(text, " Version/"))
+        return "safari", max(int(found[1]) if found else 0, _number_after(text, " Version/")) % MADE_UP
     if " Edge/" in text:
         return "edgehtml", _number_after(text, " Edge/")
     for engine, product in (("chromium", "Chrome/"), ("chromium", " Chromium/"), ("firefox", " Firefox/")):

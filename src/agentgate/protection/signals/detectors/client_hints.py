@@ -25,6 +25,10 @@ PLATFORMS = frozenset({"windows", "macos", "linux", "android", "ios", "chrome os
 # Platforms whose browsers' User-Agents name another: desktop pages on a phone, and the two names of one system.
 ALSO_NAMED = {"linux": {"android", "chrome os"}, "chrome os": {"chromium os", "linux"}, "macos": {"ios", "android"}}
 
+SAFARI_PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9"
+# A part of a page accepts other things.
+PART_OF_A_PAGE = frozenset({"referer", "origin", "range"})
+
 SITES = frozenset({"cross-site", "same-origin", "same-site", "none"})
 MODES = frozenset({"cors", "navigate", "no-cors", "same-origin", "websocket", "nested-navigate", "webtransport"})
 # What a navigation may be for.
@@ -65,9 +69,21 @@ def _without_fetch_metadata(look: Look) -> Labels:
         # No browser sends the one without the other; some libraries do.
         return ("http.fetch_metadata_mismatch",)
     # Chromium opens WebSockets without them.
-    if look.user_agent.device in LENIENT_DEVICES or "upgrade" in look.headers:
+    if "upgrade" in look.headers:
+        return ()
+    if look.user_agent.engine == "safari":
+        # Some of Safari's captures have none. Then its Accept comes before its User-Agent, and has one fixed value.
+        return () if _is_safaris(look) else ("http.fetch_metadata_missing",)
+    if look.user_agent.device in LENIENT_DEVICES:
         return ()
     return ("http.fetch_metadata_missing",)
+
+
+def _is_safaris(look: Look) -> bool:
+    names = look.names
+    if "accept" not in names or names.index("accept") > names.index("user-agent"):
+        return False
+    return not PART_OF_A_PAGE.isdisjoint(names) or look.headers["accept"].startswith(SAFARI_PAGE)
 
 
 def _hints_agree(headers: Mapping[str, str], claimed: UserAgentView, hints: str) -> bool:

@@ -35,12 +35,14 @@ UNLIKE = {
     "http.order_mismatch": 10,
     "http.few_headers": 5,
 }
-# A page load that accepts anything, and a language that no browser has.
-ACCEPTS_ANYTHING, ANY_LANGUAGE = 5, 10
+# A page load that does not ask for a page, and a language that no browser has.
+NOT_A_PAGE, ANY_LANGUAGE = 5, 10
+# Most of these send it, but not all.
+WEBVIEW_WITHOUT_FETCH_METADATA = 5
 UNLIKE_FROM = 15
 # Devices of which some releases send neither language nor encoding: more must come together.
 LENIENT_FROM = 20
-LENIENT_DEVICES = frozenset({"tv", "console", "legacy", "webview"})
+LENIENT_DEVICES = frozenset({"tv", "console", "legacy"})
 # Parts of pages are fetched with `Accept: */*`, and then there is a page that they are part of.
 PART_OF_A_PAGE = frozenset({"referer", "origin", "sec-fetch-site", "range", "upgrade"})
 
@@ -95,10 +97,12 @@ def _is_unlike(look: Look, view: UserAgentView, labels: Labels) -> bool:
     points = 0
     for label in labels:
         points += UNLIKE.get(label, 0)
-    if look.headers.get("accept") == "*/*" and PART_OF_A_PAGE.isdisjoint(look.headers):
-        points += ACCEPTS_ANYTHING
+    if "text/html" not in look.headers.get("accept", "text/html") and PART_OF_A_PAGE.isdisjoint(look.headers):
+        points += NOT_A_PAGE
     if look.headers.get("accept-language") == "*":
         points += ANY_LANGUAGE
+    if view.device == "webview" and view.engine == "chromium" and "sec-fetch-site" not in look.headers:
+        points += WEBVIEW_WITHOUT_FETCH_METADATA
     return points >= (LENIENT_FROM if view.device in LENIENT_DEVICES or not view.engine else UNLIKE_FROM)
 
 

@@ -51,12 +51,14 @@ PURPOSE_OF_KIND = {"search_engine": "search", "seo": "seo", "archiver": "archive
 # letter they are parts of other words; `bot` is part of brands that phones have.
 GENERIC_CRAWLER = re.compile(
     r"(?<!cu)bots?(?![a-z])|crawl|spider|scrap(?:er|ing|y)|slurp|harvest|archiver|fetcher|indexer|(?<!cam)scanner"
-    r"|https?://|\bwww\.|[\w.-]@\w[\w-]*\.|\bapi client|validator|link ?check|sitemap|web ?check|headless"
+    r"|https?://|\bwww\.|[\w.-]@[a-z][\w-]*\.[a-z]|\bapi client|validator|link ?check|sitemap|web ?check|headless"
 )
 GENERIC_PARTS = (
     *("bot", "crawl", "spider", "scrap", "slurp", "harvest", "archiver", "fetcher", "indexer", "scanner", "http", "www."),
     *("@", "api client", "validator", "check", "sitemap", "headless"),
 )
+ADDRESSES = ("http", "www")
+APPS = frozenset({"webview", "legacy"})
 # Where a browser's engine is claimed a single word proves nothing, unless it says itself what it is.
 TELLING = re.compile(r"bot|crawl|spider|scan|scrap|fetch|preview|agent|archiv|monitor|headless|driver|http|audit|user$|test")
 # Kinds that a word may give a browser: they let pass, or the program that controls the browser says so itself.
@@ -134,7 +136,9 @@ def _what(text: str, browser: BrowserClass, kinds: set[str]) -> Iterator[str]:
         # Whoever is only named beside a browser's engine may still be a person.
         yield "ua.claims_browser" if kinds - PEOPLES_KINDS else "ua.browser"
     elif not kinds:
-        yield "ua.bare" if BARE.fullmatch(text) else "ua.unknown"
+        yield "ua.unknown"
+        if BARE.fullmatch(text):
+            yield "ua.bare"
 
 
 def _programs(tokens: list[Token], kinds: set[str], named: str) -> Iterator[str]:
@@ -154,11 +158,13 @@ def _search(tokens: list[Token], intel: Intel) -> tuple[SearchOperator, ...]:
 
 def _says_crawler(named: str, browser: BrowserClass) -> bool:
     # Plain looks first: the expression costs more than all else here, and most texts have none of the words.
+    if not browser.engine and named.startswith("mozilla/") and "compatible;" in named:
+        return True
     for part in GENERIC_PARTS:
         if part in named:
             found = GENERIC_CRAWLER.search(named)
             # Apps of people name their maker's site now and then; their browsers are no crawlers for that.
-            return found is not None and not (browser.device == "webview" and found[0].startswith(("http", "www", "@")))
+            return found is not None and not (browser.device in APPS and found[0].startswith(ADDRESSES))
     return False
 
 
