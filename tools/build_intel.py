@@ -65,7 +65,9 @@ def merged(lists: Iterable[tuple[Token, ...]], by_hand: set[str]) -> list[Token]
             # `gptbot/` is `gptbot` once more.
             bare = token.text.rstrip("/")
             known = named.get(bare)
-            if bare not in by_hand and (known is None or (token.kind in WANTED and known.kind in GENERAL)):
+            if bare in by_hand and token.kind != "ai_agent":
+                continue
+            if known is None or (token.kind in WANTED and known.kind in GENERAL):
                 named[bare] = token
     return sorted(named.values(), key=lambda token: (token.kind, token.text))
 

@@ -74,7 +74,9 @@ ADDITIONS = {
 }
 
 # Record -> field -> section.
-ADDED_FIELDS = {name: {"formMethodOverride": 9} for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")}
+ADDED_FIELDS = {
+    name: {"formMethodOverride": 9, "wantedPrograms": 9} for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
+} | {"TopLists": {"refusedPrograms": 11}}
 
 # Table -> code -> section. The whole agent table is the contract's: the specification gives statuses only.
 ADDED_CODES = {

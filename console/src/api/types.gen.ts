@@ -505,6 +505,7 @@ export interface CustomerSiteInput {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  wantedPrograms?: string[];
   siteKey?: string;
 }
 
@@ -1104,6 +1105,7 @@ export interface OwnSiteInput {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  wantedPrograms?: string[];
 }
 
 /** The password as it is, and as it shall be. */
@@ -1428,6 +1430,7 @@ export interface SiteChange {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  wantedPrograms?: string[];
 }
 
 /** Everything about one site. */
@@ -1444,6 +1447,7 @@ export interface SiteDetail {
   formMethodOverride: boolean;
   createdAt: string;
   updatedAt: string;
+  wantedPrograms?: string[];
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1482,6 +1486,7 @@ export interface SiteInput {
   mode?: Mode;
   widgetMode?: WidgetMode;
   formMethodOverride?: boolean;
+  wantedPrograms?: string[];
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1514,6 +1519,7 @@ export interface SiteSummary {
   formMethodOverride: boolean;
   createdAt: string;
   updatedAt: string;
+  wantedPrograms?: string[];
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1654,7 +1660,7 @@ export interface TestReport {
   response?: RuleResponse;
 }
 
-/** The most frequent values, ten of each. */
+/** The most frequent values, ten of each. `refusedPrograms` are those that a site's `wantedPrograms` could name. */
 export interface TopLists {
   actions: NamedCount[];
   routes: NamedCount[];
@@ -1663,6 +1669,7 @@ export interface TopLists {
   agents: NamedCount[];
   countries: NamedCount[];
   asns: NamedCount[];
+  refusedPrograms: NamedCount[];
 }
 
 /** One rule that was asked, and why it matched or did not. */

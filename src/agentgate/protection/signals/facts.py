@@ -63,3 +63,5 @@ class Observation(Struct, frozen=True, gc=False):
     numbers: Mapping[str, float]
     # The name of the crawler or AI agent that the User-Agent claims, as our list writes it.
     claimed_agent: str | None = None
+    # The listed program that asks, as one part of a label; a site may name it as wanted.
+    program: str | None = None

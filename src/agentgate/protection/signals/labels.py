@@ -64,6 +64,7 @@ USER_AGENT = {
     "ua.tv": "The browser of a television or of a box beside it",
     "ua.console": "The browser of a game console",
     "ua.legacy": "A browser of a time or a telephone that sends few headers",
+    "ua.refused.*": "A listed program that was refused or, in monitor mode, would have been: wantedPrograms could name it",
     "ua.wanted": "The site's settings name this program or its class as wanted",
 }
 HTTP = {

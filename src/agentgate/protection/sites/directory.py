@@ -247,4 +247,5 @@ class SiteDirectory:
             agent_policy=self._policy(site),
             form_method_override=site.form_method_override,
             name=site.name,
+            wanted_programs=frozenset(site.wanted_programs),
         )

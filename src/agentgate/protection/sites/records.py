@@ -30,7 +30,11 @@ class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Site(Record, frozen=True, kw_only=True):
-    """A protected site. With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`."""
+    """A protected site.
+
+    With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`. `wantedPrograms` are let in
+    wherever they come from: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a program's name.
+    """
 
     id: str
     customer_id: str
@@ -44,6 +48,7 @@ class Site(Record, frozen=True, kw_only=True):
     form_method_override: bool
     created_at: Moment
     updated_at: Moment
+    wanted_programs: list[str] = []
     rule_set: str | UnsetType = UNSET
     agent_policy: dict[str, Any] | UnsetType = UNSET
 
@@ -115,6 +120,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     mode: Mode | UnsetType = UNSET
     widget_mode: WidgetMode | UnsetType = UNSET
     form_method_override: bool | UnsetType = UNSET
+    wanted_programs: list[str] | UnsetType = UNSET
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):

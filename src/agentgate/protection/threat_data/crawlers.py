@@ -38,7 +38,14 @@ TOO_GENERAL = {
     # Tools that people work with, in which an agent may work too.
     *("code", "cursor", "devin", "operator", "openai", "spider", "trae", "yak", "newsai", "lcc", "comet", "manus"),
     # Programs of people: mail, documents, players; and hosts whose names stand in many texts.
-    *("microsoft office", "microsoft outlook", "outlook-express", "outlook-ios", "microsoft data access", "ms frontpage"),
+    *(
+        "microsoft office",
+        "microsoft outlook",
+        "outlook-express",
+        "outlook-ios",
+        "microsoft data access",
+        "ms frontpage",
+    ),
     *("microsoft windows network diagnostics", "lavf", "libvlc", "github.com", "dalvik", "mozacfetch", "googleapp"),
     # Browsers and apps of people that are named after a search engine or a school's platform.
     *("coccoc", "freespoke/", "freespoke", "speedy", "blackboard", "butterfly", "mqqbrowser", "sogou", "tornado"),

@@ -45,9 +45,15 @@ def judge_names(tokens: Iterable[Token], people: Sequence[str]) -> Judged:
     tied = [replace(token, boundary=STRICTEST) for token in kept if token in hit]
     still = names_of_people(tied, people)
     allowed = {token.text: token for token in tied if token not in still}
-    refused += [(token.text, f"people have it: {hit[token]}") for token in kept if token in hit and token.text not in allowed]
+    refused += [
+        (token.text, f"people have it: {hit[token]}") for token in kept if token in hit and token.text not in allowed
+    ]
     return Judged(
-        tokens=tuple(allowed[token.text] if token in hit else token for token in kept if token not in hit or token.text in allowed),
+        tokens=tuple(
+            allowed[token.text] if token in hit else token
+            for token in kept
+            if token not in hit or token.text in allowed
+        ),
         refused=tuple(refused),
     )
 

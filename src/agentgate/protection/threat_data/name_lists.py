@@ -35,9 +35,17 @@ KIND_OF_CATEGORY = {
     "programmatic": "http_library",
 }
 # What ai.robots.txt says an agent does -> the purpose in our words.
-PURPOSES = (("train", "training"), ("search", "search"), ("assistant", "fetch"), ("agent", "fetch"), ("scrap", "dataset"))
+PURPOSES = (
+    ("train", "training"),
+    ("search", "search"),
+    ("assistant", "fetch"),
+    ("agent", "fetch"),
+    ("scrap", "dataset"),
+)
 # In opawg's list besides podcast clients: browsers and libraries, which are no readers.
-NOT_PODCASTS = re.compile(r"mozilla|chrome|safari|firefox|webkit|cfnetwork|dalvik|okhttp|curl|wget|python|java|lavf|vlc")
+NOT_PODCASTS = re.compile(
+    r"mozilla|chrome|safari|firefox|webkit|cfnetwork|dalvik|okhttp|curl|wget|python|java|lavf|vlc"
+)
 SINGLE_WORD = re.compile(r"[\w-]+")
 # A list without examples is believed anywhere in a text only about names that tell themselves what they are.
 TELLING = re.compile(r"bot|crawl|spider|scan|scrap|fetch|http|check|monitor|archiv|index|search|\W\w")
@@ -85,7 +93,7 @@ def _made(pattern: str, kind: str, instances: list[str]) -> Made:
     tokens = []
     for text, at_start in plain_texts(pattern):
         name = text.strip(" /;(,:$")
-        if LEAST_CHARACTERS <= len(name) and len(text) <= MOST_CHARACTERS and not is_too_general(text):
+        if len(name) >= LEAST_CHARACTERS and len(text) <= MOST_CHARACTERS and not is_too_general(text):
             boundary = Boundary.START if at_start else _position(text.lower(), instances)
             purpose = guess_purpose(name) if kind == "ai_agent" else ""
             tokens.append(Token(text.lower(), kind, boundary, name, purpose))

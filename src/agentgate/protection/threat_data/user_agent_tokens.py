@@ -9,7 +9,6 @@ from enum import IntEnum
 from ahocorasick_rs import AhoCorasick
 from msgspec import Struct
 
-
 COMPATIBLE = "(compatible; "
 
 

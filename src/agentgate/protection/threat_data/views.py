@@ -22,6 +22,8 @@ class UserAgentView(Struct, frozen=True, kw_only=True, gc=False):
     device: str = ""
     # Words by which a site may say that it wants this program; none for browsers.
     programs: tuple[str, ...] = ()
+    # The name of the listed program that it is, as one part of a label; None for tools of attack and libraries.
+    program: str | None = None
     length: int = 0
     # Operators of search engines whose crawler it claims to be.
     search: tuple[SearchOperator, ...] = ()

@@ -5,15 +5,18 @@ import json
 
 import pytest
 
-from agentgate.lib.clock import FixedClock
+from agentgate.lib.clock import HOUR_MS, FixedClock
 from agentgate.lib.outbound.dns import NameLookup
 from agentgate.protection.signals.observe import observe
 from agentgate.protection.threat_data.imports import import_folder
 from agentgate.protection.threat_data.intel import load_intel, make_intel
 from agentgate.protection.threat_data.intel_file import write_set
 from agentgate.protection.threat_data.search_operators import read_operators
+from agentgate.protection.threat_data.search_verdicts import SearchVerdicts
 from agentgate.protection.threat_data.search_verification import (
     FORGED_MS,
+    FREE_ELSEWHERE,
+    FREE_IN_KNOWN_NETWORK,
     MOST_KNOWN,
     MOST_WAITING,
     UNKNOWN_MS,
@@ -46,7 +49,7 @@ def standing_of(server: DnsServer, address: str = ADDRESS) -> Standing:
 
 def searched(intel, user_agent: str, address: str, now_ms: int = 0) -> list[str]:
     labels = observe(make_facts(user_agent=user_agent, address=address, now_ms=now_ms), intel).labels
-    return [label for label in labels if label.startswith("agent.search_")]
+    return [label for label in labels if label.startswith(("agent.search_", "agent.program_"))]
 
 
 def test_a_name_of_the_operator_that_leads_back_confirms(server: DnsServer) -> None:
@@ -157,13 +160,68 @@ def test_a_failed_question_does_not_end_what_was_known() -> None:
 def test_a_flood_of_claims_is_bounded_and_not_believed() -> None:
     standings = SearchStandings()
     claims = listening(standings)
-    found = [standings.find(f"2001:db8::{number:x}", GOOGLE, 0) for number in range(MOST_WAITING + 50)]
+    found = [standings.find(f"2001:db8:{number:x}::1", GOOGLE, 0) for number in range(MOST_WAITING + 50)]
 
-    assert found.count(Standing.UNCONFIRMED) == len(claims) == MOST_WAITING
+    assert len(claims) == MOST_WAITING
+    assert found.count(Standing.UNCONFIRMED) == FREE_ELSEWHERE
     assert found[-1] is Standing.UNKNOWN
     for number in range(MOST_KNOWN + 10):
         standings.learn(Claim(f"2001:db8:1::{number:x}", GOOGLE), Standing.FORGED, 0)
     assert len(standings) == MOST_KNOWN
+
+
+def test_forged_claims_from_many_networks_hardly_pass() -> None:
+    standings = SearchStandings()
+    listening(standings)
+    found = [standings.find(f"198.{18 + n // 200}.{n % 200}.9", GOOGLE, n) for n in range(400)]
+
+    assert found.count(Standing.UNCONFIRMED) / len(found) <= 0.02
+
+
+def test_a_network_in_which_the_operator_has_crawlers_has_a_budget_of_its_own() -> None:
+    standings = SearchStandings()
+    listening(standings)
+    standings.learn(Claim("203.0.113.1", GOOGLE), Standing.VERIFIED, 0)
+    found = [standings.find(f"203.0.113.{n}", GOOGLE, 0) for n in range(2, 40)]
+
+    assert found.count(Standing.UNCONFIRMED) == FREE_IN_KNOWN_NETWORK
+    # The next hour has a new one, and whoever passed goes on passing until the answer is there.
+    assert standings.find("203.0.113.2", GOOGLE, 1) is Standing.UNCONFIRMED
+    assert standings.find("203.0.113.39", GOOGLE, HOUR_MS) is Standing.UNCONFIRMED
+
+
+def test_answers_survive_a_restart_and_an_outage_of_dns(tmp_path) -> None:
+    before = SearchStandings()
+    before.learn(Claim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
+    before.learn(Claim("198.51.100.7", GOOGLE), Standing.FORGED, 0)
+    before.learn(Claim("198.51.100.8", GOOGLE), Standing.UNKNOWN, 0)
+    SearchVerdicts(tmp_path, before).save()
+    after = SearchStandings()
+    SearchVerdicts(tmp_path, after).load()
+    listening(after)
+
+    assert len(after) == 2
+    assert after.find(ADDRESS, GOOGLE, 1) is Standing.VERIFIED
+    # Past its time, and nobody answers: what was known goes on.
+    assert after.find(ADDRESS, GOOGLE, 10 * VERIFIED_MS) is Standing.VERIFIED
+    assert after.find("198.51.100.7", GOOGLE, 1) is Standing.FORGED
+
+
+def test_a_damaged_file_of_answers_is_passed_over(tmp_path) -> None:
+    (tmp_path / "search-verdicts.json").write_bytes(b"[[")
+    standings = SearchStandings()
+    SearchVerdicts(tmp_path, standings).load()
+
+    assert len(standings) == 0
+
+
+def test_a_preview_is_verified_by_its_networks_and_never_forged() -> None:
+    intel = load_intel(None)
+    preview = "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)"
+
+    assert searched(intel, preview, "69.171.230.1") == ["agent.program_verified"]
+    # People's own phones fetch previews under that name.
+    assert searched(intel, preview, "198.51.100.7") == []
 
 
 def test_the_same_address_may_be_one_operators_and_not_anothers() -> None:
@@ -174,8 +232,12 @@ def test_the_same_address_may_be_one_operators_and_not_anothers() -> None:
     assert standings.find(ADDRESS, BING, 0) is Standing.UNCONFIRMED
 
 
-def test_without_dns_and_without_networks_nothing_is_said() -> None:
-    assert searched(load_intel(None), GOOGLEBOT, ADDRESS) == []
+def test_without_dns_and_without_networks_nobody_can_tell() -> None:
+    assert searched(load_intel(None), GOOGLEBOT, ADDRESS) == ["agent.search_unknown"]
+
+
+def test_bundled_networks_verify_without_dns() -> None:
+    assert searched(load_intel(None), GOOGLEBOT, "66.249.66.1") == ["agent.search_verified"]
 
 
 def test_who_claims_nothing_is_not_looked_up() -> None:

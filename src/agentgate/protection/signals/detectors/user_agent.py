@@ -54,15 +54,34 @@ GENERIC_CRAWLER = re.compile(
     r"|https?://|\bwww\.|[\w.-]@[a-z][\w-]*\.[a-z]|\bapi client|validator|link ?check|sitemap|web ?check|headless"
 )
 GENERIC_PARTS = (
-    *("bot", "crawl", "spider", "scrap", "slurp", "harvest", "archiver", "fetcher", "indexer", "scanner", "http", "www."),
+    *(
+        "bot",
+        "crawl",
+        "spider",
+        "scrap",
+        "slurp",
+        "harvest",
+        "archiver",
+        "fetcher",
+        "indexer",
+        "scanner",
+        "http",
+        "www.",
+    ),
     *("@", "api client", "validator", "check", "sitemap", "headless"),
 )
 ADDRESSES = ("http", "www")
 APPS = frozenset({"webview", "legacy"})
 # Where a browser's engine is claimed a single word proves nothing, unless it says itself what it is.
-TELLING = re.compile(r"bot|crawl|spider|scan|scrap|fetch|preview|agent|archiv|monitor|headless|driver|http|audit|user$|test")
+TELLING = re.compile(
+    r"bot|crawl|spider|scan|scrap|fetch|preview|agent|archiv|monitor|headless|driver|http|audit|user$|test"
+)
 # Kinds that a word may give a browser: they let pass, or the program that controls the browser says so itself.
-HARMLESS_KINDS = frozenset({"preview", "feed_reader", "uptime", "webhook", "git", "headless", "automation", "text_browser"})
+HARMLESS_KINDS = frozenset(
+    {"preview", "feed_reader", "uptime", "webhook", "git", "headless", "automation", "text_browser"}
+)
+# Kinds of which a site may want one or the other.
+WANTABLE_KINDS = frozenset(LABELS_OF_KIND) - {"scanner", "headless", "automation", "http_library", "text_browser"}
 # Kinds that leave a browser a browser: those that a person's program or phone may be named after.
 PEOPLES_KINDS = frozenset({"feed_reader", "uptime", "git", "webhook", "text_browser"})
 # Nothing but a program's name and perhaps its version.
@@ -117,6 +136,7 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
         mobile=browser.mobile,
         device=browser.device,
         programs=() if "ua.browser" in labels else tuple(_programs(tokens, kinds, named)),
+        program=_program(tokens),
         length=len(text),
         search=_search(tokens, intel),
     )
@@ -148,6 +168,12 @@ def _programs(tokens: list[Token], kinds: set[str], named: str) -> Iterator[str]
     if found:
         words.add(slug(found[1]))
     yield from sorted(words)
+
+
+def _program(tokens: list[Token]) -> str | None:
+    # Only names of the lists: whoever may choose labels freely could fill the tables of events with them.
+    named = [token for token in tokens if token.kind in WANTABLE_KINDS]
+    return slug(max(named, key=lambda token: len(token.text)).name) if named else None
 
 
 def _search(tokens: list[Token], intel: Intel) -> tuple[SearchOperator, ...]:

@@ -18,7 +18,8 @@ from agentgate.protection.sites.ports import ListedSite, SiteActivity
 from agentgate.protection.sites.records import CredentialCounts, Site, SiteAction, SiteRoute
 
 SITE_COLUMNS = """site.id, site.account_id, site.site_key, site.name, site.allowed_origins, site.mode, site.widget_mode,
-    site.actions, site.routes, site.created_ms, site.updated_ms, site.agent_policy, site.form_method_override"""
+    site.actions, site.routes, site.created_ms, site.updated_ms, site.agent_policy, site.form_method_override,
+    site.wanted_programs"""
 _LISTED = f"""SELECT {SITE_COLUMNS}, account.name,
         (SELECT count(*) FROM credential WHERE credential.site_id = site.id AND revoked_ms IS NULL
             AND (expires_ms IS NULL OR expires_ms > $1)),
@@ -49,11 +50,11 @@ class SqlSites:
         await self._session.lock("site-number")
         added = await self._session.run(
             """INSERT INTO site (id, number, site_key, account_id, name, mode, widget_mode, allowed_origins, actions,
-                    routes, created_ms, updated_ms, form_method_override)
+                    routes, created_ms, updated_ms, form_method_override, wanted_programs)
                 SELECT $1, 1 + coalesce(
                         (SELECT max(number) FROM site WHERE number > (SELECT max(last) FROM site_number)),
                         (SELECT max(last) FROM site_number)
-                    ), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
+                    ), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13
                 WHERE NOT EXISTS (SELECT 1 FROM site WHERE site_key = $2)""",
             site.id,
             site.site_key,
@@ -65,6 +66,7 @@ class SqlSites:
             site.created_at,
             site.updated_at,
             int(site.form_method_override),
+            to_json(site.wanted_programs).decode(),
         )
         return added == 1
 
@@ -107,7 +109,8 @@ class SqlSites:
         """Keep a site's changed fields."""
         await self._session.run(
             """UPDATE site SET account_id = $2, name = $3, mode = $4, widget_mode = $5, allowed_origins = $6,
-                    actions = $7, routes = $8, updated_ms = $9, form_method_override = $10
+                    actions = $7, routes = $8, updated_ms = $9, form_method_override = $10,
+                    wanted_programs = $11
                 WHERE id = $1""",
             site.id,
             site.customer_id,
@@ -117,6 +120,7 @@ class SqlSites:
             *_documents(site),
             site.updated_at,
             int(site.form_method_override),
+            to_json(site.wanted_programs).decode(),
         )
 
     async def save_agent_policy(self, site_id: str, policy: Mapping[str, Any], now_ms: int) -> None:
@@ -204,7 +208,7 @@ def _listed(row: Row) -> ListedSite:
 def site_of(row: Row) -> Site:
     """Return the site of a row of SITE_COLUMNS."""
     site_id, account_id, key, name, origins, mode, widget_mode, actions, routes, *rest = row
-    created_ms, updated_ms, policy, form_method_override = rest
+    created_ms, updated_ms, policy, form_method_override, wanted_programs = rest
     return Site(
         id=site_id,
         customer_id=account_id,
@@ -218,5 +222,6 @@ def site_of(row: Row) -> Site:
         created_at=Moment(created_ms),
         updated_at=Moment(updated_ms),
         form_method_override=bool(form_method_override),
+        wanted_programs=json.loads(wanted_programs),
         agent_policy=optional(json.loads(policy) if policy else None),
     )
