@@ -98,7 +98,7 @@ def _read_json(text: str) -> Named | None:
         entry = json.loads(text)
     except ValueError:
         return None
-    found = {}
+    found: dict[str, str] = {}
     for key, value in _flat(entry, 0):
         if key in AGENT_KEYS:
             found.setdefault("user_agent", value)

@@ -64,7 +64,7 @@ USER_AGENT = {
     "ua.tv": "The browser of a television or of a box beside it",
     "ua.console": "The browser of a game console",
     "ua.legacy": "A browser of a time or a telephone that sends few headers",
-    "ua.refused.*": "A listed program that was refused or, in monitor mode, would have been: wantedPrograms could name it",
+    "ua.refused.*": "A listed program that was refused, or would have been in monitor mode",
     "ua.wanted": "The site's settings name this program or its class as wanted",
 }
 HTTP = {
@@ -102,7 +102,7 @@ AGENT = {
     "agent.search_forged": "The User-Agent names a search engine's crawler, and the address is not the operator's",
     "agent.search_unconfirmed": "The User-Agent names a search engine's crawler, whose address is being looked up",
     "agent.search_unknown": "The User-Agent names a search engine's crawler, and nobody could tell whose address it is",
-    "agent.program_verified": "The User-Agent names a preview, monitor, webhook or scanner, and the address is its operator's",
+    "agent.program_verified": "The User-Agent names a preview, monitor, webhook or scanner at its operator's address",
     "agent.name.*": "The name that the User-Agent claims, as the list writes it, in lower case",
     "agent.purpose.*": "What the agent fetches pages for: training, search, fetch, dataset, ...",
 }

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, field
 
 from agentgate.lib.enums import Mode, SiteHealthStatus, WidgetMode
 from agentgate.lib.moment import Moment
@@ -32,8 +32,8 @@ class SiteRoute(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Site(Record, frozen=True, kw_only=True):
     """A protected site.
 
-    With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`. `wantedPrograms` are let in
-    wherever they come from: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a program's name.
+    With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`. `wantedPrograms` are let
+    in wherever they come from: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a program's name.
     """
 
     id: str
@@ -48,7 +48,7 @@ class Site(Record, frozen=True, kw_only=True):
     form_method_override: bool
     created_at: Moment
     updated_at: Moment
-    wanted_programs: list[str] = []
+    wanted_programs: list[str] = field(default_factory=list)
     rule_set: str | UnsetType = UNSET
     agent_policy: dict[str, Any] | UnsetType = UNSET
 

@@ -1,4 +1,4 @@
-"""wantedPrograms: the programs that a site lets in, one line in its settings: classes, or names as programs give them."""
+"""wantedPrograms: the programs that a site lets in, by one line in its settings. They are classes, or names."""
 
 from agentgate.lib.errors import Refused
 from agentgate.protection.signals.detectors.user_agent import LABELS_OF_KIND, slug
@@ -28,8 +28,8 @@ def _canonical(program: str) -> str:
     word = slug(program)
     if word == "unnamed" or len(program) > MOST_CHARACTERS:
         raise _invalid(
-            f"wantedPrograms: {program[:80]!r} is no name. Give one of {', '.join(CLASSES)}, or a program's name such as "
-            f"UptimeRobot, of at most {MOST_CHARACTERS} characters."
+            f"wantedPrograms: {program[:80]!r} is no name. Give one of {', '.join(CLASSES)}, or a program's name "
+            f"such as UptimeRobot, of at most {MOST_CHARACTERS} characters."
         )
     word = CLASSES.get(word, word)
     if word in NEVER_WANTED:

@@ -39,7 +39,8 @@ FLAG_OF_KIND = {"allow": ALLOW, "block": BLOCK, "tor": TOR, "vpn": VPN, "datacen
 KNOWN_NAMES = (
     "allow*.txt, block*.txt, tor*.txt, vpn*.txt, datacenter*.txt, search-<operator>*.txt or .json (such as "
     "search-google.json), names-<class>*.txt (such as names-scanner.txt), *.json (AWS, Google, Azure ranges, "
-    "crawler-user-agents, ai.robots.txt, well-known-bots or opawg's user-agents), *.tsv or *.tsv.gz (iptoasn), *.mmdb (ASN or country)"
+    "crawler-user-agents, ai.robots.txt, well-known-bots or opawg's user-agents), "
+    "*.tsv or *.tsv.gz (iptoasn), *.mmdb (ASN or country)"
 )
 NAME_KINDS = (
     *("ai_agent", "search_engine", "seo", "archiver", "academic", "advertising", "crawler", "preview", "feed_reader"),
@@ -163,10 +164,8 @@ def kind_of(path: Path) -> tuple[str, Callable[[Path, Gathered], None]]:
         return "mmdb", _read_mmdb
     if name.endswith((".tsv", ".tsv.gz")):
         return "iptoasn", _read_iptoasn
-    if name.startswith("names-") and name.endswith(".txt"):
-        return _kind_of_names(name)
-    if name.startswith("search-"):
-        return _kind_of_search(name)
+    if name.startswith(("names-", "search-")):
+        return _kind_of_names(name) if name.startswith("names-") else _kind_of_search(name)
     if name.endswith(".json"):
         return "json", _read_json
     if name.endswith(".txt"):
@@ -178,7 +177,7 @@ def kind_of(path: Path) -> tuple[str, Callable[[Path, Gathered], None]]:
 
 def _kind_of_names(name: str) -> tuple[str, Callable[[Path, Gathered], None]]:
     for kind in NAME_KINDS:
-        if re.match(rf"names-{kind}[.-]", name):
+        if re.match(rf"names-{kind}[.-]", name) and name.endswith(".txt"):
             return f"names-{kind}", partial(_read_name_lines, kind=kind)
     return "unknown", _refuse_file
 

@@ -1,7 +1,7 @@
 """Operators whose programs can be recognised: names in User-Agents, published networks, domains of their machines.
 
-Most are search engines. Of others (previews, monitors, scanners) only the proof counts: a link's preview is also fetched
-by people's own phones under the same name, so an address elsewhere forges nothing.
+Most are search engines. Of others (previews, monitors, scanners) only the proof counts: a link's preview is also
+fetched by people's own phones under the same name, so an address elsewhere forges nothing.
 """
 
 from collections.abc import Iterable, Mapping

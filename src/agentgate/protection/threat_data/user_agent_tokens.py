@@ -67,24 +67,21 @@ def _is_at(boundary: Boundary, text: str, *, start: int, end: int) -> bool:
         return True
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if boundary is Boundary.START:
-        # `python3` is `python` too, `pythonista` is not.
         is_first = not start or (text.startswith("mozilla/") and text.endswith(COMPATIBLE, 0, start))
+        # `python3` is `python` too, `pythonista` is not.
         return is_first and not (text[end - 1].isalpha() and after.isalpha())
-    if before.isalnum():
-        return False
-    if boundary is Boundary.LEFT:
-        return True
+    if before.isalnum() or boundary is Boundary.LEFT:
+        return not before.isalnum()
     if text[end - 1].isalnum() and after.isalnum():
         return False
     if boundary is Boundary.PRODUCT:
         return not (before in {"-", "_", "."} or after in {"-", "_"})
-    if _is_in_dotted_name(text, start, before=before):
-        return False
-    return boundary is Boundary.WORD or text.count("(", 0, start) > text.count(")", 0, start)
+    is_word = not _is_in_dotted_name(text, start, before=before)
+    return is_word and (boundary is Boundary.WORD or text.count("(", 0, start) > text.count(")", 0, start))
 
 
 def _is_in_dotted_name(text: str, start: int, *, before: str) -> bool:
-    """Say whether a name is the last part of `com.example.name`. A host's name in an address counts, so `//` may not."""
+    """Say whether a name is the last part of `com.example.name`; the name of a host in a web address is not meant."""
     if before != ".":
         return False
     word = text[text.rfind(" ", 0, start) + 1 : start]

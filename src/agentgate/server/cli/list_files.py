@@ -42,7 +42,8 @@ def _check_kept(folder: Path, lists: Path) -> None:
     missing = sorted({line.file for line in read_set(folder / FILE_NAME).sources} - kept)
     if missing:
         raise CommandRefused(
-            f"the set in force was made of {', '.join(missing)}, not kept in {lists}; copy them there, or give the whole folder"
+            f"the set in force was made of {', '.join(missing)}, which are not kept in {lists}; "
+            "copy them there, or give the whole folder"
         )
 
 
