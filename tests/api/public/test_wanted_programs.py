@@ -1,4 +1,4 @@
-"""wantedPrograms at the gateway: one line lets a program in from where it lives, and analytics says who was refused."""
+"""wantedPrograms at the gateway: one line lets a program in from where it lives, and a decision names who was refused."""
 
 from tests.api.public.test_gateway import Gate, said
 from tests.browser_client import decision_of
@@ -30,13 +30,12 @@ def test_another_sites_line_changes_nothing_here(service: RunningService) -> Non
     assert (ask(other, OWN), ask(gate, OWN)) == ("allow", "challenge")
 
 
-def test_analytics_says_which_programs_were_refused(service: RunningService) -> None:
+def test_a_refused_program_is_named_in_the_decision_so_that_analytics_can_count_it(service: RunningService) -> None:
     gate = Gate(service, address=CLOUD)
     reply = gate.check(User_Agent=HOOK, Sec_Fetch_Dest=None, **PROGRAM)
-    decision_of(service, gate.site_key, reply.headers["x-service-decision-id"])
-    found = service.operator.get(f"/v1/admin/sites/{gate.site_key}/analytics").json()
+    found = decision_of(service, gate.site_key, reply.headers["x-service-decision-id"])
 
-    assert {"name": "stripe", "count": 1} in found["top"]["refusedPrograms"]
+    assert "ua.refused.stripe" in found["labels"]
 
 
 def test_a_crawler_that_nobody_can_tell_is_asked_and_told_why(service: RunningService) -> None:

@@ -36,7 +36,21 @@ NOT_AGENTS = {"facebookexternalhit", "awariorssbot"}
 TOO_GENERAL = {
     *("silk/", "code/1.", "fluid", "current", "chirp", "fever", "trove", "ning/", "convera", "mail/", "sonic"),
     # Tools that people work with, in which an agent may work too.
-    *("code", "cursor", "devin", "operator", "openai", "spider", "trae", "trae/", "yak", "newsai", "lcc", "comet", "manus"),
+    *(
+        "code",
+        "cursor",
+        "devin",
+        "operator",
+        "openai",
+        "spider",
+        "trae",
+        "trae/",
+        "yak",
+        "newsai",
+        "lcc",
+        "comet",
+        "manus",
+    ),
     # Programs of people: mail, documents, players; and hosts whose names stand in many texts.
     *(
         "microsoft office",
