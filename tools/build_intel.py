@@ -1,13 +1,9 @@
 # ruff: noqa: INP001 - a script beside the package and not a part of one
 """Writes the bundled list of user-agent tokens, `protection/threat_data/data/user_agents.json`, from published lists.
 
-Run by hand when a list has a new release, with the files of the releases, the most telling first:
-    python tools/build_intel.py --agents ai_agents.json --list robots.json --list crawler-user-agents.json
-        --names scanner=scanners-user-agents.data --note "names, versions and licences"
-
-Names that people's own User-Agents have (`tests/population/people.txt.xz`), build numbers and models are refused; the
-names kept by hand (`data/clients.json`) are held against the same, and the build fails where one of them is refused.
-`--people FILE` makes that corpus anew, from files of one User-Agent a line: each that brings a word not seen before.
+Run by hand with the files of new releases, the most telling first; `--help` names the options. Names that people have too
+(`tests/population/people.txt.xz`, made anew with `--people`), builds and models are refused. The names kept by hand
+(`data/clients.json`) are held against the same, and the build fails where one of them is refused.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""wantedPrograms at the gateway: one line lets a program in from where it lives, and a decision names who was refused."""
+"""wantedPrograms at the gateway: one line lets a program in from where it lives, and decisions name who was refused."""
 
 from tests.api.public.test_gateway import Gate, said
 from tests.browser_client import decision_of
