@@ -1,8 +1,8 @@
 # ruff: noqa: INP001 - a script beside the package and not a part of one
 """Writes the bundled list of user-agent tokens, `protection/threat_data/data/user_agents.json`, from published lists.
 
-Run by hand with the files of new releases, the most telling first; `--help` names the options. Names that people have too
-(`tests/population/people.txt.xz`, made anew with `--people`), builds and models are refused. The names kept by hand
+Run by hand with the files of new releases, the most telling first; `--help` names the options. Names that people have
+too (`tests/population/people.txt.xz`, made anew with `--people`), builds and models are refused. The names kept by hand
 (`data/clients.json`) are held against the same, and the build fails where one of them is refused.
 """
 
