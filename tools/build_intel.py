@@ -56,12 +56,13 @@ def merged(lists: Iterable[tuple[Token, ...]], by_hand: set[str]) -> list[Token]
     A kind that says what the program is good for goes before one that says only that it crawls.
     """
     named: dict[str, Token] = {}
-    for tokens in lists:
+    for index, tokens in enumerate(lists):
         for token in tokens:
             # `gptbot/` is `gptbot` once more.
             bare = token.text.rstrip("/")
             known = named.get(bare)
-            if bare in by_hand and token.kind != "ai_agent":
+            # The first list, that of AI agents, is careful about them; what is kept by hand goes before all others.
+            if bare in by_hand and index:
                 continue
             if known is None or (token.kind in WANTED and known.kind in GENERAL):
                 named[bare] = token

@@ -10,6 +10,7 @@ from typing import Any
 from agentgate.protection.threat_data.crawlers import (
     LEAST_CHARACTERS,
     MOST_CHARACTERS,
+    NOT_AGENTS,
     ReadTokens,
     guess_purpose,
     is_too_general,
@@ -137,7 +138,8 @@ def _podcast(entry: Mapping[str, Any]) -> Made:
 
 
 def _robots(name: str, entry: Mapping[str, Any]) -> Made:
-    if len(name) < LEAST_CHARACTERS or len(name) > MOST_CHARACTERS or is_too_general(name):
+    too_long = not LEAST_CHARACTERS <= len(name) <= MOST_CHARACTERS
+    if too_long or is_too_general(name) or name.lower() in NOT_AGENTS:
         return [], [name]
     told = str(entry["function"]).lower()
     purpose = next((ours for word, ours in PURPOSES if word in told), "") or guess_purpose(name)

@@ -212,7 +212,11 @@ def test_a_driver_that_says_so_itself_is_blocked_even_with_a_clearance():
 WANTED = {
     "uptime": ["Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)", "Pingdom.com_bot_version_1.4"],
     "feed_reader": ["Feedly/1.0 (+http://www.feedly.com/fetcher.html; like FeedFetcher-Google)", "AntennaPod/3.4.0"],
-    "preview": ["Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", "TelegramBot (like TwitterBot)"],
+    "preview": [
+        "facebookexternalhit/1.1",
+        "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)",
+        "TelegramBot (like TwitterBot)",
+    ],
     "webhook": ["Stripe/1.0 (+https://stripe.com/docs/webhooks)", "GitHub-Hookshot/044aadd"],
 }
 
