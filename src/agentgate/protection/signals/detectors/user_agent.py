@@ -71,6 +71,8 @@ GENERIC_PARTS = (
     *("@", "api client", "validator", "check", "sitemap", "headless"),
 )
 ADDRESSES = ("http", "www")
+# Old browsers say that they are compatible too, and name the system that they run on.
+SYSTEMS = ("windows", "trident", "amiga", "beos", "linux", "mac os", "ms-office")
 APPS = frozenset({"webview", "legacy"})
 # Where a browser's engine is claimed a single word proves nothing, unless it says itself what it is.
 TELLING = re.compile(
@@ -185,7 +187,7 @@ def _search(tokens: list[Token], intel: Intel) -> tuple[SearchOperator, ...]:
 def _says_crawler(named: str, browser: BrowserClass) -> bool:
     # Plain looks first: the expression costs more than all else here, and most texts have none of the words.
     if not browser.engine and named.startswith("mozilla/") and "compatible;" in named:
-        return True
+        return not any(system in named for system in SYSTEMS) or GENERIC_CRAWLER.search(named) is not None
     for part in GENERIC_PARTS:
         if part in named:
             found = GENERIC_CRAWLER.search(named)
