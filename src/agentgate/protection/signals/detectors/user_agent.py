@@ -175,7 +175,7 @@ def _programs(tokens: list[Token], kinds: set[str], named: str) -> Iterator[str]
 def _program(tokens: list[Token]) -> str | None:
     # Only names of the lists: whoever may choose labels freely could fill the tables of events with them.
     named = [token for token in tokens if token.kind in WANTABLE_KINDS]
-    return slug(max(named, key=lambda token: len(token.text)).name) if named else None
+    return slug(named[0].name) if named else None
 
 
 def _search(tokens: list[Token], intel: Intel) -> tuple[SearchOperator, ...]:
