@@ -1,50 +1,118 @@
 # ruff: noqa: INP001 - a script beside the package and not a part of one
 """Writes the bundled list of user-agent tokens, `protection/threat_data/data/user_agents.json`, from published lists.
 
-Run by hand when a list has a new release, with the files of the releases:
-    python tools/build_intel.py --crawlers crawler-user-agents.json --agents ai_agents.json --note "names and versions"
+Run by hand with the files of new releases, the most telling first; `--help` names the options. Names that people have
+too (`tests/population/people.txt.xz`, made anew with `--people`), builds and models are refused. The names kept by hand
+(`data/clients.json`) are held against the same, and the build fails where one of them is refused.
 """
 
 import argparse
 import json
+import lzma
+import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+
+import msgspec
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from agentgate.protection.threat_data.crawlers import read_agents, read_crawlers  # noqa: E402 - after the path is set
+from agentgate.protection.threat_data.crawlers import ReadTokens, read_agents  # noqa: E402 - after the path is set
+from agentgate.protection.threat_data.intel import TokenFile  # noqa: E402
+from agentgate.protection.threat_data.name_evidence import judge_names  # noqa: E402
+from agentgate.protection.threat_data.name_lists import read_lines, read_names  # noqa: E402
 from agentgate.protection.threat_data.user_agent_tokens import Token  # noqa: E402
 
-TARGET = ROOT / "src/agentgate/protection/threat_data/data/user_agents.json"
+DATA = ROOT / "src/agentgate/protection/threat_data/data"
+TARGET, BY_HAND = DATA / "user_agents.json", DATA / "clients.json"
+PEOPLE = ROOT / "tests/population/people.txt.xz"
+WANTED, GENERAL = {"uptime", "preview", "feed_reader", "webhook"}, {"crawler", "seo", "http_library"}
+WORD = re.compile(r"[a-z][a-z0-9_-]{2,}")
 
 
-def merged(agents: tuple[Token, ...], crawlers: tuple[Token, ...]) -> list[Token]:
-    """Return every token once: what the list of AI agents says of a name goes before what the other says."""
-    named: dict[str, Token] = {token.text: token for token in crawlers}
-    agent_texts = {token.text for token in agents}
-    # `gptbot/` is `gptbot` once more.
-    kept = {text: token for text, token in named.items() if text.rstrip("/") not in agent_texts}
-    return sorted([*agents, *kept.values()], key=lambda token: (token.kind, token.text))
+def people() -> list[str]:
+    """Return the User-Agents of people."""
+    return lzma.decompress(PEOPLE.read_bytes()).decode().splitlines()
+
+
+def write_people(files: Iterable[Path]) -> None:
+    """Write the corpus: every User-Agent that has a word which none before it has."""
+    seen: set[str] = set()
+    kept = []
+    for text in sorted({line.strip() for file in files for line in file.read_text("utf-8").splitlines()}):
+        words = set(WORD.findall(text.lower()))
+        if not words <= seen:
+            seen |= words
+            kept.append(text)
+    PEOPLE.write_bytes(lzma.compress("\n".join(kept).encode() + b"\n", preset=9 | lzma.PRESET_EXTREME))
+    sys.stdout.write(f"{len(kept)} User-Agents of people\n")
+
+
+def merged(lists: Iterable[tuple[Token, ...]], by_hand: set[str]) -> list[Token]:
+    """Return every name once: what an earlier list says of it goes before what a later one says.
+
+    A kind that says what the program is good for goes before one that says only that it crawls.
+    """
+    named: dict[str, Token] = {}
+    for index, tokens in enumerate(lists):
+        for token in tokens:
+            # `gptbot/` is `gptbot` once more.
+            bare = token.text.rstrip("/")
+            known = named.get(bare)
+            # The first list, that of AI agents, is careful about them; what is kept by hand goes before all others.
+            if bare in by_hand and index:
+                continue
+            if known is None or (token.kind in WANTED and known.kind in GENERAL):
+                named[bare] = token
+    return sorted(named.values(), key=lambda token: (token.kind, token.text))
+
+
+def tokens_by_hand() -> tuple[Token, ...]:
+    """Return the names that are kept by hand."""
+    return tuple(token.token() for token in msgspec.json.decode(BY_HAND.read_bytes(), type=TokenFile).tokens)
+
+
+def read_list(path: Path) -> ReadTokens:
+    """Read a published list; stop when its shape is not known."""
+    read = read_names(json.loads(path.read_text("utf-8")))
+    if read is None:
+        raise SystemExit(f"{path} is no list of a known shape")
+    return read
 
 
 def main() -> None:
     """Read the lists and write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--crawlers", type=Path, required=True)
-    parser.add_argument("--agents", type=Path, required=True)
-    parser.add_argument("--note", required=True, help="Names and versions of the lists.")
+    parser.add_argument("--agents", type=Path)
+    parser.add_argument("--list", type=Path, action="append", default=[], help="A published list in JSON.")
+    parser.add_argument("--names", action="append", default=[], help="kind=FILE: names of one kind, one a line.")
+    parser.add_argument("--people", type=Path, action="append", default=[])
+    parser.add_argument("--note", default="", help="Names, versions and licences of the lists.")
     given = parser.parse_args()
-    crawlers = read_crawlers(json.loads(given.crawlers.read_text("utf-8")))
-    agents = read_agents(json.loads(given.agents.read_text("utf-8"))["agents"])
-    tokens = merged(agents.tokens, crawlers.tokens)
+    if given.people:
+        write_people(given.people)
+    if given.agents is None:
+        return
+    read = [read_agents(json.loads(given.agents.read_text("utf-8"))["agents"]), *map(read_list, given.list)]
+    for pair in given.names:
+        kind, _, file = pair.partition("=")
+        read.append(read_lines(Path(file).read_text("utf-8").splitlines(), kind))
+    by_hand, corpus = tokens_by_hand(), people()
+    judged = judge_names(merged((each.tokens for each in read), {token.text.rstrip("/") for token in by_hand}), corpus)
     rows = ",\n".join(
-        json.dumps([token.text, token.kind, int(token.boundary), token.name, token.purpose], ensure_ascii=False)
-        for token in tokens
+        json.dumps([token.text, token.kind, token.boundary.name.lower(), token.name, token.purpose], ensure_ascii=False)
+        for token in judged.tokens
     )
     TARGET.write_text(f'{{"note": {json.dumps(given.note)}, "tokens": [\n{rows}\n]}}\n', "utf-8")
-    dropped = [*crawlers.dropped, *agents.dropped]
-    sys.stdout.write(f"{len(tokens)} tokens; dropped {len(dropped)}: {', '.join(dropped)}\n")
+    dropped = [text for each in read for text in each.dropped]
+    sys.stdout.write(f"{len(judged.tokens)} tokens; not plain text, {len(dropped)}: {', '.join(dropped)}\n")
+    for text, reason in judged.refused:
+        sys.stdout.write(f"refused {text!r}: {reason}\n")
+    wrong = [text for text, _ in judge_names(by_hand, corpus).refused]
+    if wrong:
+        raise SystemExit(f"refused among the names kept by hand: {', '.join(wrong)}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 import tracemalloc
 
 from agentgate.protection.threat_data import imports
@@ -121,3 +123,49 @@ def test_a_packed_list_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch
 
     assert refused.returncode == 2
     assert "ip2asn.tsv.gz unpacks to more than 1000000 bytes" in refused.stderr
+
+
+NAMES = {"BrandNewBot": {"operator": "New", "function": "AI Search Crawlers", "respect": "", "frequency": ""}}
+
+
+def test_a_single_file_is_kept_beside_the_others_and_replaces_its_namesake(tmp_path):
+    (tmp_path / "robots.json").write_text(json.dumps(NAMES))
+    (tmp_path / "names-scanner.txt").write_text("WeaknessFinder\nAP3A.240617.008\n")
+
+    first = agentgate(tmp_path, "intel", "update", str(tmp_path / "robots.json"))
+    second = agentgate(tmp_path, "intel", "update", str(tmp_path / "names-scanner.txt"))
+    found = json.loads(agentgate(tmp_path, "intel", "show", "--json").stdout)
+
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert "names-scanner.txt (names-scanner): 1 taken" in second.stdout
+    assert {row["source"] for row in found["sources"]} >= {"robots.json", "names-scanner.txt"}
+
+
+def test_a_single_file_does_not_lose_what_a_folder_brought(tmp_path):
+    agentgate(tmp_path, "intel", "update", put(tmp_path, block="192.0.2.0/24\n"))
+    (tmp_path / "robots.json").write_text(json.dumps(NAMES))
+
+    result = agentgate(tmp_path, "intel", "update", str(tmp_path / "robots.json"))
+
+    assert result.returncode == 2
+    assert "block.txt" in result.stderr
+
+
+def test_a_list_is_fetched_from_an_address_and_only_safely(tmp_path):
+    class Lists(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(NAMES).encode())
+
+        def log_message(self, *_given: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Lists) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        fetched = agentgate(tmp_path, "intel", "update", f"http://127.0.0.1:{server.server_port}/robots.json")
+    unsafe = agentgate(tmp_path, "intel", "update", "http://lists.example/robots.json")
+
+    assert "robots.json (json): 1 taken, 0 refused" in fetched.stdout
+    assert unsafe.returncode == 2
+    assert "https" in unsafe.stderr

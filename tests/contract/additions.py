@@ -127,9 +127,12 @@ ADDITIONS = {
 
 # Record -> field -> section.
 ADDED_FIELDS = {
-    name: {"formMethodOverride": 9, "clearanceWithoutScript": 9, "wholeSite": 9, "openPaths": 9}
+    name: {
+        **{"formMethodOverride": 9, "clearanceWithoutScript": 9, "wholeSite": 9, "openPaths": 9},
+        "wantedPrograms": 9,
+    }
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
-}
+} | {"TopLists": {"refusedPrograms": 11}}
 _CONDITIONS = ("countries", "asns", "networks", "user_agents", "headers", "methods", "paths", "hosts")
 ADDED_FIELDS["RuleMatch"] = {prefix + name: 11 for name in _CONDITIONS for prefix in ("", "not_")}
 

@@ -39,28 +39,12 @@ def requests_of(visitor):
         yield visitor.part(destination, "/a")
 
 
-def is_reordered(browser):
-    """Say whether this is a Safari whose headers come in the order that the signals know."""
-    return browser.engine != "webkit" or browser.version >= (18, 0)
-
-
 def test_nothing_is_held_against_people(people, intel):
     against = {
         (visitor.browser.user_agent, *labels)
         for visitor in people
-        if is_reordered(visitor.browser)
         for request in requests_of(visitor)
         if (labels := found_wrong(intel, visitor, request))
     }
 
     assert against == set()
-
-
-@pytest.mark.xfail(
-    reason="http.order_mismatch expects Accept-Language first, which Safari before 18 does not send first"
-)
-def test_nothing_is_held_against_people_with_an_older_safari(people, intel):
-    older = [visitor for visitor in people if not is_reordered(visitor.browser)]
-
-    assert older
-    assert {label for visitor in older for label in found_wrong(intel, visitor, visitor.first_navigation())} == set()

@@ -523,6 +523,7 @@ export interface CustomerSiteInput {
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  wantedPrograms?: string[];
   siteKey?: string;
 }
 
@@ -1213,6 +1214,7 @@ export interface OwnSiteInput {
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  wantedPrograms?: string[];
 }
 
 /** The password as it is, and as it shall be. */
@@ -1564,6 +1566,7 @@ export interface SiteChange {
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  wantedPrograms?: string[];
 }
 
 /** Everything about one site. */
@@ -1583,6 +1586,7 @@ export interface SiteDetail {
   openPaths?: SiteOpenPath[];
   createdAt: string;
   updatedAt: string;
+  wantedPrograms?: string[];
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1624,6 +1628,7 @@ export interface SiteInput {
   clearanceWithoutScript?: boolean;
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
+  wantedPrograms?: string[];
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1670,6 +1675,7 @@ export interface SiteSummary {
   openPaths?: SiteOpenPath[];
   createdAt: string;
   updatedAt: string;
+  wantedPrograms?: string[];
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1811,7 +1817,7 @@ export interface TestReport {
   listEntry?: string;
 }
 
-/** The most frequent values, ten of each. */
+/** The most frequent values, ten of each. `refusedPrograms` are those that a site's `wantedPrograms` could name. */
 export interface TopLists {
   actions: NamedCount[];
   routes: NamedCount[];
@@ -1820,6 +1826,7 @@ export interface TopLists {
   agents: NamedCount[];
   countries: NamedCount[];
   asns: NamedCount[];
+  refusedPrograms: NamedCount[];
 }
 
 /** One rule that was asked, and why it matched or did not. */

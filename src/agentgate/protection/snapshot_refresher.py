@@ -26,6 +26,7 @@ from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory
 from agentgate.protection.sites.ports import DirectoryStores
 from agentgate.protection.threat_data.intel import IntelDirectory
+from agentgate.protection.threat_data.search_verdicts import SearchVerdicts
 from agentgate.protection.threat_data.search_verification import SearchConfirmer, SearchStandings
 
 # A change made by another worker is obeyed within this and the time of one read.
@@ -55,6 +56,7 @@ class Deciding:
         servers = tuple((server.host, server.port) for server in settings.dns_servers) or system_servers()
         asks_dns = settings.confirm_crawlers == "on" and bool(servers)
         self._crawlers = SearchConfirmer(standings, NameLookup(servers), clock) if asks_dns else None
+        self._verdicts = SearchVerdicts(settings.data_dir, standings) if asks_dns else None
         self.intel = IntelDirectory(
             folder, expected=settings.intel_dir is not None, standings=standings if asks_dns else None
         )
@@ -90,7 +92,8 @@ class Deciding:
         await self.prepare()
         for each in self._recurring:
             each.start()
-        if self._crawlers is not None:
+        if self._crawlers is not None and self._verdicts is not None:
+            await asyncio.to_thread(self._verdicts.load)
             self._crawlers.start()
 
     async def close(self) -> None:
@@ -99,6 +102,7 @@ class Deciding:
             await each.stop()
         if self._crawlers is not None:
             await self._crawlers.close()
+        await self._save_verdicts()
         await self._worker.release()
 
     def wake(self) -> None:
@@ -124,6 +128,11 @@ class Deciding:
 
     async def _refresh_intel(self) -> None:
         await asyncio.to_thread(self.intel.refresh)
+        await self._save_verdicts()
+
+    async def _save_verdicts(self) -> None:
+        if self._verdicts is not None:
+            await asyncio.to_thread(self._verdicts.save)
 
     async def _renew(self) -> None:
         self.ids.worker = await self._worker.renew()

@@ -37,13 +37,13 @@ def test_a_site_without_traffic_has_zeros_for_each_hour(service: RunningService)
 def test_challenges_and_top_lists_are_counted(service: RunningService) -> None:
     site_id = add_site(service)
     stages = (*[ChallengeStage.ISSUED] * 4, ChallengeStage.PASSED, ChallengeStage.PASSED, ChallengeStage.FAILED)
-    labels = ("net.asn.64500", "net.country.de", "net.tor")
+    labels = ("net.asn.64500", "net.country.de", "net.tor", "ua.refused.stripe")
     record(
         service,
         site_id,
         *(challenge(stage) for stage in stages),
         {"outcome": Outcome.BLOCK, "labels": labels, "reasons": ("policy",), "agent": "GPTBot", "route": "/a"},
-        {"labels": labels[1:], "route": "/a"},
+        {"labels": labels[1:3], "route": "/a"},
     )
 
     found = read(service)
@@ -66,6 +66,7 @@ def test_challenges_and_top_lists_are_counted(service: RunningService) -> None:
         "agents": [{"name": "GPTBot", "count": 1}],
         "countries": [{"name": "de", "count": 2}],
         "asns": [{"name": "64500", "count": 1}],
+        "refusedPrograms": [{"name": "stripe", "count": 1}],
     }
     assert found["series"][-1]["challengesPassed"] == 2
 

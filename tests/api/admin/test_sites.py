@@ -183,6 +183,17 @@ def test_what_the_server_sets_cannot_be_sent(service: RunningService, field: str
     assert [reply.json()["error"] for reply in replies] == ["forbidden_field"] * 2
 
 
+def test_wanted_programs_are_kept_in_one_spelling_and_audited(service: RunningService) -> None:
+    create(service)
+
+    wanted = ["Monitors", "podcasts", "feeds", "My Checker"]
+    after = service.operator.patch(f"{SITES}/site_shop", json={"wantedPrograms": wanted}).json()
+
+    assert after["wantedPrograms"] == ["uptime", "feed_reader", "my_checker"]
+    assert after["changes"][0]["detail"] == {"wantedPrograms": {"from": [], "to": after["wantedPrograms"]}}
+    assert service.operator.get(f"{SITES}/site_shop").json() == after
+
+
 @pytest.mark.parametrize(
     ("changes", "code", "part"),
     [
@@ -196,6 +207,11 @@ def test_what_the_server_sets_cannot_be_sent(service: RunningService, field: str
         ({"formMethodOverride": "no"}, "invalid_request", "formMethodOverride"),
         ({"formMethodOverride": None}, "invalid_request", "formMethodOverride"),
         ({"clearanceWithoutScript": "no"}, "invalid_request", "clearanceWithoutScript"),
+        ({"wantedPrograms": "monitors"}, "invalid_request", "wantedPrograms"),
+        ({"wantedPrograms": ["!?"]}, "invalid_site", "wantedPrograms"),
+        ({"wantedPrograms": ["x" * 65]}, "invalid_site", "wantedPrograms"),
+        ({"wantedPrograms": ["Scanner"]}, "invalid_site", "wantedPrograms"),
+        ({"wantedPrograms": ["a"] * 51}, "invalid_site", "wantedPrograms"),
         ({"allowedOrigins": "https://a.example"}, "invalid_request", "allowedOrigins"),
         ({"allowedOrigins": ["shop.example"]}, "invalid_site", "allowedOrigins"),
         ({"actions": {"Log in": {"browserRequired": True}}}, "invalid_site", "actions"),

@@ -41,6 +41,7 @@ SOLVE_SAMPLES = 1_000
 
 COUNTRY = "net.country."
 NETWORK = "net.asn."
+REFUSED_PROGRAM = "ua.refused."
 
 _NOTHING = ValueCounts(actions={}, routes={}, reasons={}, labels={}, agents={}, solve_types={})
 
@@ -141,7 +142,7 @@ def top_entries(counts: Mapping[str, int]) -> list[NamedCount]:
 
 def _top(values: ValueCounts) -> TopLists:
     # Countries and networks are labels like others, but thousands of them would crowd the others out.
-    labels = {name: n for name, n in values.labels.items() if not name.startswith((COUNTRY, NETWORK))}
+    labels = {name: n for name, n in values.labels.items() if not name.startswith((COUNTRY, NETWORK, REFUSED_PROGRAM))}
     return TopLists(
         actions=top_entries(values.actions),
         routes=top_entries(values.routes),
@@ -150,6 +151,7 @@ def _top(values: ValueCounts) -> TopLists:
         agents=top_entries(values.agents),
         countries=top_entries(_below(values.labels, COUNTRY)),
         asns=top_entries(_below(values.labels, NETWORK)),
+        refused_programs=top_entries(_below(values.labels, REFUSED_PROGRAM)),
     )
 
 

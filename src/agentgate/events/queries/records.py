@@ -210,7 +210,7 @@ class NamedCount(Record, frozen=True, kw_only=True):
 
 
 class TopLists(Record, frozen=True, kw_only=True):
-    """The most frequent values, ten of each."""
+    """The most frequent values, ten of each. `refusedPrograms` are those that a site's `wantedPrograms` could name."""
 
     actions: list[NamedCount]
     routes: list[NamedCount]
@@ -219,6 +219,7 @@ class TopLists(Record, frozen=True, kw_only=True):
     agents: list[NamedCount]
     countries: list[NamedCount]
     asns: list[NamedCount]
+    refused_programs: list[NamedCount]
 
 
 class AnalyticsPoint(SeriesPoint, frozen=True, kw_only=True):

@@ -76,6 +76,8 @@ def conclude(observed: Observed, site: SiteView) -> Decision:
     if outcome is not Outcome.ALLOW:
         outcome, would = apply_mode(outcome, site.mode)
         reasons = POLICY
+        if observation.program is not None:
+            labels = _merged(labels, (f"ua.refused.{observation.program}",))
     duration_us = (perf_counter_ns() - observed.started_ns) // 1000
     return Decision(outcome, would, reasons, labels, observation, scores, verdict, duration_us)
 

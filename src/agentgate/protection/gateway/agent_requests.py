@@ -13,7 +13,9 @@ from agentgate.protection.gateway.pending_check import DecidedCheck, PendingChec
 from agentgate.protection.signals.facts import Observation
 
 # What the address says of a claim to be a search engine's crawler is for the rules to weigh.
-SETTLED_CLAIMS = frozenset(("agent.search_verified", "agent.search_unconfirmed", "agent.search_forged"))
+SETTLED_CLAIMS = frozenset(
+    ("agent.search_verified", "agent.search_unconfirmed", "agent.search_unknown", "agent.search_forged")
+)
 
 
 class Wish(Struct, frozen=True, gc=False):

@@ -140,6 +140,7 @@ class Heads:
             user_agent.claim_labels,
             user_agent.claimed_agent,
             user_agent.search,
+            user_agent.programs,
             counts[observed.header_count],
             ua_lengths[user_agent.length],
             languages[observed.language_count],

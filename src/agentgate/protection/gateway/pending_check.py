@@ -52,6 +52,8 @@ class PendingCheck(Struct, frozen=True, gc=False):
             rates=self.rates,
             agent=agent,
             receipt=shown.states,
+            is_plain=self.page.kind.origin.startswith("http:"),
+            wanted=self.site.wanted_programs,
         )
 
 

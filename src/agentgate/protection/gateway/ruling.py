@@ -18,6 +18,8 @@ ASKED = frozenset(("ua.browser", "ua.missing", "ua.malformed"))
 # What programs ask for by a standard, and programs that owners send themselves; being some agent does not matter there.
 OPENED_BY_RULE = frozenset(("path.standard", "path.feed", "path.webhook", "http.webhook_signature", "ua.checker"))
 
+CANNOT_TELL = "Whose crawler this is could not be checked yet: DNS has not answered. Come again later."
+
 _ALLOWED = Ruling(Outcome.ALLOW, "allowed")
 
 
@@ -53,7 +55,8 @@ def _rule_by_verdict(check: DecidedCheck, *, asks: bool) -> Ruling:
         return Ruling(applied, "monitor", would)
     if applied is Outcome.ALLOW:
         return _ALLOWED
-    return Ruling(applied, reason, response=verdict.response if outcome is verdict.outcome else None)
+    hint = CANNOT_TELL if "agent.search_unknown" in check.decision.labels else None
+    return Ruling(applied, reason, response=verdict.response if outcome is verdict.outcome else None, hint=hint)
 
 
 def must_prove_itself(check: DecidedCheck) -> bool:

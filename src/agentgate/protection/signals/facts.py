@@ -52,6 +52,10 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     content: str | None = None
     # The site-scoped pseudonym of the address, by which lists name visitors.
     visitor: int | None = None
+    # The origin was asked for without TLS.
+    is_plain: bool = False
+    # Programs and classes of programs that the site's settings name as wanted.
+    wanted: frozenset[str] = frozenset()
     # TLS fingerprint as the proxy saw it.
     ja4: str | None = None
 
@@ -63,3 +67,5 @@ class Observation(Struct, frozen=True, gc=False):
     numbers: Mapping[str, float]
     # The name of the crawler or AI agent that the User-Agent claims, as our list writes it.
     claimed_agent: str | None = None
+    # The listed program that asks, as one part of a label; a site may name it as wanted.
+    program: str | None = None

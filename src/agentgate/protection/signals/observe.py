@@ -65,7 +65,12 @@ def _observe_rest(look: Look, observed: ObservedHeaders, cookie_count: int) -> O
         accept_language_count=observed.language_count,
         cookie_count=cookie_count,
     )
-    return Observation(labels=tuple(labels), numbers=numbers, claimed_agent=observed.user_agent.claimed_agent)
+    return Observation(
+        labels=tuple(labels),
+        numbers=numbers,
+        claimed_agent=observed.user_agent.claimed_agent,
+        program=observed.user_agent.program,
+    )
 
 
 def _labels(signals: Iterable[Callable[[Look], Labels]], look: Look) -> list[str]:

@@ -63,6 +63,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     open_paths: OpenPaths = NO_OPEN_PATHS
     # None where neither rules nor lists ask for more than labels, scores and routes.
     matcher: RequestMatcher | None = None
+    # Names and classes of programs that the site wants, as `ua.wanted` compares them.
+    wanted_programs: frozenset[str] = frozenset()
 
 
 class SiteCaller(Struct, frozen=True, gc=False):
@@ -282,6 +284,7 @@ class SiteDirectory:
             whole_site=site.whole_site,
             open_paths=OpenPaths(site.open_paths) if site.open_paths else NO_OPEN_PATHS,
             matcher=make_matcher(compiled[key].predicates, SiteLists(read.entries) if read.entries else None),
+            wanted_programs=frozenset(site.wanted_programs),
         )
 
 

@@ -18,19 +18,12 @@ from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.sites.ports import SiteStores
 from agentgate.protection.sites.records import OwnSiteInput, Site, SiteAction, SiteChange, SiteInput
 from agentgate.protection.sites.validate import canonical_origins, check_site
+from agentgate.protection.sites.wanted_programs import canonical_programs
 
 DEFAULT_ACTIONS = {"submit": SiteAction(browser_required=True)}
 CHANGEABLE = (
-    "name",
-    "allowed_origins",
-    "actions",
-    "routes",
-    "mode",
-    "widget_mode",
-    "form_method_override",
-    "clearance_without_script",
-    "whole_site",
-    "open_paths",
+    *("name", "allowed_origins", "actions", "routes", "mode", "widget_mode", "form_method_override"),
+    *("clearance_without_script", "whole_site", "open_paths", "wanted_programs"),
 )
 # Keys that start so belong to the fixed test sites, which exist on every installation.
 RESERVED_KEY_PREFIX = "site_test_"
@@ -182,6 +175,8 @@ def _with_changes(site: Site, body: SiteChange) -> Site:
         changes["name"] = check_name(changes["name"], code="invalid_site")
     if "allowed_origins" in changes:
         changes["allowed_origins"] = canonical_origins(changes["allowed_origins"])
+    if "wanted_programs" in changes:
+        changes["wanted_programs"] = canonical_programs(changes["wanted_programs"])
     changed = replace(site, **changes)
     check_site(changed)
     return changed

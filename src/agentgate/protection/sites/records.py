@@ -46,6 +46,8 @@ class Site(Record, frozen=True, kw_only=True):
     With `formMethodOverride` a form's POST could be a PUT, PATCH or DELETE, by its `_method`. With
     `clearanceWithoutScript` whoever has no JavaScript gets a clearance of the lowest level for waiting. With
     `wholeSite` every browser proves itself once, whatever it asks for; programs are left to the rules.
+    `wantedPrograms` are let in wherever they come from: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a
+    program's name.
     """
 
     id: str
@@ -63,6 +65,7 @@ class Site(Record, frozen=True, kw_only=True):
     open_paths: list[SiteOpenPath] = field(default_factory=list)
     created_at: Moment
     updated_at: Moment
+    wanted_programs: list[str] = field(default_factory=list)
     rule_set: str | UnsetType = UNSET
     agent_policy: dict[str, Any] | UnsetType = UNSET
 
@@ -137,6 +140,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     clearance_without_script: bool | UnsetType = UNSET
     whole_site: bool | UnsetType = UNSET
     open_paths: list[SiteOpenPath] | UnsetType = UNSET
+    wanted_programs: list[str] | UnsetType = UNSET
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):

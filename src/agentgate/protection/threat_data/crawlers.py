@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agentgate.protection.threat_data.name_evidence import is_build_or_model
 from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher
 
 # Tag of crawler-user-agents.json -> our kind. The first tag of an entry that stands here counts.
@@ -32,7 +33,37 @@ MATCHED_BY_DEFAULT = "product-token"
 # Known to the list of AI agents, but what they do is show a link's preview or read a feed for people.
 NOT_AGENTS = {"facebookexternalhit", "awariorssbot"}
 # Names that also stand in the User-Agents of ordinary browsers and apps, or are everyday words.
-TOO_GENERAL = {"silk/", "code/1.", "fluid", "current", "chirp", "fever", "trove", "ning/", "convera", "mail/", "sonic"}
+TOO_GENERAL = {
+    *("silk/", "code/1.", "fluid", "current", "chirp", "fever", "trove", "ning/", "convera", "mail/", "sonic"),
+    # Tools that people work with, in which an agent may work too.
+    *(
+        "code",
+        "cursor",
+        "devin",
+        "operator",
+        "openai",
+        "spider",
+        "trae",
+        "trae/",
+        "yak",
+        "newsai",
+        "lcc",
+        "comet",
+        "manus",
+    ),
+    # Programs of people: mail, documents, players; and hosts whose names stand in many texts.
+    *(
+        "microsoft office",
+        "microsoft outlook",
+        "outlook-express",
+        "outlook-ios",
+        "microsoft data access",
+        "ms frontpage",
+    ),
+    *("microsoft windows network diagnostics", "lavf", "libvlc", "github.com", "dalvik", "mozacfetch", "googleapp"),
+    # Browsers and apps of people that are named after a search engine or a school's platform.
+    *("coccoc", "freespoke/", "freespoke", "speedy", "blackboard", "butterfly", "mqqbrowser", "sogou", "tornado"),
+}
 
 LEAST_CHARACTERS, MOST_CHARACTERS = 3, 100
 SAME_LETTER = re.compile(r"\[([a-zA-Z])([a-zA-Z])\]")
@@ -88,12 +119,17 @@ def _tokens_of_entry(entry: dict[str, Any]) -> Iterator[Token]:
     kind = next((KIND_OF_TAG[tag] for tag in tags if isinstance(tag, str) and tag in KIND_OF_TAG), "crawler")
     seen = [text.lower() for text in instances if isinstance(text, str)]
     for text, at_start in plain_texts(pattern):
-        if not LEAST_CHARACTERS <= len(text) <= MOST_CHARACTERS or text.lower() in TOO_GENERAL:
+        if not LEAST_CHARACTERS <= len(text) <= MOST_CHARACTERS or is_too_general(text):
             continue
-        boundary = Boundary.START if at_start else _boundary(text.lower(), seen)
+        boundary = Boundary.START if at_start else position_in(text.lower(), seen)
         name = text.strip(" /;(,:")
         purpose = guess_purpose(name) if kind == "ai_agent" else ""
         yield Token(text.lower(), kind, boundary, name, purpose)
+
+
+def is_too_general(text: str) -> bool:
+    """Say whether a text names no program: an everyday word, a build, a model."""
+    return text.lower() in TOO_GENERAL or is_build_or_model(text)
 
 
 def plain_texts(pattern: str) -> list[tuple[str, bool]]:
@@ -110,9 +146,9 @@ def plain_texts(pattern: str) -> list[tuple[str, bool]]:
     return [(text, at_start) for text in {text.lower(): text for text in unescaped}.values()]
 
 
-def _boundary(text: str, instances: list[str]) -> Boundary:
+def position_in(text: str, instances: list[str]) -> Boundary:
     """Return the strictest boundary with which the list's own examples are still found."""
-    tried = [Boundary.WORD, Boundary.LEFT] if text[-1].isalnum() else [Boundary.LEFT]
+    tried = (Boundary.PRODUCT, Boundary.WORD, Boundary.LEFT) if instances else (Boundary.WORD, Boundary.LEFT)
     holding = [instance for instance in instances if text in instance]
     for boundary in tried:
         matcher = TokenMatcher([Token(text, "", boundary, "")])

@@ -16,9 +16,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentgate.protection.threat_data.crawlers import read_crawlers
+from agentgate.protection.threat_data.crawlers import ReadTokens
 from agentgate.protection.threat_data.intel import search_kind
 from agentgate.protection.threat_data.intel_file import ImportedSet, IntelRefused, SourceLine
+from agentgate.protection.threat_data.name_lists import read_lines, read_names
 from agentgate.protection.threat_data.networks import (
     ALLOW,
     BLOCK,
@@ -39,8 +40,13 @@ from agentgate.protection.threat_data.user_agent_tokens import Token
 FLAG_OF_KIND = {"allow": ALLOW, "block": BLOCK, "tor": TOR, "vpn": VPN, "datacenter": DATACENTER}
 KNOWN_NAMES = (
     "allow*.txt, block*.txt, tor*.txt, vpn*.txt, datacenter*.txt, search-<operator>*.txt or .json (such as "
-    "search-google.json), *.json (AWS, Google, Azure ranges or "
-    "crawler-user-agents), *.tsv or *.tsv.gz (iptoasn), *.mmdb (ASN or country)"
+    "search-google.json), names-<class>*.txt (such as names-scanner.txt), *.json (AWS, Google, Azure ranges, "
+    "crawler-user-agents, ai.robots.txt, well-known-bots or opawg's user-agents), "
+    "*.tsv or *.tsv.gz (iptoasn), *.mmdb (ASN or country)"
+)
+NAME_KINDS = (
+    *("ai_agent", "search_engine", "seo", "archiver", "academic", "advertising", "crawler", "preview", "feed_reader"),
+    *("uptime", "webhook", "scanner", "http_library"),
 )
 # What lies beside lists: who published them and on which terms.
 NOT_LISTS = (".", "readme", "licence", "license", "notice")
@@ -162,14 +168,21 @@ def kind_of(path: Path) -> tuple[str, Callable[[Path, Gathered], None]]:
         return "mmdb", _read_mmdb
     if name.endswith((".tsv", ".tsv.gz")):
         return "iptoasn", _read_iptoasn
-    if name.startswith("search-"):
-        return _kind_of_search(name)
+    if name.startswith(("names-", "search-")):
+        return _kind_of_names(name) if name.startswith("names-") else _kind_of_search(name)
     if name.endswith(".json"):
         return "json", _read_json
     if name.endswith(".txt"):
         for kind, flag in FLAG_OF_KIND.items():
             if name.startswith(kind):
                 return kind, partial(_read_list, flag=flag)
+    return "unknown", _refuse_file
+
+
+def _kind_of_names(name: str) -> tuple[str, Callable[[Path, Gathered], None]]:
+    for kind in NAME_KINDS:
+        if re.match(rf"names-{kind}[.-]", name) and name.endswith(".txt"):
+            return f"names-{kind}", partial(_read_name_lines, kind=kind)
     return "unknown", _refuse_file
 
 
@@ -248,17 +261,25 @@ def _add_iptoasn(line: str, gathered: Gathered) -> None:
 
 def _read_json(path: Path, gathered: Gathered) -> None:
     content = json.loads(path.read_bytes())
-    if isinstance(content, list):
-        read = read_crawlers(content)
-        gathered.tokens += read.tokens
-        gathered.taken += len(read.tokens)
-        for index, pattern in enumerate(read.dropped, start=1):
-            # These are no mistakes of the file: an expression that is not plain text has no place in the automaton.
-            gathered.refusals.append(Refusal(index, f"pattern {pattern!r} is not plain text"))
+    names = read_names(content)
+    if names is not None:
+        _add_names(names, gathered)
         return
     _add_prefixes(content, gathered, DATACENTER)
     if not gathered.taken:
         raise ValueError("no address ranges in it, as AWS, Google or Azure publish them, nor a list of crawlers")
+
+
+def _read_name_lines(path: Path, gathered: Gathered, *, kind: str) -> None:
+    _add_names(read_lines((line for _, line in _lines(path)), kind), gathered)
+
+
+def _add_names(read: ReadTokens, gathered: Gathered) -> None:
+    gathered.tokens += read.tokens
+    gathered.taken += len(read.tokens)
+    for index, pattern in enumerate(read.dropped, start=1):
+        # These are no mistakes of the file: an expression that is not plain text has no place in the automaton.
+        gathered.refusals.append(Refusal(index, f"pattern {pattern!r} is not plain text, or too general"))
 
 
 def _read_prefixes(path: Path, gathered: Gathered, *, flag: int) -> None:

@@ -25,7 +25,7 @@ from agentgate.protection.threat_data.networks import (
 )
 from agentgate.protection.threat_data.search_operators import SearchOperator, by_token, read_operators
 from agentgate.protection.threat_data.search_verification import SearchStandings
-from agentgate.protection.threat_data.user_agent_tokens import Token, TokenMatcher
+from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher
 from agentgate.protection.threat_data.views import AddressView, UserAgentView
 
 DATA = Path(__file__).parent / "data"
@@ -51,11 +51,25 @@ PRIVATE_NETWORKS = (
 USER_AGENTS, ADDRESSES, SHAPES = 4_096, 8_192, 512
 
 
+class BundledToken(Struct, frozen=True, array_like=True):
+    """A token as the bundled files write it: where it may stand is a word."""
+
+    text: str
+    kind: str
+    position: str
+    name: str
+    purpose: str = ""
+
+    def token(self) -> Token:
+        """Return it as it is searched for."""
+        return Token(self.text, self.kind, Boundary[self.position.upper()], self.name, self.purpose)
+
+
 class TokenFile(Struct, frozen=True):
     """A bundled list of tokens."""
 
     note: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[BundledToken, ...]
 
 
 class Intel(Struct, frozen=True, kw_only=True):
@@ -93,8 +107,8 @@ def make_intel(imported: ImportedSet | None, standings: SearchStandings | None =
     """Put the bundled data and an imported set together."""
     bundled, datacenters = _bundled_tokens(), tuple(_lines(DATA / NETWORK_FILE))
     added = () if imported is None else imported.tokens
-    tables = [_bundled_flags(datacenters)]
     operators = read_operators()
+    tables = [_bundled_flags(datacenters, operators)]
     if imported is not None:
         tables.append(imported.flags)
     return Intel(
@@ -136,7 +150,7 @@ def _unique(tokens: Iterable[Token]) -> list[Token]:
 @functools.cache
 def _bundled_tokens() -> tuple[Token, ...]:
     files = (msgspec.json.decode((DATA / name).read_bytes(), type=TokenFile) for name in TOKEN_FILES)
-    return tuple(token for file in files for token in file.tokens)
+    return tuple(token.token() for file in files for token in file.tokens)
 
 
 @functools.cache
@@ -150,12 +164,13 @@ def _bundled_phrases() -> AhoCorasick:
 
 
 @functools.cache
-def _bundled_flags(datacenters: tuple[str, ...]) -> AddressTable:
+def _bundled_flags(datacenters: tuple[str, ...], operators: tuple[SearchOperator, ...]) -> AddressTable:
     v4: list[Range] = []
     v6: list[Range] = []
     for text, flag in [
         *((text, DATACENTER) for text in datacenters),
         *((text, PRIVATE) for text in PRIVATE_NETWORKS),
+        *((text, operator.bit) for operator in operators for text in operator.networks),
     ]:
         network = read_network(text)
         (v4 if network.version == 4 else v6).append(network_range(network, flag))

@@ -1,4 +1,8 @@
-"""Operators of search engines whose crawlers can be recognised: names in User-Agents, and domains of their machines."""
+"""Operators whose programs can be recognised: names in User-Agents, published networks, domains of their machines.
+
+Most are search engines. Of others (previews, monitors, scanners) only the proof counts: a link's preview is also
+fetched by people's own phones under the same name, so an address elsewhere forges nothing.
+"""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,6 +23,14 @@ class SearchOperator(Struct, frozen=True, gc=False):
     tokens: tuple[str, ...]
     # The names of its crawlers' addresses end in one of these; none where the operator publishes addresses only.
     domains: tuple[str, ...]
+    kind: str = "search"
+    # Networks that the operator publishes, as far as they are bundled; imported lists add to them.
+    networks: tuple[str, ...] = ()
+
+    @property
+    def is_search(self) -> bool:
+        """Say whether it is a search engine, whose name nobody else uses."""
+        return self.kind == "search"
 
     @property
     def bit(self) -> int:

@@ -1,12 +1,14 @@
 """SearchStandings: what DNS said of addresses that claim to be search crawlers, and SearchConfirmer, which asks.
 
 Signals read a standing without waiting. An address that is not known yet is put on a list; its name is looked up, and
-the name's addresses, in the background.
+the name's addresses, in the background. Until the answer is there a few requests pass: some of each network in which
+the operator has crawlers, hardly any of other networks, because a forger has as many addresses as it likes.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
+from ipaddress import ip_address
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -23,6 +25,10 @@ LOOKUP_S = 2.0
 # An address may have many names; of those in the operator's domain, so many are looked up.
 MOST_NAMES = 4
 
+# Within an hour so many addresses pass before their answer is there: of a network (/24, or /64 of IPv6) in which the
+# operator has verified crawlers, and of all other networks together.
+FREE_IN_KNOWN_NETWORK, FREE_ELSEWHERE = 16, 2
+
 VERIFIED_MS, FORGED_MS, UNKNOWN_MS = 24 * HOUR_MS, HOUR_MS, 5 * MINUTE_MS
 
 
@@ -31,7 +37,7 @@ class Standing(Enum):
 
     VERIFIED = "verified"
     FORGED = "forged"
-    # The first look-up is under way.
+    # The first look-up is under way, and the network's budget has room.
     UNCONFIRMED = "unconfirmed"
     # Nothing could be found out, or too much waits.
     UNKNOWN = "unknown"
@@ -52,6 +58,9 @@ class Claim(NamedTuple):
 
 
 Key = tuple[str, int]
+# Address, number of the operator, standing, until when.
+Saved = tuple[str, int, str, int]
+LASTING = frozenset({Standing.VERIFIED, Standing.FORGED})
 _LASTS_MS = {Standing.VERIFIED: VERIFIED_MS, Standing.FORGED: FORGED_MS, Standing.UNKNOWN: UNKNOWN_MS}
 
 
@@ -61,6 +70,12 @@ class SearchStandings:
     def __init__(self) -> None:
         self._known: dict[Key, Known] = {}
         self._asked: dict[Key, Claim] = {}
+        # Networks in which an operator has verified crawlers.
+        self._networks: dict[Key, None] = {}
+        # Addresses that pass until they are known, and how many did so within the present hour.
+        self._free: set[Key] = set()
+        self._spent: dict[Key, int] = {}
+        self._hour = 0
         self.on_claim: Callable[[Claim], None] | None = None
 
     def find(self, address: str, operator: SearchOperator, now_ms: int) -> Standing:
@@ -70,24 +85,63 @@ class SearchStandings:
         if known is not None and now_ms < known.until_ms:
             return known.standing
         if key not in self._asked and not self._ask(key, Claim(address, operator)):
-            return Standing.UNKNOWN
+            return Standing.UNKNOWN if known is None else known.standing
         # Gentle once only: whoever lets our questions time out must not stay unconfirmed for ever.
-        return Standing.UNCONFIRMED if known is None else known.standing
+        if known is not None:
+            return known.standing
+        return Standing.UNCONFIRMED if self._is_free(key, now_ms) else Standing.UNKNOWN
 
     def learn(self, claim: Claim, standing: Standing, now_ms: int) -> None:
         """Remember what a look-up gave. What could not be found out does not end what was known."""
         key = (claim.address, claim.operator.number)
         self._asked.pop(key, None)
+        self._free.discard(key)
         if standing is Standing.UNKNOWN and key in self._known:
             standing = self._known[key].standing
             self._known[key] = Known(standing, now_ms + UNKNOWN_MS)
             return
-        if len(self._known) >= MOST_KNOWN:
-            del self._known[next(iter(self._known))]
-        self._known[key] = Known(standing, now_ms + _LASTS_MS[standing])
+        self._remember(key, Known(standing, now_ms + _LASTS_MS[standing]))
+
+    def export(self) -> list[Saved]:
+        """Return the answers that are worth keeping over a restart."""
+        return [
+            (address, number, known.standing.value, known.until_ms)
+            for (address, number), known in self._known.items()
+            if known.standing in LASTING
+        ]
+
+    def restore(self, saved: Iterable[Saved]) -> None:
+        """Take over answers that were kept. Those past their time count until DNS has answered anew."""
+        for address, number, standing, until_ms in saved:
+            self._remember((address, number), Known(Standing(standing), until_ms))
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def _remember(self, key: Key, known: Known) -> None:
+        if len(self._known) >= MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[key] = known
+        if known.standing is Standing.VERIFIED:
+            if len(self._networks) >= MOST_KNOWN:
+                del self._networks[next(iter(self._networks))]
+            self._networks[network_of(key[0]), key[1]] = None
+
+    def _is_free(self, key: Key, now_ms: int) -> bool:
+        if key in self._free:
+            return True
+        if now_ms // HOUR_MS != self._hour:
+            self._hour = now_ms // HOUR_MS
+            self._spent.clear()
+        network = (network_of(key[0]), key[1])
+        is_known = network in self._networks
+        account = network if is_known else ("", key[1])
+        spent = self._spent.get(account, 0)
+        if spent >= (FREE_IN_KNOWN_NETWORK if is_known else FREE_ELSEWHERE):
+            return False
+        self._spent[account] = spent + 1
+        self._free.add(key)
+        return True
 
     def _ask(self, key: Key, claim: Claim) -> bool:
         if self.on_claim is None or len(self._asked) >= MOST_WAITING:
@@ -95,6 +149,13 @@ class SearchStandings:
         self._asked[key] = claim
         self.on_claim(claim)
         return True
+
+
+def network_of(address: str) -> str:
+    """Return the /24 or /64 of an address, as text."""
+    if ":" not in address:
+        return address.rpartition(".")[0]
+    return ip_address(address).exploded[:19]
 
 
 class Lookup(Protocol):

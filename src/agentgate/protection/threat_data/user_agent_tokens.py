@@ -9,19 +9,23 @@ from enum import IntEnum
 from ahocorasick_rs import AhoCorasick
 from msgspec import Struct
 
+COMPATIBLE = "(compatible; "
+
 
 class Boundary(IntEnum):
-    """Where a token counts."""
+    """Where a token counts. The bundled files name it by its word, imported sets by its number."""
 
     ANYWHERE = 0
     # No letter or digit right before it.
     LEFT = 1
-    # Nor right after it.
+    # A whole word: nor right after it, and no part of a dotted name such as `com.example.katana`.
     WORD = 2
     # A product token: nor `-` nor `_` on either side, so that `GPTBot` is not found in `My-GPTBot-Clone`.
     PRODUCT = 3
-    # Only as the first thing in the text.
+    # Only as the first thing in the text or in `Mozilla/5.0 (compatible; `, and as a whole word.
     START = 4
+    # A whole word between brackets.
+    COMMENT = 5
 
 
 class Token(Struct, frozen=True, array_like=True):
@@ -47,7 +51,7 @@ class TokenMatcher:
         found = []
         for index, start, end in self._automaton.find_matches_as_indexes(lowered, overlapping=True):
             token = self.tokens[index]
-            if _stands(token.boundary, lowered, start=start, end=end):
+            if _is_at(token.boundary, lowered, start=start, end=end):
                 found.append(token)
         return found
 
@@ -58,14 +62,27 @@ def searchable(text: str) -> str:
     return lowered if lowered.isascii() else lowered.encode("utf-8", "replace").decode()
 
 
-def _stands(boundary: Boundary, text: str, *, start: int, end: int) -> bool:
+def _is_at(boundary: Boundary, text: str, *, start: int, end: int) -> bool:
     if boundary is Boundary.ANYWHERE:
         return True
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if boundary is Boundary.START:
-        return start == 0
-    before, after = text[start - 1 : start], text[end : end + 1]
-    if boundary is Boundary.LEFT:
+        is_first = not start or (text.startswith("mozilla/") and text.endswith(COMPATIBLE, 0, start))
+        # `python3` is `python` too, `pythonista` is not.
+        return is_first and not (text[end - 1].isalpha() and after.isalpha())
+    if before.isalnum() or boundary is Boundary.LEFT:
         return not before.isalnum()
-    if before.isalnum() or after.isalnum():
+    if text[end - 1].isalnum() and after.isalnum():
         return False
-    return boundary is Boundary.WORD or not (before in {"-", "_"} or after in {"-", "_"})
+    if boundary is Boundary.PRODUCT:
+        return not (before in {"-", "_", "."} or after in {"-", "_"})
+    is_word = not _is_in_dotted_name(text, start, before=before)
+    return is_word and (boundary is Boundary.WORD or text.count("(", 0, start) > text.count(")", 0, start))
+
+
+def _is_in_dotted_name(text: str, start: int, *, before: str) -> bool:
+    """Say whether a name is the last part of `com.example.name`; the name of a host in a web address is not meant."""
+    if before != ".":
+        return False
+    word = text[text.rfind(" ", 0, start) + 1 : start]
+    return "//" not in word and "www." not in word

@@ -12,19 +12,18 @@ class UserAgentView(Struct, frozen=True, kw_only=True, gc=False):
     # Labels of the agent or crawler that it claims to be.
     claim_labels: tuple[str, ...] = ()
     claimed_agent: str | None = None
-    # `chromium`, `firefox`, `safari`, or nothing.
+    # `chromium`, `firefox`, `safari`, `webkit`, `edgehtml`, `trident`, `legacy`, or nothing.
     engine: str = ""
     major: int = 0
     # As Sec-CH-UA-Platform writes it; nothing when it is not clear.
     platform: str = ""
     mobile: bool = False
-    # A browser inside an app; it leaves out headers that the browser itself sends.
-    embedded: bool = False
-    # What Sec-CH-UA must contain.
-    hint: str = ""
-    # What Sec-CH-UA-Platform and Sec-CH-UA-Mobile must be.
-    platform_hint: str = ""
-    mobile_hint: str = "?0"
+    # `tv`, `console`, `webview`, `legacy`: they leave out headers that other browsers send.
+    device: str = ""
+    # Words by which a site may say that it wants this program; none for browsers.
+    programs: tuple[str, ...] = ()
+    # The name of the listed program that it is, as one part of a label; None for tools of attack and libraries.
+    program: str | None = None
     length: int = 0
     # Operators of search engines whose crawler it claims to be.
     search: tuple[SearchOperator, ...] = ()

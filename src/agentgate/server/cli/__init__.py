@@ -17,6 +17,7 @@ from agentgate.server.cli.adapter import adapter
 from agentgate.server.cli.agent_sim import agent_sim
 from agentgate.server.cli.backup import backup
 from agentgate.server.cli.check_config import check_config
+from agentgate.server.cli.classify import classify
 from agentgate.server.cli.doctor import doctor
 from agentgate.server.cli.intel import intel
 from agentgate.server.cli.keys import keys
@@ -48,6 +49,7 @@ app.command("migrate", epilog="Example: agentgate migrate --check || agentgate m
 app.command("routes", epilog="Example: agentgate routes --surface admin")(routes)
 app.command("openapi", epilog="Example: agentgate openapi admin --out admin.json")(openapi)
 app.command("check-config", epilog="Example: AGENTGATE_WORKERS=4 agentgate check-config")(check_config)
+app.command("classify", epilog="Example: agentgate classify /var/log/nginx/access.log --json")(classify)
 app.command("backup", epilog="Example: agentgate backup /var/backups/agentgate/monday")(backup)
 app.command("restore", epilog="Example: agentgate restore /var/backups/agentgate/monday --overwrite")(restore)
 app.command("version", epilog="Example: agentgate version --json")(version)

@@ -7,6 +7,7 @@ import typer
 
 from agentgate.lib.clock import SystemClock, to_rfc3339
 from agentgate.lib.settings.schema import Settings, read_process_settings
+from agentgate.server.cli.list_files import find_lists
 from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json, print_table
 
 if TYPE_CHECKING:
@@ -28,19 +29,24 @@ def intel_folder(settings: Settings) -> Path:
 
 @intel.command("update", epilog="Example: agentgate intel update /var/lib/lists")
 def update(
-    folder: Annotated[Path, typer.Argument(help="A folder with lists as their publishers offer them.")],
+    source: Annotated[
+        str, typer.Argument(help="A folder with lists as their publishers offer them, one such file, or its https URL.")
+    ],
     skip_refused: Annotated[
         bool, typer.Option("--skip-refused", help="Take the rest of a list when some of its lines cannot be read.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Read every list in a folder and put them in force together. A running service takes them over within a minute."""
+    """Read lists and put them in force together. A running service takes them over within a minute.
+
+    A folder replaces all that was imported. A single file or URL is kept in `lists` beside the set and replaces its
+    namesake there.
+    """
     from agentgate.protection.threat_data.imports import import_folder, refused_lines  # noqa: PLC0415 - keeps the command line quick
     from agentgate.protection.threat_data.intel_file import FILE_NAME, write_set  # noqa: PLC0415 - likewise
 
     settings = read_process_settings(config)
-    if not folder.is_dir():
-        raise CommandRefused(f"there is no folder {folder}; give one that holds the lists")
+    folder = find_lists(source, intel_folder(settings))
     imported, reports = import_folder(folder, now_ms=SystemClock().now_ms())
     for report in reports:
         _print_report(report)

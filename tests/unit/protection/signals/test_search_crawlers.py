@@ -5,15 +5,18 @@ import json
 
 import pytest
 
-from agentgate.lib.clock import FixedClock
+from agentgate.lib.clock import HOUR_MS, FixedClock
 from agentgate.lib.outbound.dns import NameLookup
 from agentgate.protection.signals.observe import observe
 from agentgate.protection.threat_data.imports import import_folder
 from agentgate.protection.threat_data.intel import load_intel, make_intel
 from agentgate.protection.threat_data.intel_file import write_set
 from agentgate.protection.threat_data.search_operators import read_operators
+from agentgate.protection.threat_data.search_verdicts import SearchVerdicts
 from agentgate.protection.threat_data.search_verification import (
     FORGED_MS,
+    FREE_ELSEWHERE,
+    FREE_IN_KNOWN_NETWORK,
     MOST_KNOWN,
     MOST_WAITING,
     UNKNOWN_MS,
@@ -28,7 +31,7 @@ from tests.unit.protection.signals.requests import make_facts
 
 GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 DUCKDUCKBOT = "DuckDuckBot/1.1; (+http://duckduckgo.com/duckduckbot.html)"
-ADDRESS = "66.249.66.1"
+ADDRESS = "192.178.5.1"
 NAME = "crawl-66-249-66-1.googlebot.com"
 GOOGLE, BING = read_operators()[:2]
 
@@ -46,7 +49,7 @@ def standing_of(server: DnsServer, address: str = ADDRESS) -> Standing:
 
 def searched(intel, user_agent: str, address: str, now_ms: int = 0) -> list[str]:
     labels = observe(make_facts(user_agent=user_agent, address=address, now_ms=now_ms), intel).labels
-    return [label for label in labels if label.startswith("agent.search_")]
+    return [label for label in labels if label.startswith(("agent.search_", "agent.program_"))]
 
 
 def test_a_name_of_the_operator_that_leads_back_confirms(server: DnsServer) -> None:
@@ -68,7 +71,7 @@ def test_a_name_that_does_not_lead_back_is_a_forgery(server: DnsServer) -> None:
     server.point(ADDRESS, NAME, back=False)
     assert standing_of(server) is Standing.FORGED
 
-    server.records[NAME, A] = ["66.249.66.2"]
+    server.records[NAME, A] = ["192.178.5.2"]
     assert standing_of(server) is Standing.FORGED
 
 
@@ -85,7 +88,7 @@ def test_a_server_that_fails_or_is_silent_says_nothing(server: DnsServer) -> Non
 
 
 def test_one_of_several_names_is_enough(server: DnsServer) -> None:
-    server.records["1.66.249.66.in-addr.arpa", PTR] = ["host.example", NAME]
+    server.records["1.5.178.192.in-addr.arpa", PTR] = ["host.example", NAME]
     server.records[NAME, A] = ["192.0.2.1", ADDRESS]
 
     assert standing_of(server) is Standing.VERIFIED
@@ -111,7 +114,7 @@ def test_the_first_request_is_unconfirmed_and_later_ones_have_the_answer(server:
 
     assert asyncio.run(play()) == (["agent.search_unconfirmed"], ["agent.search_verified"], ["agent.search_forged"])
     # Asked once each, however many requests came.
-    assert server.asked.count("1.66.249.66.in-addr.arpa") == 1
+    assert server.asked.count("1.5.178.192.in-addr.arpa") == 1
 
 
 def listening(standings: SearchStandings) -> list[Claim]:
@@ -157,13 +160,68 @@ def test_a_failed_question_does_not_end_what_was_known() -> None:
 def test_a_flood_of_claims_is_bounded_and_not_believed() -> None:
     standings = SearchStandings()
     claims = listening(standings)
-    found = [standings.find(f"2001:db8::{number:x}", GOOGLE, 0) for number in range(MOST_WAITING + 50)]
+    found = [standings.find(f"2001:db8:{number:x}::1", GOOGLE, 0) for number in range(MOST_WAITING + 50)]
 
-    assert found.count(Standing.UNCONFIRMED) == len(claims) == MOST_WAITING
+    assert len(claims) == MOST_WAITING
+    assert found.count(Standing.UNCONFIRMED) == FREE_ELSEWHERE
     assert found[-1] is Standing.UNKNOWN
     for number in range(MOST_KNOWN + 10):
         standings.learn(Claim(f"2001:db8:1::{number:x}", GOOGLE), Standing.FORGED, 0)
     assert len(standings) == MOST_KNOWN
+
+
+def test_forged_claims_from_many_networks_hardly_pass() -> None:
+    standings = SearchStandings()
+    listening(standings)
+    found = [standings.find(f"198.{18 + n // 200}.{n % 200}.9", GOOGLE, n) for n in range(400)]
+
+    assert found.count(Standing.UNCONFIRMED) / len(found) <= 0.02
+
+
+def test_a_network_in_which_the_operator_has_crawlers_has_a_budget_of_its_own() -> None:
+    standings = SearchStandings()
+    listening(standings)
+    standings.learn(Claim("203.0.113.1", GOOGLE), Standing.VERIFIED, 0)
+    found = [standings.find(f"203.0.113.{n}", GOOGLE, 0) for n in range(2, 40)]
+
+    assert found.count(Standing.UNCONFIRMED) == FREE_IN_KNOWN_NETWORK
+    # The next hour has a new one, and whoever passed goes on passing until the answer is there.
+    assert standings.find("203.0.113.2", GOOGLE, 1) is Standing.UNCONFIRMED
+    assert standings.find("203.0.113.39", GOOGLE, HOUR_MS) is Standing.UNCONFIRMED
+
+
+def test_answers_survive_a_restart_and_an_outage_of_dns(tmp_path) -> None:
+    before = SearchStandings()
+    before.learn(Claim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
+    before.learn(Claim("198.51.100.7", GOOGLE), Standing.FORGED, 0)
+    before.learn(Claim("198.51.100.8", GOOGLE), Standing.UNKNOWN, 0)
+    SearchVerdicts(tmp_path, before).save()
+    after = SearchStandings()
+    SearchVerdicts(tmp_path, after).load()
+    listening(after)
+
+    assert len(after) == 2
+    assert after.find(ADDRESS, GOOGLE, 1) is Standing.VERIFIED
+    # Past its time, and nobody answers: what was known goes on.
+    assert after.find(ADDRESS, GOOGLE, 10 * VERIFIED_MS) is Standing.VERIFIED
+    assert after.find("198.51.100.7", GOOGLE, 1) is Standing.FORGED
+
+
+def test_a_damaged_file_of_answers_is_passed_over(tmp_path) -> None:
+    (tmp_path / "search-verdicts.json").write_bytes(b"[[")
+    standings = SearchStandings()
+    SearchVerdicts(tmp_path, standings).load()
+
+    assert len(standings) == 0
+
+
+def test_a_preview_is_verified_by_its_networks_and_never_forged() -> None:
+    intel = load_intel(None)
+    preview = "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)"
+
+    assert searched(intel, preview, "69.171.230.1") == ["agent.program_verified"]
+    # People's own phones fetch previews under that name.
+    assert searched(intel, preview, "198.51.100.7") == []
 
 
 def test_the_same_address_may_be_one_operators_and_not_anothers() -> None:
@@ -174,8 +232,12 @@ def test_the_same_address_may_be_one_operators_and_not_anothers() -> None:
     assert standings.find(ADDRESS, BING, 0) is Standing.UNCONFIRMED
 
 
-def test_without_dns_and_without_networks_nothing_is_said() -> None:
-    assert searched(load_intel(None), GOOGLEBOT, ADDRESS) == []
+def test_without_dns_and_without_networks_nobody_can_tell() -> None:
+    assert searched(load_intel(None), GOOGLEBOT, ADDRESS) == ["agent.search_unknown"]
+
+
+def test_bundled_networks_verify_without_dns() -> None:
+    assert searched(load_intel(None), GOOGLEBOT, "66.249.66.1") == ["agent.search_verified"]
 
 
 def test_who_claims_nothing_is_not_looked_up() -> None:
@@ -198,7 +260,7 @@ def test_addresses_of_no_open_network_are_not_looked_up(address: str) -> None:
 def test_published_networks_confirm_without_a_question(tmp_path) -> None:
     lists = tmp_path / "lists"
     lists.mkdir()
-    prefixes = {"prefixes": [{"ipv4Prefix": "66.249.66.0/27"}, {"ipv6Prefix": "2001:4860:4801:10::/64"}]}
+    prefixes = {"prefixes": [{"ipv4Prefix": "192.178.5.0/27"}, {"ipv6Prefix": "2001:4860:4801:10::/64"}]}
     (lists / "search-google.json").write_text(json.dumps(prefixes))
     (lists / "search-duckduckgo.txt").write_text("20.191.45.212\n2001:db8::5\n")
     imported, reports = import_folder(lists, now_ms=1)
@@ -208,17 +270,17 @@ def test_published_networks_confirm_without_a_question(tmp_path) -> None:
     intel = load_intel(tmp_path, standings)
 
     assert [(report.kind, report.taken) for report in reports] == [("search-duckduckgo", 2), ("search-google", 2)]
-    assert searched(intel, GOOGLEBOT, "66.249.66.9") == ["agent.search_verified"]
+    assert searched(intel, GOOGLEBOT, "192.178.5.9") == ["agent.search_verified"]
     assert searched(intel, GOOGLEBOT, "2001:4860:4801:10::9") == ["agent.search_verified"]
     assert searched(intel, DUCKDUCKBOT, "20.191.45.212") == ["agent.search_verified"]
     assert searched(intel, DUCKDUCKBOT, "2001:db8::5") == ["agent.search_verified"]
     assert claims == []
     # Of an operator without names in DNS the list is all there is to know; elsewhere DNS is asked.
     assert searched(intel, DUCKDUCKBOT, "192.0.2.9") == ["agent.search_forged"]
-    assert searched(intel, GOOGLEBOT, "66.249.67.9") == ["agent.search_unconfirmed"]
-    assert claims == [Claim("66.249.67.9", GOOGLE)]
+    assert searched(intel, GOOGLEBOT, "192.178.6.9") == ["agent.search_unconfirmed"]
+    assert claims == [Claim("192.178.6.9", GOOGLE)]
     # The list says whose crawlers these are and nothing else.
-    assert not any(label.startswith("net.") for label in observe(make_facts(address="66.249.66.9"), intel).labels)
+    assert not any(label.startswith("net.") for label in observe(make_facts(address="192.178.5.9"), intel).labels)
 
 
 def test_a_list_of_an_unknown_operator_is_refused(tmp_path) -> None:

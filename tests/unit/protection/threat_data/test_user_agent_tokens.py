@@ -22,6 +22,14 @@ from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token, 
         (Boundary.PRODUCT, "foo_bar", False),
         (Boundary.START, "foo bar", True),
         (Boundary.START, " foo", False),
+        (Boundary.START, "foox", False),
+        (Boundary.START, "foo3", True),
+        (Boundary.START, "mozilla/5.0 (compatible; foo/1)", True),
+        (Boundary.START, "mozilla/5.0 (linux; foo/1)", False),
+        (Boundary.WORD, "com.example.foo", False),
+        (Boundary.WORD, "+http://www.foo.example", True),
+        (Boundary.COMMENT, "x (y; foo)", True),
+        (Boundary.COMMENT, "foo (y)", False),
     ],
 )
 def test_a_token_counts_where_its_boundary_lets_it(boundary, text, found):
@@ -72,7 +80,7 @@ def test_a_list_of_crawlers_gives_tokens_and_says_what_it_dropped():
     )
 
     assert read.tokens == (
-        Token("acmebot", "seo", Boundary.WORD, "AcmeBot"),
+        Token("acmebot", "seo", Boundary.PRODUCT, "AcmeBot"),
         Token("acme", "search_engine", Boundary.ANYWHERE, "acme"),
     )
     assert read.dropped == ("x.*y", "7", "nonsense")

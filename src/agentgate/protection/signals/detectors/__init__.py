@@ -11,6 +11,7 @@ from agentgate.protection.signals.detectors.paths import standard_path_labels
 from agentgate.protection.signals.detectors.rate import rate_labels
 from agentgate.protection.signals.detectors.receipt import receipt_labels
 from agentgate.protection.signals.detectors.search_crawler import search_crawler_labels
+from agentgate.protection.signals.detectors.site_settings import site_labels
 from agentgate.protection.signals.detectors.tools import tool_labels
 from agentgate.protection.signals.detectors.user_agent import user_agent_labels
 from agentgate.protection.signals.detectors.webhook import webhook_labels
@@ -25,5 +26,6 @@ REQUEST_SIGNALS = (
     search_crawler_labels,
     receipt_labels,
     standard_path_labels,
+    site_labels,
 )
 CONTENT_SIGNALS = (browser_labels, behavior_labels, content_labels)

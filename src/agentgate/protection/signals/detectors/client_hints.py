@@ -3,14 +3,31 @@
 Browsers send both to secure origins only, so neither is missed where the other is missing too, but for the one label.
 """
 
+import re
 from collections.abc import Mapping
 
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.views import UserAgentView
 
-# The first releases that send them.
+# The first releases that send them, on every kind of request.
 HINTS_SINCE = {"chromium": 90}
 FETCH_METADATA_SINCE = {"chromium": 80, "firefox": 90, "safari": 17}
+NEVER = 1_000_000
+# Engines that send no client hints; of others nothing is known.
+WITHOUT_HINTS = frozenset({"firefox", "safari", "edgehtml", "trident"})
+# Televisions, consoles and browsers inside apps leave some of them out.
+LENIENT_DEVICES = frozenset({"webview", "tv", "console", "legacy"})
+
+BRAND = re.compile(r'"([^"]*)";\s*v="(\d{1,4})')
+# Brands whose version is that of the engine. Small browsers name a version of their own beside it, or none of these.
+ENGINE_BRANDS = frozenset({"Chromium", "Google Chrome", "Microsoft Edge"})
+PLATFORMS = frozenset({"windows", "macos", "linux", "android", "ios", "chrome os"})
+# Platforms whose browsers' User-Agents name another: desktop pages on a phone, and the two names of one system.
+ALSO_NAMED = {"linux": {"android", "chrome os"}, "chrome os": {"chromium os", "linux"}, "macos": {"ios", "android"}}
+
+SAFARI_PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9"
+# A part of a page accepts other things.
+PART_OF_A_PAGE = frozenset({"referer", "origin", "range"})
 
 SITES = frozenset({"cross-site", "same-origin", "same-site", "none"})
 MODES = frozenset({"cors", "navigate", "no-cors", "same-origin", "websocket", "nested-navigate", "webtransport"})
@@ -28,24 +45,60 @@ def client_hint_labels(look: Look) -> Labels:
             labels.append("http.client_hints_headless")
         if claimed.engine and not _hints_agree(headers, claimed, hints):
             labels.append("http.client_hints_mismatch")
-    elif site is not None and not claimed.embedded and claimed.major >= HINTS_SINCE.get(claimed.engine, 1_000_000):
+    elif site is not None and _misses_hints(look):
         labels.append("http.client_hints_missing")
     if site is not None:
         if not _fetch_agrees(headers, site):
             labels.append("http.fetch_metadata_mismatch")
-    elif not claimed.embedded and claimed.major >= FETCH_METADATA_SINCE.get(claimed.engine, 1_000_000):
-        labels.append("http.fetch_metadata_missing")
+    elif claimed.major >= FETCH_METADATA_SINCE.get(claimed.engine, NEVER):
+        labels += _without_fetch_metadata(look)
     return labels
 
 
+def _misses_hints(look: Look) -> bool:
+    claimed = look.user_agent
+    if claimed.device in LENIENT_DEVICES or claimed.major < HINTS_SINCE.get(claimed.engine, NEVER):
+        return False
+    # A preflight has none.
+    return look.facts.method != "OPTIONS"
+
+
+def _without_fetch_metadata(look: Look) -> Labels:
+    """Return what is wrong with a request that has no Sec-Fetch-Site, though its browser sends it to secure origins."""
+    if "sec-fetch-mode" in look.headers:
+        # No browser sends the one without the other; some libraries do.
+        return ("http.fetch_metadata_mismatch",)
+    # Chromium opens WebSockets without them.
+    if "upgrade" in look.headers:
+        return ()
+    if look.user_agent.engine == "safari":
+        # Some of Safari's captures have none. Then its Accept comes before its User-Agent, and has one fixed value.
+        return () if _is_safaris(look) else ("http.fetch_metadata_missing",)
+    if look.user_agent.device in LENIENT_DEVICES:
+        return ()
+    return ("http.fetch_metadata_missing",)
+
+
+def _is_safaris(look: Look) -> bool:
+    names = look.names
+    if "accept" not in names or names.index("accept") > names.index("user-agent"):
+        return False
+    return not PART_OF_A_PAGE.isdisjoint(names) or look.headers["accept"].startswith(SAFARI_PAGE)
+
+
 def _hints_agree(headers: Mapping[str, str], claimed: UserAgentView, hints: str) -> bool:
-    # Only Chromium sends them.
-    if claimed.engine != "chromium" or claimed.hint not in hints:
+    if claimed.engine != "chromium":
+        return claimed.engine not in WITHOUT_HINTS
+    versions = {int(version) for brand, version in BRAND.findall(hints) if brand in ENGINE_BRANDS}
+    if versions and claimed.major not in versions:
         return False
-    if headers.get("sec-ch-ua-mobile", claimed.mobile_hint) != claimed.mobile_hint:
+    if claimed.platform in {"Windows", "macOS"} and headers.get("sec-ch-ua-mobile") == "?1":
         return False
-    platform = claimed.platform_hint
-    return not platform or headers.get("sec-ch-ua-platform", platform) == platform
+    told = headers.get("sec-ch-ua-platform", "").strip('"').lower()
+    named = claimed.platform.lower()
+    if not named or told not in PLATFORMS or told == named:
+        return True
+    return told in ALSO_NAMED.get(named, ())
 
 
 def _fetch_agrees(headers: Mapping[str, str], site: str) -> bool:

@@ -1,6 +1,11 @@
-"""The shape of the headers: which are there, how many, in which order. Client hints are in `client_hints.py`."""
+"""The shape of the headers: which are there, in which order, and whether a browser of that name sends them so.
+
+Client hints are in `client_hints.py`. What is unlike the claimed browser is added up; only the sum is held against it,
+because proxies, extensions and assistive tools change a header now and then.
+"""
 
 from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.threat_data.views import UserAgentView
 
 FEW_HEADERS, MANY_HEADERS = 4, 40
 USUAL_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -9,8 +14,9 @@ USUAL_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPT
 ORDER = {
     "chromium": ("accept", "accept-encoding", "accept-language"),
     "firefox": ("accept", "accept-language", "accept-encoding"),
-    "safari": ("accept-language", "accept-encoding"),
 }
+# Safari turned its order round: which is which depends on version and protocol, so either is fine.
+SAFARI_ORDERS = (("accept-language", "accept-encoding"), ("accept", "accept-encoding", "accept-language"))
 # What proxies that sort the others write before them.
 WRITTEN_FIRST = frozenset({"host", "user-agent", "content-length"})
 # Fewer can be in this order by chance. Every browser sends more.
@@ -21,15 +27,38 @@ BROWSERS_SEND = (
     ("accept-encoding", "http.accept_encoding_missing"),
 )
 
+# How unlike a browser each is, in tenths. A proxy that compresses by itself takes Accept-Encoding away.
+UNLIKE = {
+    "http.accept_missing": 10,
+    "http.accept_language_missing": 10,
+    "http.accept_encoding_missing": 5,
+    "http.order_mismatch": 10,
+    "http.few_headers": 5,
+}
+# A page load that does not ask for a page, and a language that no browser has.
+NOT_A_PAGE, ANY_LANGUAGE = 5, 10
+# Most of these send it, but not all.
+WEBVIEW_WITHOUT_FETCH_METADATA = 5
+UNLIKE_FROM = 15
+# Devices of which some releases send neither language nor encoding: more must come together.
+LENIENT_FROM = 20
+LENIENT_DEVICES = frozenset({"tv", "console", "legacy"})
+# Parts of pages are fetched with `Accept: */*`, and then there is a page that they are part of.
+PART_OF_A_PAGE = frozenset({"referer", "origin", "sec-fetch-site", "range", "upgrade"})
+
 
 def header_labels(look: Look) -> Labels:
     """Return `http.*` of the headers' shape, and of the few values that have one."""
-    key = (look.names, look.user_agent.engine)
+    view = look.user_agent
+    key = (look.names, view.engine)
     shape = look.intel.shapes.get(key)
     if shape is None:
         shape = look.intel.shapes.put(key, shape_labels(*key))
     special = _special(look)
-    return (*shape, *special) if special else shape
+    labels = (*shape, *special) if special else shape
+    if (view.engine or "ua.text_browser" in view.labels) and _is_unlike(look, view, labels):
+        return (*labels, "http.unlike_browser")
+    return labels
 
 
 def shape_labels(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
@@ -42,19 +71,39 @@ def shape_labels(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
         labels.append("http.many_headers")
     if "via" in present:
         labels.append("http.via")
-    if engine and not _in_order(names, ORDER[engine]):
+    if engine and not _is_ordered(names, engine):
         labels.append("http.order_mismatch")
     return tuple(labels)
 
 
-def _in_order(names: tuple[str, ...], expected: tuple[str, ...]) -> bool:
+def _is_ordered(names: tuple[str, ...], engine: str) -> bool:
     # Some proxies sort the headers, programs written in Go all but the first few; then their order says nothing about
     # the client.
     rest = [name for name in names if name not in WRITTEN_FIRST]
     if len(rest) >= SORTED_HEADERS and rest == sorted(rest):
         return True
+    if engine == "safari":
+        return any(_follows(names, order) for order in SAFARI_ORDERS)
+    return engine not in ORDER or _follows(names, ORDER[engine])
+
+
+def _follows(names: tuple[str, ...], expected: tuple[str, ...]) -> bool:
     places = [names.index(name) for name in expected if name in names]
     return places == sorted(places)
+
+
+def _is_unlike(look: Look, view: UserAgentView, labels: Labels) -> bool:
+    """Say whether the headers are, taken together, not those of the browser that is named."""
+    points = 0
+    for label in labels:
+        points += UNLIKE.get(label, 0)
+    if "text/html" not in look.headers.get("accept", "text/html") and PART_OF_A_PAGE.isdisjoint(look.headers):
+        points += NOT_A_PAGE
+    if look.headers.get("accept-language") == "*":
+        points += ANY_LANGUAGE
+    if view.device == "webview" and view.engine == "chromium" and "sec-fetch-site" not in look.headers:
+        points += WEBVIEW_WITHOUT_FETCH_METADATA
+    return points >= (LENIENT_FROM if view.device in LENIENT_DEVICES or not view.engine else UNLIKE_FROM)
 
 
 def _special(look: Look) -> list[str]:

@@ -1,17 +1,19 @@
-"""Search crawlers: whether the address of one that claims to be it is the operator's, by published networks or DNS."""
+"""Search crawlers and other programs whose operator is known: whether the address is the operator's, by published
+networks or DNS.
+"""
 
 from agentgate.protection.signals.detectors.address import view_address
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.search_operators import SearchOperator
 from agentgate.protection.threat_data.search_verification import Standing
 
-VERIFIED, FORGED = ("agent.search_verified",), ("agent.search_forged",)
 LABELS_OF_STANDING: dict[Standing, tuple[str, ...]] = {
-    Standing.VERIFIED: VERIFIED,
-    Standing.FORGED: FORGED,
+    Standing.VERIFIED: ("agent.search_verified",),
+    Standing.FORGED: ("agent.search_forged",),
     Standing.UNCONFIRMED: ("agent.search_unconfirmed",),
-    Standing.UNKNOWN: (),
+    Standing.UNKNOWN: ("agent.search_unknown",),
 }
+PROGRAM_VERIFIED = ("agent.program_verified",)
 # Of a User-Agent that names two operators the kinder standing counts.
 KINDEST = (Standing.VERIFIED, Standing.UNCONFIRMED, Standing.UNKNOWN, Standing.FORGED)
 # Such an address is that of a proxy in between, about which DNS says nothing.
@@ -19,17 +21,26 @@ NOT_ASKED = {"net.private", "net.unknown"}
 
 
 def search_crawler_labels(look: Look) -> Labels:
-    """Return `agent.search_*`; nothing for who claims nothing."""
+    """Return `agent.search_*` and `agent.program_verified`; nothing for who claims nothing."""
     claimed = look.user_agent.search
     if not claimed:
         return ()
     view = view_address(look.facts.address, look.intel)
-    if any(view.search & operator.bit for operator in claimed):
-        return VERIFIED
     if not NOT_ASKED.isdisjoint(view.labels):
         return ()
-    found = {_standing(look, operator) for operator in claimed}
+    searches = [operator for operator in claimed if operator.is_search]
+    if not searches:
+        return PROGRAM_VERIFIED if any(_is_verified(look, view.search, each) for each in claimed) else ()
+    if any(view.search & operator.bit for operator in searches):
+        return LABELS_OF_STANDING[Standing.VERIFIED]
+    found = {_standing(look, operator) for operator in searches}
     return LABELS_OF_STANDING[next(standing for standing in KINDEST if standing in found)]
+
+
+def _is_verified(look: Look, networks: int, operator: SearchOperator) -> bool:
+    if networks & operator.bit:
+        return True
+    return bool(operator.domains) and _standing(look, operator) is Standing.VERIFIED
 
 
 def _standing(look: Look, operator: SearchOperator) -> Standing:

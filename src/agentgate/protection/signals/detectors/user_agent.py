@@ -6,6 +6,12 @@ All of it depends on the text alone, so it is worked out once per text.
 import re
 from collections.abc import Iterator
 
+from agentgate.protection.signals.detectors.browser_class import (
+    BrowserClass,
+    browser_class,
+    device_labels,
+    names_part,
+)
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.search_operators import SearchOperator
@@ -30,6 +36,8 @@ LABELS_OF_KIND = {
     "feed_reader": ("ua.feed_reader",),
     "uptime": ("ua.uptime",),
     "git": ("ua.git",),
+    "webhook": ("ua.webhook",),
+    "text_browser": ("ua.text_browser",),
     "scanner": ("ua.scanner",),
     "http_library": ("ua.http_library",),
     "headless": ("ua.automation", "ua.headless"),
@@ -39,22 +47,52 @@ LABELS_OF_KIND = {
 CLAIMING_KINDS = ("ai_agent", "search_engine", "seo", "archiver", "academic", "advertising", "crawler")
 PURPOSE_OF_KIND = {"search_engine": "search", "seo": "seo", "archiver": "archive", "advertising": "advertising"}
 
-# A name that is in no list, but says itself what it is.
-GENERIC_CRAWLER = re.compile(r"(?:bot|crawler|spider|scraper)(?![a-z])|\+https?://")
-
-IOS_SYSTEMS = ("(iPhone", "(iPad", "(iPod")
-EMBEDDED = ("; wv)", "FBAN/", "FBAV/", "Instagram ", " Line/", "Snapchat/", " GSA/", "musical_ly", "BytedanceWebview")
-PLATFORMS = (
-    ("Windows NT", "Windows"),
-    ("Android", "Android"),
-    ("CrOS", "Chrome OS"),
-    ("iPhone", "iOS"),
-    ("iPad", "iOS"),
-    ("Macintosh", "macOS"),
-    ("X11; Linux", "Linux"),
+# Words with which a program says itself what it is, and an address or mail address of whoever runs it. Followed by a
+# letter they are parts of other words; `bot` is part of brands that phones have.
+GENERIC_CRAWLER = re.compile(
+    r"(?<!cu)bots?(?![a-z])|crawl|spider|scrap(?:er|ing|y)|slurp|harvest|archiver|fetcher|indexer|(?<!cam)scanner"
+    r"|https?://|\bwww\.|[\w.-]@[a-z][\w-]*\.[a-z]|\bapi client|validator|link ?check|sitemap|web ?check|headless"
 )
+GENERIC_PARTS = (
+    *(
+        "bot",
+        "crawl",
+        "spider",
+        "scrap",
+        "slurp",
+        "harvest",
+        "archiver",
+        "fetcher",
+        "indexer",
+        "scanner",
+        "http",
+        "www.",
+    ),
+    *("@", "api client", "validator", "check", "sitemap", "headless"),
+)
+ADDRESSES = ("http", "www")
+# Old browsers say that they are compatible too, and name the system that they run on.
+SYSTEMS = ("windows", "trident", "amiga", "beos", "linux", "mac os", "ms-office")
+APPS = frozenset({"webview", "legacy"})
+# Where a browser's engine is claimed a single word proves nothing, unless it says itself what it is.
+TELLING = re.compile(
+    r"bot|crawl|spider|scan|scrap|fetch|preview|agent|archiv|monitor|headless|driver|http|audit|user$|test"
+)
+# Kinds that a word may give a browser: they let pass, or the program that controls the browser says so itself.
+HARMLESS_KINDS = frozenset(
+    {"preview", "feed_reader", "uptime", "webhook", "git", "headless", "automation", "text_browser"}
+)
+# Kinds of which a site may want one or the other.
+WANTABLE_KINDS = frozenset(LABELS_OF_KIND) - {"scanner", "headless", "automation", "http_library", "text_browser"}
+# Kinds that leave a browser a browser: those that a person's program or phone may be named after.
+PEOPLES_KINDS = frozenset({"feed_reader", "uptime", "git", "webhook", "text_browser"})
+# Nothing but a program's name and perhaps its version.
+BARE = re.compile(r"[\w.+-]{2,40}(?: [\w.+-]{1,20}){0,2}(?:[/ ]v?[\d.]+[\w.-]*)?")
+# The product that a text begins with, or that it says it is compatible with.
+PRODUCT = re.compile(r"(?:^mozilla/\d\.\d \((?:compatible; ?)|^)([a-z][\w .!+-]{1,38}?)(?:[/;:,()]| v?\d|$)")
+
 # Releases that are more than two years old; browsers update themselves.
-OLD_BELOW = {"chromium": 120, "firefox": 115, "safari": 15}
+OLD_BELOW = {"chromium": 120, "firefox": 115, "safari": 15, "edgehtml": 1_000, "trident": 1_000}
 
 
 def user_agent_labels(look: Look) -> Labels:
@@ -80,34 +118,64 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
         return UserAgentView(labels=("ua.missing",))
     shown = text[:LOOKED_AT_CHARACTERS]
     lowered = searchable(shown)
-    tokens = intel.tokens.find(lowered)
+    named = names_part(lowered)
+    browser = browser_class(shown)
+    tokens = _believed(intel.tokens.find(named), named, browser)
     kinds = {token.kind for token in tokens}
-    if not kinds and _says_crawler(lowered):
+    if not kinds and _says_crawler(named, browser):
         kinds.add("crawler")
-    engine, major = _engine(shown)
     labels = {label for kind in kinds for label in LABELS_OF_KIND.get(kind, ())}
-    labels.update(_form(text, engine, major))
-    if engine and not labels & {"ua.crawler", "ua.ai_agent", "ua.headless", "ua.http_library", "ua.preview"}:
-        labels.add("ua.browser")
-    if not engine and not kinds:
-        labels.add("ua.unknown")
+    labels.update(_form(text, browser))
+    labels.update(_what(shown, browser, kinds))
     claim = _claim(tokens) if tokens else None
-    platform = _platform(shown) if engine else ""
     return UserAgentView(
         labels=tuple(sorted(labels)),
         claim_labels=() if claim is None else tuple(claim_labels(claim)),
         claimed_agent=None if claim is None else claim.name,
-        engine=engine,
-        major=major,
-        platform=platform,
-        mobile="Mobile" in shown,
-        embedded=bool(engine) and _is_embedded(shown),
-        hint=f'"Chromium";v="{major}"' if engine == "chromium" else "",
-        platform_hint=f'"{platform}"' if platform else "",
-        mobile_hint="?1" if "Mobile" in shown else "?0",
+        engine=browser.engine,
+        major=browser.major,
+        platform=browser.platform,
+        mobile=browser.mobile,
+        device=browser.device,
+        programs=() if "ua.browser" in labels else tuple(_programs(tokens, kinds, named)),
+        program=_program(tokens),
         length=len(text),
         search=_search(tokens, intel),
     )
+
+
+def _believed(tokens: list[Token], named: str, browser: BrowserClass) -> list[Token]:
+    """Return the names that count: all of a program's, of a browser's only those that say what they are."""
+    if not tokens or not browser.engine or _says_crawler(named, browser):
+        return tokens
+    return [token for token in tokens if token.kind in HARMLESS_KINDS or TELLING.search(token.text)]
+
+
+def _what(text: str, browser: BrowserClass, kinds: set[str]) -> Iterator[str]:
+    """Yield whether it is a browser or a program, and of which class."""
+    if browser.engine:
+        yield from device_labels(browser)
+        # Whoever is only named beside a browser's engine may still be a person.
+        yield "ua.claims_browser" if kinds - PEOPLES_KINDS else "ua.browser"
+    elif not kinds:
+        yield "ua.unknown"
+        if BARE.fullmatch(text):
+            yield "ua.bare"
+
+
+def _programs(tokens: list[Token], kinds: set[str], named: str) -> Iterator[str]:
+    """Yield the words by which a site may say that it wants this program: its names and its classes."""
+    words = {slug(token.name) for token in tokens} | kinds
+    found = PRODUCT.match(named)
+    if found:
+        words.add(slug(found[1]))
+    yield from sorted(words)
+
+
+def _program(tokens: list[Token]) -> str | None:
+    # Only names of the lists: whoever may choose labels freely could fill the tables of events with them.
+    named = [token for token in tokens if token.kind in WANTABLE_KINDS]
+    return slug(named[0].name) if named else None
 
 
 def _search(tokens: list[Token], intel: Intel) -> tuple[SearchOperator, ...]:
@@ -116,47 +184,19 @@ def _search(tokens: list[Token], intel: Intel) -> tuple[SearchOperator, ...]:
     return tuple({operator.number: operator for operator in claimed.values()}.values())
 
 
-def _says_crawler(lowered: str) -> bool:
+def _says_crawler(named: str, browser: BrowserClass) -> bool:
     # Plain looks first: the expression costs more than all else here, and most texts have none of the words.
-    words = "bot" in lowered or "crawl" in lowered or "spider" in lowered or "scrap" in lowered or "+http" in lowered
-    return words and GENERIC_CRAWLER.search(lowered) is not None
-
-
-def _engine(text: str) -> tuple[str, int]:
-    if not text.startswith("Mozilla/5.0 ("):
-        return "", 0
-    # On iOS every browser is Safari underneath, whatever its own name.
-    if text.startswith(IOS_SYSTEMS, len("Mozilla/5.0 ")):
-        return "safari", _number_after(text, " Version/")
-    for engine, product in (("chromium", "Chrome/"), ("chromium", " Chromium/"), ("firefox", " Firefox/")):
-        major = _number_after(text, product)
-        if major:
-            return engine, major
-    return ("safari", _number_after(text, " Version/")) if " Safari/" in text else ("", 0)
-
-
-def _number_after(text: str, product: str) -> int:
-    """Return the number that follows a product's name; 0 when there is none."""
-    _, found, rest = text.partition(product)
-    number = rest[:4].partition(".")[0] if found else ""
-    return int(number) if number.isascii() and number.isdigit() else 0
-
-
-def _platform(text: str) -> str:
-    for part, platform in PLATFORMS:
-        if part in text:
-            return platform
-    return ""
-
-
-def _is_embedded(text: str) -> bool:
-    for part in EMBEDDED:  # noqa: SIM110 - a third of the time of `any`, for each new text
-        if part in text:
-            return True
+    if not browser.engine and named.startswith("mozilla/") and "compatible;" in named:
+        return not any(system in named for system in SYSTEMS) or GENERIC_CRAWLER.search(named) is not None
+    for part in GENERIC_PARTS:
+        if part in named:
+            found = GENERIC_CRAWLER.search(named)
+            # Apps of people name their maker's site now and then; their browsers are no crawlers for that.
+            return found is not None and not (browser.device in APPS and found[0].startswith(ADDRESSES))
     return False
 
 
-def _form(text: str, engine: str, major: int) -> Iterator[str]:
+def _form(text: str, browser: BrowserClass) -> Iterator[str]:
     """Yield what the form of the text says."""
     if len(text) > LONG_CHARACTERS:
         yield "ua.long"
@@ -164,7 +204,7 @@ def _form(text: str, engine: str, major: int) -> Iterator[str]:
         yield "ua.short"
     if not text.isascii() or not text.isprintable() or (text.startswith("Mozilla/") and not _is_whole(text)):
         yield "ua.malformed"
-    if engine and 0 < major < OLD_BELOW[engine]:
+    if 0 < browser.major < OLD_BELOW.get(browser.engine, 0):
         yield "ua.old"
 
 

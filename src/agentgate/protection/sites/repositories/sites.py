@@ -19,7 +19,7 @@ from agentgate.protection.sites.records import CredentialCounts, Site, SiteActio
 
 SITE_COLUMNS = """site.id, site.account_id, site.site_key, site.name, site.allowed_origins, site.mode, site.widget_mode,
     site.actions, site.routes, site.created_ms, site.updated_ms, site.agent_policy, site.form_method_override,
-    site.clearance_without_script, site.whole_site, site.open_paths"""
+    site.clearance_without_script, site.whole_site, site.open_paths, site.wanted_programs"""
 _LISTED = f"""SELECT {SITE_COLUMNS}, account.name,
         (SELECT count(*) FROM credential WHERE credential.site_id = site.id AND revoked_ms IS NULL
             AND (expires_ms IS NULL OR expires_ms > $1)),
@@ -51,11 +51,11 @@ class SqlSites:
         added = await self._session.run(
             """INSERT INTO site (id, number, site_key, account_id, name, mode, widget_mode, allowed_origins, actions,
                     routes, created_ms, updated_ms, form_method_override,
-                    clearance_without_script, whole_site, open_paths)
+                    clearance_without_script, whole_site, open_paths, wanted_programs)
                 SELECT $1, 1 + coalesce(
                         (SELECT max(number) FROM site WHERE number > (SELECT max(last) FROM site_number)),
                         (SELECT max(last) FROM site_number)
-                    ), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
+                    ), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16
                 WHERE NOT EXISTS (SELECT 1 FROM site WHERE site_key = $2)""",
             site.id,
             site.site_key,
@@ -70,6 +70,7 @@ class SqlSites:
             int(site.clearance_without_script),
             int(site.whole_site),
             to_json(site.open_paths).decode(),
+            to_json(site.wanted_programs).decode(),
         )
         return added == 1
 
@@ -126,7 +127,7 @@ class SqlSites:
         await self._session.run(
             """UPDATE site SET account_id = $2, name = $3, mode = $4, widget_mode = $5, allowed_origins = $6,
                     actions = $7, routes = $8, updated_ms = $9, form_method_override = $10,
-                    clearance_without_script = $11, whole_site = $12, open_paths = $13
+                    clearance_without_script = $11, whole_site = $12, open_paths = $13, wanted_programs = $14
                 WHERE id = $1""",
             site.id,
             site.customer_id,
@@ -139,6 +140,7 @@ class SqlSites:
             int(site.clearance_without_script),
             int(site.whole_site),
             to_json(site.open_paths).decode(),
+            to_json(site.wanted_programs).decode(),
         )
 
     async def save_agent_policy(self, site_id: str, policy: Mapping[str, Any], now_ms: int) -> None:
@@ -226,7 +228,8 @@ def _listed(row: Row) -> ListedSite:
 def site_of(row: Row) -> Site:
     """Return the site of a row of SITE_COLUMNS."""
     site_id, account_id, key, name, origins, mode, widget_mode, actions, routes, *rest = row
-    created_ms, updated_ms, policy, form_method_override, clearance_without_script, whole_site, open_paths = rest
+    created_ms, updated_ms, policy, form_method_override, clearance_without_script, whole_site, *lists = rest
+    open_paths, wanted_programs = lists
     return Site(
         id=site_id,
         customer_id=account_id,
@@ -243,5 +246,6 @@ def site_of(row: Row) -> Site:
         clearance_without_script=bool(clearance_without_script),
         whole_site=bool(whole_site),
         open_paths=msgspec.json.decode(open_paths, type=list[SiteOpenPath]),
+        wanted_programs=json.loads(wanted_programs),
         agent_policy=optional(json.loads(policy) if policy else None),
     )

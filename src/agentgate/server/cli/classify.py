@@ -1,0 +1,83 @@
+"""`agentgate classify`: what the clients in an access log are, and what the server's rules would do with them."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from agentgate.lib.settings.schema import read_process_settings
+from agentgate.server.cli.intel import intel_folder
+from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json, print_table
+
+if TYPE_CHECKING:
+    from agentgate.protection.decision.classify import Classified
+
+SHOWN = 50
+
+
+def classify(
+    file: Annotated[
+        Path, typer.Argument(help="An access log (combined or JSON) or one User-Agent a line; - is stdin.")
+    ],
+    most: Annotated[int, typer.Option("--most", min=1, help="How many User-Agents the table shows.")] = SHOWN,
+    as_json: JsonOption = False,
+    config: ConfigOption = None,
+) -> None:
+    """Say what each client of a log is, why, and whether it would pass. Only names and addresses are judged."""
+    from agentgate.protection.decision.classify import classify as classify_names  # noqa: PLC0415 - keeps it quick
+    from agentgate.protection.decision.classify import read_line  # noqa: PLC0415 - likewise
+    from agentgate.protection.rules.compile import compile_rules  # noqa: PLC0415 - likewise
+    from agentgate.protection.rules.effective import effective_of  # noqa: PLC0415 - likewise
+    from agentgate.protection.scoring.models import ModelDirectory  # noqa: PLC0415 - likewise
+    from agentgate.protection.threat_data.intel import load_intel  # noqa: PLC0415 - likewise
+
+    if str(file) != "-" and not file.is_file():
+        raise CommandRefused(f"there is no file {file}; give an access log or a list of User-Agents, or - for stdin")
+    intel = load_intel(intel_folder(read_process_settings(config)))
+    unread = 0
+    names = []
+    for line in _lines(file):
+        named = read_line(line)
+        if named is None:
+            unread += bool(line.strip())
+        else:
+            names.append(named)
+    if not names:
+        raise CommandRefused(
+            "no User-Agents found; the log must be in the combined format or in JSON with a user agent"
+        )
+    found = classify_names(names, intel, ModelDirectory().view, compile_rules(effective_of(None)))
+    if as_json:
+        outcomes = _outcomes(found)
+        print_json(
+            {"requests": len(names), "unread": unread, "outcomes": outcomes, "userAgents": msgspec.to_builtins(found)}
+        )
+        return
+    _print(found, most, unread)
+
+
+def _lines(file: Path) -> Iterable[str]:
+    if str(file) == "-":
+        return sys.stdin
+    return file.read_text("utf-8", errors="replace").splitlines()
+
+
+def _outcomes(found: "list[Classified]") -> dict[str, int]:
+    counted = Counter[str]()
+    for each in found:
+        counted[each.outcome] += each.count
+    return dict(sorted(counted.items()))
+
+
+def _print(found: "list[Classified]", most: int, unread: int) -> None:
+    cells = [
+        (str(each.count), each.outcome, each.rule or "-", ", ".join(each.labels), each.user_agent or "(none)")
+        for each in found[:most]
+    ]
+    print_table("User-Agents", ("Requests", "Outcome", "Rule", "Why", "User-Agent"), cells)
+    total = ", ".join(f"{outcome} {count}" for outcome, count in _outcomes(found).items())
+    print(f"{len(found)} User-Agents; requests: {total}; lines without a User-Agent: {unread}")
