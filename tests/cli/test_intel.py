@@ -2,9 +2,9 @@
 
 import gzip
 import json
+import tracemalloc
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
-import tracemalloc
 
 from agentgate.protection.threat_data import imports
 from agentgate.protection.threat_data.imports import LONGEST_LINE

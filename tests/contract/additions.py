@@ -128,7 +128,10 @@ ADDITIONS = {
 # Record -> field -> section.
 ADDED_FIELDS = {
     name: {
-        **{"formMethodOverride": 9, "clearanceWithoutScript": 9, "wholeSite": 9, "openPaths": 9},
+        "formMethodOverride": 9,
+        "clearanceWithoutScript": 9,
+        "wholeSite": 9,
+        "openPaths": 9,
         "wantedPrograms": 9,
     }
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
