@@ -1,8 +1,11 @@
 /** What the address of one of our scripts says: which service's page it is for, and where the service's root is. */
 
-/** Where the other services have their script. */
-const VENDORS: Readonly<Record<string, string>> = { "turnstile/v0": "turnstile", recaptcha: "recaptcha", 1: "hcaptcha" };
-const VENDOR_PATH = /(turnstile\/v0|recaptcha|1)\/(api|enterprise)\.js$/;
+/** Where the other services have their script, below the service's root. */
+const VENDORS: readonly (readonly [RegExp, string, string])[] = [
+  [/\/turnstile\/v0\/api\.js$/, "turnstile", "../../"],
+  [/\/recaptcha\/(api|enterprise)\.js$/, "recaptcha", "../"],
+  [/\/1\/api\.js$/, "hcaptcha", "../"],
+];
 
 export interface ScriptAddress {
   query: URLSearchParams;
@@ -12,11 +15,16 @@ export interface ScriptAddress {
   files: URL;
 }
 
-export function readAddress(url: string, base?: string): ScriptAddress {
+export function readAddress(url: string, base: string): ScriptAddress {
   const address = new URL(url, base);
-  const path = VENDOR_PATH.exec(address.pathname);
+  const { search } = address;
+  let given = "";
   // Some packages append `?render=...` to an address that has a query already.
-  const query = new URLSearchParams(address.search.slice(1).replace(/\?/g, "&"));
-  const files = new URL(path ? address.pathname.slice(0, path.index) + "sdk/v1/" : ".", address);
-  return { query, vendor: path ? VENDORS[path[1] ?? ""] : undefined, files };
+  for (let at = 1; at < search.length; at++) given += search[at] === "?" ? "&" : search[at];
+  const query = new URLSearchParams(given);
+  for (let at = 0; at < VENDORS.length; at++) {
+    const [path, vendor, root] = VENDORS[at]!;
+    if (path.test(address.pathname)) return { query, vendor, files: new URL(root + "sdk/v1/", address) };
+  }
+  return { query, vendor: undefined, files: new URL(".", address) };
 }

@@ -41,7 +41,7 @@ POISON = [
 
 
 def test_nothing_that_a_request_says_changes_where_links_lead(service: RunningService, people: Cast) -> None:
-    own = f"http://{service.application.settings.public_listen}"
+    own = service.public_url
     assert len(POISON) == 12
 
     for number, poison in enumerate(POISON):

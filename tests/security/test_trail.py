@@ -1,6 +1,7 @@
 """The audit trail tells the truth (N12) and its cursors cannot be forged (N6), over all routes that change anything."""
 
 import base64
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from tests.api.account.steps import trail
 from tests.cast import Cast
 from tests.every_route import ADMIN_ROUTES, CHANGING, PUBLIC_ROUTES, ask, listener_of
 from tests.running import RunningService
-from tests.scene import Scene
+from tests.scene import Scene, bodies
 from tests.tables import contents, dump, forget_counts, restore
 
 pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
@@ -52,6 +53,11 @@ SILENT = {
     "POST /v1/account/mfa/disable",
     "DELETE /v1/account/sessions/{id}",
     "POST /v1/account/sessions/revoke-others",
+    # Pages take forms, which the example requests are not; what forms leave is tested below.
+    *(
+        f"POST /v1/pages/{page}"
+        for page in ("sign-in", "code", "forgot", "reset", "invite", "request-access", "accounts")
+    ),
     "POST /v1/admin/logout",
     "DELETE /v1/admin/sessions/{id}",
     "PUT /v1/admin/decisions/{decisionId}/label",
@@ -73,6 +79,13 @@ SILENT = {
 # What only looks, though it takes a body: open to whoever may read.
 _LOOKS = ("rules/validate", "rules/test", "rules/backtest", "list-entries/backtest")
 LOOKS = {f"POST /v1/console/sites/{{siteKey}}/{what}" for what in _LOOKS}
+# Forms and the routes whose work they do, of those that leave an entry.
+FORMS = {
+    "/v1/pages/sign-in": "/v1/account/login",
+    "/v1/pages/forgot": "/v1/account/password/forgot",
+    "/v1/pages/reset": "/v1/account/password/reset",
+    "/v1/pages/invite": "/v1/account/invite/accept",
+}
 # What does two things, each with an entry of its own.
 SEVERAL = {
     "POST /v1/admin/sites": ["account.create", "site.create"],
@@ -100,6 +113,27 @@ def test_every_change_leaves_its_one_entry(service: RunningService, scene: Scene
     assert {name: sorted(actions) for name, actions in found.items() if len(actions) > 1} == {
         name: sorted(actions) for name, actions in SEVERAL.items()
     }
+
+
+def test_a_form_leaves_the_entries_of_the_route_that_does_the_same(service: RunningService, scene: Scene) -> None:
+    saved = dump(service)
+    before = len(trail(service))
+
+    def entries(page: str, headers: dict[str, str], **sent: Any) -> list[tuple[Any, ...]]:
+        reply = service.public.post(page, headers=headers, follow_redirects=False, **sent)
+        service.public.cookies.clear()
+        assert reply.status_code < 400, page
+        service.run(service.application.background.settle())
+        found = trail(service)[before:]
+        restore(service, saved)
+        forget_counts(service)
+        return found
+
+    for page, route in FORMS.items():
+        body = bodies(scene)[f"POST {route}"]
+        by_form = entries(page, {"Sec-Fetch-Site": "same-origin"}, data=body)
+        assert len(by_form) == 1, page
+        assert by_form == entries(route, {}, json=body), page
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,8 @@ TABLES = {
 }
 # Tables that know no account, site or person of one.
 IMPERSONAL = {"access_request", "docs_feedback", "job_lease", "job_run", "operator_session", "schema_migration"}
-IMPERSONAL |= {"model", "service_key", "site_number", "worker_number"}
+# The service's own site is named there by the settings, and its account is protected.
+IMPERSONAL |= {"model", "service_key", "service_site", "site_number", "worker_number"}
 
 
 @pytest.fixture
@@ -128,6 +129,12 @@ async def fill(stores: SqlStores, name: str, leaving: str) -> None:
     await stores._session.run(
         """INSERT INTO feature_capture (site_id, enabled, retention_days, updated_ms, updated_by)
             VALUES ($1, 1, 30, 0, 'olga')""",
+        site_id,
+    )
+    await stores._session.run(
+        """INSERT INTO site_list_entry (id, site_id, kind, value, outcome, note, created_ms, created_by)
+            VALUES ($1, $2, 'address', '203.0.113.7', 'allow', '', 0, 'olga')""",
+        f"entry-of-{name}",
         site_id,
     )
     await stores.webhooks.add_webhook(webhook(f"hook-of-{name}", site_id, name))

@@ -26,6 +26,9 @@ def session(number: int, **changes) -> OperatorSession:
         "operator": "Olga",
         "created_ms": NOW_MS,
         "last_used_ms": NOW_MS,
+        "key_tag": digest_of(number + 100),
+        "browser": "Firefox",
+        "address_id": "address",
     }
     return OperatorSession(**usual | changes)
 

@@ -1,7 +1,7 @@
 /** Native dialogs: focus trap, Esc and the return of focus come from the browser. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { t } from "../lib/words";
 
 export function Dialog({ open, onClose, label, className, children }: {
@@ -12,7 +12,8 @@ export function Dialog({ open, onClose, label, className, children }: {
   children: ComponentChildren;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next paint: what is typed right after the key that opens it belongs into it.
+  useLayoutEffect(() => {
     const element = dialog.current;
     if (!element) return;
     if (open && !element.open) element.showModal();

@@ -26,8 +26,11 @@ export function Palette({ commands }: { commands: (typed: string) => Command[] }
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
   const list = useRef<HTMLDivElement>(null);
-  const wanted = typed.trim().toLowerCase();
-  const found = commands(typed.trim()).filter((each) => each.label.toLowerCase().includes(wanted) || each.key === "always");
+  const find = (text: string) => {
+    const wanted = text.trim().toLowerCase();
+    return commands(text.trim()).filter((each) => each.label.toLowerCase().includes(wanted) || each.key === "always");
+  };
+  const found = find(typed);
   const chosen = Math.min(at, found.length - 1);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
@@ -50,7 +53,9 @@ export function Palette({ commands }: { commands: (typed: string) => Command[] }
       setAt((chosen + step + found.length) % Math.max(1, found.length));
     } else if (event.key === "Enter") {
       event.preventDefault();
-      open(found[chosen]);
+      // Whoever types fast presses Enter before the last letters were drawn.
+      const { value } = event.currentTarget as HTMLInputElement;
+      open(value === typed ? found[chosen] : find(value)[0]);
     }
   };
   const groups = [...new Set(found.map(({ group }) => group))];

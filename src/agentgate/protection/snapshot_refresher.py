@@ -19,6 +19,7 @@ from agentgate.lib.worker_numbers import RENEW_MS, WorkerNumber, WorkerNumberSto
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.explain import SampleObserver
 from agentgate.protection.decision.visitor import Visitors
+from agentgate.protection.rules.replay_records import Sample, SampleRequest
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.scoring.ports import ScoringStores
 from agentgate.protection.signals.rate_exchange import RateExchange
@@ -69,7 +70,7 @@ class Deciding:
         self._rates = RateWindows(exchange=exchange)
         self.ids = DecisionIds(clock)
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
-        self.explainer = SampleObserver(self.sites, self.models, self.intel, self.decider.visitors)
+        self._samples = SampleObserver(self.sites, self.models, self.intel, self.decider.visitors)
         self._configuration = Recurring("configuration", self.refresh, interval_s=CONFIGURATION_S)
         self._recurring = [
             self._configuration,
@@ -113,6 +114,11 @@ class Deciding:
     def look(self) -> None:
         """Look at once whether the configuration has changed: somebody else says so."""
         self._configuration.wake()
+
+    async def observe(self, site_id: str, request: SampleRequest) -> Sample:
+        """Implement the rules' Explainer: whoever has just added an entry of a list tries it out with the next call."""
+        await self.sites.settle_if_possible()
+        return self._samples.observe(site_id, request)
 
     async def refresh(self) -> None:
         """Take over what has changed. Whoever asks while that is under way waits for it, and looks once more."""

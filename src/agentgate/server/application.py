@@ -126,6 +126,7 @@ class Application:
         self._passwords = Passwords()
         self.sealer = sealer
         self._messenger = Messenger(self.sealer)
+        self._link_urls = LinkUrls(settings.public_base_url, str(settings.public_listen))
         self._outbound = Outbound(frozenset(settings.webhook_private_hosts))
         self._push = Push(
             stores.store,
@@ -190,6 +191,7 @@ class Application:
         await self.recorder.start()
         for listener in self._listeners:
             await listener.start()
+        self._link_urls.note_port(self.public_address[1])
         self._keys.start()
         self._marks.start()
         self._jobs.start()
@@ -274,7 +276,7 @@ class Application:
     def _dependencies(self, surfaces: tuple[Surface, ...]) -> dict[Any, Any]:
         limiter = Limiter(self.stores.fast, self.clock)
         messenger = self._messenger
-        urls = LinkUrls(self.settings.public_base_url, str(self.settings.public_listen))
+        urls = self._link_urls
         protecting = self.protecting.dependencies(limiter)
         devices = KnownDevices(self.sealer)
         sign_in_limits = SignInLimits(limiter, devices, protecting[BrowserCheck])
@@ -284,7 +286,7 @@ class Application:
             ActivityStore: self.stores.activity,
             EventStore: self.stores.events,
             Evidence: self.stores.evidence,
-            Explainer: self.deciding.explainer,
+            Explainer: self.deciding,
             RulesInForce: self.deciding.sites,
             ScoreSamples: self.stores.score_samples,
             Backtests: self._backtests,

@@ -95,7 +95,7 @@ def test_no_header_changes_where_a_link_leads(service: RunningService, people: C
 
     [message] = messages(service)
 
-    assert link_in(message)[0] == f"http://{service.application.settings.public_listen}"
+    assert link_in(message)[0] == service.public_url
     assert "evil" not in message["body"]
 
 

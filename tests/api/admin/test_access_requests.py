@@ -78,7 +78,7 @@ def test_approving_creates_the_customer_its_owner_and_a_link(service: RunningSer
     assert reply.status_code == 200
     made = reply.json()
     assert (made["email"], made["expiresAt"]) == ("ann@acme.example", Moment(NOON_MS + 5000 + 7 * DAY_MS).text())
-    assert made["inviteUrl"].startswith(f"{service.admin_url}/console/invite#")
+    assert made["inviteUrl"].startswith(f"{service.public_url}/console/invite#")
     [request] = listed(service)
     assert (request["status"], request["decidedBy"], request["decidedAt"]) == (
         "approved",

@@ -32,8 +32,8 @@ def test_a_new_address_is_invited_with_a_link_that_works_once(service: RunningSe
         "mfaEnabled": False,
         "joinedAt": Moment(NOON_MS).text(),
     }
-    # Without PUBLIC_BASE_URL the link has the host that the operator uses.
-    assert re.fullmatch(re.escape(service.admin_url) + r"/console/invite#[A-Za-z0-9_-]{43}", made["inviteUrl"])
+    # Without PUBLIC_BASE_URL the link leads to where the public listener really is.
+    assert re.fullmatch(re.escape(service.public_url) + r"/console/invite#[A-Za-z0-9_-]{43}", made["inviteUrl"])
     assert made["expiresAt"] == Moment(NOON_MS + 7 * DAY_MS).text()
     [(to, kind, text)] = messages(service)
     assert (to, kind) == ("ann@acme.example", "invite")

@@ -269,12 +269,13 @@ def test_a_site_that_cannot_be_created(service: RunningService, body: Any, code:
 def test_the_trail_is_newest_first_and_as_long_as_asked(service: RunningService) -> None:
     create(service)
     for number in range(4):
+        service.clock.advance(seconds=1)
         service.operator.patch(f"{SITES}/site_shop", json={"name": f"Shop {number}"})
 
     items = service.operator.get(f"{SITES}/site_shop/changes", params={"limit": 2}).json()["items"]
 
     assert [item["detail"]["name"]["to"] for item in items] == ["Shop 3", "Shop 2"]
-    assert items[0]["id"] > items[1]["id"]
+    assert items[0]["time"] > items[1]["time"]
     assert len(service.operator.get(f"{SITES}/site_shop/changes").json()["items"]) == 5
 
 

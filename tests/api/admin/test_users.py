@@ -119,7 +119,7 @@ def test_a_reset_link_sets_a_new_password_once_within_the_hour(service: RunningS
     second = people.olga.post(f"{bob}/reset-link").json()
 
     assert set(second) == {"resetUrl"}
-    assert re.fullmatch(re.escape(service.admin_url) + r"/console/reset#[A-Za-z0-9_-]{43}", second["resetUrl"])
+    assert re.fullmatch(re.escape(service.public_url) + r"/console/reset#[A-Za-z0-9_-]{43}", second["resetUrl"])
     assert [(to, kind) for to, kind, _ in messages(service)] == [("bob@acme.example", "reset")] * 2
     assert second["resetUrl"] in messages(service)[0][2]
     assert first["resetUrl"] not in messages(service)[1][2]

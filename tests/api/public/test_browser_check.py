@@ -287,7 +287,9 @@ def test_whoever_asks_for_very_many_challenges_gets_the_most_work(page: BrowserC
     challenges = [page.challenge().json() for _ in range(60)]
 
     assert challenges[0]["work"]["bits"] == 10
-    assert challenges[-1]["work"]["bits"] == 14
+    # Not the last: a minute may begin meanwhile.
+    assert max(challenge["work"]["bits"] for challenge in challenges) == 14
+    assert [challenge["work"]["bits"] for challenge in challenges[:29]] == [10] * 29
 
 
 def test_evidence_of_any_shape_is_taken(page: BrowserClient) -> None:

@@ -26,6 +26,7 @@ def test_from_the_mailed_link_to_a_protected_site_without_a_mouse(page: Page, co
     wait_for(page, lambda: page.locator("main h1").inner_text() == "Sites")
 
     page.keyboard.press("Control+k")
+    page.locator("dialog.palette input:focus").wait_for()
     page.keyboard.type("new s")
     page.keyboard.press("Escape")
     page.get_by_role("link", name="New site").first.press("Enter")
@@ -135,16 +136,19 @@ def test_the_filters_of_decisions_are_in_the_address_and_the_detail_explains(sig
     page.keyboard.type("label:ua.http_library")
     page.keyboard.press("Enter")
     wait_for(page, lambda: "label=ua.http_library" in page.url and page.locator(".chip b").count() == 1)
+    # The list is that of the filter.
+    page.wait_for_load_state("networkidle")
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("j")
     page.locator("aside .path").wait_for()
     assert "open=dec_" in page.url
-    assert page.locator("aside .pill", has_text="http_library").count() >= 1
+    wait_for(page, lambda: page.locator("aside .pill", has_text="http_library").count() >= 1)
     number = page.locator("aside header code").inner_text()
     page.keyboard.press("Escape")
     wait_for(page, lambda: "open=" not in page.url)
 
     page.keyboard.press("Control+k")
+    page.locator("dialog.palette input:focus").wait_for()
     page.keyboard.type(number)
     page.keyboard.press("Enter")
     wait_for(page, lambda: page.locator("aside header code").inner_text() == number)

@@ -235,9 +235,9 @@ async def test_a_store_that_is_away_is_503_with_the_time_to_try_again(kernel: Ke
     assert reply.outcome == (503, "store_unavailable")
     assert reply.headers["retry-after"] == "5"
     assert "hunter2" not in repr(reply.sent)
+    # How many failed is told once a second, not each of them.
     (line,) = kernel.lines
-    assert (line["status"], line["code"]) == (503, "store_unavailable")
-    assert "StoreUnavailable" in line["exception"]
+    assert (line["event"], line["requests"]) == ("requests failed, a store is away", 1)
 
 
 async def test_a_surface_whose_table_has_no_time_to_try_again_says_it_too() -> None:

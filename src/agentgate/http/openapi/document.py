@@ -22,6 +22,7 @@ from agentgate.lib.records import CREDENTIAL_ID_PATTERN, SITE_KEY_PATTERN
 API_VERSION = "1.0.0"
 
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
+_NO_WORD = re.compile(r"\W+")
 _PATH_PATTERNS = {"siteKey": SITE_KEY_PATTERN, "credId": CREDENTIAL_ID_PATTERN, "visitorId": r"^[0-9a-f]{16}\Z"}
 
 # Tags that clients know from earlier releases, by the folder that has the handlers now.
@@ -150,8 +151,15 @@ def _operation_id(row: Endpoint, surface: Surface) -> str:
         return name
     if len({other.path for other in same}) == 1:
         return f"{name}_{row.method.lower()}"
-    # Several rows have this handler: what their paths end in tells them apart.
-    return f"{name}_{row.path.rpartition('/')[2].partition('.')[0].strip('{}')}"
+    # Several rows have this handler: what their paths end in tells them apart, or else the whole path does.
+    ends = [_end_of(other.path) for other in same]
+    if len(set(ends)) == len(same):
+        return f"{name}_{_end_of(row.path)}"
+    return f"{name}_{_NO_WORD.sub('_', row.path).strip('_')}"
+
+
+def _end_of(path: str) -> str:
+    return path.rpartition("/")[2].partition(".")[0].strip("{}")
 
 
 def _responses(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas) -> dict[str, Any]:

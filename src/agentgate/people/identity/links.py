@@ -93,6 +93,10 @@ class LinkUrls:
         # Host and port of the public listener, the host of IPv6 in brackets.
         self._host, _, self._port = public_listen.rpartition(":")
 
+    def note_port(self, port: int) -> None:
+        """Note the port that the public listener really has: it may have been opened on any free one."""
+        self._port = str(port)
+
     def invite_url(self, secret: str, *, operator_call: Call | None = None) -> str:
         """Return the page that accepts an invitation."""
         return f"{self._origin(operator_call)}/console/invite#{secret}"

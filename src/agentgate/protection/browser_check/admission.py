@@ -38,6 +38,9 @@ CHALLENGES = Budget(
     Window("browser-challenge-address", limits.CHALLENGES_PER_MINUTE_PER_ADDRESS, MINUTE_MS),
     Window("browser-challenge-site", limits.CHALLENGES_PER_MINUTE_PER_SITE, MINUTE_MS),
 )
+# Counted with the challenges of an address: whoever asks for more than half of what it may gets the most work. People
+# behind one address open pages, which count elsewhere; few of them are checked within one minute.
+MANY_CHALLENGES = Window(CHALLENGES.per_address.name, CHALLENGES.per_address.most // 2, MINUTE_MS)
 VERIFICATIONS = Budget(
     Window("browser-verify-address", limits.VERIFICATIONS_PER_MINUTE_PER_ADDRESS, MINUTE_MS),
     Window("browser-verify-site", limits.VERIFICATIONS_PER_MINUTE_PER_SITE, MINUTE_MS),
@@ -128,6 +131,10 @@ class Door:
         # Its secret may have been made a moment ago, and so may the site.
         await self._sites.settle_if_possible()
         return as_seen_by_adapter(call, self._sites, site_key)
+
+    async def is_flood(self, call: Call) -> bool:
+        """Say whether so many challenges went to an address within the minute that a program asks for them."""
+        return await self._limiter.is_over(MANY_CHALLENGES, source_of(call.request.address))
 
     async def admit_program(self, call: Call) -> None:
         """Count a request for a program; whose it is, only the challenge says."""

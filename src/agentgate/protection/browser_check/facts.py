@@ -21,4 +21,6 @@ def facts_of(call: Call, visit: Visit, rates: Rates, evidence: Mapping[str, Any]
         rates=rates,
         evidence=evidence,
         visitor=visit.visitor,
+        # Behind a proxy that ends TLS without saying so, browsers show by Sec-Fetch that they see a secure origin.
+        is_plain=not request.secure and request.header("sec-fetch-site") is None,
     )

@@ -34,7 +34,7 @@ LEVEL_OF = {
     Outcome.BLOCK: Level.HIGH,
     Outcome.DROP: Level.HIGH,
 }
-# So many checks in a minute are a program's; the mode of the site does not matter for a throttle.
+# So much within a minute is a program's; the mode of the site does not matter for a throttle.
 FLOODS = frozenset(("rate.visitor.high", "rate.network.extreme"))
 
 
@@ -68,7 +68,7 @@ class ChallengeIssuer:
             id=new_challenge_id(),
             binding=visit.binding,
             seed=new_seed(),
-            level=level_of(decision),
+            level=Level.HIGH if await self._door.is_flood(call) else level_of(decision),
             widget=widget,
             c_data=body.c_data if isinstance(body.c_data, str) else None,
             issued_ms=int(call.now),

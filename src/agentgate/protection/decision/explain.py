@@ -20,7 +20,7 @@ from agentgate.protection.threat_data.intel import IntelDirectory
 
 
 class SampleObserver:
-    """Implements the rules' Explainer with the views that decide real requests."""
+    """Observes with the views that decide real requests."""
 
     def __init__(self, sites: SiteDirectory, models: ModelDirectory, intel: IntelDirectory, visitors: Visitors) -> None:
         self._sites = sites

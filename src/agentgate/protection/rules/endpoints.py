@@ -92,7 +92,7 @@ async def test_rules(
         if draft.effective is None:
             return _invalid(draft)
         effective = draft.effective
-    sample = explainer.observe(call.site_id, body.request)
+    sample = await explainer.observe(call.site_id, body.request)
     return Reply(body=explain(effective, sample))
 
 

@@ -44,7 +44,7 @@ class EventReplay(Protocol):
 class Explainer(Protocol):
     """Makes labels and scores of a sample request, as it would of a real one."""
 
-    def observe(self, site_id: str, request: SampleRequest) -> Sample:
+    async def observe(self, site_id: str, request: SampleRequest) -> Sample:
         """Return what the service sees in the request."""
         ...
 

@@ -293,5 +293,13 @@ def test_nobody_else_decides_where_a_link_goes(kind):
     assert LinkUrls("", "0.0.0.0:8080").reset_url("s", operator_call=call) == "http://localhost:8080/console/reset#s"
 
 
+def test_a_listener_on_any_free_port_is_named_with_the_one_that_it_got():
+    urls = LinkUrls("", "127.0.0.1:0")
+
+    urls.note_port(43210)
+
+    assert urls.invite_url("s") == "http://127.0.0.1:43210/console/invite#s"
+
+
 def test_without_any_call_the_listener_is_named():
     assert LinkUrls("", "127.0.0.1:8080").invite_url("s") == "http://127.0.0.1:8080/console/invite#s"

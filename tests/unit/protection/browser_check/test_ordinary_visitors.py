@@ -69,6 +69,7 @@ def test_an_ordinary_browser_passes(case, interaction, intel, shop):
         headers=tuple((name, value) for name, value in case["headers"]),
         action="login",
         evidence=evidence_of(case["headers"], interaction),
+        is_plain="plain HTTP" in case["name"],
     )
 
     decision = decide(facts, shop, ModelDirectory().view, intel)
@@ -86,6 +87,7 @@ def test_nobody_is_asked_for_more_work_before_there_is_evidence(case, intel, sho
         address=case["address"],
         headers=tuple((name, value) for name, value in case["headers"]),
         action="login",
+        is_plain="plain HTTP" in case["name"],
     )
 
     assert decide(facts, shop, ModelDirectory().view, intel).outcome is Outcome.ALLOW

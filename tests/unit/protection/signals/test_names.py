@@ -249,3 +249,42 @@ def test_the_build_refuses_builds_models_and_peoples_words_and_ties_others_to_th
         ("acmebot", Boundary.WORD),
     ]
     assert [text for text, _ in judged.refused] == ["ap3a.240617.008", "sm-g991b", "speedy"]
+
+
+WORKING_PROGRAMS = [
+    "npm/10.8.1 node/v20.15.0 linux x64 workspaces/false",
+    "pip/24.1",
+    "Gradle/8.8 (Linux;6.1.0;amd64)",
+    "Microsoft-WebDAV-MiniRedir/10.0.19045",
+    "Google-Calendar-Importer",
+    "Pinterest/0.2 (+https://www.pinterest.com/bot.html)",
+    "http.rb/5.1.1 (Mastodon/4.2.8; +https://mastodon.social/) Bot",
+    "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com",
+]
+
+
+@pytest.mark.parametrize("user_agent", WORKING_PROGRAMS)
+def test_a_program_of_a_known_class_is_no_agent_though_lists_of_crawlers_name_it(user_agent):
+    observation = observe(
+        RequestFacts(now_ms=0, method="GET", target="/", address=HOME, headers=tuple(program(user_agent))), INTEL
+    )
+
+    assert observation.claimed_agent is None
+    assert decide(program(user_agent)) == "allow"
+
+
+@pytest.mark.parametrize("name", ["GPTBot/1.2", "AhrefsBot/7.0"])
+def test_a_program_s_name_before_an_agent_s_hides_no_agent(name):
+    headers = tuple(program(f"npm/10.8.1 (compatible; {name})"))
+
+    observation = observe(RequestFacts(now_ms=0, method="GET", target="/", address=HOME, headers=headers), INTEL)
+
+    assert observation.claimed_agent == name.partition("/")[0]
+
+
+def test_a_mail_program_keeps_calendars_in_step_and_is_a_browser_where_it_opens_pages():
+    headers = program("Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Thunderbird/128.5.0")[:3]
+
+    assert decide(headers, method="PROPFIND") == "allow"
+    assert decide(headers, method="REPORT") == "allow"
+    assert decide(headers, method="GET") == "challenge"

@@ -79,7 +79,7 @@ def test_a_newer_list_of_crawlers_adds_its_names(tmp_path):
 
     assert [token.name for token in imported.tokens] == ["BrandNewBot"]
     assert report.refused == 0
-    assert [refusal.reason for refusal in report.refusals] == ["pattern 'a.*b' is not plain text"]
+    assert [refusal.reason for refusal in report.refusals] == ["pattern 'a.*b' is not plain text, or too general"]
 
 
 def test_a_line_that_is_no_network_is_refused_with_its_number(tmp_path):

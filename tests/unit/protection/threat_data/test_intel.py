@@ -53,7 +53,11 @@ def test_the_bundled_data_are_small_and_have_their_licences():
     assert {path.name for path in (DATA / "licences").iterdir()} == {
         "ai-crawler-index.txt",
         "ai.robots.txt",
+        "coreruleset.txt",
+        "crawler-detect.txt",
         "crawler-user-agents.txt",
+        "nginx-ultimate-bad-bot-blocker.txt",
+        "opawg-user-agents.txt",
         "well-known-bots.txt",
     }
 

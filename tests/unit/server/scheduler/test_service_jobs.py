@@ -220,7 +220,14 @@ async def test_sessions_are_forgotten_eight_days_after_they_began(
     store: SqlStore, clock: FixedClock, service_jobs: JobRunner
 ) -> None:
     of_operator = OperatorSession(
-        secret_digest=b"o" * 32, id="ses_1", operator="olga", created_ms=NOON_MS, last_used_ms=NOON_MS
+        secret_digest=b"o" * 32,
+        id="ses_1",
+        operator="olga",
+        created_ms=NOON_MS,
+        last_used_ms=NOON_MS,
+        key_tag=b"k" * 32,
+        browser="Firefox",
+        address_id="0" * 16,
     )
     of_user = UserSession(
         secret_digest=b"u" * 32,

@@ -86,6 +86,9 @@ CHECKERS = (
     ),
     *("chrome-lighthouse", "google page speed insights", "gtmetrix", "webpagetest", "ptst/", "speedcurve", "yellowlab"),
 )
+# Mail programs with a browser's engine: they show pages too, and with these methods they keep calendars in step.
+MAIL_PROGRAMS = (" thunderbird/", " betterbird/", " icedove/")
+SYNC_METHODS = frozenset({"PROPFIND", "PROPPATCH", "REPORT", "OPTIONS", "PUT", "DELETE", "MKCALENDAR", "MKCOL"})
 # No longer text is looked through.
 _LOOKED_AT = 512
 
@@ -93,8 +96,15 @@ _LOOKED_AT = 512
 def tool_labels(look: Look) -> Labels:
     """Return `ua.package_manager`, `ua.sync_client` or `ua.checker`."""
     text = look.headers.get("user-agent", "")[:_LOOKED_AT].lower()
-    if text.startswith(PACKAGE_MANAGERS):
-        return ("ua.package_manager",)
-    if text.startswith(SYNC_CLIENTS):
+    if look.facts.method in SYNC_METHODS and any(name in text for name in MAIL_PROGRAMS):
         return ("ua.sync_client",)
-    return ("ua.checker",) if any(name in text for name in CHECKERS) else ()
+    return tool_classes(text)
+
+
+def tool_classes(lowered: str) -> Labels:
+    """Return the same of a User-Agent in lower case alone."""
+    if lowered.startswith(PACKAGE_MANAGERS):
+        return ("ua.package_manager",)
+    if lowered.startswith(SYNC_CLIENTS):
+        return ("ua.sync_client",)
+    return ("ua.checker",) if any(name in lowered for name in CHECKERS) else ()

@@ -12,6 +12,7 @@ from agentgate.protection.signals.detectors.browser_class import (
     device_labels,
     names_part,
 )
+from agentgate.protection.signals.detectors.tools import tool_classes
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.search_operators import SearchOperator
@@ -45,6 +46,8 @@ LABELS_OF_KIND = {
 }
 # Whoever has such a name is an agent or crawler that a site's policy may ask to identify itself.
 CLAIMING_KINDS = ("ai_agent", "search_engine", "seo", "archiver", "academic", "advertising", "crawler")
+# Kinds that say what a program is good for.
+PROGRAM_KINDS = frozenset({"preview", "feed_reader", "uptime", "git", "webhook"})
 PURPOSE_OF_KIND = {"search_engine": "search", "seo": "seo", "archiver": "archive", "advertising": "advertising"}
 
 # Words with which a program says itself what it is, and an address or mail address of whoever runs it. Followed by a
@@ -127,7 +130,11 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
     labels = {label for kind in kinds for label in LABELS_OF_KIND.get(kind, ())}
     labels.update(_form(text, browser))
     labels.update(_what(shown, browser, kinds))
-    claim = _claim(tokens) if tokens else None
+    claim = (
+        _claim(tokens, is_classed=not kinds.isdisjoint(PROGRAM_KINDS) or bool(tool_classes(lowered)))
+        if tokens
+        else None
+    )
     return UserAgentView(
         labels=tuple(sorted(labels)),
         claim_labels=() if claim is None else tuple(claim_labels(claim)),
@@ -213,9 +220,15 @@ def _is_whole(text: str) -> bool:
     return text.count("(") == text.count(")") and "(" in text
 
 
-def _claim(tokens: list[Token]) -> Token | None:
-    """Return the token that tells best who it claims to be: by kind, a name before an address, the longest."""
-    claiming = [token for token in tokens if token.kind in CLAIMING_KINDS]
+def _claim(tokens: list[Token], *, is_classed: bool) -> Token | None:
+    """Return the token that tells best who it claims to be: by kind, a name before an address, the longest.
+
+    Lists of crawlers have package managers, calendars and previews too. Where a program's class is known, such a list
+    adds nothing, and nobody expects the program to sign.
+    """
+    claiming = [
+        token for token in tokens if token.kind in CLAIMING_KINDS and not (is_classed and token.kind == "crawler")
+    ]
     return min(claiming, key=_telling, default=None)
 
 

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-Z7H3AX5R.js";import"./chunk-T6E6CKNL.js";import"./chunk-RH2WQQXV.js";import"./chunk-LN26H244.js";import"./chunk-UT3E4A65.js";import"./chunk-XXHPJ2FJ.js";import"./chunk-LXII75LY.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

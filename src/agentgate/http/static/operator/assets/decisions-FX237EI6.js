@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-Q6WEPYDZ.js";import"./chunk-GJYAVF76.js";import"./chunk-NNDL475D.js";import"./chunk-RAAS5UBT.js";import"./chunk-VZZVSQDZ.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};
