@@ -20,7 +20,7 @@ from tests.proxies.running import running_proxy
 from tests.running import RunningService
 
 PROXIES = ("nginx", "haproxy", "caddy", "traefik", "envoy")
-QUICK, SOAK = 5_000, 100_000
+QUICK, SOAK = 2_000, 100_000
 ORIGIN = "https://shop.example"
 
 

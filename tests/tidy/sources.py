@@ -24,4 +24,9 @@ def listed_paths() -> tuple[str, ...]:
 def sources(*suffixes: str, under: str | tuple[str, ...] = "") -> dict[str, str]:
     """Return path -> text of the listed files with one of these endings, below one of the folders."""
     chosen = [path for path in listed_paths() if path.endswith(suffixes) and path.startswith(under)]
-    return {path: (ROOT / path).read_text(encoding="utf-8") for path in chosen}
+    return {path: _text(path) for path in chosen}
+
+
+@cache
+def _text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
