@@ -127,11 +127,16 @@ def test_tail_shows_decisions_oldest_first_and_explain_says_why(
     decisions = wait_for_decisions(run, site, 3)
 
     assert [each["id"] for each in decisions] == sorted(str(each["id"]) for each in decisions)
-    line = run("tail", site, "--once", "--last", "1").stdout
+    line = run("tail", "--once", "--last", "1").stdout
     assert str(decisions[-1]["id"]) in line
     why = run("explain", str(decisions[-1]["id"]))
     assert "GET" in why.stdout
     assert "ua." in why.stdout
+    assert (
+        run("site", "create", "Other", "--origin", "https://other.example", "--site-key", "site_cli_two").returncode
+        == 0
+    )
+    assert "say which site: " in run("tail", "--once").stderr
     unknown = run("explain", "dec_0000000000000")
     assert (unknown.returncode, "no site has a decision" in unknown.stderr) == (2, True)
 

@@ -20,7 +20,7 @@ PAGE = 100
 class TailOptions:
     """The arguments of `tail`; a function would have to take too many."""
 
-    site_key: Annotated[str | None, typer.Argument(help="The site's key; without it, every site.")] = None
+    site_key: Annotated[str | None, typer.Argument(help="The site's key; not needed where there is one only.")] = None
     outcome: Annotated[str | None, typer.Option(help="Only allow, challenge, block or drop.")] = None
     label: Annotated[str | None, typer.Option(help="Only decisions with this label.")] = None
     last: Annotated[int, typer.Option(help="How many of those before to show first.", min=0, max=PAGE)] = 10
@@ -34,7 +34,7 @@ def tail(**given: Any) -> None:
     """Show decisions as they are made, until Ctrl-C."""
     options = TailOptions(**given)
     api = open_api(options.url, options.config)
-    query = {"siteKey": options.site_key, "outcome": options.outcome, "label": options.label}
+    query = {"siteKey": options.site_key or _only_site(api), "outcome": options.outcome, "label": options.label}
     before = _newest(api, query)
     for decision in before[len(before) - min(options.last, len(before)) :]:
         _print_line(decision, as_json=options.as_json)
@@ -79,6 +79,13 @@ def explain(
         print_table("Scores", ("Model", "Score", "Version"), scores)
     if "rule" in detail:
         typer.echo(json.dumps(detail["rule"], indent=2))
+
+
+def _only_site(api: AdminApi) -> str:
+    keys = [each["siteKey"] for each in api.items("/sites")]
+    if len(keys) != 1:
+        raise CommandRefused(f"say which site: {', '.join(keys) or 'there is none yet'}")
+    return str(keys[0])
 
 
 def _find(api: AdminApi, decision_id: str, site_key: str | None) -> Any:
