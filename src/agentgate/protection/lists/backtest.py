@@ -12,7 +12,6 @@ from ipaddress import IPv4Network, IPv6Network, ip_address
 
 from agentgate.lib.decision_ids import write_id
 from agentgate.lib.enums import ListKind, ListOutcome, Outcome
-from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.time_ranges import TimeRange
@@ -21,6 +20,7 @@ from agentgate.protection.lists.ports import ClientReplay, VisitorNames
 from agentgate.protection.lists.records import ListBacktestReport, ListFlip, StoredEntry
 from agentgate.protection.lists.replay_records import ClientEvent
 from agentgate.protection.lists.site_lists import verdict_of
+from agentgate.protection.rules.backtest import BacktestQueue
 from agentgate.protection.rules.patterns.networks import read_strict_network
 
 MOST_EVENTS = 1_000_000
@@ -29,8 +29,6 @@ MOST_VISITORS = 4_096
 IPV6_SOURCE = 64
 EXAMPLES = 5
 DEFAULT_ACTION = "(default)"
-MOST_WAITING = 4
-BUSY_RETRY_S = 10
 # A check that is asked for before the rules, which an entry that waives it passes.
 WAIVED = frozenset(
     (
@@ -64,23 +62,12 @@ class ListBacktests:
         self._replay = replay
         self._visitors = visitors
         self._most_events = most_events
-        self._lock = asyncio.Lock()
-        self._waiting = 0
+        self._queue = BacktestQueue()
 
     async def run(self, site_key: str, entry: StoredEntry, span: TimeRange) -> ListBacktestReport:
         """Say what an entry would have changed of a site's decisions."""
-        if self._waiting > MOST_WAITING:
-            raise Refused(
-                "rate_limited",
-                f"Other backtests are running. Try again in {BUSY_RETRY_S} seconds.",
-                headers={"retry-after": str(BUSY_RETRY_S)},
-            )
-        self._waiting += 1
-        try:
-            async with self._lock:
-                return await self._run(site_key, entry, span)
-        finally:
-            self._waiting -= 1
+        async with self._queue.place():
+            return await self._run(site_key, entry, span)
 
     async def _run(self, site_key: str, entry: StoredEntry, span: TimeRange) -> ListBacktestReport:
         why = self._untold(entry, span)

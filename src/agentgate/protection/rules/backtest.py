@@ -1,7 +1,9 @@
 """Backtests: stored decisions made again by a draft. Nothing is changed by it, and the event loop goes on meanwhile."""
 
 import asyncio
+import contextlib
 from collections import Counter
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,17 +54,16 @@ class _Tally:
     untold: int = 0
 
 
-class Backtests:
-    """Runs backtests over stored events, one after the other."""
+class BacktestQueue:
+    """Lets one backtest run at a time, and a few wait."""
 
-    def __init__(self, replay: EventReplay, *, most_events: int = MOST_EVENTS) -> None:
-        self._replay = replay
-        self._most_events = most_events
+    def __init__(self) -> None:
         self._lock = asyncio.Lock()
         self._waiting = 0
 
-    async def run(self, site_id: str, effective: RuleSet, span: TimeRange) -> BacktestReport:
-        """Decide a site's events of a range again."""
+    @contextlib.asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """Wait for the backtests before; refuse when too many wait already."""
         if self._waiting > MOST_WAITING:
             raise Refused(
                 "rate_limited",
@@ -72,10 +73,24 @@ class Backtests:
         self._waiting += 1
         try:
             async with self._lock:
-                tally = await self._tally(site_id, effective, span)
-                return _report(tally, span, untold_conditions(effective), most_events=self._most_events)
+                yield
         finally:
             self._waiting -= 1
+
+
+class Backtests:
+    """Runs backtests over stored events, one after the other."""
+
+    def __init__(self, replay: EventReplay, *, most_events: int = MOST_EVENTS) -> None:
+        self._replay = replay
+        self._most_events = most_events
+        self._queue = BacktestQueue()
+
+    async def run(self, site_id: str, effective: RuleSet, span: TimeRange) -> BacktestReport:
+        """Decide a site's events of a range again."""
+        async with self._queue.place():
+            tally = await self._tally(site_id, effective, span)
+            return _report(tally, span, untold_conditions(effective), most_events=self._most_events)
 
     async def _tally(self, site_id: str, effective: RuleSet, span: TimeRange) -> _Tally:
         tally, rules = _Tally(), compile_rules(effective)
