@@ -149,6 +149,12 @@ BROWSER = {
     "browser.permission_mismatch": "The browser contradicts itself about permissions",
     "browser.instrument_failed": "The program made for this check gave a wrong answer",
 }
+PROBES = {
+    "probes.right": "Programs that need a real engine were answered as real engines answer them",
+    "probes.wrong": "Programs that need a real engine were answered otherwise than the claimed browser answers them",
+    "probes.missing": "A browser that can answer programs which need a real engine sent no answers",
+    "probes.engine_mismatch": "Another kind of engine than the User-Agent's answered: Gecko for Blink, or the reverse",
+}
 BEHAVIOR = {
     "behavior.none": "No pointer, touch, key or scroll at all; also true of some assistive tools",
     "behavior.untrusted_events": "Events were made by a script, not by the browser",
@@ -178,7 +184,7 @@ MODEL = {
 
 LABELS: tuple[SignalLabel, ...] = tuple(
     SignalLabel(name=name, source=name.partition(".")[0], meaning=meaning)
-    for group in (NET, HTTP, PATH, USER_AGENT, BROWSER, BEHAVIOR, RATE, AGENT, RECEIPT, CONTENT, LIST, MODEL)
+    for group in (NET, HTTP, PATH, USER_AGENT, BROWSER, PROBES, BEHAVIOR, RATE, AGENT, RECEIPT, CONTENT, LIST, MODEL)
     for name, meaning in group.items()
 )
 EXACT_NAMES = frozenset(label.name for label in LABELS if not label.name.endswith(FAMILY))

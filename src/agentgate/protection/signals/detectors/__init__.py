@@ -9,6 +9,7 @@ from agentgate.protection.signals.detectors.content import content_labels
 from agentgate.protection.signals.detectors.headers import header_labels
 from agentgate.protection.signals.detectors.low_harm import low_harm_labels
 from agentgate.protection.signals.detectors.paths import standard_path_labels
+from agentgate.protection.signals.detectors.probes import probe_labels
 from agentgate.protection.signals.detectors.rate import rate_labels
 from agentgate.protection.signals.detectors.receipt import receipt_labels
 from agentgate.protection.signals.detectors.search_crawler import search_crawler_labels
@@ -31,4 +32,4 @@ REQUEST_SIGNALS = (
     standard_path_labels,
     site_labels,
 )
-CONTENT_SIGNALS = (browser_labels, behavior_labels, content_labels)
+CONTENT_SIGNALS = (browser_labels, behavior_labels, probe_labels, content_labels)
