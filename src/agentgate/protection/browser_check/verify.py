@@ -52,6 +52,9 @@ class ChallengeVerifier:
             if trial.applied is Verdict.STEP_UP:
                 return await self._step_up(trial)
             if trial.applied is Verdict.FAILED:
+                if trial.answered is False:
+                    # One answer to a challenge: whoever tries answers out asks for a new challenge each time.
+                    await self._store.use_challenge(challenge.id)
                 raise self._failed(trial)
             return await self._passed(trial)
 
@@ -95,7 +98,7 @@ class ChallengeVerifier:
             facts=facts,
             decision=decision,
             verdict=verdict,
-            answered=proof.answer is True,
+            answered=proof.answer,
         )
 
     async def _step_up(self, trial: Trial) -> VerifyResult:
@@ -125,11 +128,12 @@ def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int) -> Proo
     answer = body.answer if asked else msgspec.UNSET
     if not isinstance(answer, msgspec.UnsetType):
         _check_length("answer.work", step_up_work(challenge.seed), answer.work)
+    interaction = body.interaction if isinstance(body.interaction, dict) else {}
     return Proof(
         work=is_solved(work, body.work),
         instrument=check_answer(challenge.seed, challenge.id, program),
         asked=asked,
-        answer=None if isinstance(answer, msgspec.UnsetType) else is_right(answer, challenge, now_ms),
+        answer=None if isinstance(answer, msgspec.UnsetType) else is_right(answer, challenge, now_ms, interaction),
     )
 
 
