@@ -22,7 +22,7 @@ export function noteCaller(stack: string | undefined): void {
   if (stack && CALLER.test(stack)) isCalled = true;
 }
 
-type Bare = Window & typeof globalThis;
+type Bare = Window & typeof globalThis & { Error: { prepareStackTrace?: () => string } };
 
 export function readResidue(): Residue {
   const frame = make("iframe");
@@ -57,18 +57,14 @@ function findInjected(bare: Bare, source: () => string): string[] {
   return found;
 }
 
-/** A console that somebody listens to looks into what it is given, down to its prototypes. */
-function isInspected({ console, Proxy: Wrap }: Bare): boolean {
+/** A console that somebody listens to writes down where an error comes from; else nobody asks for that. */
+function isInspected({ console, Error: Failure }: Bare): boolean {
   let looks = 0;
-  const trap = new Wrap(
-    {},
-    {
-      ownKeys() {
-        looks++;
-        return [];
-      },
-    },
-  );
-  console.debug(Object.create(trap));
+  const failure = new Failure();
+  Failure.prepareStackTrace = () => {
+    looks++;
+    return "";
+  };
+  console.debug(failure);
   return looks > 0;
 }

@@ -154,7 +154,8 @@ export function mount(parent: Node, { theme, size, accent, language, packs, over
         // Heard, not seen: what the button says changes without the focus moving.
         status.textContent = known[word];
         title.textContent = known.title;
-        lead.textContent = known[word];
+        // What is seen stays: a line more or less would move the button under somebody's hand.
+        lead.textContent = known.confirm;
         press.setAttribute("aria-label", known[word]);
         hint.textContent = known.hint;
         cancel.textContent = known.cancel;

@@ -25,8 +25,8 @@ Place = tuple[int, int]
 COLUMNS = ((0, 34), (66, 100))
 WHOLE = 100
 
-# Traits of presses that no hand makes. One or two have innocent causes (a tapped touchpad, a remote desktop, a hand that
-# happens to hit the centre), so they are added up over all presses.
+# Traits of presses that no hand makes. One or two have innocent causes (a tapped touchpad, a remote desktop, a hand
+# that happens to hit the centre), so they are added up over all presses.
 FEWEST_MOVES = 4
 FEWEST_TRAVEL_MS = 60.0
 SHORTEST_HOLD_MS = 10.0
@@ -57,8 +57,11 @@ def places_of(seed: bytes) -> list[Place]:
     return places
 
 
-def is_right(answer: AnswerInput, challenge: StoredChallenge, now_ms: int, interaction: Mapping[str, Any]) -> bool:
-    """Say whether an answer does what was asked, as a person does it and no earlier than a person could."""
+def is_right(answer: AnswerInput, challenge: StoredChallenge, now_ms: int, sums: Mapping[str, Any] | None) -> bool:
+    """Say whether an answer does what was asked, as a person does it and no earlier than a person could.
+
+    `sums` are those of the page's interaction; None where it does not matter who presses.
+    """
     # The page says how long the person waited; only our own clock says that the time has really passed.
     if challenge.stepped_ms is None or now_ms - challenge.stepped_ms < WAIT_MS:
         return False
@@ -66,7 +69,7 @@ def is_right(answer: AnswerInput, challenge: StoredChallenge, now_ms: int, inter
         return False
     if answer.steps[-1].after_ms < WAIT_MS:
         return False
-    if judged(answer, places_of(challenge.seed), interaction) is not None:
+    if sums is not None and judged(answer, places_of(challenge.seed), sums) is not None:
         return False
     return is_solved(step_up_work(challenge.seed), answer.work)
 
@@ -81,10 +84,14 @@ def judged(answer: AnswerInput, places: Sequence[Place], interaction: Mapping[st
     pointers = [step for step in steps if step.input == "pointer"]
     if len(pointers) == STEPS and (wrong := _wrong_way(answer, places)):
         return wrong
-    if sum(map(_pointer_traits, pointers)) > MOST_POINTER_TRAITS:
+    return _unlike_hands(steps)
+
+
+def _unlike_hands(steps: Sequence[StepInput]) -> str | None:
+    """Return why no hand makes such presses."""
+    if sum(_pointer_traits(step) for step in steps if step.input == "pointer") > MOST_POINTER_TRAITS:
         return "the pointer is not moved by a hand"
-    touches = [step for step in steps if step.input == "touch"]
-    if sum(map(_touch_traits, touches)) > MOST_TOUCH_TRAITS:
+    if sum(_touch_traits(step) for step in steps if step.input == "touch") > MOST_TOUCH_TRAITS:
         return "no finger touches like this"
     keys = [step for step in steps if step.input == "keyboard"]
     if len(keys) == STEPS and all(_hold_ms(step) < SHORTEST_KEY_MS for step in keys):

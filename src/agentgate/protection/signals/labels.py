@@ -131,7 +131,7 @@ BROWSER = {
     "browser.no_plugins": "A desktop browser without the plug-ins that it always has",
     "browser.no_screen": "The screen has no width or no height",
     "browser.no_window_frame": "The window has no outer size",
-    "browser.window_mismatch": "The page is as large as the screen and the window is larger, or shows nothing around it",
+    "browser.window_mismatch": "The page fills the screen, and the window is larger or shows nothing around it",
     "browser.worker_mismatch": "Page and worker disagree about the browser",
     "browser.worker_missing": "A browser that has workers sent nothing from one; a page's policy may forbid it",
     "browser.frame_mismatch": "The page and a fresh frame in it disagree about the browser",
@@ -199,7 +199,22 @@ MODEL = {
 
 LABELS: tuple[SignalLabel, ...] = tuple(
     SignalLabel(name=name, source=name.partition(".")[0], meaning=meaning)
-    for group in (NET, HTTP, PATH, USER_AGENT, BROWSER, BEHAVIOR, INPUT, EVIDENCE, RATE, AGENT, RECEIPT, CONTENT, LIST, MODEL)
+    for group in (
+        NET,
+        HTTP,
+        PATH,
+        USER_AGENT,
+        BROWSER,
+        BEHAVIOR,
+        INPUT,
+        EVIDENCE,
+        RATE,
+        AGENT,
+        RECEIPT,
+        CONTENT,
+        LIST,
+        MODEL,
+    )
     for name, meaning in group.items()
 )
 EXACT_NAMES = frozenset(label.name for label in LABELS if not label.name.endswith(FAMILY))

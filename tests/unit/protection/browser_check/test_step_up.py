@@ -28,7 +28,9 @@ CHALLENGE = StoredChallenge(
 FIELD = (216.0, 72.0)
 (X1, Y1), (X2, Y2) = PLACES = places_of(SEED)
 REACH = math.hypot((X2 - X1) * FIELD[0] / 100, (Y2 - Y1) * FIELD[1] / 100)
-HAND = PressInput(moves=12, way_px=REACH * 1.08, reach_px=REACH, travel_ms=380, hold_ms=74, off_x=6, off_y=-4, size_px=1)
+HAND = PressInput(
+    moves=12, way_px=REACH * 1.08, reach_px=REACH, travel_ms=380, hold_ms=74, off_x=6, off_y=-4, size_px=1
+)
 FINGER = PressInput(hold_ms=68, off_x=7, off_y=3, size_px=23)
 KEY = PressInput(hold_ms=81)
 PRESSES = {"pointer": HAND, "touch": FINGER, "keyboard": KEY, "assistive": msgspec.UNSET}
@@ -100,7 +102,7 @@ def test_an_answer_that_nobody_asked_for_is_wrong(work):
 
 
 def test_the_answer_to_another_challenge_is_wrong(work):
-    other = next(seed for seed in map(lambda n: bytes([n]) * 16, range(256)) if places_of(seed)[0][0] // 50 != X1 // 50)
+    other = next(seed for seed in (bytes([n]) * 16 for n in range(256)) if places_of(seed)[0][0] // 50 != X1 // 50)
 
     assert not right(work, challenge=change(CHALLENGE, seed=other))
 
@@ -129,7 +131,7 @@ def test_presses_that_no_hand_makes_are_wrong(work, means, press):
 @pytest.mark.parametrize(
     ("means", "press"),
     [
-        # A tapped touchpad; a remote desktop that sends the end of the way only; a slow hand; a hand that hits the centre.
+        # A tapped touchpad; a remote desktop that sends the end of the way only; a slow hand; one that hits the centre.
         ("pointer", change(HAND, hold_ms=2)),
         ("pointer", change(HAND, moves=1, travel_ms=0, way_px=REACH * 1.001)),
         ("pointer", change(HAND, travel_ms=60_000, moves=900, way_px=REACH * 9)),

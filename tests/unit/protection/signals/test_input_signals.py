@@ -9,7 +9,7 @@ from tests.unit.protection.signals.test_evidence_signals import SOUND
 
 INTEL = load_intel(None)
 LINUX = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"
-MAC = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"
+MAC = LINUX.replace("X11; Linux x86_64", "Macintosh; Intel Mac OS X 10_15_7")
 POINTER = {
     "moves": 114,
     "fractional": 0,
@@ -58,7 +58,7 @@ def test_a_hand_gets_no_label():
 
 
 def test_a_page_that_nobody_touched_gets_no_label():
-    nothing = {name: 0 for name in POINTER}
+    nothing = dict.fromkeys(POINTER, 0)
 
     assert found(pointerMoves=0, keys=0, clicks=0, pointer=nothing, typed={}, clock={"events": 0, "off": 0}) == set()
 
