@@ -1,9 +1,7 @@
 """A protected site for browser tests: the real service on the real clock, a site there, and the owner's web server."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +63,6 @@ class ProtectedSite:
         return self.service.public.post("/v1/siteverify", json=body)
 
 
-def default_rules(without: str = "") -> dict[str, Any]:
-    """Return the rules that the service comes with, without one of their groups."""
-    text = resources.files("agentgate.protection.rules").joinpath("default.json").read_text("utf-8")
-    rules: dict[str, Any] = json.loads(text)
-    rules["rules"] = [rule for rule in rules["rules"] if rule.get("group") != without]
-    return rules
-
-
 @contextmanager
 def protected_site(folder: Path, **fields: Any) -> Iterator[ProtectedSite]:
     """Start the service and the web server, with a site in enforce mode unless `fields` say otherwise."""
@@ -97,7 +87,4 @@ def protected_site(folder: Path, **fields: Any) -> Iterator[ProtectedSite]:
         }
         made = service.operator.post("/v1/admin/sites", json=body)
         assert made.status_code == 201, made.text
-        site = ProtectedSite(service, pages)
-        # The browsers of these tests are driven, so they would not pass the rules about evidence.
-        site.save_rules(default_rules(without="evidence"))
-        yield site
+        yield ProtectedSite(service, pages)

@@ -108,17 +108,6 @@ def test_a_driver_that_clicks_at_once_is_no_answer(page, site, address):
     assert finished(page)["code"] == "challenge_failed"
 
 
-def test_keys_that_a_driver_presses_at_once_are_no_answer(page, site, address):
-    page.goto(address)
-    begin(page, site)
-    button(page).focus()
-    page.keyboard.press("Enter")
-    page.wait_for_timeout(WAIT_MS)
-    page.keyboard.press("Enter")
-
-    assert finished(page)["code"] == "challenge_failed"
-
-
 def test_the_button_stands_where_the_service_drew_it(page, site, address):
     page.goto(address)
     answers = sent_answers(page)
