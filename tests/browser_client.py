@@ -4,6 +4,7 @@ answer from the store. `get_token(service, site_key, action, origin)` is the qui
 
 import hashlib
 import itertools
+import math
 import time
 from functools import lru_cache
 from typing import Any
@@ -66,12 +67,24 @@ INTERACTION = {
     "touches": 0,
     "keys": 12,
     "scrolls": 3,
-    "clicks": 1,
+    "clicks": 3,
     "untrusted": 0,
     "durationMs": 5400,
     "straightness": 1.32,
     "variation": 0.8,
 }
+# A hand's press of the check's button, and the free width and height of the field that the button moves in.
+PRESS = {
+    "moves": 14,
+    "wayPx": 190.0,
+    "reachPx": 160.0,
+    "travelMs": 420.0,
+    "holdMs": 86.0,
+    "offX": 5.0,
+    "offY": -3.0,
+    "sizePx": 1.0,
+}
+FIELD = [216.0, 72.0]
 # The rules call it automation: challenge at least.
 DRIVEN = {**SIGNALS, "webdriver": True}
 
@@ -166,10 +179,18 @@ class BrowserClient:
     def answer(self, step_up: dict[str, Any], **fields: Any) -> dict[str, Any]:
         """Return a right answer to a step-up; the wait is the caller's."""
         steps = [
-            {"input": "pointer", "afterMs": 1800, "trusted": True},
-            {"input": "pointer", "afterMs": step_up["waitMs"] + 240, "trusted": True},
+            {"input": "pointer", "afterMs": 1800, "trusted": True, "press": PRESS},
+            {"input": "pointer", "afterMs": step_up["waitMs"] + 240, "trusted": True, "press": second_press(step_up)},
         ]
-        return {"kind": "confirm", "steps": steps, "work": [] if "work" in fields else solve(step_up["work"]), **fields}
+        work = [] if "work" in fields else solve(step_up["work"])
+        return {"kind": "confirm", "steps": steps, "work": work, "field": FIELD, **fields}
+
+
+def second_press(step_up: dict[str, Any]) -> dict[str, Any]:
+    """Return a hand's press of the button in its second place."""
+    (x1, y1), (x2, y2) = step_up["places"]
+    reach = math.hypot((x2 - x1) * FIELD[0] / 100, (y2 - y1) * FIELD[1] / 100)
+    return {**PRESS, "reachPx": reach, "wayPx": reach * 1.1}
 
 
 def solve(work: dict[str, Any]) -> list[int]:

@@ -195,6 +195,7 @@ export interface AnswerInput {
   kind: "confirm";
   steps: StepInput[];
   work: number[];
+  field?: [number, number];
 }
 
 /** An API token, without its secret. */
@@ -1231,6 +1232,18 @@ export interface Platt {
   b: number;
 }
 
+/** How a press came about, in sums since the one before: what no device tells is 0. */
+export interface PressInput {
+  moves?: number;
+  wayPx?: number;
+  reachPx?: number;
+  travelMs?: number;
+  holdMs?: number;
+  offX?: number;
+  offY?: number;
+  sizePx?: number;
+}
+
 /** Programs that need a real engine, as `docs/probes.md` writes them; `draw` goes back with the answers. */
 export interface Probes {
   draw: string;
@@ -1754,6 +1767,7 @@ export interface StepInput {
   input: "assistive" | "keyboard" | "pointer" | "touch";
   afterMs: number;
   trusted: boolean;
+  press?: PressInput;
 }
 
 /** The check that is shown to a person: a button pressed `steps` times, `wait_ms` apart, while more work is done. */
@@ -1762,6 +1776,7 @@ export interface StepUp {
   steps: number;
   waitMs: number;
   work: Work;
+  places: [number, number][];
 }
 
 /** An accepted submission. The receipt goes to the site, whose server redeems it with siteverify. */
