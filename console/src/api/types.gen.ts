@@ -524,6 +524,7 @@ export interface CustomerSiteInput {
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
   siteKey?: string;
 }
 
@@ -1215,6 +1216,7 @@ export interface OwnSiteInput {
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
 }
 
 /** The password as it is, and as it shall be. */
@@ -1567,6 +1569,7 @@ export interface SiteChange {
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
 }
 
 /** Everything about one site. */
@@ -1587,6 +1590,7 @@ export interface SiteDetail {
   createdAt: string;
   updatedAt: string;
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1629,6 +1633,7 @@ export interface SiteInput {
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1676,6 +1681,7 @@ export interface SiteSummary {
   createdAt: string;
   updatedAt: string;
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1816,6 +1822,9 @@ export interface TestReport {
   response?: RuleResponse;
   listEntry?: string;
 }
+
+/** How closely a site's tokens are bound to whoever earned them. */
+export type TokenBinding = "network" | "none" | "strict";
 
 /** The most frequent values, ten of each. `refusedPrograms` are those that a site's `wantedPrograms` could name. */
 export interface TopLists {

@@ -52,6 +52,7 @@ from agentgate.protection.gateway.event_log import Journal as GatewayJournal
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.sites.ports import SiteStores
 from agentgate.protection.snapshot_refresher import Deciding
+from agentgate.protection.tokens.binding import Bindings
 from agentgate.protection.tokens.clearance import Clearances
 from agentgate.protection.tokens.fast_siteverify import FastSiteverify
 from agentgate.protection.tokens.issue import ReceiptIssuer
@@ -99,6 +100,7 @@ class Protecting:
         self.signing_keys = SigningKeys(keyring)
         issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
         self._clearances = Clearances(keyring, settings.clearance_seconds, issuer=issuer)
+        self._bindings = Bindings(keyring)
         self._receipts = ReceiptIssuer(self.signing_keys, issuer=issuer, lifetime_s=settings.token_seconds)
         # Agents: who they are, and the people that they ask.
         self.key_directories = open_directories(settings.agent_directories)
@@ -118,7 +120,12 @@ class Protecting:
         self._recorder = recorder
         uses = CredentialUses(stores.store, background)
         self.redeemer = Redeemer(
-            self.signing_keys, stores.redemptions, sites=deciding.sites, recorder=recorder, uses=uses
+            self.signing_keys,
+            stores.redemptions,
+            sites=deciding.sites,
+            recorder=recorder,
+            uses=uses,
+            bindings=self._bindings,
         )
         receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=self._keyring)
         journal = GatewayJournal(recorder, deciding.ids, uses)
@@ -148,7 +155,7 @@ class Protecting:
     def dependencies(self, limiter: Limiter) -> dict[Any, Any]:
         """Return what the handlers of these routes ask for."""
         deciding, challenges = self._deciding, self._stores.challenges
-        grants = Grants(self._receipts, self._clearances)
+        grants = Grants(self._receipts, self._clearances, self._bindings)
         door = Door(
             deciding.sites,
             visitors=deciding.decider.visitors,
