@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 
 from agentgate.protection.browser_check.instrument.program import right_answer
+from agentgate.protection.browser_check.records import Work
+from agentgate.protection.browser_check.work import scrypt_answer
 from tests.running import RunningService
 
 ORIGIN = "https://shop.example"
@@ -156,6 +158,9 @@ class BrowserClient:
 
 def solve(work: dict[str, Any]) -> list[int]:
     """Solve the puzzles."""
+    if work["algorithm"] == "scrypt":
+        asked = Work(**work)
+        return [scrypt_answer(asked, index) for index in range(asked.count)]
     assert work["algorithm"] == "SHA-256"
     return list(_solutions(work["salt"], work["count"], work["bits"]))
 

@@ -1,6 +1,7 @@
 """Verifying what a page found out: one attempt, one verdict, at most one token."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -17,6 +18,7 @@ from agentgate.protection.browser_check.instrument.program import Answer, check_
 from agentgate.protection.browser_check.issue import CHALLENGE_ID
 from agentgate.protection.browser_check.judge import Proof, Verdict, judge
 from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
+from agentgate.protection.browser_check.proving import Prover
 from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
 from agentgate.protection.browser_check.step_up import is_right, step_up_of
 from agentgate.protection.browser_check.trial import Trial
@@ -37,6 +39,7 @@ class ChallengeVerifier:
         self._journal = journal
         self._grants = grants
         self._turns = Turns()
+        self._prover = Prover()
 
     async def verify(self, call: Call, body: VerifyInput) -> VerifyResult:
         """Use up an attempt and return a token or a step-up; refuse what does not pass."""
@@ -48,10 +51,18 @@ class ChallengeVerifier:
             challenge = await self._attempt(call, visit, body.challenge_id)
             if isinstance(body.c_data, str):
                 challenge = msgspec.structs.replace(challenge, c_data=body.c_data)
-            trial = self._try(call, visit, challenge, body)
+            needs_memory = challenge.level != Level.USUAL
+            proof = await self._prover.run(
+                partial(prove, challenge, body, now_ms=call.now),
+                needs_memory=needs_memory or challenge.stepped_ms is not None,
+            )
+            trial = self._try(call, visit, challenge, body, proof)
             if trial.applied is Verdict.STEP_UP:
                 return await self._step_up(trial)
             if trial.applied is Verdict.FAILED:
+                if needs_memory and not proof.work:
+                    # Two of its puzzles were looked at. With another try, leaving some of them out would pay.
+                    await self._store.use_challenge(challenge.id)
                 raise self._failed(trial)
             return await self._passed(trial)
 
@@ -74,8 +85,7 @@ class ChallengeVerifier:
             raise Refused("challenge_expired")
         raise Refused("too_many_attempts")
 
-    def _try(self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput) -> Trial:
-        proof = prove(challenge, body, now_ms=call.now)
+    def _try(self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, proof: Proof) -> Trial:
         evidence = {"signals": body.signals, "instrument": "passed" if proof.instrument else "failed"}
         if isinstance(body.interaction, dict):
             evidence["interaction"] = body.interaction
@@ -125,9 +135,11 @@ def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int) -> Proo
     answer = body.answer if asked else msgspec.UNSET
     if not isinstance(answer, msgspec.UnsetType):
         _check_length("answer.work", step_up_work(challenge.seed), answer.work)
+    instrument = check_answer(challenge.seed, challenge.id, program)
     return Proof(
-        work=is_solved(work, body.work),
-        instrument=check_answer(challenge.seed, challenge.id, program),
+        # The dearest last: whoever did not run the program gains nothing by the work.
+        work=instrument and is_solved(work, body.work),
+        instrument=instrument,
         asked=asked,
         answer=None if isinstance(answer, msgspec.UnsetType) else is_right(answer, challenge, now_ms),
     )

@@ -1,0 +1,1 @@
+import{a,b,c}from"./chunk-6T4XT777.js";import"./chunk-KQU4JNHF.js";import"./chunk-6F5HQPLD.js";import"./chunk-KXTULZHI.js";import"./chunk-N5M5B5TI.js";import"./chunk-T6UXGNDE.js";import"./chunk-ORYAXVLD.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};

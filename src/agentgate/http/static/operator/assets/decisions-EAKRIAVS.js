@@ -1,0 +1,1 @@
+import{a,b,c}from"./chunk-XGRP6NMN.js";import"./chunk-JVWN6AVG.js";import"./chunk-DP3UA2TR.js";import"./chunk-5BS6X6V5.js";import"./chunk-OAOSNFDH.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};
