@@ -4,6 +4,7 @@ answer from the store. `get_token(service, site_key, action, origin)` is the qui
 
 import hashlib
 import itertools
+import random
 import time
 from functools import lru_cache
 from typing import Any
@@ -72,6 +73,15 @@ INTERACTION = {
     "straightness": 1.32,
     "variation": 0.8,
 }
+
+
+def some_interaction() -> dict[str, Any]:
+    """Return what a person did: no two do the same."""
+    draw = random.SystemRandom()
+    own = {"durationMs": draw.randrange(4_000, 60_000), "variation": draw.randrange(4_000, 14_000) / 10_000}
+    return {**INTERACTION, **own}
+
+
 # The rules call it automation: challenge at least.
 DRIVEN = {**SIGNALS, "webdriver": True}
 
@@ -132,7 +142,7 @@ class BrowserClient:
             "work": [] if "work" in fields else solve(challenge["work"]),
             "instrument": self.program_answer(challenge["challengeId"]),
             "signals": SIGNALS,
-            "interaction": INTERACTION,
+            "interaction": some_interaction(),
             **fields,
         }
 

@@ -2036,7 +2036,12 @@ export interface Witness {
   headers?: Record<string, string>;
 }
 
-/** Puzzles: for each i below `count` an n such that SHA-256 of `salt:i:n` begins with `bits` zero bits. */
+/**
+ * Puzzles, for each i below `count`.
+ *
+ * `SHA-256`: an n such that the hash of `salt:i:n` begins with `bits` zero bits. `scrypt`: the first 32 bits of scrypt
+ * of `salt:i`, without salt, with N = 2^`bits`, r = 1, p = 1.
+ */
 export interface Work {
   algorithm: string;
   salt: string;

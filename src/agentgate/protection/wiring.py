@@ -38,6 +38,7 @@ from agentgate.protection.agents.submit.judge import Judge
 from agentgate.protection.agents.submit.submissions import Submissions
 from agentgate.protection.agents.tools.manifests import ToolsManifests
 from agentgate.protection.browser_check.admission import Door
+from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.event_log import Journal
 from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.issue import ChallengeIssuer
@@ -164,14 +165,17 @@ class Protecting:
             own_pages=HandoffPages(self.handoffs, deciding.sites),
         )
         journal = Journal(self._recorder, deciding.ids)
+        crowd = Crowd(limiter, self._stores.fast)
         return {
             Asker: self._asker,
             Passes: self._passes,
             ChallengePages: self._pages,
             BrowserCheck: self._own_form(),
-            ChallengeIssuer: ChallengeIssuer(challenges, door=door, decider=deciding.decider, journal=journal),
+            ChallengeIssuer: ChallengeIssuer(
+                challenges, door=door, decider=deciding.decider, journal=journal, crowd=crowd
+            ),
             ChallengeVerifier: ChallengeVerifier(
-                challenges, door=door, decider=deciding.decider, journal=journal, grants=grants
+                challenges, door=door, decider=deciding.decider, journal=journal, grants=grants, crowd=crowd
             ),
             GatewayCheck: self.gate,
             Redeemer: self.redeemer,

@@ -8,12 +8,13 @@ from msgspec import UNSET
 from agentgate.http.call import Call
 from agentgate.lib import limits
 from agentgate.lib.clock import MINUTE_MS
-from agentgate.lib.enums import Outcome, WidgetMode
+from agentgate.lib.enums import Mode, Outcome, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
 from agentgate.protection.browser_check.admission import CHALLENGES, Door, Visit, is_from
+from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.event_log import Journal
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.instrument.program import make_function, make_program
@@ -41,11 +42,12 @@ FLOODS = frozenset(("rate.visitor.high", "rate.network.extreme"))
 class ChallengeIssuer:
     """Makes challenges."""
 
-    def __init__(self, store: ChallengeStore, *, door: Door, decider: Decider, journal: Journal) -> None:
+    def __init__(self, store: ChallengeStore, *, door: Door, decider: Decider, journal: Journal, crowd: Crowd) -> None:
         self._store = store
         self._door = door
         self._decider = decider
         self._journal = journal
+        self._crowd = crowd
 
     async def issue(self, call: Call, body: ChallengeInput) -> Challenge:
         """Return a new challenge for a page that may run the check."""
@@ -68,7 +70,7 @@ class ChallengeIssuer:
             id=new_challenge_id(),
             binding=visit.binding,
             seed=new_seed(),
-            level=Level.HIGH if await self._door.is_flood(call) else level_of(decision),
+            level=Level.HIGH if await self._door.is_flood(call) else await self._level(call, visit, decision),
             widget=widget,
             c_data=body.c_data if isinstance(body.c_data, str) else None,
             issued_ms=int(call.now),
@@ -78,6 +80,12 @@ class ChallengeIssuer:
         await self._store.add_challenge(challenge)
         self._journal.issued(call, visit, facts, decision)
         return challenge
+
+    async def _level(self, call: Call, visit: Visit, decision: Decision) -> Level:
+        level = level_of(decision)
+        if visit.test or visit.site.mode is Mode.MONITOR:
+            return level
+        return max(level, await self._crowd.level(call.request, visit.site.number))
 
     async def program(self, call: Call, challenge_id: str) -> tuple[str, int]:
         """Return the program of a challenge and for how many seconds it may be kept."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -11,6 +12,7 @@ from agentgate.lib.enums import VerifyStatus
 from agentgate.lib.errors import Refused
 from agentgate.protection.browser_check.admission import VERIFICATIONS, Door, Visit
 from agentgate.protection.browser_check.challenge_locks import Turns
+from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.event_log import Journal
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.grant import Grants
@@ -31,13 +33,21 @@ class ChallengeVerifier:
     """Judges verifications and gives tokens to those that pass."""
 
     def __init__(
-        self, store: ChallengeStore, *, door: Door, decider: Decider, journal: Journal, grants: Grants
+        self,
+        store: ChallengeStore,
+        *,
+        door: Door,
+        decider: Decider,
+        journal: Journal,
+        grants: Grants,
+        crowd: Crowd,
     ) -> None:
         self._store = store
         self._door = door
         self._decider = decider
         self._journal = journal
         self._grants = grants
+        self._crowd = crowd
         self._turns = Turns()
         self._prover = Prover()
 
@@ -56,7 +66,13 @@ class ChallengeVerifier:
                 partial(prove, challenge, body, now_ms=call.now),
                 needs_memory=needs_memory or challenge.stepped_ms is not None,
             )
-            trial = self._try(call, visit, challenge, body, proof)
+            if not (proof.work and proof.instrument) and not visit.test:
+                await self._crowd.failures.record(call.request.address)
+            clusters: Sequence[str] = ()
+            if not visit.test:
+                request, site = call.request, visit.site.number
+                clusters = await self._crowd.clusters.observe(site, request, body.signals, body.interaction, call.now)
+            trial = self._try(call, visit, challenge, body, proof, clusters=clusters)
             if trial.applied is Verdict.STEP_UP:
                 return await self._step_up(trial)
             if trial.applied is Verdict.FAILED:
@@ -85,8 +101,21 @@ class ChallengeVerifier:
             raise Refused("challenge_expired")
         raise Refused("too_many_attempts")
 
-    def _try(self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, proof: Proof) -> Trial:
-        evidence = {"signals": body.signals, "instrument": "passed" if proof.instrument else "failed"}
+    def _try(
+        self,
+        call: Call,
+        visit: Visit,
+        challenge: StoredChallenge,
+        body: VerifyInput,
+        proof: Proof,
+        *,
+        clusters: Sequence[str],
+    ) -> Trial:
+        evidence: dict[str, Any] = {
+            "signals": body.signals,
+            "instrument": "passed" if proof.instrument else "failed",
+            "clusters": clusters,
+        }
         if isinstance(body.interaction, dict):
             evidence["interaction"] = body.interaction
         # The visit was counted when the challenge was issued.

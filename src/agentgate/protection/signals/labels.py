@@ -6,6 +6,7 @@ A name that ends in `.*` is a family: its last part is data, such as an ASN or a
 import re
 
 from agentgate.lib.records import Record
+from agentgate.protection.signals.detectors.clusters import CLUSTER_LABELS
 from agentgate.protection.signals.detectors.receipt import RECEIPT_STATES
 
 FAMILY = ".*"
@@ -171,7 +172,21 @@ MODEL = {
 
 LABELS: tuple[SignalLabel, ...] = tuple(
     SignalLabel(name=name, source=name.partition(".")[0], meaning=meaning)
-    for group in (NET, HTTP, PATH, USER_AGENT, BROWSER, BEHAVIOR, RATE, AGENT, RECEIPT, CONTENT, LIST, MODEL)
+    for group in (
+        NET,
+        HTTP,
+        PATH,
+        USER_AGENT,
+        BROWSER,
+        BEHAVIOR,
+        CLUSTER_LABELS,
+        RATE,
+        AGENT,
+        RECEIPT,
+        CONTENT,
+        LIST,
+        MODEL,
+    )
     for name, meaning in group.items()
 )
 EXACT_NAMES = frozenset(label.name for label in LABELS if not label.name.endswith(FAMILY))
