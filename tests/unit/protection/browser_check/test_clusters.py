@@ -5,7 +5,7 @@ import random
 import pytest
 
 from agentgate.http.request import Request
-from agentgate.lib.clock import DAY_MS
+from agentgate.lib.clock import DAY_MS, SystemClock
 from agentgate.protection.browser_check import clusters as module
 from agentgate.protection.browser_check.clusters import Clusters
 from agentgate.storage.shared_cache.memory import MemoryFastStore
@@ -20,14 +20,25 @@ IPHONE = (
 )
 PHONE = {**SIGNALS, "platform": "iPhone", "renderer": "Apple GPU", "touchPoints": 5, "userAgent": IPHONE, "plugins": 5}
 PEOPLE = 25_000
-# The computers of visitors of one country: share of windows that fill the screen, sizes, graphics, processors, versions.
-SCREENS = {(1920, 1080): 40, (1366, 768): 14, (1536, 864): 14, (1440, 900): 8, (2560, 1440): 12, (1280, 720): 6, (1680, 1050): 6}  # fmt: skip
-GRAPHICS = ("UHD Graphics 620", "UHD Graphics 630", "Iris Xe Graphics", "GeForce RTX 3060", "Radeon Graphics", "UHD 770")
+# The computers of visitors of one country.
+SCREENS = {(1920, 1080): 40, (1366, 768): 14, (1536, 864): 14, (2560, 1440): 12, (1440, 900): 8, (1280, 720): 12}
+GRAPHICS = (
+    "UHD Graphics 620",
+    "UHD Graphics 630",
+    "Iris Xe Graphics",
+    "GeForce RTX 3060",
+    "Radeon Graphics",
+    "UHD 770",
+)
 CORES = {8: 40, 4: 20, 12: 15, 16: 15, 6: 10}
 
 
 def request(address: str, agent: str = CHROME) -> Request:
-    headers = [(b"user-agent", agent.encode()), (b"accept-language", b"de-DE,de;q=0.9"), (b"origin", b"https://a.example")]
+    headers = [
+        (b"user-agent", agent.encode()),
+        (b"accept-language", b"de-DE,de;q=0.9"),
+        (b"origin", b"https://a.example"),
+    ]
     return Request(
         method="POST", path="/v1/browser/verify", query_string=b"", headers=headers, address=address, secure=True
     )
@@ -67,7 +78,7 @@ def computer(draw: random.Random) -> dict[str, object]:
 
 @pytest.mark.parametrize("phones", [0.3, 1.0])
 async def test_people_with_popular_computers_and_phones_are_no_cluster(phones: float) -> None:
-    draw, clusters, labelled = random.Random(33), Clusters(MemoryFastStore()), []
+    draw, clusters, labelled = random.Random(33), Clusters(MemoryFastStore(SystemClock())), []
     for _ in range(PEOPLE if phones < 1 else 2_000):
         has_phone = draw.random() < phones
         sent = request(somewhere(draw), IPHONE if has_phone else CHROME)
@@ -80,7 +91,7 @@ async def test_people_with_popular_computers_and_phones_are_no_cluster(phones: f
 
 
 async def test_a_farm_among_people_is_one_and_they_stay_none() -> None:
-    draw, clusters = random.Random(5), Clusters(MemoryFastStore())
+    draw, clusters = random.Random(5), Clusters(MemoryFastStore(SystemClock()))
     farm, others = [], []
     for number in range(1_200):
         if number % 2:
@@ -93,7 +104,7 @@ async def test_a_farm_among_people_is_one_and_they_stay_none() -> None:
 
 
 async def test_a_farm_alone_is_asked_before_its_hundredth_token() -> None:
-    draw, clusters = random.Random(6), Clusters(MemoryFastStore())
+    draw, clusters = random.Random(6), Clusters(MemoryFastStore(SystemClock()))
     seen = [await clusters.observe(1, request(somewhere(draw)), SIGNALS, NOTHING, NOON_MS) for _ in range(400)]
 
     assert next(number for number, labels in enumerate(seen) if "cluster.farm" in labels) < 100
@@ -103,16 +114,18 @@ async def test_a_farm_alone_is_asked_before_its_hundredth_token() -> None:
 
 
 async def test_a_companys_laptops_come_again_and_are_no_farm() -> None:
-    draw, clusters = random.Random(7), Clusters(MemoryFastStore())
+    draw, clusters = random.Random(7), Clusters(MemoryFastStore(SystemClock()))
     homes = [somewhere(draw) for _ in range(120)]
-    seen = [await clusters.observe(1, request(home), SIGNALS, NOTHING, NOON_MS) for _ in range(8) for home in homes[:40]]
+    seen = [
+        await clusters.observe(1, request(home), SIGNALS, NOTHING, NOON_MS) for _ in range(8) for home in homes[:40]
+    ]
     seen += [await clusters.observe(1, request(home), SIGNALS, NOTHING, NOON_MS) for _ in range(5) for home in homes]
 
     assert {label for labels in seen for label in labels} == {"cluster.shape"}
 
 
 async def test_the_day_takes_everything_with_it() -> None:
-    draw, clusters = random.Random(8), Clusters(MemoryFastStore())
+    draw, clusters = random.Random(8), Clusters(MemoryFastStore(SystemClock()))
     for _ in range(80):
         await clusters.observe(1, request(somewhere(draw)), SIGNALS, NOTHING, NOON_MS)
 
@@ -122,7 +135,7 @@ async def test_the_day_takes_everything_with_it() -> None:
 
 async def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_CLUSTERS", 50)
-    clusters = Clusters(MemoryFastStore())
+    clusters = Clusters(MemoryFastStore(SystemClock()))
     for number in range(500):
         shape = {**SIGNALS, "timezone": f"Zone/{number}"}
         await clusters.observe(number % 7, request("203.0.113.1"), shape, NOTHING, NOON_MS)
@@ -132,8 +145,8 @@ async def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_workers_count_addresses_together() -> None:
-    draw, shared = random.Random(9), MemoryFastStore()
-    shared_by_all = type("Shared", (MemoryFastStore,), {"is_alone": property(lambda _: False)})()
+    draw, shared = random.Random(9), MemoryFastStore(SystemClock())
+    shared_by_all = type("Shared", (MemoryFastStore,), {"is_alone": property(lambda _: False)})(SystemClock())
     workers = [Clusters(shared_by_all) for _ in range(4)]
     seen = [await workers[n % 4].observe(1, request(somewhere(draw)), SIGNALS, NOTHING, NOON_MS) for n in range(100)]
     alone = [await Clusters(shared).observe(1, request(somewhere(draw)), SIGNALS, NOTHING, NOON_MS) for _ in range(100)]
