@@ -5,6 +5,7 @@ answer from the store. `get_token(service, site_key, action, origin)` is the qui
 import hashlib
 import itertools
 import math
+import random
 import time
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,8 @@ import httpx
 from agentgate.protection.browser_check.instrument.program import right_answer
 from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains
 from agentgate.protection.browser_check.probes.ticket import unseal
+from agentgate.protection.browser_check.records import Work
+from agentgate.protection.browser_check.work import scrypt_answer
 from tests.running import RunningService
 
 ORIGIN = "https://shop.example"
@@ -85,6 +88,15 @@ PRESS = {
     "sizePx": 1.0,
 }
 FIELD = [216.0, 72.0]
+
+
+def some_interaction() -> dict[str, Any]:
+    """Return what a person did: no two do the same."""
+    draw = random.SystemRandom()
+    own = {"durationMs": draw.randrange(4_000, 60_000), "variation": draw.randrange(4_000, 14_000) / 10_000}
+    return {**INTERACTION, **own}
+
+
 # The rules call it automation: challenge at least.
 DRIVEN = {**SIGNALS, "webdriver": True}
 
@@ -146,7 +158,7 @@ class BrowserClient:
             "instrument": self.program_answer(challenge["challengeId"]),
             "signals": SIGNALS,
             **self.probes(challenge),
-            "interaction": INTERACTION,
+            "interaction": some_interaction(),
             **fields,
         }
 
@@ -195,6 +207,9 @@ def second_press(step_up: dict[str, Any]) -> dict[str, Any]:
 
 def solve(work: dict[str, Any]) -> list[int]:
     """Solve the puzzles."""
+    if work["algorithm"] == "scrypt":
+        asked = Work(**work)
+        return [scrypt_answer(asked, index) for index in range(asked.count)]
     assert work["algorithm"] == "SHA-256"
     return list(_solutions(work["salt"], work["count"], work["bits"]))
 

@@ -526,6 +526,7 @@ export interface CustomerSiteInput {
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
   siteKey?: string;
 }
 
@@ -1217,6 +1218,7 @@ export interface OwnSiteInput {
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
 }
 
 /** The password as it is, and as it shall be. */
@@ -1593,6 +1595,7 @@ export interface SiteChange {
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
 }
 
 /** Everything about one site. */
@@ -1613,6 +1616,7 @@ export interface SiteDetail {
   createdAt: string;
   updatedAt: string;
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1655,6 +1659,7 @@ export interface SiteInput {
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1702,6 +1707,7 @@ export interface SiteSummary {
   createdAt: string;
   updatedAt: string;
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1844,6 +1850,9 @@ export interface TestReport {
   response?: RuleResponse;
   listEntry?: string;
 }
+
+/** How closely a site's tokens are bound to whoever earned them. */
+export type TokenBinding = "network" | "none" | "strict";
 
 /** The most frequent values, ten of each. `refusedPrograms` are those that a site's `wantedPrograms` could name. */
 export interface TopLists {
@@ -2056,7 +2065,12 @@ export interface Witness {
   headers?: Record<string, string>;
 }
 
-/** Puzzles: for each i below `count` an n such that SHA-256 of `salt:i:n` begins with `bits` zero bits. */
+/**
+ * Puzzles, for each i below `count`.
+ *
+ * `SHA-256`: an n such that the hash of `salt:i:n` begins with `bits` zero bits. `scrypt`: the first 32 bits of scrypt
+ * of `salt:i`, without salt, with N = 2^`bits`, r = 1, p = 1.
+ */
 export interface Work {
   algorithm: string;
   salt: string;

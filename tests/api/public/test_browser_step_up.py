@@ -84,7 +84,7 @@ def test_a_challenged_visitor_is_shown_the_check(page: BrowserClient) -> None:
 
     salt = reply["stepUp"]["work"]["salt"]
     assert salt != challenge["work"]["salt"]
-    work = {"algorithm": "SHA-256", "salt": salt, "count": 32, "bits": 12}
+    work = {"algorithm": "scrypt", "salt": salt, "count": 128, "bits": 11}
     assert reply == {
         "status": "step_up",
         "stepUp": {
@@ -122,7 +122,7 @@ def test_a_check_that_was_asked_for_is_not_forgotten_when_the_evidence_gets_bett
         {"steps": [{"input": "keyboard", "afterMs": 1000, "trusted": False}] * 2},
         {"steps": [{"input": "pointer", "afterMs": 1000, "trusted": True}] * 3},
         {"steps": [{"input": "pointer", "afterMs": 1000, "trusted": True}] * 2},
-        {"work": [0] * 32},
+        {"work": [0] * 128},
     ],
 )
 def test_a_wrong_answer_fails(page: BrowserClient, wrong: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from agentgate.lib.records import Input, Query, Record
 SCHEMA = 1
 LARGEST_SOLUTION = 2**32 - 1
 # More than any level of work has puzzles; more than any answer of the program has characters.
-MOST_SOLUTIONS = 64
+MOST_SOLUTIONS = 512
 ANSWER_CHARACTERS = 128
 MOST_STEPS = 8
 LOCALE_CHARACTERS = 64
@@ -33,7 +33,11 @@ ProgramAnswer = Annotated[str, Meta(max_length=ANSWER_CHARACTERS)]
 
 
 class Work(Record, frozen=True, kw_only=True):
-    """Puzzles: for each i below `count` an n such that SHA-256 of `salt:i:n` begins with `bits` zero bits."""
+    """Puzzles, for each i below `count`.
+
+    `SHA-256`: an n such that the hash of `salt:i:n` begins with `bits` zero bits. `scrypt`: the first 32 bits of scrypt
+    of `salt:i`, without salt, with N = 2^`bits`, r = 1, p = 1.
+    """
 
     algorithm: str
     salt: str

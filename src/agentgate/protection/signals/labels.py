@@ -6,6 +6,7 @@ A name that ends in `.*` is a family: its last part is data, such as an ASN or a
 import re
 
 from agentgate.lib.records import Record
+from agentgate.protection.signals.detectors.clusters import CLUSTER_LABELS
 from agentgate.protection.signals.detectors.receipt import RECEIPT_STATES
 
 FAMILY = ".*"
@@ -222,6 +223,7 @@ LABELS: tuple[SignalLabel, ...] = tuple(
         INPUT,
         PROBES,
         EVIDENCE,
+        CLUSTER_LABELS,
         RATE,
         AGENT,
         RECEIPT,

@@ -93,7 +93,7 @@ def test_an_answer_that_comes_before_anybody_could_have_given_it_is_wrong(work):
 
 
 def test_wrong_work_is_wrong(work):
-    assert not right([*work[:-1], work[-1] + 1])
+    assert not right([number + 1 for number in work])
     assert not right(work[:-1])
 
 
