@@ -45,6 +45,7 @@ from agentgate.protection.browser_check.issue import ChallengeIssuer
 from agentgate.protection.browser_check.ports import ChallengeStore
 from agentgate.protection.browser_check.probes.desk import ProbeDesk
 from agentgate.protection.browser_check.probes.pools import FOLDER, Pools
+from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.verify import ChallengeVerifier
 from agentgate.protection.challenge_page.challenge import ChallengePages
 from agentgate.protection.challenge_page.challenge_pass import Passes
@@ -170,14 +171,14 @@ class Protecting:
         settings = self._settings
         pools = Pools(settings.probes_dir or settings.data_dir / FOLDER)
         probes = ProbeDesk(pools, fast=self._stores.fast, limiter=limiter)
-        crowd = Crowd(limiter, self._stores.fast)
+        scrutiny = Scrutiny(probes, Crowd(limiter, self._stores.fast))
         return {
             Asker: self._asker,
             Passes: self._passes,
             ChallengePages: self._pages,
             BrowserCheck: self._own_form(),
             ChallengeIssuer: ChallengeIssuer(
-                challenges, door=door, decider=deciding.decider, journal=journal, crowd=crowd, probes=probes
+                challenges, door=door, decider=deciding.decider, journal=journal, scrutiny=scrutiny
             ),
             ChallengeVerifier: ChallengeVerifier(
                 challenges,
@@ -185,8 +186,7 @@ class Protecting:
                 decider=deciding.decider,
                 journal=journal,
                 grants=grants,
-                crowd=crowd,
-                probes=probes,
+                scrutiny=scrutiny,
             ),
             GatewayCheck: self.gate,
             Redeemer: self.redeemer,

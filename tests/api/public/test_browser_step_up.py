@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agentgate.lib.enums import ClearanceLevel
+from agentgate.protection.browser_check.probes.ticket import seal, unseal
 from agentgate.protection.browser_check.step_up import WAIT_MS, places_of
 from agentgate.protection.browser_check.work import Level, challenge_work, step_up_work
 from agentgate.protection.tokens.clearance import Clearances
@@ -54,6 +55,11 @@ def challenge_of(page: BrowserClient, **fields: Any) -> dict[str, Any]:
     """Return a challenge with the one seed whose puzzles are solved already: a step-up's take a second each time."""
     challenge: dict[str, Any] = page.challenge(**fields).json()
     database = page.service.application.stores.databases["hot"]
+    if "probes" in challenge:
+        sealed = challenge["probes"]
+        ticket = unseal(sealed["draw"], page.seed_of(challenge["challengeId"]), challenge["challengeId"])
+        assert ticket is not None
+        sealed["draw"] = seal(ticket, SEED, challenge["challengeId"])
     page.service.run(database.run("UPDATE challenge SET seed = $2 WHERE id = $1", challenge["challengeId"], SEED))
     challenge["work"]["salt"] = challenge_work(SEED, Level.USUAL).salt
     if "stepUp" in challenge:

@@ -14,13 +14,13 @@ from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
 from agentgate.protection.browser_check.admission import CHALLENGES, Door, Visit, is_from
-from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.event_log import Journal
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.instrument.program import make_function, make_program
 from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
-from agentgate.protection.browser_check.probes.desk import Draw, ProbeDesk
+from agentgate.protection.browser_check.probes.desk import Draw
 from agentgate.protection.browser_check.records import SCHEMA, Challenge, ChallengeInput, Probes
+from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import step_up_of
 from agentgate.protection.browser_check.work import Level, challenge_work
 from agentgate.protection.decision.decider import Decider
@@ -50,15 +50,13 @@ class ChallengeIssuer:
         door: Door,
         decider: Decider,
         journal: Journal,
-        crowd: Crowd,
-        probes: ProbeDesk,
+        scrutiny: Scrutiny,
     ) -> None:
         self._store = store
-        self._probes = probes
         self._door = door
         self._decider = decider
         self._journal = journal
-        self._crowd = crowd
+        self._scrutiny = scrutiny
 
     async def issue(self, call: Call, body: ChallengeInput) -> Challenge:
         """Return a new challenge for a page that may run the check."""
@@ -90,16 +88,16 @@ class ChallengeIssuer:
         )
         await self._store.add_challenge(challenge)
         self._journal.issued(call, visit, facts, decision)
-        draw = self._probes.issue(challenge, user_agent=call.request.header("user-agent"), address=call.request.address)
+        draw = self._scrutiny.probes.issue(
+            challenge, user_agent=call.request.header("user-agent"), address=call.request.address
+        )
         return challenge, draw
 
     async def _level(self, call: Call, visit: Visit, decision: Decision) -> Level:
         level = level_of(decision)
         if visit.test or visit.site.mode is Mode.MONITOR:
             return level
-        if level is Level.USUAL and await self._probes.has_failed(call.request.address):
-            level = Level.RAISED
-        return max(level, await self._crowd.level(call.request, visit.site.number))
+        return max(level, await self._scrutiny.level(call, visit))
 
     async def program(self, call: Call, challenge_id: str) -> tuple[str, int]:
         """Return the program of a challenge and for how many seconds it may be kept."""

@@ -12,7 +12,6 @@ from agentgate.lib.enums import VerifyStatus
 from agentgate.lib.errors import Refused
 from agentgate.protection.browser_check.admission import VERIFICATIONS, Door, Visit
 from agentgate.protection.browser_check.challenge_locks import Turns
-from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.event_log import Journal
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.grant import Grants
@@ -20,9 +19,9 @@ from agentgate.protection.browser_check.instrument.program import Answer, check_
 from agentgate.protection.browser_check.issue import CHALLENGE_ID
 from agentgate.protection.browser_check.judge import Proof, Verdict, judge
 from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
-from agentgate.protection.browser_check.probes.desk import ProbeDesk
 from agentgate.protection.browser_check.proving import Prover
 from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
+from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import is_right, step_up_of
 from agentgate.protection.browser_check.trial import Trial
 from agentgate.protection.browser_check.work import Level, challenge_work, is_solved, step_up_work
@@ -41,16 +40,14 @@ class ChallengeVerifier:
         decider: Decider,
         journal: Journal,
         grants: Grants,
-        crowd: Crowd,
-        probes: ProbeDesk,
+        scrutiny: Scrutiny,
     ) -> None:
         self._store = store
-        self._probes = probes
         self._door = door
         self._decider = decider
         self._journal = journal
         self._grants = grants
-        self._crowd = crowd
+        self._scrutiny = scrutiny
         self._turns = Turns()
         self._prover = Prover()
 
@@ -70,9 +67,8 @@ class ChallengeVerifier:
                 partial(prove, challenge, body, now_ms=call.now, by_hand=not visit.test),
                 needs_memory=needs_memory or challenge.stepped_ms is not None,
             )
-            if not (proof.work and proof.instrument) and not visit.test:
-                await self._crowd.failures.record(call.request.address)
-            trial = self._try(call, visit, challenge, proof, await self._evidence(call, visit, challenge, body, proof))
+            evidence = await self._scrutiny.evidence(call, visit, challenge, body, proof)
+            trial = self._try(call, visit, challenge, proof, evidence)
             if trial.applied is Verdict.STEP_UP:
                 return await self._step_up(trial)
             if trial.applied is Verdict.FAILED:
@@ -101,28 +97,6 @@ class ChallengeVerifier:
         if call.now >= found.expires_ms:
             raise Refused("challenge_expired")
         raise Refused("too_many_attempts")
-
-    async def _evidence(
-        self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, proof: Proof
-    ) -> dict[str, Any]:
-        """Return what the page sent, and what was made of it that takes more than a look."""
-        request = call.request
-        given = None if isinstance(body.probes, msgspec.UnsetType) else body.probes
-        judgement = await self._probes.judge(
-            challenge, given, user_agent=request.header("user-agent"), address=request.address
-        )
-        evidence: dict[str, Any] = {
-            "signals": body.signals,
-            "instrument": "passed" if proof.instrument else "failed",
-            "probes": judgement.evidence,
-        }
-        if isinstance(body.interaction, dict):
-            evidence["interaction"] = body.interaction
-        if not visit.test:
-            evidence["clusters"] = await self._crowd.clusters.observe(
-                visit.site.number, request, body.signals, body.interaction, call.now
-            )
-        return evidence
 
     def _try(
         self, call: Call, visit: Visit, challenge: StoredChallenge, proof: Proof, evidence: Mapping[str, Any]
