@@ -58,7 +58,9 @@ class ChallengeVerifier:
             challenge = await self._attempt(call, visit, body.challenge_id)
             if isinstance(body.c_data, str):
                 challenge = msgspec.structs.replace(challenge, c_data=body.c_data)
-            trial = self._try(call, visit, challenge, body, await self._judge_probes(call, challenge, body))
+            probes = await self._judge_probes(call, challenge, body)
+            trial = self._try(call, visit, challenge, body, probes)
+            self._probes.learn(probes, trial.decision.labels, address=call.request.address, now_ms=call.now)
             if trial.applied is Verdict.STEP_UP:
                 return await self._step_up(trial)
             if trial.applied is Verdict.FAILED:

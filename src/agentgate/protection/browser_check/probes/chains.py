@@ -20,8 +20,8 @@ LEAST_FITTING = 2
 PLACES = 10_000
 TOLERANCE = 16
 LEAST_STEPS, MOST_STEPS = 4, 7
-# At these zooms 1/64 px is 1/60 px or a part of it, so that Blink may answer as Gecko does: 0.9375 is 75% on a screen of
-# 125%, 1.875 is 150% there.
+# At these zooms 1/64 px is 1/60 px or a part of it, so that Blink may answer as Gecko does: 0.9375 is 75% on a screen
+# of 125%, 1.875 is 150% there.
 ALIKE_ZOOMS = (0.9375, 1.875, 2.8125, 3.75)
 
 _FLOAT = struct.Struct("f")
