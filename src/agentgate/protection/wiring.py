@@ -106,6 +106,8 @@ class Protecting:
         self._clearances = Clearances(keyring, settings.clearance_seconds, issuer=issuer)
         self._bindings = Bindings(keyring)
         self._receipts = ReceiptIssuer(self.signing_keys, issuer=issuer, lifetime_s=settings.token_seconds)
+        pools = Pools(settings.probes_dir or settings.data_dir / FOLDER)
+        self.probes = ProbeDesk(pools, fast=stores.fast, limiter=Limiter(stores.fast, clock))
         # Agents: who they are, and the people that they ask.
         self.key_directories = open_directories(settings.agent_directories)
         self.agent_verifier = AgentVerifier(self.key_directories)
@@ -156,6 +158,10 @@ class Protecting:
         """Return how many checks of the gateway were not looked at because there were too many."""
         return self.gate.shed
 
+    def count_probes(self) -> tuple[dict[str, int], int]:
+        """Return how often probes said what, and how many families drifted."""
+        return self.probes.judged, len(self.probes.guard.all_left_out())
+
     def dependencies(self, limiter: Limiter) -> dict[Any, Any]:
         """Return what the handlers of these routes ask for."""
         deciding, challenges = self._deciding, self._stores.challenges
@@ -168,10 +174,7 @@ class Protecting:
             own_pages=HandoffPages(self.handoffs, deciding.sites),
         )
         journal = Journal(self._recorder, deciding.ids)
-        settings = self._settings
-        pools = Pools(settings.probes_dir or settings.data_dir / FOLDER)
-        probes = ProbeDesk(pools, fast=self._stores.fast, limiter=limiter)
-        scrutiny = Scrutiny(probes, Crowd(limiter, self._stores.fast))
+        scrutiny = Scrutiny(self.probes, Crowd(limiter, self._stores.fast))
         return {
             Asker: self._asker,
             Passes: self._passes,
@@ -189,6 +192,7 @@ class Protecting:
                 scrutiny=scrutiny,
             ),
             GatewayCheck: self.gate,
+            ProbeDesk: self.probes,
             Redeemer: self.redeemer,
             SigningKeys: self.signing_keys,
             **self._handoff_dependencies(limiter),

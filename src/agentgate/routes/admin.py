@@ -13,6 +13,7 @@ from agentgate.people.outbox import endpoints as outbox
 from agentgate.protection.agents.handoff import endpoints as handoff
 from agentgate.protection.agents.ledger import endpoints as ledger
 from agentgate.protection.agents.policy import endpoints as agent_policy
+from agentgate.protection.browser_check.probes import endpoints as probes
 from agentgate.protection.credentials import endpoints as credentials
 from agentgate.protection.customers.endpoints import access_requests, customers, members, users
 from agentgate.protection.customers.guards import customer_in_path
@@ -334,6 +335,8 @@ ADMIN = Surface(
             get("/docs-feedback", feedback.read_report),
             # The labels that rules can name
             get("/signal-labels", detect.list_signal_labels),
+            # What browsers are asked that only a real engine can answer
+            get("/probes", probes.read_probes),
         ),
     ),
 )

@@ -122,6 +122,7 @@ class Application:
         self._list_backtests = ListBacktests(stores.client_replay, self.deciding.decider.visitors)
         self.background = Background()
         self.protecting = Protecting(stores, self.deciding, settings=settings, clock=clock, keyring=keyring)
+        self.metrics.watch_probes(self.protecting.count_probes)
         self.protecting.connect(self.recorder, self.background)
         self._passwords = Passwords()
         self.sealer = sealer

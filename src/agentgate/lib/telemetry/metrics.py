@@ -41,6 +41,8 @@ class Metrics:
             ["type", "result"],
             registry=self._registry,
         )
+        self._probes = _Probes()
+        self._registry.register(self._probes)
         self._events = _Events()
         self._registry.register(self._events)
         self._store_up = Gauge(
@@ -82,6 +84,10 @@ class Metrics:
     def webhook_attempted(self, kind: str, *, delivered: bool) -> None:
         """Count an attempt to deliver to a webhook."""
         self._webhook_deliveries.labels(kind, "delivered" if delivered else "failed").inc()
+
+    def watch_probes(self, read: Callable[[], tuple[Mapping[str, int], int]]) -> None:
+        """Ask for what probes said, and how many families are left out, whenever the metrics are read."""
+        self._probes.source = read
 
     def watch_events(self, read: Callable[[], Mapping[str, int]]) -> None:
         """Show the ledger of decision events: how many were `sent` and `stored`, and how many are `waiting`."""
@@ -172,6 +178,25 @@ class _Refusals(Collector):
             for reason, count in read().items():
                 family.add_metric([listener, reason], count)
         yield family
+
+
+class _Probes(Collector):
+    """Asks who judges probes."""
+
+    def __init__(self) -> None:
+        self.source: Callable[[], tuple[Mapping[str, int], int]] | None = None
+
+    def collect(self) -> Iterable[Metric]:
+        if self.source is None:
+            return
+        judged, left_out = self.source()
+        family = CounterMetricFamily("agentgate_probes_judged", "Verifications by what probes said", labels=["state"])
+        for state, count in judged.items():
+            family.add_metric([state], count)
+        yield family
+        yield GaugeMetricFamily(
+            "agentgate_probes_left_out", "Families of probes that browsers drifted on", value=left_out
+        )
 
 
 class _Events(Collector):

@@ -67,8 +67,9 @@ class ChallengeVerifier:
                 partial(prove, challenge, body, now_ms=call.now, by_hand=not visit.test),
                 needs_memory=needs_memory or challenge.stepped_ms is not None,
             )
-            evidence = await self._scrutiny.evidence(call, visit, challenge, body, proof)
-            trial = self._try(call, visit, challenge, proof, evidence)
+            findings = await self._scrutiny.look(call, visit, challenge, body, proof)
+            trial = self._try(call, visit, challenge, proof, findings.evidence)
+            self._scrutiny.learn(call, findings, trial.decision.labels)
             if trial.applied is Verdict.STEP_UP:
                 return await self._step_up(trial)
             if trial.applied is Verdict.FAILED:

@@ -20,7 +20,8 @@ LEAST_FITTING = 2
 PLACES = 10_000
 TOLERANCE = 16
 LEAST_STEPS, MOST_STEPS = 4, 7
-# At these zooms 1/64 px is 1/60 px or a part of it, so that Blink may answer as Gecko does: 1.875 is 125% by 150%.
+# At these zooms 1/64 px is 1/60 px or a part of it, so that Blink may answer as Gecko does: 0.9375 is 75% on a screen
+# of 125%, 1.875 is 150% there.
 ALIKE_ZOOMS = (0.9375, 1.875, 2.8125, 3.75)
 
 _FLOAT = struct.Struct("f")
@@ -92,9 +93,7 @@ def is_mismatch(engine: str | None, chains: Sequence[Chain], answers: Sequence[S
     is_gecko = sum(fits(gecko_answer(chain), answer) for chain, answer in pairs) >= LEAST_FITTING
     if not is_gecko or engine == GECKO:
         return is_gecko is not (engine == GECKO)
-    return not any(
-        sum(fits(blink_answer(chain, zoom), answer) for chain, answer in pairs) >= LEAST_FITTING for zoom in ALIKE_ZOOMS
-    )
+    return not any(all(fits(blink_answer(chain, zoom), answer) for chain, answer in pairs) for zoom in ALIKE_ZOOMS)
 
 
 def _draw(dice: Dice) -> Chain:

@@ -1,5 +1,6 @@
-"""ProbeDesk: draws probes for a challenge, judges the answers, and counts the networks that fail."""
+"""ProbeDesk: draws probes for a challenge, judges answers, counts networks that fail, and learns from the others."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,10 +12,14 @@ from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.shared_cache import FastStore
 from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.probes.chains import CHAINS, draw_chains
+from agentgate.protection.browser_check.probes.dice import Dice
 from agentgate.protection.browser_check.probes.draw import Drawn, Recent, draw_programs
+from agentgate.protection.browser_check.probes.drift import DriftGuard
 from agentgate.protection.browser_check.probes.engines import Claim, claim_of
-from agentgate.protection.browser_check.probes.generate import Program, make_program
+from agentgate.protection.browser_check.probes.generate import Program, family_of, make_program
 from agentgate.protection.browser_check.probes.judge import FAILURES, Judgement, State, judge
+from agentgate.protection.browser_check.probes.learning import Learner
+from agentgate.protection.browser_check.probes.pool import Known, Pool
 from agentgate.protection.browser_check.probes.pools import Pools
 from agentgate.protection.browser_check.probes.ticket import Asked, Ticket, seal, unseal
 from agentgate.protection.signals.rates import network_of
@@ -24,6 +29,15 @@ FAILED = Window("probes-failed-network", 5, HOUR_MS)
 # Longer than a challenge lives.
 KEPT_MS = 10 * MINUTE_MS
 MOST_PROGRAMS_KEPT = 2_048
+# What a session may show and still be learned from. Of other sources than these every label is fine.
+PLAIN = frozenset(
+    (
+        *("browser.evidence", "browser.software_renderer", "behavior.none", "behavior.keyboard_only", "probes.right"),
+        *("ua.browser", "ua.old", "ua.webview", "http.plain_origin", "http.via"),
+    )
+)
+ODD_SOURCES = ("browser.", "behavior.", "probes.", "ua.", "http.", "rate.", "cluster.", "model.")
+ODD = frozenset(("net.datacenter", "net.tor", "net.vpn", "list.block"))
 
 
 class Draw(Struct, frozen=True):
@@ -37,7 +51,11 @@ class ProbeDesk:
     """Probes of all challenges. What is remembered of networks is bounded and forgotten within the hour."""
 
     def __init__(self, pools: Pools, *, fast: FastStore, limiter: Limiter) -> None:
-        self._pools = pools
+        self.pools = pools
+        self.learner = Learner()
+        self.guard = DriftGuard()
+        # How many verifications were judged in each way.
+        self.judged = {state.value: 0 for state in State}
         self._fast = fast
         self._limiter = limiter
         self._recent = Recent()
@@ -48,19 +66,27 @@ class ProbeDesk:
         claim, now_ms = claim_of(user_agent), challenge.issued_ms
         if not claim.is_able:
             return None
-        pools, network = self._pools.live(now_ms), network_of(address)
-        drawn = draw_programs(pools, challenge.seed, engine=claim.engine, had=self._recent.had(network, now_ms))
+        network = network_of(address)
+        drawn = draw_programs(
+            self._sources(claim, now_ms),
+            challenge.seed,
+            engine=claim.engine,
+            left_out=self.guard.left_out(claim.engine, claim.version),
+            had=self._recent.had(network, now_ms),
+        )
         self._recent.note(network, drawn, now_ms)
+        # In a drawn order, so that nobody knows which program is not judged.
+        asked = Dice(challenge.seed, 0, purpose=b"order").shuffled([*drawn, *self._fresh(challenge, claim)])
         ticket = Ticket(
             engine=claim.engine,
             version=claim.version,
             seen=all(one.pool.has_seen(claim.engine, claim.version) for one in drawn),
             asked=tuple(
                 Asked(one.known.family, one.known.answer_of(claim.engine), one.pool.key, one.known.number)
-                for one in drawn
+                for one in asked
             ),
         )
-        programs = [self._program(one) for one in drawn]
+        programs = [self._program(one) for one in asked]
         chains = [_encoded(chain.program) for chain in draw_chains(challenge.seed)]
         return Draw(seal(ticket, challenge.seed, challenge.id), programs + chains)
 
@@ -76,14 +102,45 @@ class ProbeDesk:
             if kept is not None:
                 return msgspec.msgpack.decode(kept, type=Judgement)
         judged = judge_answers(challenge, given, claim_of(user_agent))
+        self.judged[judged.state.value] += 1
         await self._fast.put(key, msgspec.msgpack.encode(msgspec.structs.replace(judged, votes=())), ttl_ms=KEPT_MS)
         if judged.state in FAILURES:
             await self._limiter.count(FAILED, network_of(address))
         return judged
 
+    def learn(self, judged: Judgement, labels: Iterable[str], *, address: str, now_ms: int) -> None:
+        """Learn from a session that shows nothing odd: its votes on fresh programs, and how known ones drift."""
+        if any(is_odd(label) for label in labels):
+            return
+        network = network_of(address)
+        self.learner.vote(judged, network, now_ms)
+        self.guard.note(judged, network, now_ms)
+
+    def _sources(self, claim: Claim, now_ms: int) -> Sequence[Pool]:
+        """Return the pools to draw from: half of the programs are learned ones, where there are enough of them."""
+        live, learned = self.pools.live(now_ms), self.learner.pools(claim, now_ms)
+        if not self.learner.has_learned(claim, learned):
+            return live
+        if not all(pool.has_seen(claim.engine, claim.version) for pool in live):
+            # Nobody has asked this version before; its own visitors have.
+            return [pool for pool in learned if pool.has_seen(claim.engine, claim.version)]
+        return [*(live[at % len(live)] for at in range(len(learned))), *learned]
+
+    def _fresh(self, challenge: StoredChallenge, claim: Claim) -> list[Drawn]:
+        found = self.learner.fresh(claim, challenge.seed, challenge.issued_ms)
+        if found is None:
+            return []
+        pool, number = found
+        return [Drawn(pool, Known(number, family_of(number), {}))]
+
     def _program(self, drawn: Drawn) -> msgspec.Raw:
         found = self._programs.get(drawn.key)
         return found or self._programs.put(drawn.key, _encoded(make_program(drawn.pool.seed, drawn.known.number)))
+
+
+def is_odd(label: str) -> bool:
+    """Say whether a session with this label is not learned from."""
+    return label in ODD or (label.startswith(ODD_SOURCES) and label not in PLAIN)
 
 
 def judge_answers(challenge: StoredChallenge, given: Any, claim: Claim) -> Judgement:

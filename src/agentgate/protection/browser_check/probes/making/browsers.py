@@ -73,12 +73,10 @@ def browser_at(path: str) -> Browser | None:
 def opened(browser: Browser, url: str, zoom: float) -> Iterator["subprocess.Popen[bytes]"]:
     """Open a page at a zoom in a browser of its own, and end the browser with all of its processes afterwards."""
     profile = Path(tempfile.mkdtemp(prefix="agentgate-probes-"))
-    environment = {**os.environ, "HOME": str(profile)}
     try:
-        with _display(browser, environment):
+        with _display(browser) as display:
             started = subprocess.Popen(  # noqa: S603 - a browser that the operator has, and our own page
-                _command(browser, url, zoom, profile),
-                env=environment,
+                ["/usr/bin/env", f"HOME={profile}", *display, *_command(browser, url, zoom, profile)],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
@@ -99,7 +97,7 @@ def _programs(names: Sequence[str]) -> list[str]:
 def _has_webkit() -> bool:
     if sys.platform != "linux" or not Path(PYTHON_WITH_WEBKIT).exists():
         return False
-    if not os.environ.get("DISPLAY") and shutil.which("Xvfb") is None:
+    if shutil.which("Xvfb") is None:
         return False
     tried = subprocess.run([PYTHON_WITH_WEBKIT, "-c", WEBKIT_VIEW], capture_output=True, check=False)  # noqa: S603 - constants
     return tried.returncode == 0
@@ -125,10 +123,10 @@ def _command(browser: Browser, url: str, zoom: float, profile: Path) -> list[str
 
 
 @contextlib.contextmanager
-def _display(browser: Browser, environment: dict[str, str]) -> Iterator[None]:
+def _display(browser: Browser) -> Iterator[list[str]]:
     """Give WebKitGTK, which has no mode without a window, a display that nobody sees."""
-    if browser.engine != WEBKIT or environment.get("DISPLAY"):
-        yield
+    if browser.engine != WEBKIT:
+        yield []
         return
     reading, writing = os.pipe()
     server = subprocess.Popen(  # noqa: S603 - constants
@@ -149,8 +147,8 @@ def _display(browser: Browser, environment: dict[str, str]) -> Iterator[None]:
     os.close(writing)
     try:
         with os.fdopen(reading) as told:
-            environment["DISPLAY"] = f":{told.readline().strip()}"
-        yield
+            number = told.readline().strip()
+        yield [f"DISPLAY=:{number}"]
     finally:
         server.terminate()
         server.wait()

@@ -1,0 +1,65 @@
+"""The state of the probes over HTTP, for operators."""
+
+from collections.abc import Iterable
+
+from agentgate.http.call import Call
+from agentgate.lib.records import Record
+from agentgate.protection.browser_check.probes.desk import ProbeDesk
+from agentgate.protection.browser_check.probes.drift import Key
+from agentgate.protection.browser_check.probes.pool import count_families
+
+
+class ProbePool(Record, frozen=True, kw_only=True):
+    """A pool that is live: how many programs each family has, and which versions of each engine it has seen."""
+
+    key: str
+    made: str
+    # It came with the service, and its answers are public.
+    shipped: bool
+    programs: dict[str, int]
+    seen: dict[str, list[int]]
+
+
+class LeftOut(Record, frozen=True, kw_only=True):
+    """A family of programs that a version has begun to answer otherwise."""
+
+    family: str
+    engine: str
+    version: int
+
+
+class ProbesState(Record, frozen=True, kw_only=True):
+    """What the worker that answers knows: each learns and counts by itself."""
+
+    pools: list[ProbePool]
+    # Programs that visitors taught within the day, by engine.
+    learned: dict[str, int]
+    left_out: list[LeftOut]
+    # More than may be left out in a day: a new pool is needed.
+    waiting: list[LeftOut]
+    # Verifications since the start, by what their answers said.
+    judged: dict[str, int]
+
+
+async def read_probes(call: Call, desk: ProbeDesk) -> ProbesState:
+    """Show the live pools of probes, what was learned, and which families browsers have begun to answer otherwise."""
+    return ProbesState(
+        pools=[
+            ProbePool(
+                key=pool.key,
+                made=pool.made,
+                shipped=pool.shipped,
+                programs=count_families(pool.programs),
+                seen={engine: list(versions) for engine, versions in pool.seen.items()},
+            )
+            for pool in desk.pools.live(call.now)
+        ],
+        learned=desk.learner.count(call.now),
+        left_out=_shown(desk.guard.all_left_out()),
+        waiting=_shown(sorted(desk.guard.waiting)),
+        judged=dict(desk.judged),
+    )
+
+
+def _shown(keys: Iterable[Key]) -> list[LeftOut]:
+    return [LeftOut(family=family, engine=engine, version=version) for family, engine, version in keys]

@@ -1,0 +1,146 @@
+"""Learning: fresh programs whose answers visitors give. So Safari and the browsers of tomorrow are known too.
+
+Each hour 200 programs of a new secret seed. Voters got the known programs of the same draw right and show nothing odd;
+a network has one vote. An answer counts from 20 votes with 90% of them; what is not learned is thrown away. Each worker
+learns by itself, in bounded memory, and forgets after a day.
+"""
+
+import secrets
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from agentgate.lib.clock import HOUR_MS
+from agentgate.protection.browser_check.probes.dice import Dice
+from agentgate.protection.browser_check.probes.engines import Claim
+from agentgate.protection.browser_check.probes.generate import SIMPLE, family_of
+from agentgate.protection.browser_check.probes.judge import Judgement, State, is_right
+from agentgate.protection.browser_check.probes.pool import SEED_BYTES, Answer, Known, Pool
+
+PROGRAMS = 200
+HOURS = 24
+LEAST_VOTES, MOST_VOTES = 20, 100
+LEAST_PERCENT = 90
+LEAST_RIGHT = 7
+# So many voters of a version, and it counts as seen.
+LEAST_OF_VERSION = 3
+# A small site learns few programs instead of none: votes go to the first that are still open.
+OPEN = 12
+# With fewer programs than this a look-up would soon know them all.
+LEAST_PROGRAMS = 80
+
+
+class Ballot(Struct):
+    """The votes on one program by one engine's visitors."""
+
+    networks: set[str] = field(default_factory=set)
+    # Each different answer and the versions of those who gave it.
+    answers: list[tuple[Answer, list[int]]] = field(default_factory=list)
+
+
+class Hour(Struct):
+    """The programs of an hour: their seed, the open votes, and what was learned for each engine."""
+
+    number: int
+    seed: bytes
+    ballots: dict[tuple[str, int], Ballot] = field(default_factory=dict)
+    # By engine; programs that were thrown away have no answer.
+    closed: dict[str, dict[int, Answer | None]] = field(default_factory=dict)
+    pools: dict[str, Pool] = field(default_factory=dict)
+
+
+class Learner:
+    """Hands out fresh programs and counts the votes on them."""
+
+    def __init__(self) -> None:
+        self._hours: list[Hour] = []
+
+    def fresh(self, claim: Claim, seed: bytes, now_ms: int) -> tuple[Pool, int] | None:
+        """Return the seed's pool and the number of a program to ask of a browser; None when all are learned."""
+        hour = self._hour(now_ms)
+        engine = claim.engine or ""
+        closed = hour.closed.get(engine, {})
+        still_open = [number for number in range(PROGRAMS) if number not in closed][:OPEN]
+        if not still_open:
+            return None
+        number = Dice(seed, 0, purpose=b"fresh").pick(still_open)
+        return hour.pools.get(engine) or _pool(hour, engine), number
+
+    def pools(self, claim: Claim, now_ms: int) -> Sequence[Pool]:
+        """Return what was learned for an engine within the day."""
+        self._hour(now_ms)
+        return [pool for hour in self._hours if (pool := hour.pools.get(claim.engine or "")) is not None]
+
+    def has_learned(self, claim: Claim, pools: Sequence[Pool]) -> bool:
+        """Say whether enough was learned about a version to ask of it nothing else."""
+        known = [pool for pool in pools if pool.has_seen(claim.engine, claim.version)]
+        families = {family for pool in known for family in pool.by_family}
+        return families > set(SIMPLE) and sum(len(pool.programs) for pool in known) >= LEAST_PROGRAMS
+
+    def vote(self, judged: Judgement, network: str, now_ms: int) -> None:
+        """Count the votes of a session that shows nothing odd."""
+        if judged.state is not State.RIGHT or judged.right < LEAST_RIGHT or judged.engine is None:
+            return
+        hour = self._hour(now_ms)
+        pool = _pool(hour, judged.engine).key
+        for vote in judged.votes:
+            if vote.asked.answer is None and vote.asked.pool == pool and vote.answer:
+                self._count(hour, judged, network, (vote.asked.number, vote.answer))
+
+    def _count(self, hour: Hour, judged: Judgement, network: str, given: tuple[int, Answer]) -> None:
+        engine, (number, answer) = judged.engine or "", given
+        if number in hour.closed.get(engine, {}):
+            return
+        ballot = hour.ballots.setdefault((engine, number), Ballot())
+        if network in ballot.networks:
+            return
+        ballot.networks.add(network)
+        for known, versions in ballot.answers:
+            if is_right(known, answer):
+                versions.append(judged.version or 0)
+                break
+        else:
+            ballot.answers.append((answer, [judged.version or 0]))
+        _close(hour, engine, number, ballot)
+
+    def count(self, now_ms: int) -> dict[str, int]:
+        """Return how many programs were learned for each engine within the day."""
+        self._hour(now_ms)
+        counted: dict[str, int] = {}
+        for hour in self._hours:
+            for engine, pool in hour.pools.items():
+                counted[engine] = counted.get(engine, 0) + len(pool.programs)
+        return counted
+
+    def _hour(self, now_ms: int) -> Hour:
+        number = now_ms // HOUR_MS
+        if not self._hours or self._hours[-1].number != number:
+            if self._hours:
+                # What was not learned within its hour is thrown away.
+                self._hours[-1].ballots.clear()
+            self._hours.append(Hour(number=number, seed=secrets.token_bytes(SEED_BYTES)))
+            self._hours = [hour for hour in self._hours if number - HOURS < hour.number <= number]
+        return self._hours[-1]
+
+
+def _close(hour: Hour, engine: str, number: int, ballot: Ballot) -> None:
+    """Learn an answer that enough agree on, or give the program up."""
+    votes = len(ballot.networks)
+    if votes < LEAST_VOTES:
+        return
+    answer, versions = max(ballot.answers, key=lambda one: len(one[1]))
+    is_learned = 100 * len(versions) >= LEAST_PERCENT * votes
+    if not is_learned and votes < MOST_VOTES:
+        return
+    hour.closed.setdefault(engine, {})[number] = answer if is_learned else None
+    del hour.ballots[engine, number]
+    if is_learned:
+        pool = _pool(hour, engine)
+        seen = {*pool.seen[engine], *(one for one in set(versions) if versions.count(one) >= LEAST_OF_VERSION)}
+        programs = {**pool.programs, number: Known(number, family_of(number), {engine: answer})}
+        hour.pools[engine] = replace(pool, seen={engine: tuple(sorted(seen - {0}))}, programs=programs)
+
+
+def _pool(hour: Hour, engine: str) -> Pool:
+    return hour.pools.get(engine) or Pool(seed=hour.seed, made="", seen={engine: ()}, programs={})
