@@ -62,6 +62,7 @@ SIGNALS: dict[str, Any] = {
         "language": "en-GB",
         "timezone": "Europe/London",
     },
+    "frame": {"userAgent": CHROME, "platform": "Win32", "languages": ["en-GB", "en"]},
     "secureContext": True,
     "durationMs": 180,
 }

@@ -8,9 +8,9 @@ import { listen, passive } from "../page";
 /** Moves that are further apart belong to different strokes. */
 const STROKE_GAP_MS = 120;
 const STROKE_MOVES = 8;
-const STROKE_PX = 60;
+const STROKE_PX = 100;
 /** A hand leaves the line between two points by more than this, and its steps differ by more than that. */
-const STRAIGHT_PX = 1.1;
+const STRAIGHT_PX = 0.8;
 const EVEN_SPREAD = 0.08;
 const SHORT_MS = 10;
 const JUMP_PX = 40;
@@ -67,6 +67,9 @@ let way = 0;
 let stroke: Point[] = [];
 let strokeMs = 0;
 let pressedMs = 0;
+let pressedAt: Point | undefined;
+// Moves since the last press.
+let approach = 0;
 let causeMs = -CAUSE_MS;
 const downMs: Record<string, number> = {};
 
@@ -124,15 +127,12 @@ function move(event: PointerEvent): void {
   if (event.pointerType === "mouse") {
     readClock(event);
     pointer.moves++;
+    approach++;
     pointer.coalesced += event.getCoalescedEvents?.().length ?? 0;
     if (isTop && devicePixelRatio === 1 && (clientX % 1 || clientY % 1)) pointer.fractional++;
     if (stroke.length && between(here, at) > 2 && !movementX && !movementY) pointer.still++;
     if (isAdrift(event)) pointer.adrift++;
-    if (timeStamp - strokeMs > STROKE_GAP_MS || stroke.length > 255) {
-      endStroke();
-      // Where the stroke before ended is where a jump begins.
-      if (strokeMs) stroke = [at];
-    }
+    if (timeStamp - strokeMs > STROKE_GAP_MS || stroke.length > 255) endStroke();
     stroke[stroke.length] = here;
     strokeMs = timeStamp;
   }
@@ -146,15 +146,17 @@ function press(event: PointerEvent): void {
   pressedMs = event.timeStamp;
   pointer.presses++;
   if (event.pressure !== 0.5) pointer.pressure++;
-  const { length } = stroke;
-  // The whole way in one event.
-  if (length && length < 4 && between(stroke[length - 1]!, stroke[length - 2] ?? stroke[0]!) > JUMP_PX) pointer.jumps++;
+  const here: Point = [event.clientX, event.clientY];
+  // The whole way in one event or two.
+  if (approach < 3 && (!pressedAt || between(here, pressedAt) > JUMP_PX)) pointer.jumps++;
+  approach = 0;
+  pressedAt = here;
   endStroke();
   const target = event.composedPath()[0];
   if (!(target instanceof Element)) return;
   const { left, top, width, height } = target.getBoundingClientRect();
   const centre: Point = [left + width / 2, top + height / 2];
-  if (Math.max(Math.abs(event.clientX - centre[0]), Math.abs(event.clientY - centre[1])) <= CENTRE_PX) pointer.centred++;
+  if (Math.max(Math.abs(here[0] - centre[0]), Math.abs(here[1] - centre[1])) <= CENTRE_PX) pointer.centred++;
 }
 
 function release(event: PointerEvent): void {
@@ -222,7 +224,8 @@ export function watchInput(): void {
       if (event.isTrusted) {
         if (count) {
           counts[count]++;
-          time(event);
+          // Scrolling and keys that are held down repeat by a clock, whoever does it.
+          if (count !== "scrolls" && !(event as KeyboardEvent).repeat) time(event);
         }
         see?.(event as never);
       } else if (count === "pointerMoves") countUntrusted();

@@ -2,7 +2,7 @@
 
 One family alone never counts: an extension, a privacy browser, a remote desktop, voice control, an open debugger each
 explain one. What is in no family here is never a reason at all: drawing by software, no WebGL, languages, time zones,
-a keyboard alone, an address in a data centre.
+a keyboard alone, an address in a data centre, an embedded browser without plug-ins, one short and steady move.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "behavior.untrusted_events",
     ),
     # The way of the pointer is drawn and not moved.
-    "path": ("input.ruled_path", "input.even_path", "behavior.straight_pointer", "behavior.uniform_timing"),
+    "path": ("input.ruled_path", "input.even_path"),
     # Presses and keys unlike a hand's. Assistive tools have some of them.
     "manner": (
         "input.short_press",
@@ -45,7 +45,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "browser.user_agent_mismatch",
         "browser.platform_mismatch",
         "browser.touch_mismatch",
-        "browser.no_plugins",
         "browser.no_languages",
         "browser.permission_mismatch",
     ),
@@ -58,7 +57,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "http.unlike_browser",
     ),
     # A part of the evidence that this browser can give did not come.
-    "absent": ("browser.worker_missing", "probes.missing"),
+    "absent": ("browser.worker_missing", "browser.frame_missing", "probes.missing"),
     # Answers that no engine of this name gives.
     "engine": ("probes.wrong", "probes.engine_mismatch"),
 }

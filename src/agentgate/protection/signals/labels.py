@@ -143,6 +143,7 @@ BROWSER = {
     "browser.worker_mismatch": "Page and worker disagree about the browser",
     "browser.worker_missing": "A browser that has workers sent nothing from one; a page's policy may forbid it",
     "browser.frame_mismatch": "The page and a fresh frame in it disagree about the browser",
+    "browser.frame_missing": "The evidence has nothing from a fresh frame in the page",
     "browser.injected": "Functions that a driver put into the page, or a driver's script that called the SDK",
     "browser.incomplete": "The evidence lacks what the SDK sends from every browser",
     "browser.user_agent_mismatch": "The page and the header disagree about the User-Agent",

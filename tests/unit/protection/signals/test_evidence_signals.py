@@ -23,6 +23,7 @@ SOUND = {
     "touchPoints": 0,
     "timezone": "Europe/Berlin",
     "worker": {"userAgent": CHROME, "platform": "Win32", "hardwareConcurrency": 8},
+    "frame": {"languages": ["en-GB", "en"]},
     "permissions": {"notification": "default", "query": "prompt"},
 }
 CALM = {"pointerMoves": 40, "clicks": 1, "durationMs": 2400, "straightness": 1.18, "variation": 0.7}
@@ -54,18 +55,19 @@ def test_evidence_that_cannot_be_read_is_none(evidence):
         ({"automation": ["__playwright"]}, "automation"),
         ({"headless": True}, "headless"),
         ({"renderer": "Google SwiftShader"}, "software_renderer"),
-        ({"languages": []}, "no_languages"),
+        ({"languages": [], "frame": {"language": "en"}}, "no_languages"),
         ({"plugins": 0}, "no_plugins"),
         ({"screen": {"width": 0, "height": 0, "outerWidth": 1}}, "no_screen"),
         ({"screen": {"width": 800, "height": 600, "outerWidth": 0}}, "no_window_frame"),
         ({"worker": {"hardwareConcurrency": 2}}, "worker_mismatch"),
         ({"worker": {}}, "worker_missing"),
         ({"worker": None}, "worker_missing"),
+        ({"frame": None}, "frame_missing"),
         ({"frame": {"languages": ["de"]}}, "frame_mismatch"),
         ({"injected": ["call"]}, "injected"),
         ({"webdriver": None}, "incomplete"),
         ({"screen": {"outerWidth": 1900}}, "incomplete"),
-        ({"languages": ["ja"]}, "language_mismatch"),
+        ({"languages": ["ja"], "frame": {"languages": ["ja"]}}, "language_mismatch"),
         ({"platform": "Linux x86_64", "worker": {"userAgent": CHROME}}, "platform_mismatch"),
         ({"patched": ["toString"]}, "patched"),
         ({"timezone": ""}, "no_timezone"),
@@ -75,6 +77,43 @@ def test_evidence_that_cannot_be_read_is_none(evidence):
 )
 def test_a_trait_gives_its_label_and_no_other(change, label):
     assert found("browser", evidence={"signals": {**SOUND, **change}}) == {"evidence", label}
+
+
+WINDOW = {"width": 1920, "height": 1080, "outerWidth": 1920, "outerHeight": 1040, "ratio": 1, "isWhole": False}
+INSIDE = {"innerWidth": 1920, "innerHeight": 940, "screenX": 0, "screenY": 0, "isTop": True}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "odd"),
+    [
+        ({}, False),
+        # A driver without a window; one that makes a screen of the page's size up; a window larger than both.
+        ({"outerHeight": 1080, "innerHeight": 1080}, True),
+        (
+            {
+                "width": 1280,
+                "height": 720,
+                "innerWidth": 1280,
+                "innerHeight": 720,
+                "outerWidth": 1288,
+                "outerHeight": 805,
+            },
+            True,
+        ),
+        ({"outerWidth": 2400, "outerHeight": 1400}, True),
+        # The whole screen on purpose; over two screens; maximised over the edges; zoomed; in a frame.
+        ({"outerHeight": 1080, "innerHeight": 1080, "isWhole": True}, False),
+        ({"outerWidth": 3840, "innerWidth": 3840}, False),
+        ({"outerWidth": 1936, "outerHeight": 1056}, False),
+        ({"outerHeight": 1080, "innerHeight": 1080, "ratio": 1.25}, False),
+        ({"innerWidth": 1920, "innerHeight": 1080, "isTop": False}, False),
+        ({"innerWidth": None, "ratio": "1"}, False),
+    ],
+)
+def test_a_window_that_cannot_be_one_is_found(sizes, odd):
+    signals = {**SOUND, "screen": {**WINDOW, **INSIDE, **sizes}}
+
+    assert found("browser", evidence={"signals": signals}) == {"evidence", *(["window_mismatch"] if odd else [])}
 
 
 def test_a_page_that_names_another_browser_than_the_header_is_found():

@@ -9,7 +9,9 @@ from agentgate.protection.signals.evidence import Evidence, read_evidence
 from agentgate.protection.signals.signal_input import Labels, Look
 
 SOFTWARE_RENDERERS = ("swiftshader", "llvmpipe", "softpipe", "microsoft basic render", "mesa offscreen", "virtualbox")
-SHARED_FACTS = ("userAgent", "platform", "hardwareConcurrency", "language", "languages", "timezone")
+WORKER_FACTS = ("userAgent", "platform", "hardwareConcurrency", "language", "timezone")
+# A frame of the page's own also has the page's languages, all of them.
+FRAME_FACTS = (*WORKER_FACTS, "languages")
 # A window's frame may reach over the screen's edges by so much when it is maximised.
 FRAME_PX = 32
 
@@ -70,22 +72,24 @@ def _no_window_frame(signals: Evidence, look: Look) -> bool:
 
 
 def _worker_mismatch(signals: Evidence, _look: Look) -> bool:
-    return _disagrees(signals, signals.part("worker"))
+    return _disagrees(signals, signals.part("worker"), WORKER_FACTS)
 
 
 def _frame_mismatch(signals: Evidence, _look: Look) -> bool:
-    return _disagrees(signals, signals.part("frame"))
+    return _disagrees(signals, signals.part("frame"), FRAME_FACTS)
 
 
-def _disagrees(signals: Evidence, other: Evidence) -> bool:
-    return any(
-        other.has(name) and signals.has(name) and other.values[name] != signals.values[name] for name in SHARED_FACTS
-    )
+def _disagrees(signals: Evidence, other: Evidence, names: tuple[str, ...]) -> bool:
+    return any(other.has(name) and signals.has(name) and other.values[name] != signals.values[name] for name in names)
 
 
 def _worker_missing(signals: Evidence, look: Look) -> bool:
     # Every Chromium, Firefox and Safari of this decade has workers; a page's policy may forbid them.
     return bool(look.user_agent.engine) and not signals.part("worker").values
+
+
+def _frame_missing(signals: Evidence, look: Look) -> bool:
+    return bool(look.user_agent.engine) and not signals.part("frame").values
 
 
 def _incomplete(signals: Evidence, _look: Look) -> bool:
@@ -99,8 +103,10 @@ def _window_mismatch(signals: Evidence, look: Look) -> bool:
     sizes = [screen.number(name) for name in ("width", "height", "innerWidth", "innerHeight", "outerWidth")]
     width, height, inner_width, inner_height, outer_width = (size or 0 for size in sizes)
     outer_height, ratio = screen.number("outerHeight") or 0, screen.number("ratio")
-    # Firefox gives the page's size as the screen's where it is told to resist being recognised.
-    if look.user_agent.engine != "chromium" or look.user_agent.mobile or not screen.is_true("isTop") or ratio != 1:
+    # Firefox gives the page's size as the screen's where it is told to resist being recognised; televisions and apps
+    # have no window.
+    claimed = look.user_agent
+    if claimed.engine != "chromium" or claimed.mobile or claimed.device or not screen.is_true("isTop") or ratio != 1:
         return False
     fills = (inner_width, inner_height) == (width, height) and width > 0
     is_larger = outer_width > width + FRAME_PX and outer_height > height + FRAME_PX
@@ -174,6 +180,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("browser.worker_mismatch", _worker_mismatch),
     ("browser.worker_missing", _worker_missing),
     ("browser.frame_mismatch", _frame_mismatch),
+    ("browser.frame_missing", _frame_missing),
     ("browser.injected", _injected),
     ("browser.incomplete", _incomplete),
     ("browser.user_agent_mismatch", _user_agent_mismatch),
