@@ -23,6 +23,7 @@ export interface Challenge {
   readonly widget?: Mode;
   readonly work: Work;
   readonly instrument: string;
+  readonly privateToken?: string;
   readonly stepUp?: StepUp;
 }
 

@@ -292,6 +292,7 @@ export interface Challenge {
   work: Work;
   instrument: string;
   stepUp?: StepUp;
+  privateToken?: string;
 }
 
 /** Challenges given out, and how they ended. `completionRate` is null when none was given out. */
@@ -525,6 +526,7 @@ export interface CustomerSiteInput {
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
+  privateTokenIssuers?: SiteTokenIssuer[];
   siteKey?: string;
 }
 
@@ -1217,6 +1219,7 @@ export interface OwnSiteInput {
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
+  privateTokenIssuers?: SiteTokenIssuer[];
 }
 
 /** The password as it is, and as it shall be. */
@@ -1230,6 +1233,11 @@ export interface Platt {
   type: "platt";
   a: number;
   b: number;
+}
+
+/** The private token counts for the challenge. */
+export interface PrivateTokenResult {
+  status: "accepted";
 }
 
 /** A public key as a JSON Web Key (RFC 8037). */
@@ -1570,6 +1578,7 @@ export interface SiteChange {
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
+  privateTokenIssuers?: SiteTokenIssuer[];
 }
 
 /** Everything about one site. */
@@ -1591,6 +1600,7 @@ export interface SiteDetail {
   updatedAt: string;
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
+  privateTokenIssuers?: SiteTokenIssuer[];
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1634,6 +1644,7 @@ export interface SiteInput {
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
+  privateTokenIssuers?: SiteTokenIssuer[];
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1682,12 +1693,23 @@ export interface SiteSummary {
   updatedAt: string;
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
+  privateTokenIssuers?: SiteTokenIssuer[];
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
   credentials: CredentialCounts;
   today: Record<string, number>;
   health: SiteHealthSummary;
+}
+
+/**
+ * An issuer of private tokens (Privacy Pass, type 2) that the site trusts, under one of its keys.
+ *
+ * `tokenKey` is the issuer's `token-key` in base64url.
+ */
+export interface SiteTokenIssuer {
+  name: string;
+  tokenKey: string;
 }
 
 /** Calls of siteverify by result, and tokens given out and redeemed. */

@@ -165,7 +165,7 @@ class Protecting:
             own_pages=HandoffPages(self.handoffs, deciding.sites),
         )
         journal = Journal(self._recorder, deciding.ids)
-        crowd = Crowd(limiter, self._stores.fast)
+        crowd = Crowd(limiter, self._stores.fast, self._stores.redemptions)
         return {
             Asker: self._asker,
             Passes: self._passes,

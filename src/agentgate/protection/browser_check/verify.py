@@ -68,10 +68,11 @@ class ChallengeVerifier:
             )
             if not (proof.work and proof.instrument) and not visit.test:
                 await self._crowd.failures.record(call.request.address)
-            clusters: Sequence[str] = ()
+            clusters: tuple[str, ...] = ()
             if not visit.test:
                 request, site = call.request, visit.site.number
                 clusters = await self._crowd.clusters.observe(site, request, body.signals, body.interaction, call.now)
+                clusters += await self._crowd.private_tokens.labels(challenge, visit.site)
             trial = self._try(call, visit, challenge, body, proof, clusters=clusters)
             if trial.applied is Verdict.STEP_UP:
                 return await self._step_up(trial)
