@@ -2,6 +2,8 @@
 
 from agentgate.protection.signals.signal_input import Labels, Look
 
+# No two people do exactly the same in a page. One computer at many addresses may be a company's laptops, and is
+# harmless alone; where these addresses come once each and nobody ever touches anything, it is a farm.
 CLUSTER_LABELS = {
     "cluster.evidence": "What was done in the page is exactly what was done from other addresses: it was replayed",
     "cluster.shape": "The same computer and headers come from many addresses and are a large part of the site's checks",
