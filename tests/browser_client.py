@@ -106,9 +106,9 @@ _addresses = itertools.count(1)
 
 
 def new_address() -> str:
-    """Return an address that nobody came from before."""
+    """Return an address in a network that nobody came from before."""
     number = next(_addresses)
-    return f"81.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+    return f"81.{number >> 8 & 255}.{number & 255}.7"
 
 
 class BrowserClient:

@@ -27,6 +27,7 @@ export interface Challenge {
   readonly work: Work;
   readonly instrument: string;
   readonly probes?: Draw;
+  readonly privateToken?: string;
   readonly stepUp?: StepUp;
 }
 

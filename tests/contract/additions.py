@@ -20,6 +20,7 @@ ADDITIONS = {
     "GET /openapi/admin.json": 2,
     # Challenge and program in one answer.
     "GET /v1/browser/challenge": 7,
+    "GET /v1/browser/private-token": 7,
     # Decisions taken out and pushed, beside the read models.
     "GET /v1/admin/decisions/export": 6,
     "GET /v1/admin/sites/{siteKey}/webhooks": 6,
@@ -134,6 +135,7 @@ ADDED_FIELDS = {
         "openPaths": 9,
         "wantedPrograms": 9,
         "tokenBinding": 8,
+        "privateTokenIssuers": 7,
     }
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
 } | {"TopLists": {"refusedPrograms": 11}}
@@ -156,6 +158,7 @@ ADDED_CODES = {
         "unavailable": 8,
     },
     "siteverify": {"visitor_mismatch": 8},
+    "browser": {"private_token_required": 7, "private_token_invalid": 7},
     "gateway": {"visitor_mismatch": 8},
     "console": {"invalid_state": 3, "backtest_refused": 11},
     "agents": {

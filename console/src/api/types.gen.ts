@@ -294,6 +294,7 @@ export interface Challenge {
   instrument: string;
   probes?: Probes;
   stepUp?: StepUp;
+  privateToken?: string;
 }
 
 /** Challenges given out, and how they ended. `completionRate` is null when none was given out. */
@@ -527,6 +528,7 @@ export interface CustomerSiteInput {
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
+  privateTokenIssuers?: SiteTokenIssuer[];
   siteKey?: string;
 }
 
@@ -1226,6 +1228,7 @@ export interface OwnSiteInput {
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
+  privateTokenIssuers?: SiteTokenIssuer[];
 }
 
 /** The password as it is, and as it shall be. */
@@ -1251,6 +1254,11 @@ export interface PressInput {
   offX?: number;
   offY?: number;
   sizePx?: number;
+}
+
+/** The private token counts for the challenge. */
+export interface PrivateTokenResult {
+  status: "accepted";
 }
 
 /** A pool that is live: how many programs each family has, and which versions of each engine it has seen. */
@@ -1621,6 +1629,7 @@ export interface SiteChange {
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
+  privateTokenIssuers?: SiteTokenIssuer[];
 }
 
 /** Everything about one site. */
@@ -1642,6 +1651,7 @@ export interface SiteDetail {
   updatedAt: string;
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
+  privateTokenIssuers?: SiteTokenIssuer[];
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1685,6 +1695,7 @@ export interface SiteInput {
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
+  privateTokenIssuers?: SiteTokenIssuer[];
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1733,12 +1744,23 @@ export interface SiteSummary {
   updatedAt: string;
   wantedPrograms?: string[];
   tokenBinding?: TokenBinding;
+  privateTokenIssuers?: SiteTokenIssuer[];
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
   credentials: CredentialCounts;
   today: Record<string, number>;
   health: SiteHealthSummary;
+}
+
+/**
+ * An issuer of private tokens (Privacy Pass, type 2) that the site trusts, under one of its keys.
+ *
+ * `tokenKey` is the issuer's `token-key` in base64url.
+ */
+export interface SiteTokenIssuer {
+  name: string;
+  tokenKey: string;
 }
 
 /** Calls of siteverify by result, and tokens given out and redeemed. */

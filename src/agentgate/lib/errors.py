@@ -122,6 +122,8 @@ BROWSER = _table(
     ErrorRow("challenge_used", 409, "The challenge already produced a token. Use that token or ask for a new one."),
     ErrorRow("too_many_attempts", 429, "The four attempts of this challenge are used up. Ask for a new one."),
     ErrorRow("challenge_failed", 403, "The check was not passed. Ask for a new challenge to try again."),
+    ErrorRow("private_token_required", 401, "Send a private token of an issuer that the site trusts.", added=True),
+    ErrorRow("private_token_invalid", 403, "The private token is not one for this challenge.", added=True),
     ErrorRow("schema_unsupported", 400, "The SDK's signal schema is not the service's. Load it from this service."),
     ErrorRow("payload_too_large", 413, "The body is too large. Send at most 64 KiB."),
     ErrorRow("bad_request", 400, "The body is malformed. Send one JSON object with the documented fields."),

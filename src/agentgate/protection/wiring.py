@@ -174,7 +174,8 @@ class Protecting:
             own_pages=HandoffPages(self.handoffs, deciding.sites),
         )
         journal = Journal(self._recorder, deciding.ids)
-        scrutiny = Scrutiny(self.probes, Crowd(limiter, self._stores.fast))
+        crowd = Crowd(limiter, self._stores.fast, self._stores.redemptions)
+        scrutiny = Scrutiny(self.probes, crowd)
         return {
             Asker: self._asker,
             Passes: self._passes,

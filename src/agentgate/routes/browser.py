@@ -34,6 +34,14 @@ BROWSER = Surface(
                 media_type="text/javascript",
                 refuses=("origin_denied", "rate_limited", *OF_A_CHALLENGE),
             ),
+            get(
+                "/private-token",
+                browser.redeem_private_token,
+                refuses=(
+                    *("origin_denied", "rate_limited", *OF_A_CHALLENGE),
+                    *("private_token_required", "private_token_invalid"),
+                ),
+            ),
             post(
                 "/verify",
                 browser.verify_challenge,

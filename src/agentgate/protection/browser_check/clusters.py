@@ -1,16 +1,7 @@
 """Clusters: the same evidence from many addresses, counted for a day in bounded memory. No identity is kept.
 
-A farm asks from hundreds of addresses, each used once or twice, and all its browsers are one machine. People have
-popular browsers too, so that a header set or a phone's model says nothing. Three things do:
-
-- `cluster.evidence`: what was done in the page (moves, keys, times to the millisecond) is exactly the same from several
-  addresses. No two people do the same.
-- `cluster.shape`: one computer (screen and window, processor, graphics, languages, time zone, headers) comes from many
-  addresses and is a large share of the site's latest checks. Harmless by itself: a company's laptops look like that.
-- `cluster.farm`: such a shape from still more addresses and networks, that come once each, and nobody ever touches
-  anything.
-
-What is counted are keyed digests. The key is random, shared by the workers, and gone with the day.
+Counted are digests under a key that is random, shared by the workers, and gone with the day. People have popular
+browsers too, so that a header set or a phone's model says nothing; `signals/detectors/clusters.py` tells what does.
 """
 
 import hashlib

@@ -1,19 +1,22 @@
-"""Crowd: what many visitors together say about one: failures of its network, and clusters that it belongs to."""
+"""Crowd: what others say about a visitor: failures of its network, clusters it belongs to, an issuer that vouches."""
 
 from agentgate.http.request import Request
 from agentgate.lib.limiter import Limiter
 from agentgate.lib.shared_cache import FastStore
 from agentgate.protection.browser_check.clusters import Clusters
 from agentgate.protection.browser_check.failures import Failures
+from agentgate.protection.browser_check.private_tokens import PrivateTokens
 from agentgate.protection.browser_check.work import Level
+from agentgate.protection.tokens.ports import RedemptionStore
 
 
 class Crowd:
-    """Holds what is counted over visitors. Nothing in it outlives a day."""
+    """Holds what is known beside a visitor's own evidence. Nothing in it outlives a day."""
 
-    def __init__(self, limiter: Limiter, fast: FastStore) -> None:
+    def __init__(self, limiter: Limiter, fast: FastStore, redemptions: RedemptionStore) -> None:
         self.failures = Failures(limiter)
         self.clusters = Clusters(fast)
+        self.private_tokens = PrivateTokens(redemptions, fast)
 
     async def level(self, request: Request, site: int) -> Level:
         """Return the least work that a caller gets."""

@@ -10,6 +10,7 @@ from agentgate.protection.browser_check.records import (
     ChallengeInput,
     ChallengeQuery,
     InstrumentQuery,
+    PrivateTokenResult,
     VerifyInput,
     VerifyResult,
 )
@@ -48,6 +49,15 @@ async def read_instrument(call: Call, query: InstrumentQuery, issuer: ChallengeI
     # The worker fetches it a second time; it never changes.
     cached = ("cache-control", f"private, max-age={seconds_left}, immutable")
     return Reply(body=Text(program.encode(), SCRIPT), headers=(cached,))
+
+
+async def redeem_private_token(call: Call, query: InstrumentQuery, issuer: ChallengeIssuer) -> PrivateTokenResult:
+    """Take a private token (Privacy Pass, RFC 9577) for a challenge.
+
+    Without `Authorization` the answer is 401 with a challenge for each issuer that the site trusts; browsers that can
+    come again with a token. It speaks for the visitor, and nobody needs one.
+    """
+    return await issuer.redeem_private_token(call, query.challenge_id)
 
 
 async def verify_challenge(call: Call, body: VerifyInput, verifier: ChallengeVerifier) -> VerifyResult:

@@ -19,12 +19,13 @@ from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.instrument.program import make_function, make_program
 from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
 from agentgate.protection.browser_check.probes.desk import Draw
-from agentgate.protection.browser_check.records import SCHEMA, Challenge, ChallengeInput, Probes
+from agentgate.protection.browser_check.records import SCHEMA, Challenge, ChallengeInput, PrivateTokenResult, Probes
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import step_up_of
 from agentgate.protection.browser_check.work import Level, challenge_work
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.engine import Decision
+from agentgate.protection.sites.directory import SiteView
 
 SEED_BYTES = 16
 LIFETIME_MS = limits.CHALLENGE_LIFETIME_MINUTES * MINUTE_MS
@@ -60,13 +61,16 @@ class ChallengeIssuer:
 
     async def issue(self, call: Call, body: ChallengeInput) -> Challenge:
         """Return a new challenge for a page that may run the check."""
-        return _shown(*await self._issue(call, body))
+        return self._shown(*await self._issue(call, body))
 
     async def issue_script(self, call: Call, body: ChallengeInput, hook: int) -> str:
         """Return a new challenge and its program in one script, which saves the page a round trip."""
         challenge, draw = await self._issue(call, body)
-        shown = to_json(_shown(challenge, draw)).decode()
+        shown = to_json(self._shown(challenge, draw)).decode()
         return f'globalThis["agentgate:{hook}"]([{shown},{make_function(challenge.seed, challenge.id)}]);\n'
+
+    def _shown(self, challenge: StoredChallenge, draw: Draw | None) -> Challenge:
+        return shown(challenge, self._door.find_site(challenge.binding.site), draw)
 
     async def _issue(self, call: Call, body: ChallengeInput) -> tuple[StoredChallenge, Draw | None]:
         call = await self._door.see(call, body.site_key)
@@ -101,6 +105,16 @@ class ChallengeIssuer:
 
     async def program(self, call: Call, challenge_id: str) -> tuple[str, int]:
         """Return the program of a challenge and for how many seconds it may be kept."""
+        call, challenge, _ = await self._find(call, challenge_id)
+        return make_program(challenge.seed, challenge.id), (challenge.expires_ms - call.now) // 1000
+
+    async def redeem_private_token(self, call: Call, challenge_id: str) -> PrivateTokenResult:
+        """Take a private token for a challenge."""
+        call, challenge, site = await self._find(call, challenge_id)
+        return await self._scrutiny.private_tokens.redeem(call, challenge, site)
+
+    async def _find(self, call: Call, challenge_id: str) -> tuple[Call, StoredChallenge, SiteView]:
+        """Return the caller's challenge; refuse one that is another's, or over."""
         await self._door.admit_program(call)
         challenge = await self._store.find_challenge(challenge_id) if CHALLENGE_ID.match(challenge_id) else None
         site = self._door.find_site(challenge.binding.site) if challenge is not None else None
@@ -113,7 +127,7 @@ class ChallengeIssuer:
             raise Refused("challenge_invalid")
         if call.now >= challenge.expires_ms:
             raise Refused("challenge_expired")
-        return make_program(challenge.seed, challenge.id), (challenge.expires_ms - call.now) // 1000
+        return call, challenge, site
 
 
 def new_seed() -> bytes:
@@ -135,7 +149,8 @@ def level_of(decision: Decision) -> Level:
     return LEVEL_OF[decision.outcome]
 
 
-def _shown(challenge: StoredChallenge, draw: Draw | None) -> Challenge:
+def shown(challenge: StoredChallenge, site: SiteView | None, draw: Draw | None = None) -> Challenge:
+    """Return a challenge as the page gets it."""
     show = challenge.stepped_ms is not None
     return Challenge(
         challenge_id=challenge.id,
@@ -148,4 +163,7 @@ def _shown(challenge: StoredChallenge, draw: Draw | None) -> Challenge:
         instrument=f"/v1/browser/instrument?challengeId={challenge.id}",
         probes=UNSET if draw is None else Probes(draw=draw.draw, programs=draw.programs),
         step_up=step_up_of(challenge.seed) if show else UNSET,
+        private_token=f"/v1/browser/private-token?challengeId={challenge.id}"
+        if site is not None and site.private_token_issuers
+        else UNSET,
     )

@@ -91,6 +91,8 @@ class Challenge(Record, frozen=True, kw_only=True):
     # For clients that say they are a browser which can answer them.
     probes: Probes | UnsetType = UNSET
     step_up: StepUp | UnsetType = UNSET
+    # Where a browser that has private tokens may show one.
+    private_token: str | UnsetType = UNSET
 
 
 class ChallengeQuery(Query, frozen=True, kw_only=True):
@@ -102,6 +104,12 @@ class ChallengeQuery(Query, frozen=True, kw_only=True):
     # A number, so that nothing of the caller's can become a part of the script.
     hook: Annotated[int, Meta(ge=0, le=LARGEST_HOOK)]
     widget: WidgetMode | UnsetType = UNSET
+
+
+class PrivateTokenResult(Record, frozen=True, kw_only=True):
+    """The private token counts for the challenge."""
+
+    status: Literal["accepted"]
 
 
 class InstrumentQuery(Query, frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ class Scrutiny:
 
     def __init__(self, probes: ProbeDesk, crowd: Crowd) -> None:
         self.probes = probes
+        self.private_tokens = crowd.private_tokens
         self._crowd = crowd
 
     async def level(self, call: Call, visit: Visit) -> Level:
@@ -54,9 +55,10 @@ class Scrutiny:
         if not visit.test:
             if not (proof.work and proof.instrument):
                 await self._crowd.failures.record(request.address)
-            evidence["clusters"] = await self._crowd.clusters.observe(
+            clusters = await self._crowd.clusters.observe(
                 visit.site.number, request, body.signals, body.interaction, call.now
             )
+            evidence["clusters"] = clusters + await self.private_tokens.labels(challenge, visit.site)
         return Findings(evidence, judgement)
 
     def learn(self, call: Call, findings: Findings, labels: tuple[str, ...]) -> None:

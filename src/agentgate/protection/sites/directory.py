@@ -24,6 +24,7 @@ from agentgate.protection.rules.records import StoredRules
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
 from agentgate.protection.sites.open_paths import NO_OPEN_PATHS, OpenPaths
 from agentgate.protection.sites.ports import DirectorySecret, DirectorySite, DirectoryStores
+from agentgate.protection.sites.private_tokens import Issuer, read_issuers
 from agentgate.protection.sites.records import Site, SiteAction
 from agentgate.protection.sites.request_matcher import RequestMatcher, make_matcher
 from agentgate.protection.sites.route_table import RouteTable
@@ -67,6 +68,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     wanted_programs: frozenset[str] = frozenset()
     # Who may spend its tokens.
     token_binding: TokenBinding = TokenBinding.NETWORK
+    # Whose private tokens it trusts.
+    private_token_issuers: tuple[Issuer, ...] = ()
 
 
 class SiteCaller(Struct, frozen=True, gc=False):
@@ -288,6 +291,7 @@ class SiteDirectory:
             matcher=make_matcher(compiled[key].predicates, SiteLists(read.entries) if read.entries else None),
             wanted_programs=frozenset(site.wanted_programs),
             token_binding=site.token_binding,
+            private_token_issuers=read_issuers(site.private_token_issuers),
         )
 
 

@@ -40,6 +40,16 @@ class SiteOpenPath(Record, frozen=True, kw_only=True, forbid_unknown_fields=True
     note: str | UnsetType = UNSET
 
 
+class SiteTokenIssuer(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An issuer of private tokens (Privacy Pass, type 2) that the site trusts, under one of its keys.
+
+    `tokenKey` is the issuer's `token-key` in base64url.
+    """
+
+    name: str
+    token_key: str
+
+
 class Site(Record, frozen=True, kw_only=True):
     """A protected site.
 
@@ -68,6 +78,7 @@ class Site(Record, frozen=True, kw_only=True):
     updated_at: Moment
     wanted_programs: list[str] = field(default_factory=list)
     token_binding: TokenBinding = TokenBinding.NETWORK
+    private_token_issuers: list[SiteTokenIssuer] = field(default_factory=list)
     rule_set: str | UnsetType = UNSET
     agent_policy: dict[str, Any] | UnsetType = UNSET
 
@@ -144,6 +155,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     open_paths: list[SiteOpenPath] | UnsetType = UNSET
     wanted_programs: list[str] | UnsetType = UNSET
     token_binding: TokenBinding | UnsetType = UNSET
+    private_token_issuers: list[SiteTokenIssuer] | UnsetType = UNSET
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import ACTION_PATTERN
 from agentgate.protection.sites.open_paths import find_open_path_problem
+from agentgate.protection.sites.private_tokens import find_issuer_problem
 from agentgate.protection.sites.records import Site, SiteRoute
 
 ORIGINS = 100
@@ -43,12 +44,19 @@ def check_site(site: Site, *, most_origins: int = ORIGINS) -> None:
         raise _invalid(f"routes may have at most {ROUTES} entries.")
     for index, route in enumerate(site.routes):
         _check_route(f"routes[{index}]", route, site)
+    _check_issuers(site)
     if len(site.open_paths) > OPEN_PATHS:
         raise _invalid(f"openPaths may have at most {OPEN_PATHS} entries.")
     for index, entry in enumerate(site.open_paths):
         problem = find_open_path_problem(entry)
         if problem is not None:
             raise _invalid(f"openPaths[{index}].{problem}")
+
+
+def _check_issuers(site: Site) -> None:
+    problem = find_issuer_problem(site.private_token_issuers)
+    if problem is not None:
+        raise _invalid(problem)
 
 
 def _check_route(place: str, route: SiteRoute, site: Site) -> None:

@@ -1,16 +1,19 @@
-"""What many visitors have in common with this one. Counted by the browser check, which alone may say it."""
+"""What others say about a visitor: the same from many addresses, an issuer that vouches. The browser check finds it."""
 
 from agentgate.protection.signals.signal_input import Labels, Look
 
+# No two people do exactly the same in a page. One computer at many addresses may be a company's laptops, and is
+# harmless alone; where these addresses come once each and nobody ever touches anything, it is a farm.
 CLUSTER_LABELS = {
     "cluster.evidence": "What was done in the page is exactly what was done from other addresses: it was replayed",
     "cluster.shape": "The same computer and headers come from many addresses and are a large part of the site's checks",
+    "privacy_pass.verified": "An issuer of private tokens that the site trusts vouches for the device",
     "cluster.farm": "A cluster.shape from many networks, each address about once, where nobody touches anything",
 }
 
 
 def cluster_labels(look: Look) -> Labels:
-    """Return `cluster.*`; nothing where no browser check took part."""
+    """Return `cluster.*` and `privacy_pass.*`; nothing where no browser check took part."""
     evidence = look.facts.evidence
     found = () if evidence is None else evidence.get("clusters", ())
     return [label for label in CLUSTER_LABELS if label in found]

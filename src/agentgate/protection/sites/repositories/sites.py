@@ -15,12 +15,19 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional, to_json
 from agentgate.protection.sites.ports import ListedSite, SiteActivity
-from agentgate.protection.sites.records import CredentialCounts, Site, SiteAction, SiteOpenPath, SiteRoute
+from agentgate.protection.sites.records import (
+    CredentialCounts,
+    Site,
+    SiteAction,
+    SiteOpenPath,
+    SiteRoute,
+    SiteTokenIssuer,
+)
 
 SITE_COLUMNS = """site.id, site.account_id, site.site_key, site.name, site.allowed_origins, site.mode, site.widget_mode,
     site.actions, site.routes, site.created_ms, site.updated_ms, site.agent_policy, site.form_method_override,
     site.clearance_without_script, site.whole_site, site.open_paths, site.wanted_programs,
-    site.token_binding"""
+    site.token_binding, site.private_token_issuers"""
 _LISTED = f"""SELECT {SITE_COLUMNS}, account.name,
         (SELECT count(*) FROM credential WHERE credential.site_id = site.id AND revoked_ms IS NULL
             AND (expires_ms IS NULL OR expires_ms > $1)),
@@ -52,11 +59,12 @@ class SqlSites:
         added = await self._session.run(
             """INSERT INTO site (id, number, site_key, account_id, name, mode, widget_mode, allowed_origins, actions,
                     routes, created_ms, updated_ms, form_method_override,
-                    clearance_without_script, whole_site, open_paths, wanted_programs, token_binding)
+                    clearance_without_script, whole_site, open_paths, wanted_programs, token_binding,
+                    private_token_issuers)
                 SELECT $1, 1 + coalesce(
                         (SELECT max(number) FROM site WHERE number > (SELECT max(last) FROM site_number)),
                         (SELECT max(last) FROM site_number)
-                    ), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17
+                    ), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18
                 WHERE NOT EXISTS (SELECT 1 FROM site WHERE site_key = $2)""",
             site.id,
             site.site_key,
@@ -73,6 +81,7 @@ class SqlSites:
             to_json(site.open_paths).decode(),
             to_json(site.wanted_programs).decode(),
             site.token_binding.value,
+            to_json(site.private_token_issuers).decode(),
         )
         return added == 1
 
@@ -130,7 +139,7 @@ class SqlSites:
             """UPDATE site SET account_id = $2, name = $3, mode = $4, widget_mode = $5, allowed_origins = $6,
                     actions = $7, routes = $8, updated_ms = $9, form_method_override = $10,
                     clearance_without_script = $11, whole_site = $12, open_paths = $13, wanted_programs = $14,
-                    token_binding = $15
+                    token_binding = $15, private_token_issuers = $16
                 WHERE id = $1""",
             site.id,
             site.customer_id,
@@ -145,6 +154,7 @@ class SqlSites:
             to_json(site.open_paths).decode(),
             to_json(site.wanted_programs).decode(),
             site.token_binding.value,
+            to_json(site.private_token_issuers).decode(),
         )
 
     async def save_agent_policy(self, site_id: str, policy: Mapping[str, Any], now_ms: int) -> None:
@@ -233,7 +243,7 @@ def site_of(row: Row) -> Site:
     """Return the site of a row of SITE_COLUMNS."""
     site_id, account_id, key, name, origins, mode, widget_mode, actions, routes, *rest = row
     created_ms, updated_ms, policy, form_method_override, clearance_without_script, whole_site, *lists = rest
-    open_paths, wanted_programs, token_binding = lists
+    open_paths, wanted_programs, token_binding, issuers = lists
     return Site(
         id=site_id,
         customer_id=account_id,
@@ -252,5 +262,6 @@ def site_of(row: Row) -> Site:
         open_paths=msgspec.json.decode(open_paths, type=list[SiteOpenPath]),
         wanted_programs=json.loads(wanted_programs),
         token_binding=TokenBinding(token_binding),
+        private_token_issuers=msgspec.json.decode(issuers, type=list[SiteTokenIssuer]),
         agent_policy=optional(json.loads(policy) if policy else None),
     )

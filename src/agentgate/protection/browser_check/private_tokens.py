@@ -1,0 +1,63 @@
+"""Private tokens in the browser check: a device that an issuer vouches for. It only ever speaks for a visitor."""
+
+import hashlib
+
+from agentgate.http.call import Call
+from agentgate.http.request import Request
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.errors import Refused
+from agentgate.lib.shared_cache import FastStore
+from agentgate.protection.browser_check.ports import StoredChallenge
+from agentgate.protection.browser_check.records import PrivateTokenResult
+from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.sites.private_tokens import is_genuine, read_token, write_challenges
+from agentgate.protection.tokens.ports import Redemption, RedemptionStore
+
+VERIFIED = "privacy_pass.verified"
+
+
+class PrivateTokens:
+    """Asks for private tokens, and remembers for which challenges one came."""
+
+    def __init__(self, redemptions: RedemptionStore, fast: FastStore) -> None:
+        self._redemptions = redemptions
+        self._fast = fast
+
+    async def redeem(self, call: Call, challenge: StoredChallenge, site: SiteView) -> PrivateTokenResult:
+        """Take a token for a challenge; refuse with what has to be signed where none came."""
+        issuers, origin, context = site.private_token_issuers, _origin_of(call.request), context_of(challenge.id)
+        if not issuers:
+            raise Refused("challenge_invalid", "The site trusts no issuer of private tokens.")
+        authorization = call.request.header("authorization")
+        if authorization is None:
+            asked = write_challenges(issuers, context, origin)
+            raise Refused("private_token_required", headers={"www-authenticate": asked})
+        token = read_token(authorization)
+        if token is None or not is_genuine(token, issuers, context, origin):
+            raise Refused("private_token_invalid")
+        # What it is for is signed, so it is good for no other challenge; and for this one once.
+        if not await self._redemptions.spend(site.id, token.id, Redemption(), kept_until_ms=call.now + DAY_MS):
+            raise Refused("private_token_invalid", "The private token was used before.")
+        await self._fast.put(_name(challenge), b"1", ttl_ms=challenge.expires_ms - call.now)
+        return PrivateTokenResult(status="accepted")
+
+    async def labels(self, challenge: StoredChallenge, site: SiteView) -> tuple[str, ...]:
+        """Return what is known of a challenge."""
+        if not site.private_token_issuers:
+            return ()
+        return () if await self._fast.get(_name(challenge)) is None else (VERIFIED,)
+
+
+def context_of(challenge_id: str) -> bytes:
+    """Return the redemption context: the challenge, so that a token is made for it alone."""
+    return hashlib.sha256(challenge_id.encode("ascii")).digest()
+
+
+def _origin_of(request: Request) -> str:
+    """Return the service's own name, under which the browser asked."""
+    host = (request.header("host") or "").lower()
+    return host if host.isascii() else ""
+
+
+def _name(challenge: StoredChallenge) -> str:
+    return f"private-token:{challenge.id}"
