@@ -50,7 +50,7 @@ def evidence_of(headers, interaction):
         "timezone": "Europe/Berlin",
     }
     renderer = "Mesa Intel(R) UHD Graphics 620 (KBL GT2)"
-    signals = {**SIGNALS, **facts, "worker": facts, "languages": ["en-US", "en"], "renderer": renderer}
+    signals = {**SIGNALS, **facts, "worker": facts, "frame": facts, "languages": ["en-US", "en"], "renderer": renderer}
     return {
         "signals": {**signals, "secureContext": "sec-fetch-site" in sent},
         "interaction": interaction,
