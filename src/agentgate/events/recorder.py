@@ -13,6 +13,7 @@ import structlog
 
 from agentgate.events.count_buffer import CountBuffer, Key
 from agentgate.events.decision_counts import DecisionCounts
+from agentgate.events.decision_log import DecisionLog
 from agentgate.events.ports import EventStore
 from agentgate.events.records import CounterName, Recorded
 from agentgate.lib.clock import HOUR_MS
@@ -51,11 +52,13 @@ class Recorder:
         queue_limit: int = QUEUE_LIMIT,
         stop_s: float = STOP_S,
         failed: Callable[[int], None] = _ignore,
+        log: DecisionLog | None = None,
     ) -> None:
         self._store = store
         self._queue_limit = queue_limit
         self._stop_s = stop_s
         self._tell_failed = failed
+        self._log = log
         # What the metrics show, counted by the batch: a check has no time for it.
         self.decisions = DecisionCounts()
         self._queue: deque[Recorded] = deque()
@@ -177,6 +180,8 @@ class Recorder:
         batch = [queue.popleft() for _ in range(min(LARGEST_BATCH, len(queue)))]
         self._set_in_flight(len(batch))
         self.decisions.add(batch)
+        if self._log is not None:
+            self._log.add(batch)
         return batch
 
     async def _keep(self, batch: list[Recorded]) -> None:

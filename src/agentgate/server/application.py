@@ -10,6 +10,7 @@ import apsw
 
 from agentgate import __version__
 from agentgate.events.decision_counts import DecisionMetrics
+from agentgate.events.decision_log import DecisionLog
 from agentgate.events.ports import EventStore
 from agentgate.events.queries.ports import TrafficStore
 from agentgate.events.queries.terms import TrafficTerms
@@ -113,7 +114,11 @@ class Application:
         self._outages = OutageLog()
         self.deciding = Deciding(stores.store, stores.fast, settings=settings, clock=clock, keyring=keyring)
         stores.store.on_configuration_change = self.deciding.wake
-        self.recorder = Recorder(stores.events, failed=self.metrics.event_write_failed)
+        self.recorder = Recorder(
+            stores.events,
+            failed=self.metrics.event_write_failed,
+            log=DecisionLog(settings.decision_log_every, self.deciding.sites.key_of),
+        )
         self.readiness = Readiness((*_checks(stores, self.metrics, self.deciding, self.recorder), self._clock_check()))
         self.metrics.watch_events(self.recorder.ledger)
         self.metrics.show(DecisionMetrics(self.recorder.decisions, self.deciding.sites.key_of))

@@ -12,6 +12,7 @@ from hashlib import sha256
 
 import structlog
 
+from agentgate.events.records import Correlation
 from agentgate.http.connection.fast_functions import HotRequest, Reply
 from agentgate.http.connection.head import GIVEN, Cut, cut, split
 from agentgate.http.connection.loop_budget import Turn
@@ -20,6 +21,7 @@ from agentgate.lib.decision_ids import encode_id
 from agentgate.lib.enums import Outcome
 from agentgate.protection.agents.policy_checker import AgentDesk
 from agentgate.protection.credentials.bearer_secret import bearer_secret, shown_secret
+from agentgate.protection.decision.correlation import correlation_in, correlation_of
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import CachedDecision, decide
@@ -207,7 +209,8 @@ class GatewayCheck:
             self._earn(counted, now_ms)
         # The event, and the answer.
         duration_us = (time.perf_counter_ns() - started_ns) // 1000
-        decision_id = self._journal.record_again(cached.pattern, visitor.number, duration_us, now_ms)
+        correlation = self._correlate(fields) if head.is_correlated else None
+        decision_id = self._journal.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         return cached.start, cached.middle + encode_id(decision_id) + cached.end
 
     def _count_part(self, head: Head, kind: PageKind, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
@@ -218,6 +221,10 @@ class GatewayCheck:
         if request_class is RequestClass.FETCH:
             return self._decider.count_fetch(counted, now_ms)
         return *self._count(counted, now_ms), COUNTED
+
+    def _correlate(self, fields: Fields) -> Correlation | None:
+        """Return the IDs of the request in hand. A head that is answered as it arrived was not split."""
+        return correlation_of(fields) if fields else correlation_in(self._data)
 
     # What is found out once.
 
