@@ -74,7 +74,7 @@ def in_parallel(deployment: Deployment, count: int, call: Callable[[AdminConnect
 
 def worker_of(connection: AdminConnection) -> str:
     """Return which worker has this connection, as its metrics say."""
-    match = WORKER.search(connection.call("GET", "/metrics").body.decode())
+    match = WORKER.search(connection.call("GET", "/metrics?of=worker").body.decode())
     assert match is not None
     return match[1]
 

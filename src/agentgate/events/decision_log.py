@@ -1,4 +1,4 @@
-"""DecisionLog: a log line for one of so many decisions, with the IDs under which the proxy and the tracing tool know it.
+"""DecisionLog: a log line for one of so many decisions, with the IDs under which the proxy and a trace know it.
 
 Written when a batch of events is taken to be stored, so that a check does not pay for it.
 """

@@ -84,6 +84,8 @@ class GatewayCheck:
         # The event loop's budget. A check that waited too long for it is refused.
         self.turn = Turn()
         self._refused_unseen = 0
+        # How often something was worked out because it was not cached, by cache.
+        self.misses = {"heads": 0, "pages": 0, "visitors": 0, "decisions": 0}
         # The head that is being checked, as it arrived.
         self._data = b""
 
@@ -126,6 +128,7 @@ class GatewayCheck:
         key = key_of(target, fields)
         head = self._snapshot.heads.get(key)
         if head is None:
+            self.misses["heads"] += 1
             head = self._heads.read(target, fields)
             if sum(len(value) for _, value in key) <= LONGEST_KEY:
                 self._snapshot.heads.put(key, head)
@@ -196,6 +199,7 @@ class GatewayCheck:
         # The decision: a cached one, or one that is made now.
         cached = None if head.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
         if cached is None or view.captures_features:
+            self.misses["decisions"] += 1
             rates = Rates(visitor_rate, network_rate, parts)
             pending = PendingCheck(
                 view, head, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields, key[-1] or NO_TRAITS
@@ -242,6 +246,7 @@ class GatewayCheck:
         heads = self._snapshot.heads
         found = heads.get(key)
         if found is None:
+            self.misses["heads"] += 1
             target, fields = data[4 : data.index(b" ", 4)], split(data)
             found = self._heads.read(target, fields) if fields is not None and is_fit(target, fields) else UNFIT
             if len(key) <= LONGEST_KEY:
@@ -259,6 +264,7 @@ class GatewayCheck:
         pages, key = self._snapshot.pages, (site, methods, url)
         page = pages.get(key)
         if page is None:
+            self.misses["pages"] += 1
             page = self._pages.read(site, methods, url)
             if len(url or b"") <= LONGEST_URL:
                 pages.put(key, page)
@@ -268,6 +274,7 @@ class GatewayCheck:
         visitors, key = self._snapshot.visitors, (site, address)
         visitor = visitors.get(key)
         if visitor is None:
+            self.misses["visitors"] += 1
             visitor = read_visitor(site, address, self._decider.visitors, self._snapshot.intel)
             visitors.put(key, visitor)
         return visitor
