@@ -50,7 +50,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = ""
     redis_url: Annotated[
         str,
-        Setting(values.url("redis", "rediss", "unix"), "Redis for rate windows; when empty, memory", secret=True),
+        Setting(
+            values.url("redis", "rediss", "unix", "redis+cluster", "rediss+cluster"),
+            "Redis or a Redis Cluster for rate windows; when empty, memory",
+            secret=True,
+        ),
     ] = ""
     public_base_url: Annotated[
         str,
