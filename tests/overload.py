@@ -96,7 +96,7 @@ def ledgers(process: ServeProcess, workers: int) -> Counter[str]:
     found: dict[str, dict[str, int]] = {}
     for _ in range(200):
         with AdminConnection(process.admin_url) as connection:
-            shown = connection.call("GET", "/metrics").body.decode()
+            shown = connection.call("GET", "/metrics?of=worker").body.decode()
         match = WORKER.search(shown)
         assert match is not None
         found[match[1]] = {name: int(float(figure)) for name, figure in FIGURE.findall(shown)}

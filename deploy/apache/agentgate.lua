@@ -28,6 +28,7 @@ local OWN = {
 }
 
 local kept = nil
+local random = io.open("/dev/urandom", "rb")
 
 -- Only this proxy speaks for AgentGate, or says where a visitor came from. A name with an underscore or a dot is read by many programs as one without,
 -- and mod_proxy takes out of a request whatever its Connection header names.
@@ -43,6 +44,8 @@ local function clean(r)
             r.headers_in[name] = nil
         end
     end
+    -- The decision carries it, and so does the request to your site. Leave it out where a proxy before makes them.
+    r.headers_in["X-Request-Id"] = random:read(16):gsub(".", function(byte) return ("%02x"):format(byte:byte()) end)
     -- A WebSocket is the one upgrade that is passed on: h2c would be a tunnel that AgentGate is not asked about.
     if (r.headers_in["Upgrade"] or ""):lower() ~= "websocket" then
         r.headers_in["Upgrade"] = nil

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from agentgate_tools.adapters.cleared import CLEARED
+from tests.browser_client import decision_of
 from tests.proxies.visiting import ORIGIN, Installed, new_address
 
 # Nginx and Traefik have no way to take out headers by how their names begin.
@@ -154,3 +155,19 @@ def test_raw_utf8_in_a_path_is_not_refused(installed: Installed, path: str) -> N
         return
     assert unquote(told.asked.target, encoding="latin-1") == path
     assert unquote(installed.tap.checks()[-1].original[1], encoding="latin-1") == f"{ORIGIN}{path}"
+
+
+def test_a_decision_carries_the_proxys_request_id_and_so_does_the_request_to_the_site(installed: Installed) -> None:
+    headers = [("X-Request-Id", MARK)]
+    first, second = (installed.visit("GET", "/page", headers=headers) for _ in range(2))
+
+    ids = [check.one("x-request-id") for check in installed.tap.checks()[-2:]]
+
+    if installed.proxy == "traefik":
+        # It makes none. A visitor's is not taken for one.
+        assert ids == [None, None]
+        return
+    assert len({*ids, None, MARK}) == 4
+    assert [first.asked.one("x-request-id"), second.asked.one("x-request-id")] == ids
+    decision = decision_of(installed.service, installed.site_key, first.asked.one("x-service-decision-id") or "")
+    assert decision["requestId"] == ids[0]

@@ -12,6 +12,8 @@ from agentgate.storage.shared_cache.fallback import FallbackFastStore
 from agentgate.storage.shared_cache.memory import MemoryFastStore
 from agentgate.storage.shared_cache.owned import OwnedFastStore
 from agentgate.storage.shared_cache.redis import RedisFastStore
+from agentgate.storage.shared_cache.redis_cluster import RedisClusterFastStore
+from tests.redis_cluster import redis_cluster
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +21,14 @@ pytestmark = pytest.mark.anyio
 PATIENT_S = 2.0
 
 
-@pytest.fixture(params=["memory", "owned", "redis", "fallback"])
+@pytest.fixture(scope="module")
+def cluster_url(tmp_path_factory):
+    """A Redis Cluster."""
+    with redis_cluster(tmp_path_factory.mktemp("cluster")) as servers:
+        yield servers.url
+
+
+@pytest.fixture(params=["memory", "owned", "redis", "cluster", "fallback"])
 async def store(request):
     """Each kind of store, on its own clock."""
     if request.param == "memory":
@@ -28,6 +37,9 @@ async def store(request):
         store = OwnedFastStore(
             request.getfixturevalue("owner").new_end(), timeout_s=PATIENT_S, blocking_timeout_s=PATIENT_S
         )
+    elif request.param == "cluster":
+        url, prefix = request.getfixturevalue("cluster_url"), f"{time.monotonic_ns()}:"
+        store = RedisClusterFastStore(url, timeout_s=PATIENT_S, prefix=prefix)
     elif request.param == "redis":
         store = RedisFastStore(request.getfixturevalue("redis_url"), timeout_s=PATIENT_S)
     else:

@@ -45,7 +45,7 @@ def one_public_connection_each(process: ServeProcess) -> Iterator[list[AdminConn
     """Connect to the public listener until both workers have a connection: the one that counts its request has it."""
 
     def answered(operator: AdminConnection) -> float:
-        return sum(map(float, ANSWERED.findall(operator.call("GET", "/metrics").body.decode())))
+        return sum(map(float, ANSWERED.findall(operator.call("GET", "/metrics?of=worker").body.decode())))
 
     with contextlib.ExitStack() as stack, one_connection_each(process) as operators:
         found: dict[int, AdminConnection] = {}

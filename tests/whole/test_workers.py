@@ -74,7 +74,7 @@ def in_parallel(deployment: Deployment, count: int, call: Callable[[AdminConnect
 
 def worker_of(connection: AdminConnection) -> str:
     """Return which worker has this connection, as its metrics say."""
-    match = WORKER.search(connection.call("GET", "/metrics").body.decode())
+    match = WORKER.search(connection.call("GET", "/metrics?of=worker").body.decode())
     assert match is not None
     return match[1]
 
@@ -197,3 +197,27 @@ def test_stopping_leaves_no_process_behind(tmp_path: Path) -> None:
         while members(process.process_id) and time.monotonic() < deadline_s:
             time.sleep(0.01)
         assert members(process.process_id) == []
+
+
+SITES_ANSWERED = re.compile(
+    r'^agentgate_http_requests_total{route="/v1/admin/sites",status="200",[^}]*} (\S+)$', re.MULTILINE
+)
+
+
+def sites_answered(connection: AdminConnection) -> float:
+    """Return how often the list of sites was answered, by all workers together."""
+    match = SITES_ANSWERED.search(connection.call("GET", "/metrics").body.decode())
+    return 0.0 if match is None else float(match[1])
+
+
+def test_a_scrape_of_either_worker_has_the_sums_of_both_and_none_falls_when_one_is_killed(tmp_path: Path) -> None:
+    with two_workers(tmp_path) as (process,):
+        pids = [line["pid"] for line in process.wait_for_events("worker started", 2)]
+        with one_connection_each(process) as workers:
+            for worker in workers:
+                worker.call("GET", SITES)
+            assert [sites_answered(worker) for worker in workers] == [2.0, 2.0]
+        os.kill(pids[1], signal.SIGKILL)
+        process.wait_for_events("worker died", 1)
+        with process.admin() as operator:
+            assert sites_answered(operator) == 2.0

@@ -8,16 +8,23 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 
-from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from agentgate.events.records import Event, Pattern, Recorded, Repeated
-from agentgate.lib.telemetry.metrics import DURATION_BUCKETS_S
+from agentgate.events.records import Count, CounterName, Event, Pattern, Recorded, Repeated
+from agentgate.lib.telemetry import series
+from agentgate.lib.telemetry.series import DURATION_BUCKETS_S
 
 # More sites and reasons than this are counted together: each combination is a series that somebody has to store.
 MOST_SERIES = 2_000
+MOST_AGENTS = 500
+# Codes of errors; they come from a table.
+MOST_CALLS = 100
 
 _BOUNDS_US = tuple(round(bound_s * 1e6) for bound_s in (0.000_05, 0.000_1, 0.000_25, *DURATION_BUCKETS_S))
+
+_TOKENS = {CounterName.TOKENS_ISSUED: "issued", CounterName.TOKENS_REDEEMED: "redeemed"}
+_SITEVERIFY = {CounterName.SITEVERIFY_SUCCESS: "success", CounterName.SITEVERIFY_FAILURE: "failure"}
 
 # Site number, kind, outcome, would, reason. Site 0 stands for all that found no place.
 SeriesKey = tuple[int, str, str, str, str]
@@ -28,6 +35,11 @@ class DecisionCounts:
 
     def __init__(self) -> None:
         self.totals: dict[SeriesKey, int] = {}
+        # By agent and outcome.
+        self.agents: dict[tuple[str, str], int] = {}
+        # What leaves no event: tokens by what became of them, calls of siteverify by their result.
+        self.tokens: dict[str, int] = {}
+        self.siteverify: dict[str, int] = {}
         # By kind: one number more than there are bounds, and the sum of all.
         self.buckets: dict[str, list[int]] = {}
         self.sums_us: dict[str, int] = {}
@@ -47,6 +59,18 @@ class DecisionCounts:
         for pattern, durations in patterns.items():
             self._add(pattern.event, durations)
 
+    def add_counts(self, counts: Sequence[Count]) -> None:
+        """Count what was kept without an event."""
+        for count in counts:
+            if count.name in _TOKENS:
+                what = _TOKENS[count.name]
+                self.tokens[what] = self.tokens.get(what, 0) + count.counted
+            elif count.name in _SITEVERIFY:
+                result = count.value or _SITEVERIFY[count.name]
+                if result not in self.siteverify and len(self.siteverify) >= MOST_CALLS:
+                    result = "other"
+                self.siteverify[result] = self.siteverify.get(result, 0) + count.counted
+
     def _add(self, event: Event, durations: Sequence[int]) -> None:
         kind = event.kind.value
         reason = event.reasons[0] if event.reasons else ""
@@ -54,6 +78,11 @@ class DecisionCounts:
         if key not in self.totals and len(self.totals) >= MOST_SERIES:
             key = (0, *key[1:])
         self.totals[key] = self.totals.get(key, 0) + len(durations)
+        if event.agent is not None:
+            named = (event.agent, event.outcome.value)
+            if named not in self.agents and len(self.agents) >= MOST_AGENTS:
+                named = ("other", event.outcome.value)
+            self.agents[named] = self.agents.get(named, 0) + len(durations)
         buckets = self.buckets.setdefault(kind, [0] * (len(_BOUNDS_US) + 1))
         for duration_us in durations:
             buckets[bisect_left(_BOUNDS_US, duration_us)] += 1
@@ -68,15 +97,23 @@ class DecisionMetrics(Collector):
         self._key_of = key_of
 
     def collect(self) -> Iterable[Metric]:
-        names = ["site", "kind", "outcome", "would", "reason"]
-        decisions = CounterMetricFamily("agentgate_decisions", "Decisions", labels=names)
+        decisions = series.DECISIONS.counter()
         for (site, *rest), count in sorted(self._counts.totals.items()):
             key = (self._key_of(site) or "gone") if site else "other"
             decisions.add_metric([key, *rest], count)
         yield decisions
-        durations = HistogramMetricFamily("agentgate_decision_duration_seconds", "Time to decide", labels=["kind"])
+        durations = series.DECISION_SECONDS.histogram()
         bounds = [*(str(bound_us / 1e6) for bound_us in _BOUNDS_US), "+Inf"]
         for kind, buckets in self._counts.buckets.items():
             sum_s = self._counts.sums_us[kind] / 1e6
             durations.add_metric([kind], list(zip(bounds, accumulate(buckets), strict=True)), sum_s)
         yield durations
+        agents = series.AGENT_DECISIONS.counter()
+        for named, count in sorted(self._counts.agents.items()):
+            agents.add_metric(list(named), count)
+        yield agents
+        for described, counted in ((series.TOKENS, self._counts.tokens), (series.SITEVERIFY, self._counts.siteverify)):
+            family = described.counter()
+            for value, count in sorted(counted.items()):
+                family.add_metric([value], count)
+            yield family

@@ -6,6 +6,7 @@ At every moment sent = stored + failed + waiting. All of it runs in the event lo
 import asyncio
 import contextlib
 import random
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ import structlog
 
 from agentgate.events.count_buffer import CountBuffer, Key
 from agentgate.events.decision_counts import DecisionCounts
+from agentgate.events.decision_log import DecisionLog
 from agentgate.events.ports import EventStore
 from agentgate.events.records import CounterName, Recorded
 from agentgate.lib.clock import HOUR_MS
@@ -56,6 +58,9 @@ class Recorder:
         self._queue_limit = queue_limit
         self._stop_s = stop_s
         self._tell_failed = failed
+        # Told of each batch that is taken, and how long the store took for one, in seconds.
+        self.log: DecisionLog | None = None
+        self.took: Callable[[float], None] | None = None
         # What the metrics show, counted by the batch: a check has no time for it.
         self.decisions = DecisionCounts()
         self._queue: deque[Recorded] = deque()
@@ -177,6 +182,8 @@ class Recorder:
         batch = [queue.popleft() for _ in range(min(LARGEST_BATCH, len(queue)))]
         self._set_in_flight(len(batch))
         self.decisions.add(batch)
+        if self.log is not None:
+            self.log.add(batch)
         return batch
 
     async def _keep(self, batch: list[Recorded]) -> None:
@@ -194,6 +201,7 @@ class Recorder:
     async def _keep_day(self, events: list[Recorded], *, again: bool = False) -> None:
         retry_s = FIRST_RETRY_S
         while True:
+            started_s = time.perf_counter()
             try:
                 await self._store.write(events, again=again)
             except StoreUnavailable as failure:
@@ -207,6 +215,9 @@ class Recorder:
                 self._is_refused = False
                 self._settle(len(events), stored=True)
                 return
+            finally:
+                if self.took is not None:
+                    self.took(time.perf_counter() - started_s)
             if self._is_late():
                 self._settle(len(events), stored=False)
                 return
@@ -231,6 +242,7 @@ class Recorder:
         counts = self._counts.take()
         try:
             await self._store.add_counts(counts)
+            self.decisions.add_counts(counts)
         except StoreUnavailable:
             self._counts.put_back(counts)
             if not self._stopping.is_set():

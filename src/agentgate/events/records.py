@@ -68,6 +68,10 @@ class Pattern:
         self.event = event
 
 
+# Request ID and trace ID, one of which is there.
+Correlation = tuple[str | None, str | None]
+
+
 class Repeated(Struct, frozen=True, gc=False):
     """One more event of a pattern. Making and keeping it takes a fraction of what another event does."""
 
@@ -75,6 +79,8 @@ class Repeated(Struct, frozen=True, gc=False):
     visitor: int | None
     duration_us: int
     pattern: Pattern
+    # Its own, whatever the pattern's event has.
+    correlation: Correlation | None = None
 
     @property
     def site(self) -> int:
@@ -88,7 +94,10 @@ class Repeated(Struct, frozen=True, gc=False):
 
     def whole(self) -> Event:
         """Return it as an event."""
-        return replace(self.pattern.event, id=self.id, visitor=self.visitor, duration_us=self.duration_us)
+        own = replace(self.pattern.event, id=self.id, visitor=self.visitor, duration_us=self.duration_us)
+        if self.correlation is None:
+            return own
+        return replace(own, request_id=self.correlation[0], trace_id=self.correlation[1])
 
 
 # What is handed in to be kept.

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 Row = tuple[Any, ...]
 Value = int | float | str | bytes | None
 
+# Told how long a unit of work took, in seconds.
+Note = Callable[[float], None]
+
 T = TypeVar("T")
 Stores = TypeVar("Stores", covariant=True)  # noqa: PLC0105 - reads better in every signature
 
@@ -108,6 +111,10 @@ class Database(Session, Protocol):
 
     async def transaction(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run a unit of work and return its result once that is durable; an exception undoes all of it."""
+        ...
+
+    def watch(self, note: Note) -> None:
+        """Tell how long each unit of work took, from the request to the commit or the answer."""
         ...
 
     async def ping(self) -> None:

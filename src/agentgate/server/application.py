@@ -10,6 +10,7 @@ import apsw
 
 from agentgate import __version__
 from agentgate.events.decision_counts import DecisionMetrics
+from agentgate.events.decision_log import DecisionLog
 from agentgate.events.ports import EventStore
 from agentgate.events.queries.ports import TrafficStore
 from agentgate.events.queries.terms import TrafficTerms
@@ -114,6 +115,10 @@ class Application:
         self.deciding = Deciding(stores.store, stores.fast, settings=settings, clock=clock, keyring=keyring)
         stores.store.on_configuration_change = self.deciding.wake
         self.recorder = Recorder(stores.events, failed=self.metrics.event_write_failed)
+        self.recorder.log = DecisionLog(settings.decision_log_every, self.deciding.sites.key_of)
+        self.recorder.took = self.metrics.timing("events")
+        for name, database in stores.databases.items():
+            database.watch(self.metrics.timing("postgresql" if database.dialect == "postgres" else name))
         self.readiness = Readiness((*_checks(stores, self.metrics, self.deciding, self.recorder), self._clock_check()))
         self.metrics.watch_events(self.recorder.ledger)
         self.metrics.show(DecisionMetrics(self.recorder.decisions, self.deciding.sites.key_of))
@@ -124,6 +129,7 @@ class Application:
         self.protecting = Protecting(stores, self.deciding, settings=settings, clock=clock, keyring=keyring)
         self.metrics.watch_probes(self.protecting.count_probes)
         self.protecting.connect(self.recorder, self.background)
+        self.metrics.watch_cache_misses(lambda: self.protecting.gate.misses)
         self._passwords = Passwords()
         self.sealer = sealer
         self._messenger = Messenger(self.sealer)
@@ -144,7 +150,7 @@ class Application:
         )
         jobs += handoff_jobs(stores.handoffs, stores.agent_grants, clock=clock)
         jobs += submission_jobs(stores.submissions, stores.charges, clock=clock)
-        self._jobs = JobRunner(jobs, store=stores.store, clock=clock)
+        self._jobs = JobRunner(jobs, store=stores.store, clock=clock, metrics=self.metrics)
         self._listeners: tuple[Listener, ...] = ()
         self._keys = Recurring("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
         self._marks = Recurring("marks", self._keep_marks, interval_s=INTERVAL_MS / 2 / 1000)
@@ -187,7 +193,7 @@ class Application:
             self._listener("admin", ADMIN_LISTENER, settings.admin_listen, admin_socket),
         )
         if settings.workers > 1:
-            self._board = open_board(settings.data_dir, self.deciding, self.stores.store)
+            self._board = open_board(settings.data_dir, self.deciding, self.stores.store, self.metrics)
         await self.deciding.start()
         await self.recorder.start()
         for listener in self._listeners:

@@ -55,6 +55,16 @@ def root_secret(settings: Settings) -> bytes:
     return secret
 
 
+def replace_root_secret(settings: Settings, new: str) -> None:
+    """Put another root secret in place of the one that the first start made, once everything is sealed with it."""
+    path = settings.root_secret_path
+    beside = path.with_name(f"{path.name}.replacing")
+    beside.unlink(missing_ok=True)
+    _make(beside, new)
+    beside.replace(path)
+    _sync_folder(path.parent)
+
+
 def _read_or_make(path: Path, new: str) -> str:
     try:
         if not path.exists():

@@ -1,6 +1,7 @@
 """Which version of the configuration each worker of this machine serves, so that a change is answered once all have it.
 
-Each worker has two files in the data folder: a FIFO through which the others wake it, and the version that it serves.
+Each worker has files in the data folder: a FIFO through which the others wake it, the version that it serves, and its
+figures as of the last scrape (`worker_figures.py`).
 Nobody can open a FIFO for writing that no living process reads, so a dead worker is not waited for, and a hung one not
 for long: the supervisor replaces it.
 """
@@ -15,8 +16,11 @@ from pathlib import Path
 
 import structlog
 
+from agentgate.lib.telemetry.merging import WorkerFigures
+from agentgate.lib.telemetry.metrics import Gathered, Metrics
 from agentgate.protection.snapshot_refresher import Deciding
 from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.server.worker_figures import FiguresFolder
 
 FOLDER = "workers"
 WAKE, VERSION, OPENING = ".wake", ".version", ".opening"
@@ -26,14 +30,16 @@ LOOK_S = 0.005
 # What stands in the file of a worker that serves nothing yet.
 NO_VERSION = -1
 _WIDTH = 20
+# What is said through a FIFO: look at the configuration; write your figures.
+_LOOK, _FIGURES = b".", b"f"
 
 
-def open_board(folder: Path, deciding: Deciding, store: SqlStore) -> "WorkerBoard | None":
+def open_board(folder: Path, deciding: Deciding, store: SqlStore, metrics: Metrics) -> "WorkerBoard | None":
     """Let changes of the configuration be answered when every worker of this machine has them.
 
     None where the data folder takes no such files: then others have a change within the time between two looks.
     """
-    board = WorkerBoard(folder, multiprocessing.current_process().name, wake=deciding.look)
+    board = WorkerBoard(folder, multiprocessing.current_process().name, wake=deciding.look, metrics=metrics)
     try:
         board.open()
     except OSError as failure:
@@ -46,16 +52,25 @@ def open_board(folder: Path, deciding: Deciding, store: SqlStore) -> "WorkerBoar
         await board.wait_for_others()
 
     store.until_in_force = until_in_force
+    metrics.gather = board.gather_figures
     return board
+
+
+def clear_board(folder: Path) -> None:
+    """Forget the workers of an earlier start, whose figures would count on. Called before the first worker starts."""
+    for path in (folder / FOLDER).glob("*"):
+        path.unlink(missing_ok=True)
 
 
 class WorkerBoard:
     """One worker's place on the board, and its view of the others."""
 
-    def __init__(self, folder: Path, name: str, *, wake: Callable[[], None]) -> None:
+    def __init__(self, folder: Path, name: str, *, wake: Callable[[], None], metrics: Metrics | None = None) -> None:
         self._folder = folder / FOLDER
         self._own = f"{name}-{os.getpid()}"
         self._wake = wake
+        self._metrics = metrics
+        self._figures = FiguresFolder(self._folder)
         self._reader: int | None = None
         self._version = NO_VERSION
         self._is_slow = False
@@ -79,6 +94,8 @@ class WorkerBoard:
             asyncio.get_running_loop().remove_reader(self._reader)
             os.close(self._reader)
             self._reader = None
+            # They count on when this worker is gone.
+            self._write_figures()
             self._remove(self._own)
 
     def show(self, version: int) -> None:
@@ -98,11 +115,35 @@ class WorkerBoard:
             structlog.get_logger().warning("a change was answered before every worker has it", behind=behind)
         self._is_slow = bool(behind)
 
+    async def gather_figures(self) -> Gathered:
+        """Return the figures of all workers as of now, of one that hangs as of its last answer."""
+        # Written as they are shown: whatever becomes of this worker, no sum is less the next time.
+        own = self._write_figures()
+        before = {name: self._figures.stamp(name) for name in self._others()}
+        waiting = [name for name in before if self._poke(name, _FIGURES)]
+        living, deadline_s = list(waiting), time.monotonic() + MOST_S / 2
+        while waiting and time.monotonic() < deadline_s:
+            await asyncio.sleep(LOOK_S)
+            waiting = [name for name in waiting if self._figures.stamp(name) == before[name] and self._is_alive(name)]
+        self._figures.keep_ended({*living, self._own})
+        return [*own, *self._figures.read_living(living)], self._figures.read_ended()
+
+    def _write_figures(self) -> list[WorkerFigures]:
+        """Write the figures of this worker and return them; none without metrics."""
+        if self._metrics is None:
+            return []
+        figures = self._metrics.figures()
+        try:
+            self._figures.write(self._own, figures)
+        except OSError as failure:
+            structlog.get_logger().warning("figures for the metrics not written", why=str(failure))
+        return [figures]
+
     def _others(self) -> list[str]:
         names = (path.name.removesuffix(WAKE) for path in self._folder.glob(f"*{WAKE}"))
         return [name for name in names if name != self._own]
 
-    def _poke(self, name: str) -> bool:
+    def _poke(self, name: str, what: bytes = _LOOK) -> bool:
         """Wake a worker; False for one that has ended, whose files are removed."""
         try:
             writer = os.open(self._path(name, WAKE), os.O_WRONLY | os.O_NONBLOCK)
@@ -112,7 +153,7 @@ class WorkerBoard:
             return False
         try:
             with contextlib.suppress(BlockingIOError):
-                os.write(writer, b".")
+                os.write(writer, what)
         finally:
             os.close(writer)
         return True
@@ -126,9 +167,13 @@ class WorkerBoard:
 
     def _woken(self) -> None:
         assert self._reader is not None
+        said = b""
         with contextlib.suppress(BlockingIOError):
-            os.read(self._reader, 4096)
-        self._wake()
+            said = os.read(self._reader, 4096)
+        if _FIGURES in said:
+            self._write_figures()
+        if said.strip(_FIGURES) or not said:
+            self._wake()
 
     def _read(self, name: str) -> int:
         try:

@@ -218,7 +218,9 @@ class EventEncoder:
                 identifiers.append(identifier)
                 site = pattern.shape.site
                 rows.append((site, identifier, stored, duration_us, pattern))
-                if details is not None:
+                if event.correlation is not None:
+                    self._details[site, identifier] = (*event.correlation, None if details is None else details[2])
+                elif details is not None:
                     self._details[site, identifier] = details
                 continue
             values = _as_tuple(event)

@@ -19,7 +19,7 @@ def new_secret() -> str:
 
 def seal_secret(sealer: Sealer, webhook_id: str, secret: str) -> bytes:
     """Return a secret as it is stored."""
-    return sealer.seal(secret.encode(), _context(webhook_id))
+    return sealer.seal(secret.encode(), sealing_context(webhook_id))
 
 
 def open_secrets(sealer: Sealer, webhook: StoredWebhook, now_ms: int) -> list[str]:
@@ -27,7 +27,7 @@ def open_secrets(sealer: Sealer, webhook: StoredWebhook, now_ms: int) -> list[st
     sealed = [webhook.secret]
     if webhook.replaced_secret is not None and now_ms < (webhook.replaced_until_ms or 0):
         sealed.append(webhook.replaced_secret)
-    return [sealer.open(each, _context(webhook.id)).decode() for each in sealed]
+    return [sealer.open(each, sealing_context(webhook.id)).decode() for each in sealed]
 
 
 def signed_headers(delivery_id: str, body: bytes, *, keys: list[str], now_ms: int) -> dict[str, str]:
@@ -43,5 +43,6 @@ def _sign(secret: str, content: bytes) -> str:
     return base64.b64encode(hmac.digest(key, content, "sha256")).decode()
 
 
-def _context(webhook_id: str) -> str:
+def sealing_context(webhook_id: str) -> str:
+    """Return what the secrets of a webhook are sealed with besides, so that no other sealed text passes for it."""
     return f"webhook:{webhook_id}"

@@ -40,9 +40,16 @@ async def read_readiness_report(call: Call, readiness: Readiness) -> Reply[Readi
     return _reply(report, report)
 
 
-async def read_metrics(call: Call, metrics: Metrics) -> Text:  # noqa: ARG001
-    """Read this worker's metrics in the Prometheus text format."""
-    content, media_type = metrics.exposition()
+class MetricsQuery(Record, frozen=True, kw_only=True):
+    """Whose figures to read."""
+
+    # `machine`: those of all workers in one. `worker`: those of the one that answers.
+    of: Literal["machine", "worker"] = "machine"
+
+
+async def read_metrics(call: Call, query: MetricsQuery, metrics: Metrics) -> Text:  # noqa: ARG001
+    """Read the metrics of all workers of this machine in the Prometheus text format."""
+    content, media_type = metrics.exposition() if query.of == "worker" else await metrics.exposition_of_all()
     return Text(content, media_type)
 
 

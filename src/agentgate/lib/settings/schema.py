@@ -50,7 +50,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = ""
     redis_url: Annotated[
         str,
-        Setting(values.url("redis", "rediss", "unix"), "Redis for rate windows; when empty, memory", secret=True),
+        Setting(
+            values.url("redis", "rediss", "unix", "redis+cluster", "rediss+cluster"),
+            "Redis or a Redis Cluster for rate windows; when empty, memory",
+            secret=True,
+        ),
     ] = ""
     public_base_url: Annotated[
         str,
@@ -139,6 +143,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     log_level: Annotated[
         str, Setting(values.choice("debug", "info", "warning", "error"), "The least severity that is logged")
     ] = "info"
+    decision_log_every: Annotated[
+        int,
+        Setting(values.number(0, 1_000_000), "One of so many decisions leaves a log line; 0 for none of them"),
+    ] = 0
     max_in_flight: Annotated[
         int,
         Setting(

@@ -1,64 +1,60 @@
 """Metrics of this process for Prometheus, in a registry of its own.
 
-Each worker has its own counts and shows them with its `worker` label. Figures about traffic that customers see are not
-here: those come from the recorded events.
+Each worker counts for itself; a scrape is answered with the figures of all workers of the machine (`merging.py`).
+Figures about traffic that customers see are not here: those come from the recorded events.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-# From half a millisecond, because a gateway check takes less than one, to the longest deadline of a request.
-DURATION_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+from agentgate.lib.telemetry import series
+from agentgate.lib.telemetry.merging import WorkerFigures, exposition_of, read_figures
+from agentgate.lib.telemetry.series import DURATION_BUCKETS_S, Series
+
+# The figures of all living workers, and what ended ones have left.
+Gathered = tuple[list[WorkerFigures], WorkerFigures | None]
 
 
 class Metrics:
     """The counts of one process. Routes are templates (`/v1/admin/sites/{siteKey}`), never paths: paths are endless."""
 
     def __init__(self, *, version: str, worker: str) -> None:
+        self._worker = worker
         self._registry = CollectorRegistry()
-        self._shown = CollectorRegistry()
-        self._shown.register(_Labelled(self._registry, worker))
         self._answered = _Answered()
+        self._in_flight = 0
+        self._put_off: dict[str, Callable[[], int]] = {}
+        self._refusals: dict[str, Callable[[], Mapping[str, int]]] = {}
+        self._misses: Callable[[], Mapping[str, int]] | None = None
+        self._probes: Callable[[], tuple[Mapping[str, int], int]] | None = None
+        self._ledger: Callable[[], Mapping[str, int]] | None = None
+        self._event_write_failures = 0
+        self._webhooks: dict[tuple[str, ...], int] = {}
+        self._job_runs: dict[tuple[str, ...], int] = {}
+        self._job_seconds: dict[str, float] = {}
+        self._job_done_s: dict[str, float] = {}
+        self._stores: dict[str, Durations] = {}
         self._registry.register(self._answered)
-        self._in_flight = Gauge("agentgate_http_in_flight", "Requests being answered", registry=self._registry)
-        self._put_off = Gauge(
-            "agentgate_http_put_off", "Requests there is no time for", ["listener"], registry=self._registry
-        )
-        self._refusals = _Refusals()
-        self._registry.register(self._refusals)
-        self._event_write_failures = Counter(
-            "agentgate_event_write_failures", "Decision events that were not written", registry=self._registry
-        )
-        self._webhook_deliveries = Counter(
-            "agentgate_webhook_deliveries",
-            "Attempts to deliver to a webhook, by what was delivered and whether it arrived",
-            ["type", "result"],
-            registry=self._registry,
-        )
-        self._probes = _Probes()
-        self._registry.register(self._probes)
-        self._events = _Events()
-        self._registry.register(self._events)
-        self._store_up = Gauge(
-            "agentgate_store_up", "1 while the store answers, 0 while it does not", ["store"], registry=self._registry
-        )
-        build = Gauge("agentgate_build_info", "Always 1, with the version", ["version"], registry=self._registry)
-        build.labels(version).set(1)
+        self._registry.register(_Plain(self._collect))
+        self._store_up = _gauge(series.STORE_UP, self._registry)
+        _gauge(series.BUILD, self._registry).labels(version).set(1)
         ProcessCollector(registry=self._registry)
+        # How the figures of all workers are gathered, where there are others.
+        self.gather: Callable[[], Awaitable[Gathered]] | None = None
 
     def request_started(self) -> None:
         """Count a request as being answered; `request_finished` must follow."""
-        self._in_flight.inc()
+        self._in_flight += 1
 
     def request_finished(self, surface: str, route: str, *, status: int, duration_s: float) -> None:
         """Count a request as answered."""
-        self._in_flight.dec()
+        self._in_flight -= 1
         self._answered.count((surface, route, status), duration_s)
 
     def request_answered(self, surface: str, route: str, *, status: int, duration_s: float) -> None:
@@ -71,27 +67,42 @@ class Metrics:
 
     def watch_refusals(self, listener: str, read: Callable[[], Mapping[str, int]]) -> None:
         """Show what a listener refuses before routing, by reason. It counts by itself and is asked when read."""
-        self._refusals.sources[listener] = read
+        self._refusals[listener] = read
 
     def watch_put_off(self, listener: str, read: Callable[[], int]) -> None:
         """Show how many requests of a listener wait until there is time for them."""
-        self._put_off.labels(listener).set_function(read)
+        self._put_off[listener] = read
 
-    def event_write_failed(self, count: int = 1) -> None:
-        """Count decision events that were dropped or not committed."""
-        self._event_write_failures.inc(count)
-
-    def webhook_attempted(self, kind: str, *, delivered: bool) -> None:
-        """Count an attempt to deliver to a webhook."""
-        self._webhook_deliveries.labels(kind, "delivered" if delivered else "failed").inc()
+    def watch_cache_misses(self, read: Callable[[], Mapping[str, int]]) -> None:
+        """Show what the gateway had to work out, by cache."""
+        self._misses = read
 
     def watch_probes(self, read: Callable[[], tuple[Mapping[str, int], int]]) -> None:
         """Ask for what probes said, and how many families are left out, whenever the metrics are read."""
-        self._probes.source = read
+        self._probes = read
 
     def watch_events(self, read: Callable[[], Mapping[str, int]]) -> None:
         """Show the ledger of decision events: how many were `sent` and `stored`, and how many are `waiting`."""
-        self._events.source = read
+        self._ledger = read
+
+    def event_write_failed(self, count: int = 1) -> None:
+        """Count decision events that were dropped or not committed."""
+        self._event_write_failures += count
+
+    def webhook_attempted(self, kind: str, *, delivered: bool) -> None:
+        """Count an attempt to deliver to a webhook."""
+        _add(self._webhooks, (kind, "delivered" if delivered else "failed"))
+
+    def job_ran(self, job: str, *, done: bool, duration_s: float, now_s: float) -> None:
+        """Count a run of a timed job."""
+        _add(self._job_runs, (job, "done" if done else "failed"))
+        self._job_seconds[job] = self._job_seconds.get(job, 0.0) + duration_s
+        if done:
+            self._job_done_s[job] = now_s
+
+    def timing(self, store: str) -> Callable[[float], None]:
+        """Return what counts how long a store took for a unit of work, in seconds."""
+        return self._stores.setdefault(store, Durations()).count
 
     def show(self, collector: Collector) -> None:
         """Show what somebody else has counted."""
@@ -101,13 +112,62 @@ class Metrics:
         """Note whether a store (`config`, `stats`) answered when it was last asked."""
         self._store_up.labels(store).set(1 if up else 0)
 
+    def figures(self) -> WorkerFigures:
+        """Return the figures of this worker."""
+        return read_figures(self._worker, self._registry)
+
     def exposition(self) -> tuple[bytes, str]:
-        """Return the body of `/metrics` and its content type."""
-        return generate_latest(self._shown), CONTENT_TYPE_PLAIN_0_0_4
+        """Return the body of `/metrics` and its content type, for this worker alone."""
+        return exposition_of([self.figures()]), CONTENT_TYPE_PLAIN_0_0_4
+
+    async def exposition_of_all(self) -> tuple[bytes, str]:
+        """Return the same for all workers of this machine."""
+        if self.gather is None:
+            return self.exposition()
+        return exposition_of(*await self.gather()), CONTENT_TYPE_PLAIN_0_0_4
+
+    def _collect(self) -> Iterable[Metric]:
+        in_flight = series.IN_FLIGHT.gauge()
+        in_flight.add_metric([], self._in_flight)
+        yield in_flight
+        put_off = series.PUT_OFF.gauge()
+        for listener, read in self._put_off.items():
+            put_off.add_metric([listener], read())
+        yield put_off
+        # Each listener counts for itself, so that refusing a request costs nothing more here.
+        refused = series.REFUSED.counter()
+        for listener, read_refusals in self._refusals.items():
+            for reason, count in read_refusals().items():
+                refused.add_metric([listener, reason], count)
+        yield refused
+        yield _counter(series.EVENT_FAILURES, {(): self._event_write_failures})
+        if self._ledger is not None:
+            ledger = self._ledger()
+            yield _counter(series.EVENTS_SENT, {(): ledger["sent"]})
+            yield _counter(series.EVENTS_STORED, {(): ledger["stored"]})
+            waiting = series.EVENTS_WAITING.gauge()
+            waiting.add_metric([], ledger["waiting"])
+            yield waiting
+        if self._misses is not None:
+            yield _counter(series.CACHE_MISSES, {(cache,): count for cache, count in self._misses().items()})
+        if self._probes is not None:
+            judged, left_out = self._probes()
+            yield _counter(series.PROBES, {(state,): count for state, count in judged.items()})
+            families = series.PROBES_LEFT_OUT.gauge()
+            families.add_metric([], left_out)
+            yield families
+        yield _counter(series.WEBHOOKS, self._webhooks)
+        yield _counter(series.JOB_RUNS, self._job_runs)
+        yield _counter(series.JOB_SECONDS, {(job,): seconds for job, seconds in self._job_seconds.items()})
+        done = series.JOB_DONE.gauge()
+        for job, done_s in self._job_done_s.items():
+            done.add_metric([job], done_s)
+        yield done
+        yield histogram_of(series.STORE_SECONDS, {(store,): each for store, each in self._stores.items()})
 
 
-class _Series:
-    """How often a route was answered with a status, and how long that took."""
+class Durations:
+    """How often something was done, and how long that took."""
 
     __slots__ = ("buckets", "sum_s")
 
@@ -117,9 +177,20 @@ class _Series:
         self.sum_s = 0.0
 
     def count(self, duration_s: float) -> None:
-        """Count an answer."""
+        """Count one."""
         self.buckets[bisect_left(DURATION_BUCKETS_S, duration_s)] += 1
         self.sum_s += duration_s
+
+
+def histogram_of(described: Series, durations: Mapping[tuple[str, ...], Durations]) -> Metric:
+    """Return durations as a family, by the values of its labels. What never happened is not shown."""
+    family = described.histogram()
+    bounds = [*map(str, DURATION_BUCKETS_S), "+Inf"]
+    for values, each in durations.items():
+        if any(each.buckets):
+            counts = list(zip(bounds, accumulate(each.buckets), strict=True))
+            family.add_metric(list(values), counts, each.sum_s)
+    return family
 
 
 class _Answered(Collector):
@@ -127,105 +198,53 @@ class _Answered(Collector):
 
     def __init__(self) -> None:
         # By surface, route and status. There are as many as routes and statuses.
-        self._series: dict[tuple[str, str, int], _Series] = {}
+        self._series: dict[tuple[str, str, int], Durations] = {}
 
     def count(self, key: tuple[str, str, int], duration_s: float) -> None:
         """Count an answer."""
         self.series(key).count(duration_s)
 
-    def series(self, key: tuple[str, str, int]) -> _Series:
+    def series(self, key: tuple[str, str, int]) -> Durations:
         """Return where such answers are counted. It is shown from the first of them on."""
-        series = self._series.get(key)
-        if series is None:
-            series = self._series[key] = _Series()
-        return series
+        found = self._series.get(key)
+        if found is None:
+            found = self._series[key] = Durations()
+        return found
 
     def collect(self) -> Iterable[Metric]:
-        requests = CounterMetricFamily(
-            "agentgate_http_requests", "Requests answered", labels=["surface", "route", "status"]
-        )
-        durations = HistogramMetricFamily(
-            "agentgate_http_request_duration_seconds",
-            "Time from the request line to the end of the answer",
-            labels=["surface", "route"],
-        )
-        together: dict[tuple[str, str], _Series] = {}
-        for (surface, route, status), series in sorted(self._series.items()):
-            if not any(series.buckets):
+        requests = series.HTTP_REQUESTS.counter()
+        together: dict[tuple[str, ...], Durations] = {}
+        for (surface, route, status), each in sorted(self._series.items()):
+            if not any(each.buckets):
                 continue
-            requests.add_metric([surface, route, str(status)], sum(series.buckets))
-            both = together.setdefault((surface, route), _Series())
-            both.buckets = [one + other for one, other in zip(both.buckets, series.buckets, strict=True)]
-            both.sum_s += series.sum_s
-        bounds = [*map(str, DURATION_BUCKETS_S), "+Inf"]
-        for names, series in together.items():
-            durations.add_metric(list(names), list(zip(bounds, accumulate(series.buckets), strict=True)), series.sum_s)
+            requests.add_metric([surface, route, str(status)], sum(each.buckets))
+            both = together.setdefault((surface, route), Durations())
+            both.buckets = [one + other for one, other in zip(both.buckets, each.buckets, strict=True)]
+            both.sum_s += each.sum_s
         yield requests
-        yield durations
+        yield histogram_of(series.HTTP_SECONDS, together)
 
 
-class _Refusals(Collector):
-    """Asks each listener for its own counts, so that refusing a request costs nothing more here."""
+class _Plain(Collector):
+    """What is counted in plain numbers and made into families when it is read."""
 
-    def __init__(self) -> None:
-        self.sources: dict[str, Callable[[], Mapping[str, int]]] = {}
-
-    def collect(self) -> Iterable[Metric]:
-        family = CounterMetricFamily(
-            "agentgate_requests_refused", "Requests refused before routing", labels=["listener", "reason"]
-        )
-        for listener, read in self.sources.items():
-            for reason, count in read().items():
-                family.add_metric([listener, reason], count)
-        yield family
-
-
-class _Probes(Collector):
-    """Asks who judges probes."""
-
-    def __init__(self) -> None:
-        self.source: Callable[[], tuple[Mapping[str, int], int]] | None = None
+    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
+        self._collect = collect
 
     def collect(self) -> Iterable[Metric]:
-        if self.source is None:
-            return
-        judged, left_out = self.source()
-        family = CounterMetricFamily("agentgate_probes_judged", "Verifications by what probes said", labels=["state"])
-        for state, count in judged.items():
-            family.add_metric([state], count)
-        yield family
-        yield GaugeMetricFamily(
-            "agentgate_probes_left_out", "Families of probes that browsers drifted on", value=left_out
-        )
+        return self._collect()
 
 
-class _Events(Collector):
-    """Asks the recorder, which keeps its own ledger. What failed is `agentgate_event_write_failures`."""
-
-    def __init__(self) -> None:
-        self.source: Callable[[], Mapping[str, int]] | None = None
-
-    def collect(self) -> Iterable[Metric]:
-        if self.source is None:
-            return
-        ledger = self.source()
-        yield CounterMetricFamily("agentgate_events_sent", "Decision events made", value=ledger["sent"])
-        yield CounterMetricFamily("agentgate_events_stored", "Decision events committed", value=ledger["stored"])
-        yield GaugeMetricFamily("agentgate_events_waiting", "Decision events to be written", value=ledger["waiting"])
+def _gauge(described: Series, registry: CollectorRegistry) -> Gauge:
+    return Gauge(described.name, described.meaning, list(described.labels), registry=registry)
 
 
-class _Labelled(Collector):
-    """Adds the worker to every sample when it is read, so that counting a request need not carry it."""
+def _counter(described: Series, counts: Mapping[tuple[str, ...], float]) -> Metric:
+    family = described.counter()
+    for values, count in counts.items():
+        family.add_metric(list(values), count)
+    return family
 
-    def __init__(self, registry: CollectorRegistry, worker: str) -> None:
-        self._registry = registry
-        self._worker = worker
 
-    def collect(self) -> Iterable[Metric]:
-        for family in self._registry.collect():
-            shown = Metric(family.name, family.documentation, family.type)
-            for sample in family.samples:
-                # The library adds a creation time beside each counter: as many series again, which nobody reads.
-                if not sample.name.endswith("_created"):
-                    shown.add_sample(sample.name, {**sample.labels, "worker": self._worker}, sample.value)
-            yield shown
+def _add(counts: dict[tuple[str, ...], int], key: tuple[str, ...]) -> None:
+    counts[key] = counts.get(key, 0) + 1

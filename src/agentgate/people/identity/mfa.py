@@ -37,7 +37,7 @@ class SecondFactor:
         if current.has_mfa:
             raise Refused("mfa_already_enabled")
         secret = secrets.token_bytes(totp.SECRET_BYTES)
-        await stores.users.save_pending_mfa(user.id, self._sealer.seal(secret, _context(user.id)), call.now)
+        await stores.users.save_pending_mfa(user.id, self._sealer.seal(secret, sealing_context(user.id)), call.now)
         return totp.secret_text(secret), totp.otpauth_url(secret, current.email)
 
     async def enable(self, stores: UserStores, call: Call, user: StoredUser, code: str) -> list[str]:
@@ -80,7 +80,7 @@ class SecondFactor:
             raise Refused("mfa_not_enabled")
 
     def _open(self, user_id: str, sealed: bytes) -> bytes:
-        return self._sealer.open(sealed, _context(user_id))
+        return self._sealer.open(sealed, sealing_context(user_id))
 
 
 def is_pending(user: StoredUser, now_ms: int) -> bool:
@@ -107,5 +107,6 @@ async def _locked(stores: UserStores, user_id: str) -> StoredUser:
     return user
 
 
-def _context(user_id: str) -> str:
+def sealing_context(user_id: str) -> str:
+    """Return what a user's secret is sealed with besides, so that no other sealed text passes for it."""
     return f"mfa:{user_id}"

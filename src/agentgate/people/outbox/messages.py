@@ -39,7 +39,7 @@ class Messenger:
                 recipient=message.to,
                 kind=message.kind,
                 subject=message.subject,
-                body=self._sealer.seal(message.text.encode(), _context(message_id)),
+                body=self._sealer.seal(message.text.encode(), sealing_context(message_id)),
                 link_digest=message.link_digest,
                 status=OutboxStatus.PENDING,
                 attempts=0,
@@ -50,7 +50,7 @@ class Messenger:
 
     def read_text(self, message: StoredMessage) -> str:
         """Return the text of a stored message; empty once it was cleared."""
-        return "" if message.body is None else self._sealer.open(message.body, _context(message.id)).decode()
+        return "" if message.body is None else self._sealer.open(message.body, sealing_context(message.id)).decode()
 
 
 def invite_message(to: str, *, account_name: str, url: str, link_digest: bytes) -> Message:
@@ -81,5 +81,6 @@ def mfa_reset_message(to: str) -> Message:
     return Message(kind="mfa_reset", to=to, subject=texts.MFA_RESET_SUBJECT, text=texts.mfa_reset())
 
 
-def _context(message_id: str) -> str:
+def sealing_context(message_id: str) -> str:
+    """Return what the body of a message is sealed with besides, so that no other sealed text passes for it."""
     return f"outbox:{message_id}"

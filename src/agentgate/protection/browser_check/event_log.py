@@ -10,6 +10,7 @@ from agentgate.lib.enums import ChallengeStage, DecisionKind
 from agentgate.protection.browser_check.admission import Visit
 from agentgate.protection.browser_check.judge import Verdict, recorded
 from agentgate.protection.browser_check.trial import Trial
+from agentgate.protection.decision.correlation import read_trace_id
 from agentgate.protection.decision.engine import POLICY, Decision
 from agentgate.protection.decision.event import Answered, make_event
 from agentgate.protection.signals.facts import RequestFacts
@@ -31,6 +32,7 @@ class Journal:
             visitor=visit.visitor,
             status=200,
             request_id=call.request_id,
+            trace_id=read_trace_id(call.request.header("traceparent")),
             kind=DecisionKind.CHALLENGE,
             stage=ChallengeStage.ISSUED,
         )
@@ -47,6 +49,7 @@ class Journal:
             visitor=trial.visit.visitor,
             status=200 if passed else 403,
             request_id=trial.call.request_id,
+            trace_id=read_trace_id(trial.call.request.header("traceparent")),
             kind=DecisionKind.CHALLENGE,
             stage=ChallengeStage.PASSED if passed else ChallengeStage.FAILED,
             solve_type=trial.solve_type if passed else None,

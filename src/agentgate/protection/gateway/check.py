@@ -12,6 +12,7 @@ from hashlib import sha256
 
 import structlog
 
+from agentgate.events.records import Correlation
 from agentgate.http.connection.fast_functions import HotRequest, Reply
 from agentgate.http.connection.head import GIVEN, Cut, cut, split
 from agentgate.http.connection.loop_budget import Turn
@@ -20,6 +21,7 @@ from agentgate.lib.decision_ids import encode_id
 from agentgate.lib.enums import Outcome
 from agentgate.protection.agents.policy_checker import AgentDesk
 from agentgate.protection.credentials.bearer_secret import bearer_secret, shown_secret
+from agentgate.protection.decision.correlation import correlation_in, correlation_of
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import CachedDecision, decide
@@ -82,6 +84,8 @@ class GatewayCheck:
         # The event loop's budget. A check that waited too long for it is refused.
         self.turn = Turn()
         self._refused_unseen = 0
+        # How often something was worked out because it was not cached, by cache.
+        self.misses = {"heads": 0, "pages": 0, "visitors": 0, "decisions": 0}
         # The head that is being checked, as it arrived.
         self._data = b""
 
@@ -124,6 +128,7 @@ class GatewayCheck:
         key = key_of(target, fields)
         head = self._snapshot.heads.get(key)
         if head is None:
+            self.misses["heads"] += 1
             head = self._heads.read(target, fields)
             if sum(len(value) for _, value in key) <= LONGEST_KEY:
                 self._snapshot.heads.put(key, head)
@@ -194,6 +199,7 @@ class GatewayCheck:
         # The decision: a cached one, or one that is made now.
         cached = None if head.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
         if cached is None or view.captures_features:
+            self.misses["decisions"] += 1
             rates = Rates(visitor_rate, network_rate, parts)
             pending = PendingCheck(
                 view, head, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields, key[-1] or NO_TRAITS
@@ -207,7 +213,8 @@ class GatewayCheck:
             self._earn(counted, now_ms)
         # The event, and the answer.
         duration_us = (time.perf_counter_ns() - started_ns) // 1000
-        decision_id = self._journal.record_again(cached.pattern, visitor.number, duration_us, now_ms)
+        correlation = self._correlate(fields) if head.is_correlated else None
+        decision_id = self._journal.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         return cached.start, cached.middle + encode_id(decision_id) + cached.end
 
     def _count_part(self, head: Head, kind: PageKind, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
@@ -218,6 +225,10 @@ class GatewayCheck:
         if request_class is RequestClass.FETCH:
             return self._decider.count_fetch(counted, now_ms)
         return *self._count(counted, now_ms), COUNTED
+
+    def _correlate(self, fields: Fields) -> Correlation | None:
+        """Return the IDs of the request in hand. A head that is answered as it arrived was not split."""
+        return correlation_of(fields) if fields else correlation_in(self._data)
 
     # What is found out once.
 
@@ -235,6 +246,7 @@ class GatewayCheck:
         heads = self._snapshot.heads
         found = heads.get(key)
         if found is None:
+            self.misses["heads"] += 1
             target, fields = data[4 : data.index(b" ", 4)], split(data)
             found = self._heads.read(target, fields) if fields is not None and is_fit(target, fields) else UNFIT
             if len(key) <= LONGEST_KEY:
@@ -252,6 +264,7 @@ class GatewayCheck:
         pages, key = self._snapshot.pages, (site, methods, url)
         page = pages.get(key)
         if page is None:
+            self.misses["pages"] += 1
             page = self._pages.read(site, methods, url)
             if len(url or b"") <= LONGEST_URL:
                 pages.put(key, page)
@@ -261,6 +274,7 @@ class GatewayCheck:
         visitors, key = self._snapshot.visitors, (site, address)
         visitor = visitors.get(key)
         if visitor is None:
+            self.misses["visitors"] += 1
             visitor = read_visitor(site, address, self._decider.visitors, self._snapshot.intel)
             visitors.put(key, visitor)
         return visitor

@@ -4,9 +4,10 @@ import msgspec
 
 from agentgate.events.count_buffer import Key
 from agentgate.events.recorder import Recorder, counter_key
-from agentgate.events.records import CounterName, Event, Pattern, Repeated
+from agentgate.events.records import Correlation, CounterName, Event, Pattern, Repeated
 from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.decision_ids import DecisionIds
+from agentgate.protection.decision.correlation import correlation_of
 from agentgate.protection.decision.event import Answered, make_event
 from agentgate.protection.gateway.answers import Ruling
 from agentgate.protection.gateway.pending_check import DecidedCheck
@@ -50,20 +51,26 @@ class Journal:
         """Return the ID of a decision that is about to be recorded."""
         return self._ids.next()
 
-    def record_again(self, pattern: Pattern, visitor: int, duration_us: int, now_ms: int) -> int:
+    def record_again(
+        self, pattern: Pattern, visitor: int, duration_us: int, now_ms: int, correlation: Correlation | None
+    ) -> int:
         """Record a decision like an earlier one."""
         decision_id = self._ids.next_at(now_ms)
-        self._recorder.put(Repeated(decision_id, visitor, duration_us, pattern))
+        self._recorder.put(Repeated(decision_id, visitor, duration_us, pattern, correlation))
         return decision_id
 
     def record(self, check: DecidedCheck, ruling: Ruling, status: int, decision_id: int | None = None) -> int:
         """Record a decision, under an ID that was made before or a new one, and return the ID."""
         decision_id = self._ids.next() if decision_id is None else decision_id
-        self._recorder.put(self.event_of(check, ruling, status, decision_id))
+        event = self.event_of(check, ruling, status, decision_id)
+        correlation = correlation_of(check.pending.fields) if check.pending.head.is_correlated else None
+        if correlation is not None:
+            event = msgspec.structs.replace(event, request_id=correlation[0], trace_id=correlation[1])
+        self._recorder.put(event)
         return decision_id
 
     def event_of(self, check: DecidedCheck, ruling: Ruling, status: int, decision_id: int) -> Event:
-        """Return the event of a decision."""
+        """Return the event of a decision, without the IDs that its request has elsewhere."""
         answered = Answered(id=decision_id, visitor=check.pending.visitor.number, status=status)
         event = make_event(check, check.site, check.decision, answered)
         if ruling.cause is not None or ruling.reason not in BY_RULES:

@@ -10,6 +10,7 @@ from agentgate.http.connection.head import KEPT
 from agentgate.http.request_guard import judge_head
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.credentials.bearer_secret import SECRET_HEADER
+from agentgate.protection.decision.correlation import CORRELATED
 from agentgate.protection.gateway import original_request
 from agentgate.protection.gateway.original_request import FORWARDED_REQUEST
 from agentgate.protection.gateway.receipts import TOKEN_HEADER
@@ -29,7 +30,7 @@ HeadKey = bytes | tuple[tuple[bytes, bytes], ...]
 # The TLS handshake, as an adapter that can see it writes it down.
 JA4 = b"x-ja4"
 # The adapter's own headers, which say nothing about the visitor.
-ADAPTERS = (b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-", JA4)
+ADAPTERS = (b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-", JA4, *CORRELATED)
 # Whoever sends one of these is an agent, or wants to be taken for one.
 SIGNED = frozenset((b"signature-input", b"signature", b"crawler-max-price", b"crawler-exact-price"))
 # Heads with one of these go through the parser: they say what becomes of the connection, or that there is a body.
@@ -71,6 +72,7 @@ class Head:
         "has_secret",
         "is_agents",
         "is_complete",
+        "is_correlated",
         "is_counted",
         "is_plain",
         "kind",
@@ -97,6 +99,8 @@ class Head:
         self.is_agents = not SIGNED.isdisjoint(fields) or user_agent.claimed_agent is not None
         # Something must be waited for: who signed, or that a token is spent.
         self.waits = self.is_agents or TOKEN_HEADER in fields
+        # The request has an ID elsewhere, which is recorded.
+        self.is_correlated = any(name in fields for name in CORRELATED)
         # Values that are not in the key are read.
         self.needs_fields = self.waits or self.has_secret or not self.is_complete
         # Its labels depend on nothing but the head, and on what a decision is cached by.

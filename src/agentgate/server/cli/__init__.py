@@ -18,6 +18,7 @@ from agentgate.server.cli.agent_sim import agent_sim
 from agentgate.server.cli.backup import backup
 from agentgate.server.cli.check_config import check_config
 from agentgate.server.cli.classify import classify
+from agentgate.server.cli.copy import copy
 from agentgate.server.cli.doctor import doctor
 from agentgate.server.cli.intel import intel
 from agentgate.server.cli.keys import keys
@@ -53,6 +54,7 @@ app.command("check-config", epilog="Example: AGENTGATE_WORKERS=4 agentgate check
 app.command("classify", epilog="Example: agentgate classify /var/log/nginx/access.log --json")(classify)
 app.command("backup", epilog="Example: agentgate backup /var/backups/agentgate/monday")(backup)
 app.command("restore", epilog="Example: agentgate restore /var/backups/agentgate/monday --overwrite")(restore)
+app.command("copy", epilog="Example: agentgate copy --to-file /etc/agentgate/database_url")(copy)
 app.command("version", epilog="Example: agentgate version --json")(version)
 app.command("adapter", epilog="Example: agentgate adapter nginx --origin https://shop.example > gate.conf")(adapter)
 app.command("doctor", epilog="Example: agentgate doctor https://shop.example --protected-path /login")(doctor)

@@ -1,14 +1,17 @@
 """`agentgate keys`: list the service's own keys and rotate one."""
 
 import asyncio
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from agentgate.lib.clock import to_rfc3339
-from agentgate.lib.keyring import PURPOSES, StoredKey, rotate_key
+from agentgate.lib.keyring import PURPOSES, Sealer, StoredKey, rotate_key
 from agentgate.lib.settings.schema import Settings, read_process_settings
 from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json, print_table
+from agentgate.server.cli.restore import is_in_use
+from agentgate.server.secret_files import ROOT_SECRET_BYTES, replace_root_secret, root_secret
 
 keys = typer.Typer(help="List and rotate the keys that sign and seal.", epilog="Example: agentgate keys list")
 
@@ -29,6 +32,60 @@ def rotate(
     if purpose not in PURPOSES:
         raise CommandRefused(f"unknown purpose {purpose!r}; give one of {', '.join(PURPOSES)}")
     _print(asyncio.run(_rotate(read_process_settings(config), purpose)), as_json=as_json)
+
+
+@keys.command("rotate-root", epilog="Example: agentgate keys rotate-root root.secret.new")
+def rotate_root(
+    new_secret: Annotated[
+        Path, typer.Argument(help="A file with the new root secret, as `openssl rand -hex 32` makes.")
+    ],
+    config: ConfigOption = None,
+) -> None:
+    """Seal everything with another root secret. Stop every service on this store first."""
+    settings = read_process_settings(config)
+    if not settings.database_url and is_in_use(settings.data_dir / "config.db"):
+        raise CommandRefused(f"{settings.data_dir / 'config.db'} is in use; stop the service first")
+    count = asyncio.run(_rotate_root(settings, _read_secret(new_secret)))
+    if not count:
+        print("The store is sealed with this root secret already.")
+    else:
+        print(f"{count} keys and secrets are sealed with the new root secret.")
+    if settings.root_secret:
+        print("Now give every service the new one in AGENTGATE_ROOT_SECRET, and start.")
+        return
+    if settings.root_secret_path.read_text().strip() != new_secret.read_text().strip():
+        replace_root_secret(settings, new_secret.read_text().strip())
+    print(f"It is in {settings.root_secret_path}. Keep a copy in a safe place, delete {new_secret}, and start.")
+
+
+def _read_secret(path: Path) -> bytes:
+    try:
+        secret = bytes.fromhex(path.read_text("ascii").strip())
+    except OSError as error:
+        raise CommandRefused(f"{path} cannot be read ({error.strerror})") from error
+    except ValueError:
+        secret = b""
+    if len(secret) < ROOT_SECRET_BYTES:
+        raise CommandRefused(
+            f"{path} does not hold {ROOT_SECRET_BYTES} bytes in hex; `openssl rand -hex 32` makes some"
+        )
+    return secret
+
+
+async def _rotate_root(settings: Settings, secret: bytes) -> int:
+    from agentgate.server.stores.clock_mark import ClockMark, continue_clock  # noqa: PLC0415 - likewise
+    from agentgate.server.stores.open import CONFIG, open_stores  # noqa: PLC0415 - likewise
+    from agentgate.server.stores.resealing import reseal  # noqa: PLC0415 - likewise
+    from agentgate.storage.migrate import apply  # noqa: PLC0415 - likewise
+
+    clock = continue_clock(ClockMark(settings.data_dir))
+    old, new = Sealer(root_secret(settings)), Sealer(secret)
+    stores = await open_stores(settings, clock)
+    try:
+        await apply(stores.databases[CONFIG], CONFIG, clock=clock)
+        return await reseal(stores.databases[CONFIG], old, new, now_ms=clock.now_ms())
+    finally:
+        await stores.close()
 
 
 async def _stored_keys(settings: Settings) -> list[StoredKey]:

@@ -79,7 +79,7 @@ def _check_target(settings: Settings, folder: Path, *, overwrite: bool) -> None:
             " their place"
         )
     for path in present:
-        if path.suffix == ".db" and _is_in_use(path):
+        if path.suffix == ".db" and is_in_use(path):
             raise CommandRefused(f"{path} is in use; stop the service first")
 
 
@@ -89,7 +89,8 @@ def _databases(data: Path) -> list[Path]:
     return [*found, data / EVENTS] if (data / EVENTS).is_dir() else found
 
 
-def _is_in_use(path: Path) -> bool:
+def is_in_use(path: Path) -> bool:
+    """Say whether somebody has a database open."""
     import apsw  # noqa: PLC0415 - keeps the command line quick
 
     connection = apsw.Connection(str(path))

@@ -19,6 +19,7 @@ from agentgate.lib.settings.values import ListenAddress
 from agentgate.lib.telemetry import logs
 from agentgate.server.cli.demo_shop import DemoShop
 from agentgate.server.cli.options import ConfigOption
+from agentgate.server.worker_board import clear_board
 from agentgate.server.worker_tuning import tune_worker
 from agentgate.server.workers import Beat, Sockets, supervise
 
@@ -42,6 +43,7 @@ def serve(
     if demo or settings.workers > 1:
         with _runner() as runner:
             seeded = runner.run(_prepare(settings, shop))
+        clear_board(settings.data_dir)
 
     def announce(sockets: Sockets) -> None:
         _announce(settings, sockets)

@@ -4,6 +4,7 @@ Every job may be stopped at any point and run again. What a job deletes for good
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -16,6 +17,7 @@ from agentgate.events.webhooks.health import HealthWatch
 from agentgate.lib import limits
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
 from agentgate.lib.database import Conflict, Store, StoreUnavailable
+from agentgate.lib.telemetry.metrics import Metrics
 from agentgate.people.accounts.lifecycle import PURGE_MS
 from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.identity.ports import OperatorStores
@@ -292,6 +294,7 @@ class JobRunner:
     clock: Clock
     tick_s: float = TICK_S
     grace_s: float = GRACE_S
+    metrics: Metrics | None = None
     _states: dict[str, _State] = field(default_factory=dict)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _loop: asyncio.Task[None] | None = None
@@ -368,13 +371,13 @@ class JobRunner:
 
     async def _run(self, job: Job, state: _State) -> None:
         log = structlog.get_logger().bind(job=job.name)
-        now_ms = self.clock.now_ms()
+        now_ms, started_s, is_done = self.clock.now_ms(), time.perf_counter(), False
         try:
             if job.guarded:
                 await self._run_guarded(job, now_ms)
             else:
                 await job.work()
-            state.due_ms = now_ms + job.interval_ms
+            state.due_ms, is_done = now_ms + job.interval_ms, True
         except StoreUnavailable:
             state.due_ms = now_ms + min(job.interval_ms, RETRY_MS)
             log.warning("job will be tried again, the store is away")
@@ -382,6 +385,10 @@ class JobRunner:
             # One job's mistake must not keep the others from running.
             state.due_ms = now_ms + RETRY_MS
             log.exception("job failed and will be tried again")
+        finally:
+            if self.metrics is not None:
+                duration_s = time.perf_counter() - started_s
+                self.metrics.job_ran(job.name, done=is_done, duration_s=duration_s, now_s=now_ms / 1000)
 
     async def _run_guarded(self, job: Job, now_ms: int) -> None:
         """Run a job that deletes, unless there is doubt about the clock. The first run ever only notes the time."""

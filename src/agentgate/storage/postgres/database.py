@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import asyncpg
 import msgspec
 
-from agentgate.lib.database import Conflict, NewRows, Row, StoreUnavailable, Sums, Value
+from agentgate.lib.database import Conflict, NewRows, Note, Row, StoreUnavailable, Sums, Value
 from agentgate.storage.loading import add_up_arrays_statement, array_types, insert_new_statement
 from agentgate.storage.postgres.pool import DRIVER_ERRORS, PostgresPool
 from agentgate.storage.values import check_values
@@ -210,6 +210,10 @@ class PostgresDatabase:
     async def transaction(self, work: Callable[[PostgresTransaction], Awaitable[T]]) -> T:
         """Run a unit of work; return its result once that is durable. It may be run again after a deadlock."""
         return await _trying_again(lambda: self._transact(work))
+
+    def watch(self, note: Note) -> None:
+        """Tell how long each unit of work took, with the wait for a connection, in seconds."""
+        self._pool.note = note
 
     async def ping(self) -> None:
         """Return when the server answers; raise StoreUnavailable when it does not."""

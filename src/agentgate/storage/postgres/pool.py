@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
+import time
 from types import TracebackType
 from typing import Any
 
 import asyncpg
 
-from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.database import Note, StoreUnavailable
 
 CLOSE_S = 10.0
 
@@ -32,6 +33,8 @@ class PostgresPool:
         self._lent = 0
         self._all_back = asyncio.Event()
         self._closed = False
+        # Told how long a connection was lent, with the wait for it.
+        self.note: Note | None = None
 
     def lend(self) -> "Loan":
         """Lend a connection for a block: `async with pool.lend() as connection`."""
@@ -151,19 +154,23 @@ class PostgresPool:
 class Loan:
     """A connection for as long as a block runs."""
 
-    __slots__ = ("_connection", "_pool")
+    __slots__ = ("_connection", "_pool", "_started_s")
 
     def __init__(self, pool: PostgresPool) -> None:
         self._pool = pool
         self._connection: Any = None
+        self._started_s = 0.0
 
     async def __aenter__(self) -> Any:
+        self._started_s = time.perf_counter()
         self._connection = await self._pool.take()
         return self._connection
 
     async def __aexit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        if self._pool.note is not None:
+            self._pool.note(time.perf_counter() - self._started_s)
         await self._pool.give_back(self._connection, is_well=kind is None)
 
 

@@ -6,14 +6,15 @@ given threads of their own.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import apsw
 
-from agentgate.lib.database import NewRows, Row, Value
+from agentgate.lib.database import NewRows, Note, Row, Value
 from agentgate.storage.sqlite.connection import (
     BREAKING,
     Statement,
@@ -57,6 +58,7 @@ class SqliteDatabase:
         self._readers = SqliteReaders(self._connect_reader, reads) if reads is not None else None
         self._opened = False
         self._closed = False
+        self._note: Note | None = None
 
     @property
     def dialect(self) -> Literal["sqlite", "postgres"]:
@@ -107,14 +109,29 @@ class SqliteDatabase:
         """Insert the rows whose key is not there yet; return the keys of those."""
         for row in rows:
             check_values(row)
-        return await self._writer.submit(
-            lambda transaction: transaction.insert_new(new, rows),
-            lambda connection: insert_all(connection, new, rows),
+        return await self._timed(
+            self._writer.submit(
+                lambda transaction: transaction.insert_new(new, rows),
+                lambda connection: insert_all(connection, new, rows),
+            )
         )
 
     async def transaction(self, work: Work[T]) -> T:
         """Run a unit of work on the writer thread; return its result once that is durable."""
-        return await self._writer.submit(work)
+        return await self._timed(self._writer.submit(work))
+
+    def watch(self, note: Note) -> None:
+        """Tell how long each unit of work took, from the request to the commit, in seconds."""
+        self._note = note
+
+    async def _timed(self, pending: Awaitable[T]) -> T:
+        if self._note is None:
+            return await pending
+        started_s = time.perf_counter()
+        try:
+            return await pending
+        finally:
+            self._note(time.perf_counter() - started_s)
 
     async def ping(self) -> None:
         """Return when the file can be locked and read; raise StoreUnavailable when not.

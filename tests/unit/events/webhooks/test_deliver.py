@@ -230,7 +230,7 @@ async def test_attempts_are_counted(scene: Scene) -> None:
 
     shown = scene.metrics.exposition()[0].decode()
     for result in ("delivered", "failed"):
-        assert f'agentgate_webhook_deliveries_total{{result="{result}",type="decisions",worker="w"}} 1.0' in shown
+        assert f'agentgate_webhook_deliveries_total{{result="{result}",type="decisions"}} 1.0' in shown
 
 
 async def test_both_secrets_sign_for_a_day_after_rotation(scene: Scene) -> None:

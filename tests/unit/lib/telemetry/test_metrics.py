@@ -16,7 +16,6 @@ def value_of(metrics: Metrics, name: str, **labels: str) -> float | None:
     for family in text_string_to_metric_families(body.decode()):
         for sample in family.samples:
             if sample.name == name and labels.items() <= sample.labels.items():
-                assert sample.labels["worker"] == "2"
                 return sample.value
     return None
 

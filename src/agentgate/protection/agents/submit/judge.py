@@ -17,6 +17,7 @@ from agentgate.protection.agents.policy.quota import Quotas
 from agentgate.protection.agents.policy_checker import facts_of
 from agentgate.protection.agents.submit.canonical import texts
 from agentgate.protection.agents.submit.records import SubmissionInput
+from agentgate.protection.decision.correlation import read_trace_id
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.engine import Decision
 from agentgate.protection.decision.event import Answered, make_event
@@ -123,6 +124,7 @@ class Judge:
             visitor=case.visitor,
             status=200 if obstacle is None or is_accepted else errors.AGENTS.lookup(obstacle.code).status,
             request_id=case.call.request_id,
+            trace_id=read_trace_id(case.call.request.header("traceparent")),
         )
         event = make_event(case.facts, case.site, case.decision, answered)
         if (outcome, would) != (event.outcome, event.would) or (obstacle is not None and obstacle.code != "policy"):
@@ -138,7 +140,11 @@ class Judge:
         """Record that somebody did not prove who he is. Monitor mode does not change that."""
         row = errors.AGENTS.lookup(code)
         answered = Answered(
-            id=case.decision_id, visitor=case.visitor, status=row.status, request_id=case.call.request_id
+            id=case.decision_id,
+            visitor=case.visitor,
+            status=row.status,
+            request_id=case.call.request_id,
+            trace_id=read_trace_id(case.call.request.header("traceparent")),
         )
         event = make_event(case.facts, case.site, case.decision, answered)
         self._recorder.put(

@@ -1,0 +1,51 @@
+"""DecisionLog: a log line for one of so many decisions, with the IDs under which the proxy and a trace know it.
+
+Written when a batch of events is taken to be stored, so that a check does not pay for it.
+"""
+
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from agentgate.events.records import Recorded, Repeated
+from agentgate.lib.decision_ids import write_id
+
+
+class DecisionLog:
+    """Logs every so many-th decision of this process; with 0, none."""
+
+    def __init__(self, every: int, key_of: Callable[[int], str | None]) -> None:
+        self._every = every
+        self._key_of = key_of
+        self._left = every
+        # Bound once: finding out anew for each line how to log takes as long as the line itself.
+        self._logger = structlog.get_logger("agentgate.decision").bind()
+
+    def add(self, batch: Sequence[Recorded]) -> None:
+        """Log what is due of a batch."""
+        if not self._every:
+            return
+        for place in range(self._left - 1, len(batch), self._every):
+            self._log(batch[place])
+        # How many come before the next line.
+        self._left = (self._left - 1 - len(batch)) % self._every + 1
+
+    def _log(self, recorded: Recorded) -> None:
+        event = recorded.whole() if isinstance(recorded, Repeated) else recorded
+        line = {
+            "decision": write_id(event.id),
+            "request_id": event.request_id,
+            "trace_id": event.trace_id,
+            "site": self._key_of(event.site),
+            "kind": event.kind.value,
+            "method": event.method,
+            "route": event.route,
+            "status": event.status,
+            "outcome": event.outcome.value,
+            "would": event.would.value if event.would else None,
+            "reason": event.reasons[0] if event.reasons else None,
+            "rule": event.rule,
+            "agent": event.agent,
+            "duration_us": event.duration_us,
+        }
+        self._logger.info("decision", **{name: value for name, value in line.items() if value is not None})

@@ -1,0 +1,102 @@
+"""The figures of several workers as one answer to a scrape. How a series is merged stands in `series.py`.
+
+Counters of a worker that has ended go on counting: without them a sum would fall, and Prometheus takes a counter that
+falls for one that began anew.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from agentgate.lib.telemetry.series import BY_NAME, WORKERS, Kind, Merge
+
+# Labels in sorted order, so that the same ones are the same key.
+Labels = tuple[tuple[str, str], ...]
+
+
+class Sample(Struct, frozen=True, array_like=True):
+    """One figure."""
+
+    family: str
+    name: str
+    labels: Labels
+    value: float
+
+
+class WorkerFigures(Struct, frozen=True, kw_only=True):
+    """All figures of one worker, or those that ended workers have left."""
+
+    worker: str
+    samples: list[Sample]
+
+
+def read_figures(worker: str, registry: CollectorRegistry) -> WorkerFigures:
+    """Return what a registry shows now."""
+    samples = [
+        Sample(family.name, sample.name, tuple(sorted(sample.labels.items())), sample.value)
+        for family in registry.collect()
+        for sample in family.samples
+        # The library adds a creation time beside each counter: as many series again, which nobody reads.
+        if not sample.name.endswith("_created")
+    ]
+    return WorkerFigures(worker=worker, samples=samples)
+
+
+def add_up_ended(ended: Sequence[WorkerFigures]) -> WorkerFigures:
+    """Return what stays of workers that have ended: counters and histograms, and of gauges nothing."""
+    sums: dict[tuple[str, str, Labels], float] = {}
+    for figures in ended:
+        for sample in figures.samples:
+            series = BY_NAME.get(sample.family)
+            if series is not None and series.kind is not Kind.GAUGE and series.merge is Merge.SUM:
+                key = (sample.family, sample.name, sample.labels)
+                sums[key] = sums.get(key, 0.0) + sample.value
+    return WorkerFigures(worker="", samples=[Sample(*key, value) for key, value in sums.items()])
+
+
+def exposition_of(living: Sequence[WorkerFigures], ended: WorkerFigures | None = None) -> bytes:
+    """Return the body of `/metrics` for these workers."""
+    registry = CollectorRegistry()
+    registry.register(_Merged(living, ended))
+    return generate_latest(registry)
+
+
+class _Merged(Collector):
+    """One family for each series, in the order of the list."""
+
+    def __init__(self, living: Sequence[WorkerFigures], ended: WorkerFigures | None) -> None:
+        self._living = living
+        self._ended = ended
+
+    def collect(self) -> Iterable[Metric]:
+        found: dict[str, dict[tuple[str, Labels], float]] = {name: {} for name in BY_NAME}
+        for figures in (*self._living, *(() if self._ended is None else (self._ended,))):
+            for sample in figures.samples:
+                series, labels = BY_NAME.get(sample.family), sample.labels
+                if series is None:
+                    continue
+                if series.merge is Merge.EACH:
+                    labels = (*labels, ("worker", figures.worker))
+                values, key = found[sample.family], (sample.name, labels)
+                values[key] = _merged(series.merge, values.get(key), sample.value)
+        found[WORKERS.name] = {(WORKERS.name, ()): float(len(self._living))}
+        for name, values in found.items():
+            if not values:
+                continue
+            family = Metric(name, BY_NAME[name].meaning, BY_NAME[name].kind.value)
+            for (sample_name, labels), value in values.items():
+                family.add_sample(sample_name, dict(labels), value)
+            yield family
+
+
+def _merged(merge: Merge, known: float | None, value: float) -> float:
+    if known is None:
+        return value
+    if merge is Merge.LEAST:
+        return min(known, value)
+    if merge is Merge.GREATEST:
+        return max(known, value)
+    return known + value

@@ -1,0 +1,203 @@
+"""From the embedded databases to PostgreSQL: every table and every day of events, each in one transaction.
+
+What is there already and equal is not copied again, so a copy that was interrupted goes on where it was. The service's
+keys come last: a database that has keys is one that is in use, and nothing is ever copied over it.
+"""
+
+import hashlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from agentgate.events.storage.days.days import Segments, day_bounds, day_name
+from agentgate.events.storage.encoding import PACK_COLUMNS, SITE_HOUR, WIDE_COLUMNS, packed_key
+from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.database import Database, Row, Session, Transaction, Value
+from agentgate.server.stores.open import CONFIG, HOT, STATS, Stores
+
+ROWS = 5_000
+KEYS = "service_key"
+HOURS_PER_DAY = DAY_MS // HOUR_MS
+# Of SQLite itself, and of the migrations: PostgreSQL has its own.
+_NOT_COPIED = ("schema_migration", "sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid"
+_COLUMNS = "SELECT name, pk FROM pragma_table_info($1) ORDER BY cid"
+_MODULUS = 1 << 128
+
+# Told the name of a table or a day, and how many rows it has.
+Progress = Callable[[str, int], None]
+_encode = msgspec.msgpack.encode
+
+
+class CopyRefused(Exception):  # noqa: N818 - told in one line, not a fault
+    """The copy cannot be made, or is not what it should be. The message says why."""
+
+
+class Table(NamedTuple):
+    """A table of either store: its columns, and those of its primary key."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+
+
+class Sum(NamedTuple):
+    """How many rows there are, and a checksum that does not depend on their order."""
+
+    rows: int
+    checksum: int
+
+
+async def copy_stores(source: Stores, target: Stores, progress: Progress) -> dict[str, Sum]:
+    """Copy everything, and compare every table and day; return what was compared."""
+    await _check_target(target)
+    compared: dict[str, Sum] = {}
+    sets = [(name, await _tables(source.databases[name])) for name in (STATS, CONFIG, HOT)]
+    # What migrations put into a new database, such as the first row of a counter. Children first.
+    for name, tables in reversed(sets):
+        for table in reversed([each for each in tables if each.name != SITE_HOUR.table]):
+            await _empty_unless_equal(source.databases[name], target.databases[name], table)
+    days = await source.segments.days()
+    for name, tables in sets:
+        for table in tables:
+            if table.name != KEYS:
+                keep = _outside(days) if table.name == SITE_HOUR.table else None
+                copied = await _copy_table(source.databases[name], target.databases[name], table, keep)
+                compared[table.name] = copied
+                progress(table.name, copied.rows)
+    for day in days:
+        compared[day_name(day)] = copied = await _copy_day(source.segments, target.segments, day)
+        progress(day_name(day), copied.rows)
+    for (day,) in await source.databases[STATS].all("SELECT day FROM segment ORDER BY day"):
+        await target.segments.index(day)
+    await _go_on_counting(target.databases[CONFIG])
+    keys = next(table for table in dict(sets)[CONFIG] if table.name == KEYS)
+    compared[KEYS] = await _copy_table(source.databases[CONFIG], target.databases[CONFIG], keys, None)
+    progress(KEYS, compared[KEYS].rows)
+    return compared
+
+
+async def _check_target(target: Stores) -> None:
+    used = await target.databases[CONFIG].one(f"SELECT count(*) FROM {KEYS}")  # noqa: S608 - a name of our own schema
+    if used is not None and used[0]:
+        raise CopyRefused("the target is in use already, it has keys of its own; give an empty database")
+
+
+async def _tables(database: Database) -> list[Table]:
+    tables = []
+    for (name,) in await database.all(_TABLES):
+        if name not in _NOT_COPIED:
+            columns = await database.all(_COLUMNS, name)
+            key = [column for _, column in sorted((pk, column) for column, pk in columns if pk)]
+            tables.append(Table(name, tuple(column for column, _ in columns), tuple(key)))
+    return tables
+
+
+async def read_rows(session: Session, table: Table, where: str = "", *values: Value) -> AsyncIterator[list[Row]]:
+    """Read a table in portions, in the order of its key."""
+    named = ", ".join(table.columns)
+    if not table.key:
+        yield await session.all(f"SELECT {named} FROM {table.name}")  # noqa: S608 - names of our own schema
+        return
+    places = [table.columns.index(column) for column in table.key]
+    key = ", ".join(table.key)
+    last: Sequence[Value] | None = None
+    while True:
+        marks = ", ".join(f"${len(values) + number}" for number in range(1, len(places) + 1))
+        conditions = [each for each in (where, "" if last is None else f"({key}) > ({marks})") if each]
+        text = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        rows = await session.all(
+            f"SELECT {named} FROM {table.name} {text} ORDER BY {key} LIMIT {ROWS}",  # noqa: S608 - likewise
+            *values,
+            *(last or ()),
+        )
+        yield rows
+        if len(rows) < ROWS:
+            return
+        last = [rows[-1][place] for place in places]
+
+
+async def sum_of(portions: AsyncIterator[list[Row]], keep: Callable[[Row], bool] | None = None) -> Sum:
+    """Count rows and add up their hashes."""
+    count = checksum = 0
+    async for rows in portions:
+        for row in rows:
+            if keep is None or keep(row):
+                count += 1
+                checksum += int.from_bytes(hashlib.blake2b(_encode(row), digest_size=16).digest(), "big")
+    return Sum(count, checksum % _MODULUS)
+
+
+def _outside(days: Sequence[int]) -> Callable[[Row], bool]:
+    """Say which hours are of none of these days: those of the days come with the days' events."""
+    known = frozenset(days)
+    return lambda row: row[1] // HOURS_PER_DAY not in known
+
+
+async def _empty_unless_equal(source: Database, target: Database, table: Table) -> None:
+    if await sum_of(read_rows(source, table)) != await sum_of(read_rows(target, table)):
+        await target.run(f"DELETE FROM {table.name}")  # noqa: S608 - likewise
+
+
+async def _copy_table(source: Database, target: Database, table: Table, keep: Callable[[Row], bool] | None) -> Sum:
+    wanted = await sum_of(read_rows(source, table), keep)
+    there = await sum_of(read_rows(target, table), keep)
+    if there == wanted:
+        return wanted
+
+    async def copy(transaction: Transaction) -> None:
+        async for rows in read_rows(source, table):
+            await transaction.load(table.name, table.columns, [row for row in rows if keep is None or keep(row)])
+
+    await target.transaction(copy)
+    return _agreed(table.name, wanted, await sum_of(read_rows(target, table), keep))
+
+
+async def _copy_day(source: Segments, target: Segments, day: int) -> Sum:
+    bounds = day_bounds(day)
+    events = Table("event", WIDE_COLUMNS, ("site", "id"))
+    within = "id >= $1 AND id < $2"
+    session = source.session(day)
+    wanted = await sum_of(read_rows(session, events, within, *bounds))
+    there = await sum_of(read_rows(target.session(day), events, within, *bounds))
+    if there == wanted:
+        return wanted
+    if there.rows:
+        raise CopyRefused(f"the target has other events of {day_name(day)}; give an empty database")
+
+    async def copy(transaction: Transaction) -> None:
+        async for rows in read_rows(session, events, within, *bounds):
+            await transaction.load(events.name, WIDE_COLUMNS, rows)
+        hours = await session.all(f"SELECT {', '.join(SITE_HOUR.columns)} FROM {SITE_HOUR.table}")  # noqa: S608
+        await transaction.load(SITE_HOUR.table, SITE_HOUR.columns, hours)
+        await transaction.load("dimension_pack", PACK_COLUMNS, await _packs(session))
+
+    await target.write(day, copy)
+    return _agreed(day_name(day), wanted, await sum_of(read_rows(target.session(day), events, within, *bounds)))
+
+
+async def _packs(session: Session) -> list[Row]:
+    """Return what is counted by value as PostgreSQL has it: a row for each hour of a site."""
+    packed: dict[tuple[int, int], dict[int, int]] = {}
+    counts = "SELECT site, hour, dimension, value, events FROM dimension_hour ORDER BY site, hour, dimension, value"
+    for site, hour, dimension, value, events in await session.all(counts):
+        packed.setdefault((site, hour), {})[packed_key(dimension, value)] = events
+    return [
+        (site, hour, "{" + ",".join(map(str, values)) + "}", "{" + ",".join(map(str, values.values())) + "}")
+        for (site, hour), values in packed.items()
+    ]
+
+
+async def _go_on_counting(config: Database) -> None:
+    """Let the audit trail's numbers go on after those that were copied."""
+    await config.all(
+        "SELECT setval(pg_get_serial_sequence('audit_entry', 'id'), greatest(max(id), 1), max(id) IS NOT NULL)"
+        " FROM audit_entry"
+    )
+
+
+def _agreed(name: str, wanted: Sum, found: Sum) -> Sum:
+    if found != wanted:
+        raise CopyRefused(f"{name} has {found.rows} rows in the target, which are not the {wanted.rows} of the source")
+    return found

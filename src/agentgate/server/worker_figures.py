@@ -1,0 +1,93 @@
+"""The figures of the workers of one machine, as files: each worker writes its own when it is asked to.
+
+What a worker had counted when it ended stays: its file is added to those of the ones before it. A worker that was
+killed leaves the figures of the last scrape, which is what Prometheus knows of it, so that no sum ever falls.
+"""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from agentgate.lib.telemetry.merging import WorkerFigures, add_up_ended
+
+FIGURES, ENDED, LOCK = ".figures", "ended.sums", "ended.lock"
+# Names of workers that are in the sums already, and whose file may be there still. There is one for each death.
+MOST_NAMES = 1_000
+
+_encode = msgspec.msgpack.encode
+_decode_worker = msgspec.msgpack.Decoder(WorkerFigures).decode
+
+
+class _Ended(Struct, frozen=True):
+    names: list[str]
+    figures: WorkerFigures
+
+
+_decode_ended = msgspec.msgpack.Decoder(_Ended).decode
+_NOBODY = _Ended([], WorkerFigures(worker="", samples=[]))
+
+
+class FiguresFolder:
+    """The files of all workers of a machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(self, name: str, figures: WorkerFigures) -> None:
+        """Write the figures of a worker. Nobody reads half of them."""
+        _replace(self._folder / f"{name}{FIGURES}", _encode(figures))
+
+    def stamp(self, name: str) -> tuple[int, int]:
+        """Return what is another one once the file has been written again."""
+        try:
+            found = (self._folder / f"{name}{FIGURES}").stat()
+        except OSError:
+            return 0, 0
+        return found.st_ino, found.st_mtime_ns
+
+    def read_living(self, names: Iterable[str]) -> list[WorkerFigures]:
+        """Return the figures of these workers, of those that have written some."""
+        found = (_read(self._folder / f"{name}{FIGURES}") for name in names)
+        return [_decode_worker(data) for data in found if data is not None]
+
+    def read_ended(self) -> WorkerFigures | None:
+        """Return what the ended workers had counted."""
+        data = _read(self._folder / ENDED)
+        return None if data is None else _decode_ended(data).figures
+
+    def keep_ended(self, living: Collection[str]) -> None:
+        """Add the figures of all others to those of the ended workers, unless somebody does so already."""
+        gone = [path for path in self._folder.glob(f"*{FIGURES}") if path.name.removesuffix(FIGURES) not in living]
+        if not gone:
+            return
+        with contextlib.suppress(BlockingIOError), (self._folder / LOCK).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            data = _read(self._folder / ENDED)
+            known = _NOBODY if data is None else _decode_ended(data)
+            # One whose file is there although it is in the sums: whoever added it ended before removing it.
+            added = {path: _read(path) for path in gone if path.name not in known.names}
+            figures = [_decode_worker(data) for data in added.values() if data is not None]
+            if figures:
+                names = [*known.names, *(path.name for path in added)][-MOST_NAMES:]
+                _replace(self._folder / ENDED, _encode(_Ended(names, add_up_ended([known.figures, *figures]))))
+            for path in gone:
+                path.unlink(missing_ok=True)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.touch(mode=0o600)
+    part.write_bytes(data)
+    part.replace(path)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None

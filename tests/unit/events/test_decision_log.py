@@ -1,0 +1,43 @@
+"""A log line for one of so many decisions."""
+
+import structlog
+from structlog.testing import capture_logs
+
+from agentgate.events.decision_log import DecisionLog
+from agentgate.events.records import Pattern, Repeated
+from agentgate.lib.decision_ids import write_id
+from tests.made_events import new_event
+
+PATTERN = Pattern(new_event(reasons=("allowed",)))
+
+
+def _lines(every: int, *sizes: int) -> list[dict[str, object]]:
+    with capture_logs() as lines:
+        log = DecisionLog(every, lambda _: "site_a")
+        log._logger = structlog.get_logger("agentgate.decision")
+        number = 0
+        for size in sizes:
+            batch = [Repeated(number + each, 7, 12, PATTERN, (f"r{number + each}", None)) for each in range(size)]
+            log.add(batch)
+            number += size
+    return [dict(line) for line in lines]
+
+
+def test_none_are_logged_unless_asked_for() -> None:
+    assert _lines(0, 100) == []
+
+
+def test_every_so_many_th_is_logged_however_they_are_batched() -> None:
+    whole = [line["request_id"] for line in _lines(10, 100)]
+
+    assert whole == [f"r{number}" for number in range(9, 100, 10)]
+    for sizes in ((7,) * 14 + (2,), (1,) * 100, (33, 67), (10,) * 10):
+        assert [line["request_id"] for line in _lines(10, *sizes)] == whole
+
+
+def test_a_line_names_the_decision_and_no_visitor() -> None:
+    [line] = _lines(1, 1)
+
+    assert line["decision"] == write_id(0)
+    assert (line["event"], line["site"], line["outcome"], line["reason"]) == ("decision", "site_a", "allow", "allowed")
+    assert "visitor" not in line
