@@ -12,6 +12,7 @@ from typing import Any
 
 # A fresh checkout has the package in `src` and not yet installed.
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import agentgate
 from agentgate.http.openapi.document import API_VERSION, documents
@@ -19,6 +20,7 @@ from agentgate.http.openapi.typescript import types
 from agentgate.http.surface import Surface
 from agentgate.lib.settings.schema import settings_page
 from agentgate.routes import SURFACES
+from tools.reference_pages import errors_page, metrics_page
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "python tools/generate.py"
@@ -36,6 +38,8 @@ def generated_files() -> dict[str, str]:
         **{f"docs/openapi/{name}.json": document_text(document) for name, document in described.items()},
         "console/src/api/types.gen.ts": f"// {NOTICE}\n\n{types(described)}",
         "docs/settings.md": settings_page(),
+        "docs/errors.md": errors_page(NOTICE),
+        "docs/metrics.md": metrics_page(NOTICE),
         "docs/map.md": map_page(SURFACES, Path(agentgate.__file__).parent),
     }
 
