@@ -89,7 +89,9 @@ $forms = [
     },
     'comment' => fn () => run('preprocess_comment', ['comment_type' => 'comment']) ? 'taken' : 'refused',
     'checkout' => function () {
-        $e = new WP_Error(); run('woocommerce_after_checkout_validation', [], $e); return $e->codes ? 'refused' : 'taken';
+        $e = new WP_Error();
+        run('woocommerce_after_checkout_validation', [], $e);
+        return $e->codes ? 'refused' : 'taken';
     },
     'contact' => fn () => run('wpcf7_spam', false) ? 'refused' : 'taken',
 ];
@@ -154,7 +156,8 @@ def test_a_service_that_is_away_and_a_wrong_secret_are_told_apart(gate):
 
 @pytest.mark.parametrize(("url", "secret"), [("gate.example", "ags_x"), ("https://gate.example", "a\r\nX: y")])
 def test_what_cannot_work_is_refused_at_once(url, secret):
-    code = "require $argv[1]; try { new AgentGate\\Client($argv[2], $argv[3]); echo 1; } catch (InvalidArgumentException $e) { echo 2; }"
+    made = "new AgentGate\\Client($argv[2], $argv[3]);"
+    code = f"require $argv[1]; try {{ {made} echo 1; }} catch (InvalidArgumentException $e) {{ echo 2; }}"
 
     assert php(code, str(CLIENT), url, secret) == 2
 

@@ -17,9 +17,11 @@ START_S = 60.0
 PASSWORD = "correct horse battery"
 
 CONFIG = """<?php
-define('DB_NAME', 'blog'); define('DB_USER', 'root'); define('DB_PASSWORD', ''); define('DB_HOST', 'localhost:{socket}');
+define('DB_NAME', 'blog'); define('DB_USER', 'root'); define('DB_PASSWORD', '');
+define('DB_HOST', 'localhost:{socket}');
 define('DB_CHARSET', 'utf8mb4'); define('DB_COLLATE', '');
-define('WP_HTTP_BLOCK_EXTERNAL', true); define('DISABLE_WP_CRON', true); define('WP_DEBUG', true); define('WP_DEBUG_DISPLAY', true);
+define('WP_HTTP_BLOCK_EXTERNAL', true); define('DISABLE_WP_CRON', true);
+define('WP_DEBUG', true); define('WP_DEBUG_DISPLAY', true);
 define('WP_HOME', '{url}'); define('WP_SITEURL', '{url}'); define('AUTOMATIC_UPDATER_DISABLED', true);
 define('AGENTGATE_URL', '{gate}'); define('AGENTGATE_SITE_KEY', '{site_key}'); define('AGENTGATE_SECRET', '{secret}');
 $table_prefix = 'wp_';
@@ -28,7 +30,8 @@ require_once ABSPATH . 'wp-settings.php';
 """
 # A theme of one file: Debian keeps the real ones in packages of their own.
 THEME = """<?php ?><!doctype html><html><head><title>Blog</title><?php wp_head(); ?></head><body>
-<?php while (have_posts()) { the_post(); the_title('<h1>', '</h1>'); wp_list_comments(); comment_form(); } wp_footer(); ?>
+<?php while (have_posts()) { the_post(); the_title('<h1>', '</h1>'); wp_list_comments(); comment_form(); } ?>
+<?php wp_footer(); ?>
 </body></html>
 """
 INSTALL = """
