@@ -46,7 +46,10 @@ def checked(page: Page) -> None:
 def test_somebody_signs_in_and_a_program_with_the_password_does_not(wordpress: Blog, page: Page) -> None:
     fields = {"log": "ann", "pwd": PASSWORD, "wp-submit": "Log In", "testcookie": "1"}
     program = httpx.post(
-        f"{wordpress.url}/wp-login.php", data=fields, cookies={"wordpress_test_cookie": "WP Cookie check"}
+        timeout=60,
+        url=f"{wordpress.url}/wp-login.php",
+        data=fields,
+        cookies={"wordpress_test_cookie": "WP Cookie check"},
     )
 
     page.goto(f"{wordpress.url}/wp-login.php")
@@ -62,7 +65,9 @@ def test_somebody_signs_in_and_a_program_with_the_password_does_not(wordpress: B
 
 def test_somebody_registers_and_a_program_does_not(wordpress: Blog, page: Page) -> None:
     httpx.post(
-        f"{wordpress.url}/wp-login.php?action=register", data={"user_login": "bot", "user_email": "bot@example.com"}
+        timeout=60,
+        url=f"{wordpress.url}/wp-login.php?action=register",
+        data={"user_login": "bot", "user_email": "bot@example.com"},
     )
 
     page.goto(f"{wordpress.url}/wp-login.php?action=register")
@@ -78,7 +83,9 @@ def test_somebody_registers_and_a_program_does_not(wordpress: Blog, page: Page) 
 
 
 def test_a_lost_password_needs_the_check(wordpress: Blog, page: Page) -> None:
-    program = httpx.post(f"{wordpress.url}/wp-login.php?action=lostpassword", data={"user_login": "ann"})
+    program = httpx.post(
+        timeout=60, url=f"{wordpress.url}/wp-login.php?action=lostpassword", data={"user_login": "ann"}
+    )
 
     page.goto(f"{wordpress.url}/wp-login.php?action=lostpassword")
     page.fill("#user_login", "ann")
@@ -98,7 +105,7 @@ def test_somebody_comments_and_a_program_does_not(wordpress: Blog, page: Page) -
         "comment_post_ID": "1",
         "comment_parent": "0",
     }
-    program = httpx.post(f"{wordpress.url}/wp-comments-post.php", data=fields)
+    program = httpx.post(timeout=60, url=f"{wordpress.url}/wp-comments-post.php", data=fields)
 
     page.goto(f"{wordpress.url}/?p=1")
     page.fill("#comment", "A good post")
