@@ -1,8 +1,8 @@
 # ruff: noqa: INP001, T201 - a script beside the package and not a part of one
 """Changes of the APIs that would break a client of the last release. `api_changes.py --release` takes the present ones.
 
-What counts as breaking: a route, an answer or a field of an answer is gone or has another type; a request must send more,
-or may send less, than before. What is added is no break.
+What counts as breaking: a route, an answer or a field of an answer is gone or has another type; a request must send
+more, or may send less, than before. What is added is no break.
 """
 
 import gzip

@@ -35,7 +35,7 @@ def notes(changelog: str, version: str) -> str:
 
 
 def sbom(lock: str, node_lock: dict[str, Any], version: str) -> dict[str, Any]:
-    """Return a CycloneDX 1.6 document: what is installed with the service, and what its browser files are built with."""
+    """Return a CycloneDX document: what is installed with the service, and what its browser files are built with."""
     components = [*_python(lock), *_node(node_lock)]
     named = uuid.uuid5(uuid.NAMESPACE_URL, f"agentgate-server@{version}:{json.dumps(components, sort_keys=True)}")
     return {

@@ -7,15 +7,14 @@ import pytest
 
 from tools.api_changes import breaking_changes, present, released
 
+OUT = {"$ref": "#/components/schemas/Out"}
 BEFORE = {
     "paths": {
         "/x": {
             "post": {
                 "parameters": [{"name": "q", "in": "query"}],
                 "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/In"}}}},
-                "responses": {
-                    "200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Out"}}}}
-                },
+                "responses": {"200": {"content": {"application/json": {"schema": OUT}}}},
             }
         }
     },
@@ -30,7 +29,7 @@ BEFORE = {
                 "type": "object",
                 "properties": {
                     "id": {"type": "string"},
-                    "children": {"type": "array", "items": {"$ref": "#/components/schemas/Out"}},
+                    "children": {"type": "array", "items": OUT},
                 },
                 "required": ["id"],
             },
