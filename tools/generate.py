@@ -12,6 +12,7 @@ from typing import Any
 
 # A fresh checkout has the package in `src` and not yet installed.
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import agentgate
 from agentgate.http.openapi.document import API_VERSION, documents
@@ -19,11 +20,8 @@ from agentgate.http.openapi.typescript import types
 from agentgate.http.surface import Surface
 from agentgate.lib.settings.schema import settings_page
 from agentgate.routes import SURFACES
-
-# Beside this script, wherever it is imported from.
-sys.path.insert(0, str(Path(__file__).parent))
-
-from observability import alert_rules, dashboard, metrics_page
+from tools.observability import alert_rules, dashboard, metrics_page
+from tools.reference_pages import errors_page
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "python tools/generate.py"
@@ -44,6 +42,7 @@ def generated_files() -> dict[str, str]:
         "docs/metrics.md": metrics_page(),
         "deploy/grafana/agentgate.json": dashboard(),
         "deploy/prometheus/alerts.yaml": alert_rules(),
+        "docs/errors.md": errors_page(NOTICE),
         "docs/map.md": map_page(SURFACES, Path(agentgate.__file__).parent),
     }
 

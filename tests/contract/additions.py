@@ -18,6 +18,13 @@ ADDITIONS = {
     "GET /openapi/account.json": 2,
     "GET /openapi/console.json": 2,
     "GET /openapi/admin.json": 2,
+    # The documentation, on both listeners.
+    "GET /llms.txt": 2,
+    "GET /docs": 2,
+    "GET /docs/": 2,
+    "GET /docs/search": 2,
+    "GET /docs/{page}": 2,
+    "GET /docs/{folder}/{page}": 2,
     # Challenge and program in one answer.
     "GET /v1/browser/challenge": 7,
     "GET /v1/browser/private-token": 7,

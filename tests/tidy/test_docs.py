@@ -69,7 +69,8 @@ def test_every_relative_link_leads_somewhere():
 
 
 def test_every_test_that_the_list_of_attacks_names_is_there():
-    named = NAMED_TEST.findall(sources(".md")["docs/security-tests.md"])
+    documents = sources(".md")
+    named = NAMED_TEST.findall(documents["docs/security-tests.md"] + documents["docs/guarantees.md"])
     tests = sources(".py", under="tests/")
     texts = [(f"{path}::{name}", tests.get(f"tests/{path}"), f"def {name}(" if name else "") for path, name in named]
     missing = [shown for shown, text, definition in texts if text is None or definition not in text]

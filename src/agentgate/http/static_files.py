@@ -51,11 +51,16 @@ async def read_file(call: Call, static: StaticFiles) -> Reply[Text | None]:
 def _reply(call: Call, found: StaticFile | None) -> Reply[Text | None]:
     if found is None:
         raise Refused("not_found", "There is no such file.")
+    return serve_file(call, found, OPEN_TO_ALL)
+
+
+def serve_file(call: Call, found: StaticFile, more: tuple[tuple[str, str], ...]) -> Reply[Text | None]:
+    """Answer with a file, compressed if the client takes that; with nothing but 304 if the client has it already."""
     headers = (
         ("cache-control", f"public, max-age={MAX_AGE_S}"),
         ("etag", found.etag),
         ("vary", "Accept-Encoding"),
-        *OPEN_TO_ALL,
+        *more,
     )
     if found.etag in (call.request.header("if-none-match") or ""):
         return Reply(body=None, status=304, headers=headers)
@@ -91,13 +96,12 @@ def _walk(folder: Traversable, prefix: str) -> list[tuple[str, StaticFile]]:
 
 
 def _file(entry: Traversable) -> StaticFile:
-    content = entry.read_bytes()
+    media_type, _ = mimetypes.guess_type(entry.name)
+    return made_file(entry.read_bytes(), f"{media_type or 'application/octet-stream'}; charset=utf-8")
+
+
+def made_file(content: bytes, media_type: str) -> StaticFile:
+    """Return content as it is sent."""
     # No time in the header, so that every worker has the same bytes.
     compressed = gzip.compress(content, 9, mtime=0) if len(content) >= LEAST_COMPRESSED_BYTES else None
-    media_type, _ = mimetypes.guess_type(entry.name)
-    return StaticFile(
-        content,
-        compressed,
-        f"{media_type or 'application/octet-stream'}; charset=utf-8",
-        f'"{hashlib.sha256(content).hexdigest()[:24]}"',
-    )
+    return StaticFile(content, compressed, media_type, f'"{hashlib.sha256(content).hexdigest()[:24]}"')

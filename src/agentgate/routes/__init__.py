@@ -7,6 +7,7 @@ from agentgate.routes.agents import AGENTS
 from agentgate.routes.browser import BROWSER
 from agentgate.routes.compat import COMPAT
 from agentgate.routes.console import CONSOLE
+from agentgate.routes.documentation import DOCUMENTATION
 from agentgate.routes.gateway import GATEWAY
 from agentgate.routes.handoff import HANDOFF, HANDOFF_PAGES
 from agentgate.routes.operations import OPERATIONS
@@ -27,6 +28,7 @@ SURFACES: tuple[Surface, ...] = (
     ACCOUNT,
     CONSOLE,
     CUSTOMER_PAGES,
+    DOCUMENTATION,
     ADMIN,
     OPERATIONS,
     OPERATOR_PAGES,
@@ -46,5 +48,6 @@ PUBLIC_LISTENER = (
     ACCOUNT,
     CONSOLE,
     CUSTOMER_PAGES,
+    DOCUMENTATION,
 )
-ADMIN_LISTENER = (ADMIN, OPERATIONS, OPERATOR_PAGES)
+ADMIN_LISTENER = (ADMIN, OPERATIONS, OPERATOR_PAGES, DOCUMENTATION)

@@ -22,6 +22,7 @@ from agentgate.http.asgi import HttpApp, Reach
 from agentgate.http.connection.fast_functions import HotFunction, HotReply, HotRequest
 from agentgate.http.connection.listener import Listener, ListenerOptions
 from agentgate.http.connection.state import ConnectionLimits, room_for_connections
+from agentgate.http.documentation.endpoints import Documentation
 from agentgate.http.openapi.endpoints import Documents
 from agentgate.http.readiness.checks import Check, Readiness
 from agentgate.http.static_files import StaticFiles
@@ -323,6 +324,7 @@ class Application:
             Readiness: self.readiness,
             Metrics: self.metrics,
             Documents: Documents(surfaces),
+            Documentation: Documentation(feedback=surfaces is PUBLIC_LISTENER),
             StaticFiles: StaticFiles(),
             UserSessions: UserSessions(self.keyring, devices),
             **protecting,

@@ -297,6 +297,19 @@ def test_whole_site_protection_asks_browsers_once_and_leaves_programs_alone(site
         assert site.status((ORIGIN + program.path, "", headers), address, program.method) == 204, program
 
 
+def test_whole_site_protection_brings_the_action_whose_check_lets_visitors_in(site: Site) -> None:
+    address = f"/v1/admin/sites/{site.key}"
+    site.change(wholeSite=False, actions={"submit": {"browserRequired": True}})
+    before = site.service.operator.get(address).json()["actions"]
+    site.change(wholeSite=True)
+    after = site.service.operator.get(address).json()["actions"]
+    site.change(wholeSite=True, actions={"members": {"browserRequired": True, "clearance": True}})
+
+    assert "visit" not in before
+    assert after["visit"] == {"browserRequired": True, "clearance": True}
+    assert list(site.service.operator.get(address).json()["actions"]) == ["members"]
+
+
 def test_both_settings_are_read_back_and_stand_in_the_trail(site: Site) -> None:
     site.change(wholeSite=True, openPaths=[{"path": "/hooks", "sender": "stripe"}])
     found = site.service.operator.get(f"/v1/admin/sites/{site.key}").json()

@@ -167,7 +167,9 @@ def _responses(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas)
     if is_record(shape.reply):
         responses[str(row.status)]["content"] = {row.media_type: {"schema": schemas.reference(shape.reply)}}
     elif shape.reply is not None:
-        responses[str(row.status)]["content"] = {row.media_type: {}}
+        # A page, a script, a table: text, whatever is in it. JSON that no record describes is a document of its own.
+        kind_of_text = "object" if row.media_type == JSON else "string"
+        responses[str(row.status)]["content"] = {row.media_type: {"schema": {"type": kind_of_text}}}
     for status, kind in row.other_replies.items():
         responses[str(status)] = {
             "description": "An answer of its own",

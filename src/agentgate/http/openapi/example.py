@@ -1,15 +1,17 @@
-"""Example values that a schema accepts, and the `curl` command that sends them. Nothing here is HTML."""
+"""Example values that a schema accepts, and what sends them: `curl`, Python, Node. Nothing here is HTML."""
 
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from agentgate.http.openapi.pattern import sample
 from agentgate.http.openapi.schema_page import Schema, alternatives, reference_name
 
+_VARIABLE = re.compile(r"\$([A-Z_]+)")
 _LAST_WORD = re.compile(r"[a-z]+$|[A-Z][a-z]*$")
 # What a text is about shows in the last word of its name; "example" everywhere would read badly.
 _TEXT_BY_WORD = {
@@ -39,8 +41,20 @@ def example(schema: Schema, schemas: Mapping[str, Schema], *, name: str = "") ->
     return _of_kind(kind[0] if isinstance(kind, list) else kind, schema, schemas, name=name)
 
 
-def curl(method: str, path: str, operation: Mapping[str, Any], components: Mapping[str, Any]) -> str:
-    """Return a command that makes a request of this kind; `$BASE` is the address of the listener."""
+@dataclass(frozen=True)
+class Sample:
+    """One request that an operation takes. `$NAME` in a header stands for what the reader fills in."""
+
+    method: str
+    address: str
+    headers: dict[str, str]
+    # The cookies among the credentials, which no header of a sample shows well.
+    cookies: dict[str, str]
+    bodies: tuple[tuple[str, Any], ...]
+
+
+def sample_of(method: str, path: str, operation: Mapping[str, Any], components: Mapping[str, Any]) -> Sample:
+    """Return a request of this kind; `$BASE` is the address of the listener."""
     schemas = components.get("schemas", {})
     query = []
     for parameter in operation.get("parameters", ()):
@@ -49,28 +63,100 @@ def curl(method: str, path: str, operation: Mapping[str, Any], components: Mappi
             path = path.replace(f"{{{parameter['name']}}}", value)
         elif parameter["in"] == "query" and parameter.get("required"):
             query.append(f"{quote(parameter['name'], safe='')}={value}")
-    address = f"$BASE{path}" + (f"?{'&'.join(query)}" if query else "")
-    verb = "" if method.upper() == "GET" else f"-X {method.upper()} "
-    lines = [f'curl {verb}"{address}"', *_credentials(operation, components.get("securitySchemes", {}))]
+    headers, cookies = _credentials(operation, components.get("securitySchemes", {}))
     content = operation.get("requestBody", {}).get("content", {})
-    for media_type, media in content.items():
-        body = json.dumps(example(media.get("schema", {}), schemas), ensure_ascii=False)
+    bodies = tuple((kind, example(media.get("schema", {}), schemas)) for kind, media in content.items())
+    return Sample(method.upper(), path + (f"?{'&'.join(query)}" if query else ""), headers, cookies, bodies)
+
+
+def curl(method: str, path: str, operation: Mapping[str, Any], components: Mapping[str, Any]) -> str:
+    """Return a command that makes a request of this kind."""
+    sample = sample_of(method, path, operation, components)
+    verb = "" if sample.method == "GET" else f"-X {sample.method} "
+    lines = [f'curl {verb}"$BASE{sample.address}"']
+    lines += [f'-H "{name}: {value}"' for name, value in sample.headers.items()]
+    lines += [f'-b "{name}={value}"' for name, value in sample.cookies.items()]
+    for media_type, value in sample.bodies:
+        body = json.dumps(value, ensure_ascii=False)
         lines += [f'-H "Content-Type: {media_type}"', f"-d {shlex.quote(body)}"]
     return " \\\n  ".join(lines)
 
 
-def _credentials(operation: Mapping[str, Any], schemes: Mapping[str, Any]) -> Iterator[str]:
+def python(method: str, path: str, operation: Mapping[str, Any], components: Mapping[str, Any]) -> str:
+    """Return a program that makes the same request with Python's standard library."""
+    sample = sample_of(method, path, operation, components)
+    headers = {name: _in_python(value) for name, value in _all_headers(sample).items()}
+    written = ", ".join(f'"{name}": {value}' for name, value in headers.items())
+    lines = ["import json, os, urllib.request", ""]
+    body = ""
+    if sample.bodies:
+        lines.append(f"body = {_python_value(sample.bodies[0][1])}")
+        body = ", data=json.dumps(body).encode()"
+    lines += [
+        "request = urllib.request.Request(",
+        f'    os.environ["BASE"] + {json.dumps(sample.address)}, method="{sample.method}"{body},',
+        f"    headers={{{written}}},",
+        ")",
+        "with urllib.request.urlopen(request) as reply:",
+        "    print(reply.status, reply.read().decode())",
+    ]
+    return "\n".join(lines)
+
+
+def node(method: str, path: str, operation: Mapping[str, Any], components: Mapping[str, Any]) -> str:
+    """Return a program that makes the same request with Node's own `fetch`."""
+    sample = sample_of(method, path, operation, components)
+    written = ", ".join(f'"{name}": {_in_node(value)}' for name, value in _all_headers(sample).items())
+    lines = [
+        f"const reply = await fetch(process.env.BASE + {json.dumps(sample.address)}, {{",
+        f'  method: "{sample.method}",',
+        f"  headers: {{ {written} }}," if written else "  headers: {},",
+    ]
+    if sample.bodies:
+        lines.append(f"  body: JSON.stringify({json.dumps(sample.bodies[0][1], ensure_ascii=False)}),")
+    lines += ["});", "console.log(reply.status, await reply.text());"]
+    return "\n".join(lines)
+
+
+def _all_headers(sample: Sample) -> dict[str, str]:
+    headers = dict(sample.headers)
+    if sample.cookies:
+        headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in sample.cookies.items())
+    if sample.bodies:
+        headers["Content-Type"] = sample.bodies[0][0]
+    return headers
+
+
+def _in_python(text: str) -> str:
+    filled = _VARIABLE.sub(r"{os.environ['\1']}", text)
+    return f'f"{filled}"' if filled != text else json.dumps(text)
+
+
+def _in_node(text: str) -> str:
+    filled = _VARIABLE.sub(r"${process.env.\1}", text)
+    return f"`{filled}`" if filled != text else json.dumps(text)
+
+
+def _python_value(value: Any) -> str:
+    return repr(value) if not isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _credentials(operation: Mapping[str, Any], schemes: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the headers and the cookies that let a caller in."""
     ways = operation.get("security") or [{}]
     # A shell has no cookies yet, so the way with the fewest parts and no cookie is the one to show.
     chosen = min(ways, key=lambda way: (sum(schemes[name].get("in") == "cookie" for name in way), len(way)))
+    headers: dict[str, str] = {}
+    cookies: dict[str, str] = {}
     for name in chosen:
         scheme = schemes[name]
         if scheme["type"] == "http":
-            yield '-H "Authorization: Bearer $AGENTGATE_TOKEN"'
+            headers["Authorization"] = "Bearer $AGENTGATE_TOKEN"
         elif scheme["in"] == "cookie":
-            yield f'-b "{scheme["name"]}=${_variable(scheme["name"])}"'
+            cookies[scheme["name"]] = f"${_variable(scheme['name'])}"
         else:
-            yield f'-H "{scheme["name"]}: ${_variable(scheme["name"])}"'
+            headers[scheme["name"]] = f"${_variable(scheme['name'])}"
+    return headers, cookies
 
 
 def _variable(name: str) -> str:

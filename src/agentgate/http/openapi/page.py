@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from agentgate.http.markup import Markup, anchor, element, joined, paragraphs, prose
-from agentgate.http.openapi.example import curl
+from agentgate.http.openapi.example import curl, node, python
 from agentgate.http.openapi.schema_page import SchemaPage
 
 METHODS = ("get", "put", "post", "patch", "delete", "head", "options", "trace")
@@ -161,7 +161,11 @@ class _SurfacePage:
         described = operation.described
         heading = element("h3", _badge(operation.method), " ", _path(operation.path))
         summary = element("summary", heading, element("span", prose(operation.summary), class_="what"))
-        command = curl(operation.method, operation.path, described, self._components)
+        samples = [
+            element("details", element("summary", name), _command(write(*asked)), class_="nested", open=shown)
+            for name, write, shown in (("curl", curl, ""), ("Python", python, None), ("Node", node, None))
+            for asked in ((operation.method, operation.path, described, self._components),)
+        ]
         parts = (
             paragraphs(described.get("description", "")),
             _part("Access", element("p", self._access(described.get("security", [])))),
@@ -169,7 +173,7 @@ class _SurfacePage:
             self._parameters(described, "query", "Query"),
             self._request_body(described),
             _part("Responses", element("dl", *self._responses(described), class_="responses")),
-            _part("Example", _command(command)),
+            _part("Samples", *samples),
         )
         # Browsers unfold what a link points into, so the anchor is inside; on the fold itself it would stay closed.
         body = element("div", *parts, id=operation.anchor, class_="inside")

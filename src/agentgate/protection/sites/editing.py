@@ -21,6 +21,8 @@ from agentgate.protection.sites.validate import canonical_origins, check_site
 from agentgate.protection.sites.wanted_programs import canonical_programs
 
 DEFAULT_ACTIONS = {"submit": SiteAction(browser_required=True)}
+# The check of whole-site protection, where no action of the site's own gives a clearance.
+WHOLE_SITE_ACTION = {"visit": SiteAction(browser_required=True, clearance=True)}
 CHANGEABLE = (
     *("name", "allowed_origins", "actions", "routes", "mode", "widget_mode", "form_method_override"),
     *("clearance_without_script", "whole_site", "open_paths", "wanted_programs", "token_binding"),
@@ -179,5 +181,8 @@ def _with_changes(site: Site, body: SiteChange) -> Site:
     if "wanted_programs" in changes:
         changes["wanted_programs"] = canonical_programs(changes["wanted_programs"])
     changed = replace(site, **changes)
+    if changed.whole_site and not any(action.clearance is True for action in changed.actions.values()):
+        # Without one nobody could pass: the challenge page checks an action whose clearance lets visitors in.
+        changed = replace(changed, actions={**changed.actions, **WHOLE_SITE_ACTION})
     check_site(changed)
     return changed

@@ -23,6 +23,7 @@ from agentgate.server.cli.doctor import doctor
 from agentgate.server.cli.intel import intel
 from agentgate.server.cli.keys import keys
 from agentgate.server.cli.labels import labels
+from agentgate.server.cli.mcp.command import mcp
 from agentgate.server.cli.migrate import migrate
 from agentgate.server.cli.probes import probes
 from agentgate.server.cli.remote.apply import apply
@@ -65,6 +66,7 @@ app.command("agent-sim", epilog="Example: agentgate agent-sim http://127.0.0.1:8
 app.command("protect", epilog="Example: agentgate protect https://shop.example --proxy nginx")(protect)
 app.command("tail", epilog="Example: agentgate tail site_shop1 --outcome block")(tail)
 app.command("explain", epilog="Example: agentgate explain dec_0123456789abc")(explain)
+app.command("mcp", epilog="Example: AGENTGATE_API_TOKEN=agt_... agentgate mcp --url https://gate.example")(mcp)
 app.command("apply", epilog="Example: agentgate apply site.yaml")(apply)
 app.command("invite", epilog="Example: agentgate invite ann@example.com --customer Shop")(invite)
 app.add_typer(site, name="site")

@@ -3,12 +3,14 @@
 import json
 import re
 import shlex
+import shutil
+import subprocess
 
 import jsonschema_rs
 import pytest
 
 from agentgate.http.openapi.document import documents
-from agentgate.http.openapi.example import curl, example
+from agentgate.http.openapi.example import curl, example, node, python
 from agentgate.http.openapi.pattern import sample
 from agentgate.routes import SURFACES
 
@@ -102,6 +104,52 @@ def test_a_command_has_a_body_that_the_schema_accepts(method, path, operation, c
 
     validator.validate(json.loads(words[words.index("-d") + 1]))
     assert "Content-Type: application/json" in words
+
+
+@every_operation
+def test_the_python_sample_asks_for_the_same(method, path, operation, components):
+    asked = {}
+
+    class Opened:
+        status = 200
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def read(self):
+            return b""
+
+    def urlopen(request):
+        asked.update(method=request.method, url=request.full_url, body=request.data, headers=request.headers)
+        return Opened()
+
+    code = python(method, path, operation, components).replace("urllib.request.urlopen", "urlopen")
+    environment = {"BASE": "http://gate", **dict.fromkeys(re.findall(r"environ\['(\w+)'\]", code), "secret")}
+    code = code.replace("import json, os, urllib.request", "import json, urllib.request")
+    exec(code, {"urlopen": urlopen, "os": type("os", (), {"environ": environment}), "print": lambda *_: None})
+
+    words = shlex.split(curl(method, path, operation, components).replace("\\\n", " "))
+    assert asked["method"] == method.upper()
+    assert asked["url"].replace("http://gate", "$BASE") in words
+    if "-d" in words:
+        assert json.loads(asked["body"]) == json.loads(words[words.index("-d") + 1])
+
+
+def test_the_node_samples_are_modules_that_node_reads(tmp_path):
+    program = shutil.which("node")
+    if program is None:
+        pytest.skip("node is not installed")
+    samples = [node(*asked) for asked in (each.values for each in OPERATIONS)]
+    module = "\n".join(f"async function sample{number}() {{\n{code}\n}}" for number, code in enumerate(samples))
+    (tmp_path / "samples.mjs").write_text(module)
+
+    command = [program, "--check", tmp_path / "samples.mjs"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_admin_command_sends_the_key_from_the_environment():

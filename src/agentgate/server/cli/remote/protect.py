@@ -28,6 +28,10 @@ class ProtectOptions:
     gate: Annotated[str, typer.Option("--service", help="AgentGate's public listener, as the proxy reaches it.")] = (
         EXAMPLE.service
     )
+    listen: Annotated[str, typer.Option(help="Where the proxy listens, such as 127.0.0.1:8000.")] = ""
+    site_key: Annotated[
+        str | None, typer.Option(help="A key of your own choice for a new site; without it, one is made.")
+    ] = None
     out: Annotated[Path, typer.Option(help="Folder for the proxy's files.")] = Path("agentgate-proxy")
     watch: Annotated[bool, typer.Option(help="Wait for the first requests, and offer to switch to enforce.")] = True
     url: UrlOption = None
@@ -44,7 +48,7 @@ def protect(**given: Any) -> None:
         raise CommandRefused(f"there are no files for {options.proxy!r}; take one of {', '.join(FILES)}")
     origin = _origin(options.address)
     api = open_api(options.url, options.config)
-    site = _find(api, origin) or _create(api, origin)
+    site = _find(api, origin) or _create(api, origin, options.site_key)
     _install(api, site["siteKey"], origin, options)
     if options.watch:
         _watch(api, site["siteKey"])
@@ -63,7 +67,12 @@ def _install(api: AdminApi, site_key: str, origin: str, options: ProtectOptions)
         return
     secret = api.call("POST", site_path(site_key, "credentials"), {"name": options.proxy})["secret"]
     installation = Installation(
-        site=site_key, service=options.gate, origin=origin, upstream=options.upstream, secret=secret
+        site=site_key,
+        service=options.gate,
+        origin=origin,
+        upstream=options.upstream,
+        secret=secret,
+        listen=options.listen,
     )
     options.out.mkdir(parents=True, exist_ok=True)
     for path in paths:
@@ -84,8 +93,9 @@ def _find(api: AdminApi, origin: str) -> Any:
     return next((each for each in api.items("/sites") if origin in each["allowedOrigins"]), None)
 
 
-def _create(api: AdminApi, origin: str) -> Any:
+def _create(api: AdminApi, origin: str, site_key: str | None) -> Any:
     body = {"name": urlsplit(origin).hostname, "allowedOrigins": [origin], "mode": "monitor"}
+    body |= {} if site_key is None else {"siteKey": site_key}
     made = api.call("POST", "/sites", body)
     print(f"{made['siteKey']}: made, in monitor mode. Nobody is refused until you say so.")
     return made

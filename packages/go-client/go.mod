@@ -1,0 +1,3 @@
+module agentgate.example/client
+
+go 1.19

@@ -1,0 +1,149 @@
+<?php
+/** The settings: constants of wp-config.php win over the page, so that the secret need not be in the database. */
+
+declare(strict_types=1);
+
+namespace AgentGate\WordPress;
+
+if (!defined('ABSPATH')) {
+    exit;
+}
+
+final class Settings
+{
+    public const OPTION = 'agentgate';
+
+    private const CONSTANTS = ['url' => 'AGENTGATE_URL', 'site_key' => 'AGENTGATE_SITE_KEY', 'secret' => 'AGENTGATE_SECRET'];
+
+    public static function register(): void
+    {
+        add_action('admin_init', static function (): void {
+            register_setting(self::OPTION, self::OPTION, ['type' => 'array', 'sanitize_callback' => [self::class, 'clean']]);
+        });
+        add_action('admin_menu', static function (): void {
+            add_options_page('AgentGate', 'AgentGate', 'manage_options', self::OPTION, [self::class, 'page']);
+        });
+    }
+
+    public static function url(): string
+    {
+        return rtrim(self::value('url'), '/');
+    }
+
+    public static function siteKey(): string
+    {
+        return self::value('site_key');
+    }
+
+    public static function secret(): string
+    {
+        return self::value('secret');
+    }
+
+    public static function failOpen(): bool
+    {
+        return !empty(self::all()['fail_open']);
+    }
+
+    public static function protects(string $form): bool
+    {
+        $forms = self::all()['forms'] ?? array_keys(Forms::ACTIONS);
+        return in_array($form, (array) $forms, true);
+    }
+
+    /** The origin of this site's pages, as browsers name it. */
+    public static function origin(): string
+    {
+        $parts = wp_parse_url(home_url());
+        $port = isset($parts['port']) ? ':' . $parts['port'] : '';
+        return strtolower($parts['scheme'] . '://' . $parts['host']) . $port;
+    }
+
+    public static function isComplete(): bool
+    {
+        return self::url() !== '' && self::siteKey() !== '' && self::secret() !== '';
+    }
+
+    /** @param mixed $given @return array<string, mixed> */
+    public static function clean($given): array
+    {
+        $given = is_array($given) ? $given : [];
+        $url = isset($given['url']) ? esc_url_raw(trim((string) $given['url']), ['http', 'https']) : '';
+        $key = preg_replace('/[^A-Za-z0-9_-]/', '', (string) ($given['site_key'] ?? ''));
+        $secret = preg_replace('/[^\x21-\x7e]/', '', (string) ($given['secret'] ?? ''));
+        if ($url !== '' && !preg_match('/\Asite_/', (string) $key)) {
+            add_settings_error(self::OPTION, 'site_key', __('A site key begins with site_.', 'agentgate'));
+        }
+        $old = self::all();
+        return [
+            'url' => $url,
+            'site_key' => $key,
+            // The page never shows the secret; an empty field keeps the old one.
+            'secret' => $secret !== '' ? $secret : ($old['secret'] ?? ''),
+            'forms' => array_values(array_intersect(array_keys(Forms::ACTIONS), (array) ($given['forms'] ?? []))),
+            'fail_open' => !empty($given['fail_open']),
+        ];
+    }
+
+    public static function page(): void
+    {
+        $forms = [
+            'login' => __('Sign-in', 'agentgate'),
+            'register' => __('Registration', 'agentgate'),
+            'lostpassword' => __('Lost password', 'agentgate'),
+            'comment' => __('Comments', 'agentgate'),
+            'checkout' => __('WooCommerce checkout', 'agentgate'),
+            'contact' => __('Contact Form 7', 'agentgate'),
+        ];
+        echo '<div class="wrap"><h1>AgentGate</h1><form method="post" action="options.php">';
+        settings_fields(self::OPTION);
+        echo '<table class="form-table" role="presentation">';
+        self::row('url', __('Address of AgentGate', 'agentgate'), 'url', self::url(), 'https://gate.example');
+        self::row('site_key', __('Site key', 'agentgate'), 'text', self::siteKey(), 'site_...');
+        self::row('secret', __('Secret', 'agentgate'), 'password', '', self::secret() === '' ? 'ags_...' : __('kept', 'agentgate'));
+        echo '<tr><th scope="row">' . esc_html__('Forms', 'agentgate') . '</th><td>';
+        foreach ($forms as $form => $label) {
+            printf(
+                '<p><label><input type="checkbox" name="agentgate[forms][]" value="%s"%s> %s</label></p>',
+                esc_attr($form),
+                checked(self::protects($form), true, false),
+                esc_html($label)
+            );
+        }
+        printf(
+            '</td></tr><tr><th scope="row">%s</th><td><label><input type="checkbox" name="agentgate[fail_open]" value="1"%s> %s</label></td></tr></table>',
+            esc_html__('When AgentGate is away', 'agentgate'),
+            checked(self::failOpen(), true, false),
+            esc_html__('take forms without a check', 'agentgate')
+        );
+        submit_button();
+        echo '</form></div>';
+    }
+
+    private static function row(string $name, string $label, string $type, string $value, string $hint): void
+    {
+        $fixed = defined(self::CONSTANTS[$name]);
+        printf(
+            '<tr><th scope="row"><label for="ag-%1$s">%2$s</label></th><td><input class="regular-text" id="ag-%1$s" name="agentgate[%1$s]" type="%3$s" value="%4$s" placeholder="%5$s" autocomplete="off"%6$s></td></tr>',
+            esc_attr($name),
+            esc_html($label),
+            esc_attr($type),
+            esc_attr($value),
+            esc_attr($fixed ? self::CONSTANTS[$name] . ' (wp-config.php)' : $hint),
+            $fixed ? ' disabled' : ''
+        );
+    }
+
+    /** @return array<string, mixed> */
+    private static function all(): array
+    {
+        $kept = get_option(self::OPTION, []);
+        return is_array($kept) ? $kept : [];
+    }
+
+    private static function value(string $name): string
+    {
+        $constant = self::CONSTANTS[$name];
+        return trim((string) (defined($constant) ? constant($constant) : (self::all()[$name] ?? '')));
+    }
+}

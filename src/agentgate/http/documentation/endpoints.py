@@ -1,0 +1,110 @@
+"""Serving the documentation. Each page is made when first asked for, in a thread: the gateway does not wait for it."""
+
+import asyncio
+from collections.abc import Callable
+from functools import cached_property
+from importlib.resources import files
+
+from agentgate.http.call import Call
+from agentgate.http.documentation.layout import article_page, llms_text, search_page
+from agentgate.http.documentation.library import Library
+from agentgate.http.documentation.render import render
+from agentgate.http.documentation.search import Section, find, index, index_json
+from agentgate.http.replies import Reply, Text
+from agentgate.http.static_files import StaticFile, made_file, serve_file
+from agentgate.lib.errors import Refused
+
+HTML = "text/html; charset=utf-8"
+MARKDOWN = "text/markdown; charset=utf-8"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+PAGE_HEADERS = (("content-security-policy", POLICY), ("cross-origin-opener-policy", "same-origin"))
+# Longer questions are nobody's.
+MOST_QUESTION = 100
+
+_ASSETS = {
+    "docs.css": "text/css; charset=utf-8",
+    "docs.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+
+class Documentation:
+    """The documentation of one listener. `feedback` says whether readers can answer there."""
+
+    def __init__(self, *, feedback: bool, library: Library | None = None) -> None:
+        self._feedback = feedback
+        self._library = library or Library()
+        self._made: dict[str, StaticFile] = {}
+
+    @cached_property
+    def _index(self) -> tuple[Section, ...]:
+        return index(self._library)
+
+    async def file(self, path: str) -> StaticFile | None:
+        """Return what stands at an address below `/docs/`, or None."""
+        if path not in self._made:
+            make = self._maker(path)
+            if make is None:
+                return None
+            self._made[path] = await asyncio.to_thread(make)
+        return self._made[path]
+
+    async def search(self, question: str) -> bytes:
+        """Return the page with the results of a search."""
+        found = await asyncio.to_thread(lambda: find(self._index, question))
+        return search_page(question, found, self._library).encode()
+
+    def _maker(self, path: str) -> Callable[[], StaticFile] | None:
+        """Return what makes a file: only for addresses that exist, so that nobody can fill the memory."""
+        if path in _ASSETS:
+            return lambda: made_file(files(__package__).joinpath(path).read_bytes(), _ASSETS[path])
+        if path == "search.json":
+            return lambda: made_file(index_json(self._index), "application/json")
+        if path == "llms.txt":
+            return lambda: made_file(llms_text(self._library).encode(), "text/plain; charset=utf-8")
+        if path.startswith("openapi/"):
+            content = self._library.attachment(path.removeprefix("openapi/"))
+            return None if content is None else lambda: made_file(content, "application/json")
+        return self._page_maker(path)
+
+    def _page_maker(self, path: str) -> Callable[[], StaticFile] | None:
+        # The first page has the address `/docs/` and no other, but as Markdown it needs a name.
+        is_twin = path.endswith(".md")
+        page = self._library.pages.get("" if path == "index.md" else path.removesuffix(".md"))
+        if page is None:
+            return None
+        if is_twin:
+            return lambda: made_file(page.markdown.encode(), MARKDOWN)
+        return lambda: made_file(
+            article_page(page, render(page, self._library), self._library, feedback=self._feedback).encode(), HTML
+        )
+
+
+async def read_page(call: Call, documentation: Documentation) -> Reply[Text | None]:
+    """Read a page of the documentation; with `.md` at its end, as Markdown."""
+    path = call.request.path.removeprefix("/docs/")
+    found = await documentation.file(path)
+    if found is None:
+        raise Refused("not_found", "There is no such page; /docs/ lists them all.")
+    return serve_file(call, found, PAGE_HEADERS)
+
+
+async def read_start(call: Call) -> Reply[None]:  # noqa: ARG001 - every handler is given its call
+    """Lead from `/docs` to the first page."""
+    return Reply(body=None, status=308, headers=(("location", "/docs/"),))
+
+
+async def read_llms(call: Call, documentation: Documentation) -> Reply[Text | None]:
+    """Read the list of pages for programs."""
+    found = await documentation.file("llms.txt")
+    assert found is not None
+    return serve_file(call, found, ())
+
+
+async def read_search(call: Call, documentation: Documentation) -> Reply[Text]:
+    """Search the documentation without script: `?q=` has the words."""
+    question = (call.request.query().get("q") or "")[:MOST_QUESTION]
+    return Reply(body=Text(await documentation.search(question), HTML), headers=PAGE_HEADERS)

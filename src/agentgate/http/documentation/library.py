@@ -1,0 +1,145 @@
+"""The pages of the documentation: which there are, under which address, in which order. How they look is in `layout`.
+
+A checkout has them in `docs/`; a wheel has copies beside this module, which the build puts there.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+# Where `setup.py` puts the copies, with the folders of the repository kept.
+PACKAGED = Path(__file__).parent / "pages"
+CHECKOUT = Path(__file__).parents[4]
+INDEX = "docs/index.md"
+# Documents outside of `docs/` that pages link to.
+BESIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/*/README.md", "packages/*/README.md")
+
+_TITLE = re.compile(r"^# (.+?)\s*$", re.MULTILINE)
+_COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+_ENTRY = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)(?:: (?P<about>[^\n]*(?:\n  [^\n]+)*))?")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One document: its path in the repository, its address without `/docs/`, its text."""
+
+    source: str
+    slug: str
+    markdown: str
+
+    @property
+    def address(self) -> str:
+        """Where readers find it."""
+        return f"/docs/{self.slug}"
+
+    @property
+    def twin(self) -> str:
+        """Where it is as Markdown."""
+        return f"/docs/{self.slug or 'index'}.md"
+
+    @cached_property
+    def title(self) -> str:
+        """Its first heading, as plain text."""
+        found = _TITLE.search(self.markdown)
+        return re.sub(r"[`*]", "", found[1]) if found else self.slug
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the index: a page and what it is about."""
+
+    page: Page
+    text: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """A section of the index: those for whom its pages are."""
+
+    title: str
+    entries: tuple[Entry, ...]
+
+
+class Library:
+    """All pages, read when first asked for."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root or (PACKAGED if PACKAGED.is_dir() else CHECKOUT)
+
+    @cached_property
+    def pages(self) -> dict[str, Page]:
+        """Every page by its address without `/docs/`."""
+        return {page.slug: page for page in map(self._page, self._paths())}
+
+    @cached_property
+    def by_source(self) -> dict[str, Page]:
+        """Every page by its path in the repository."""
+        return {page.source: page for page in self.pages.values()}
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The sections of the index: the order in which readers see the pages."""
+        text = self.by_source[INDEX].markdown if INDEX in self.by_source else ""
+        sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+        found = (Group(title, tuple(self._entries(body))) for title, _, body in (s.partition("\n") for s in sections))
+        return tuple(group for group in found if group.entries)
+
+    def attachment(self, path: str) -> bytes | None:
+        """Return a file beside the pages, such as `docs/openapi/public.json`; None unless it is one of those."""
+        known = {file.name: file for file in (self._root / "docs" / "openapi").glob("*.json")}
+        return known[path].read_bytes() if path in known else None
+
+    def neighbours(self, page: Page) -> tuple[Page | None, Page | None]:
+        """Return the pages before and after one in the order of the index."""
+        order = list(dict.fromkeys(entry.page.slug for group in self.groups for entry in group.entries))
+        if page.slug not in order:
+            return None, None
+        place = order.index(page.slug)
+        before = self.pages[order[place - 1]] if place else None
+        after = self.pages[order[place + 1]] if place + 1 < len(order) else None
+        return before, after
+
+    def _entries(self, body: str) -> Iterator[Entry]:
+        seen: set[str] = set()
+        for found in _ENTRY.finditer(body):
+            page = self.by_source.get(resolve(INDEX, found["target"].partition("#")[0]))
+            if page is not None and page.slug not in seen:
+                seen.add(page.slug)
+                about = re.sub(r"\s+", " ", found["about"] or "")
+                text = re.sub(r"[`*]", "", found["text"])
+                # In a sentence of the index a link may begin with a small letter; in a list it does not.
+                yield Entry(page, text[:1].upper() + text[1:], about)
+
+    def _paths(self) -> Iterator[Path]:
+        yield from sorted((self._root / "docs").glob("*.md"))
+        yield from sorted((self._root / "docs" / "decisions").glob("*.md"))
+        for pattern in BESIDE:
+            yield from sorted(self._root.glob(pattern))
+
+    def _page(self, path: Path) -> Page:
+        source = path.relative_to(self._root).as_posix()
+        text = _COMMENT.sub("", path.read_text(encoding="utf-8"), count=1)
+        return Page(source, slug_of(source), text)
+
+
+def slug_of(source: str) -> str:
+    """Return the address of a document: `docs/rules.md` is `rules`, `deploy/nginx/README.md` is `deploy/nginx`."""
+    path = PurePosixPath(source)
+    if path.name == "README.md" and len(path.parts) > 1:
+        return path.parent.as_posix()
+    plain = path.with_suffix("").as_posix().removeprefix("docs/").lower()
+    return "" if plain == "index" else plain
+
+
+def resolve(source: str, target: str) -> str:
+    """Return the path that a relative link in a document leads to, from the root of the repository."""
+    parts: list[str] = []
+    for part in (PurePosixPath(source).parent / target).parts:
+        if part == "..":
+            parts = parts[:-1]
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)

@@ -1,0 +1,78 @@
+"""The search: an index of all sections that the browser loads once, and the same search for readers without script."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agentgate.http.documentation.library import Entry, Library
+from agentgate.http.documentation.render import sections
+
+# Of each section. What is longer is a table of a reference, whose first rows say what it is about.
+MOST_TEXT = 1_200
+MOST_RESULTS = 20
+MOST_WORDS = 8
+
+_WORD = re.compile(r"[\w.-]+")
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a page, as the search knows it."""
+
+    address: str
+    page: str
+    heading: str
+    text: str
+
+
+def index(library: Library) -> tuple[Section, ...]:
+    """Return the sections of all pages, those of the guides before the decisions and the documents beside them."""
+    order = {entry.page.slug: place for place, entry in enumerate(_listed(library))}
+    pages = sorted(library.pages.values(), key=lambda page: order.get(page.slug, len(order)))
+    return tuple(
+        Section(
+            f"{page.address}#{heading.anchor}" if heading.anchor else page.address,
+            page.title,
+            heading.text,
+            text[:MOST_TEXT],
+        )
+        for page in pages
+        for heading, text in sections(page)
+    )
+
+
+def index_json(found: tuple[Section, ...]) -> bytes:
+    """Return the index as the script reads it: rows of address, page, heading, text."""
+    rows = [[each.address, each.page, each.heading, each.text] for each in found]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def find(found: tuple[Section, ...], question: str) -> list[Section]:
+    """Return the sections in which every word begins a word, the best first; `docs.js` counts in the same way."""
+    words = [word.lower() for word in _WORD.findall(question)][:MOST_WORDS]
+    if not words:
+        return []
+    scored = [(_score(each, words), place) for place, each in enumerate(found)]
+    best = sorted((-score, place) for score, place in scored if score > 0)
+    return [found[place] for _, place in best[:MOST_RESULTS]]
+
+
+def _score(section: Section, words: list[str]) -> int:
+    total = 0
+    fields = ((section.heading.lower(), 8), (section.page.lower(), 4), (section.text.lower(), 1))
+    for word in words:
+        score = sum(weight * (2 if _begins(text, word) else 1) for text, weight in fields if word in text)
+        if score == 0:
+            return 0
+        total += score
+    return total
+
+
+def _begins(text: str, word: str) -> bool:
+    return text.startswith(word) or f" {word}" in text
+
+
+def _listed(library: Library) -> Iterator[Entry]:
+    for group in library.groups:
+        yield from group.entries
