@@ -14,6 +14,7 @@ const Overview = lazy(() => import("../pages/overview"));
 const Decisions = lazy(() => import("../pages/decisions"));
 const Visitors = lazy(() => import("../pages/visitors"));
 const Security = lazy(() => import("../pages/security"));
+const Rules = lazy(() => import("../pages/rules"));
 const Lists = lazy(() => import("../pages/lists"));
 const Appeals = lazy(() => import("../pages/appeals"));
 const Missing = lazy(() => import("../ui/missing"));
@@ -24,6 +25,7 @@ const NAV: NavItem[] = [
   { id: "decisions", icon: "list", group: "site", go: "d", href: ofSite("decisions"), site: true },
   { id: "visitors", icon: "people", group: "site", go: "v", href: ofSite("visitors"), site: true },
   { id: "appeals", icon: "inbox", group: "site", go: "e", href: ofSite("appeals"), site: true },
+  { id: "rules", icon: "rules", group: "control", go: "r", href: ofSite("rules"), site: true },
   { id: "lists", icon: "door", group: "control", go: "l", href: ofSite("lists"), site: true },
   { id: "install", icon: "box", group: "site", go: "i", href: ofSite("install"), site: true },
 ];
@@ -46,6 +48,7 @@ void start(() => (
       <Route path={`${HOME}/sites/:siteKey/visitors`} component={Visitors} />
       <Route path={`${HOME}/sites/:siteKey/install`} component={Install} />
       <Route path={`${HOME}/sites/:siteKey/appeals`} component={Appeals} />
+      <Route path={`${HOME}/sites/:siteKey/rules`} component={Rules} />
       <Route path={`${HOME}/sites/:siteKey/lists`} component={Lists} />
       <Route default component={Missing} />
     </Router>

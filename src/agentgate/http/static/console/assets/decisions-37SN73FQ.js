@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-R3UYXHNI.js";import"./chunk-TMKLDSVY.js";import"./chunk-MFYTGIJX.js";import"./chunk-IVEGMOVF.js";import"./chunk-GJN3ZZUB.js";import"./chunk-EMFX4UD6.js";import"./chunk-J45JZLLZ.js";import"./chunk-N2OZEXL7.js";import"./chunk-YP4TP73Y.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-FAUEOPXZ.js";import"./chunk-DPF5BCNO.js";import"./chunk-ERT4NEQ7.js";import"./chunk-TSZ3II2B.js";import"./chunk-42FFAZOI.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};
