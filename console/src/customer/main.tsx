@@ -15,6 +15,8 @@ const Decisions = lazy(() => import("../pages/decisions"));
 const Visitors = lazy(() => import("../pages/visitors"));
 const Security = lazy(() => import("../pages/security"));
 const Rules = lazy(() => import("../pages/rules"));
+const Agents = lazy(() => import("../pages/agents"));
+const Settings = lazy(() => import("../pages/settings"));
 const Lists = lazy(() => import("../pages/lists"));
 const Appeals = lazy(() => import("../pages/appeals"));
 const Missing = lazy(() => import("../ui/missing"));
@@ -27,6 +29,8 @@ const NAV: NavItem[] = [
   { id: "appeals", icon: "inbox", group: "site", go: "e", href: ofSite("appeals"), site: true },
   { id: "rules", icon: "rules", group: "control", go: "r", href: ofSite("rules"), site: true },
   { id: "lists", icon: "door", group: "control", go: "l", href: ofSite("lists"), site: true },
+  { id: "agents", icon: "agent", group: "control", go: "a", href: ofSite("agents"), site: true },
+  { id: "settings", icon: "cog", group: "control", go: "t", href: ofSite("settings"), site: true },
   { id: "install", icon: "box", group: "site", go: "i", href: ofSite("install"), site: true },
 ];
 
@@ -50,6 +54,8 @@ void start(() => (
       <Route path={`${HOME}/sites/:siteKey/appeals`} component={Appeals} />
       <Route path={`${HOME}/sites/:siteKey/rules`} component={Rules} />
       <Route path={`${HOME}/sites/:siteKey/lists`} component={Lists} />
+      <Route path={`${HOME}/sites/:siteKey/agents`} component={Agents} />
+      <Route path={`${HOME}/sites/:siteKey/settings`} component={Settings} />
       <Route default component={Missing} />
     </Router>
   </Layout>

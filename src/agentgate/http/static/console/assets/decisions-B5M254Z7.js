@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-WSGBJVEL.js";import"./chunk-VAXR6ZHP.js";import"./chunk-J5JB2427.js";import"./chunk-XGA7AGSU.js";import"./chunk-LB4RZDA5.js";import"./chunk-KI3TE32Z.js";import"./chunk-TGCSUOQQ.js";import"./chunk-PTJVYBRL.js";import"./chunk-4ZWM2RQ2.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};

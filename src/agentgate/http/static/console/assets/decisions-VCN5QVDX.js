@@ -1,0 +1,1 @@
+import{a,b,c}from"./chunk-JONSEXQA.js";import"./chunk-SOW76ECN.js";import"./chunk-SMG4W5HP.js";import"./chunk-RDD2CKGY.js";import"./chunk-XG63F3HX.js";import"./chunk-6PFQGTKX.js";import"./chunk-ENDEHUFZ.js";import"./chunk-W2RRY4O2.js";import"./chunk-Y4FOJWPN.js";import"./chunk-3AMA3PUB.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};

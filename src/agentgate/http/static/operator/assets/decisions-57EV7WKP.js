@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-WVHRKYSM.js";import"./chunk-H537EVLU.js";import"./chunk-M6XU6KOK.js";import"./chunk-SHWEKHNW.js";import"./chunk-PDXUVLXU.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};

@@ -1,0 +1,1 @@
+import{a,b,c}from"./chunk-N7RA63KY.js";import"./chunk-PSTX2OCQ.js";import"./chunk-BWHQOB5M.js";import"./chunk-R4FNFRUH.js";import"./chunk-LAJFDN3H.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};
