@@ -88,7 +88,7 @@ function Effective({ set, overrides, onOverride }: { set: RuleSet; overrides: Re
           <tbody>
             {rules.map((rule) => (
               <tr key={rule.name}>
-                <td class="cut">
+                <td>
                   <code>{rule.name}</code> {overrides[rule.name] && <span class="tag line">{t("rules.overridden")}</span>}
                 </td>
                 <td>

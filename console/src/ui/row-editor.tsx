@@ -29,7 +29,7 @@ export function RowEditor({ label, columns, rows, onChange, empty, add, readOnly
         <p class="s faint">{empty}</p>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label={label}>
-          <table class="tbl flush">
+          <table class="tbl flush edit">
             <caption class="vh">{label}</caption>
             <thead>
               <tr>
