@@ -73,8 +73,8 @@ def test_text_of_twice_the_size_does_not_scroll_sideways(browser: Browser, conso
     try:
         page = context.new_page()
         sign_in(page, console)
-        pages = ("overview", "decisions", "lists?add=1", "appeals", "rules", "agents", "settings")
-        for path in (*(f"/console/sites/{SITE}/{page}" for page in pages), "/console/sites"):
+        names = ("overview", "decisions", "lists?add=1", "appeals", "rules", "agents", "settings")
+        for path in (*(f"/console/sites/{SITE}/{name}" for name in names), "/console/sites"):
             page.goto(console.url + path)
             wait_for(page, lambda: page.locator("main h1").count())
             page.evaluate("document.documentElement.style.fontSize = '200%'")
