@@ -18,6 +18,7 @@ UNKNOWN = {
     "tokenId": "tok_0000000000000000",
     "webhookId": "whk_0000000000000000",
     "entryId": "lst_0000000000000000",
+    "appealId": "apl_0000000000000000",
     "decisionId": "dec_0000000000000",
     "site": "st_0000000000000000",
     "visitorId": "0000000000000000",
@@ -74,6 +75,7 @@ def parameters(path: str, scene: Scene, things: Things) -> dict[str, str]:
         known["file"] = "icon.svg"
     known |= {"decisionId": things.decision, "visitorId": things.visitor}
     known |= {"webhookId": things.webhook, "grantId": things.grant, "entryId": things.list_entry}
+    known["appealId"] = things.appeal
     known |= {"site": things.site, "kind": "bot", "role": "candidate"}
     id_of_path = next((value for start, value in ids.items() if path.startswith(start)), None)
     return known if id_of_path is None else {**known, "id": id_of_path}

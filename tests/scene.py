@@ -6,11 +6,14 @@ Callers are the headers they send, so that no answer can change who the next req
 from dataclasses import dataclass
 from typing import Any
 
-from agentgate.lib.enums import AccountRole, AgentVerdict, ApiTokenScope
+from agentgate.lib.decision_ids import read_id
+from agentgate.lib.enums import AccountRole, AgentVerdict, ApiTokenScope, AppealState, Outcome
+from agentgate.lib.ids import new_appeal_id
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE
 from agentgate.people.identity.user_records import LinkKind, StoredUser
 from agentgate.protection.agents.handoff.records import HandoffRequest
 from agentgate.protection.agents.identity import Identity
+from agentgate.protection.appeals.records import StoredAppeal
 from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
 from tests.api.console.steps import run_sql
 from tests.api.traffic_steps import number_of, record
@@ -42,6 +45,7 @@ class Things:
     visitor: str
     webhook: str
     list_entry: str
+    appeal: str
     handoff: str
     grant: str
 
@@ -123,12 +127,33 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
         session=owner.get("/v1/account/sessions").json()["items"][0]["id"],
         webhook=webhook,
         list_entry=list_entry,
+        appeal=_appeal(service, made["id"], decision, number),
         handoff=handoff,
         grant=grant,
         decision=decision,
         visitor=f"{number:016x}",
         request=next(request["id"] for request in requests if request["email"] == asked["email"]),
     )
+
+
+def _appeal(service: RunningService, site_id: str, decision: str, visitor: int) -> str:
+    """Return an appeal that waits."""
+    made = StoredAppeal(
+        id=new_appeal_id(),
+        site_id=site_id,
+        link_digest=new_appeal_id(),
+        decision=read_id(decision) or 0,
+        visitor=visitor,
+        outcome=Outcome.BLOCK,
+        method="GET",
+        route="/",
+        rule=None,
+        message="I am a person.",
+        state=AppealState.WAITING,
+        created_ms=NOON_MS,
+    )
+    service.change(lambda stores: stores.appeals.add_appeal(made))
+    return made.id
 
 
 def _agents_things(service: RunningService, site_key: str) -> tuple[str, str]:
@@ -231,6 +256,10 @@ def bodies(scene: Scene) -> dict[str, Any]:
         "POST /v1/console/tokens": {"name": "New", "scopes": ["sites:read"]},
         "POST /v1/console/sites/{siteKey}/webhooks": {"url": "https://hooks.invalid/", "events": ["decisions"]},
         "PATCH /v1/console/sites/{siteKey}/webhooks/{webhookId}": {"enabled": False},
+        "POST /v1/console/sites/{siteKey}/appeals/{appealId}/answer": {"answer": "refuse"},
+        "PUT /v1/console/sites/{siteKey}/appeals/{appealId}/label": {"label": "human"},
+        "POST /v1/admin/sites/{siteKey}/appeals/{appealId}/answer": {"answer": "refuse"},
+        "PUT /v1/admin/sites/{siteKey}/appeals/{appealId}/label": {"label": "human"},
         "POST /v1/console/sites/{siteKey}/list-entries": LIST_ENTRY,
         "POST /v1/console/sites/{siteKey}/list-entries/backtest": LIST_ENTRY,
         "POST /v1/admin/sites/{siteKey}/list-entries": LIST_ENTRY,

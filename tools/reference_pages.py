@@ -1,11 +1,9 @@
 # ruff: noqa: INP001 - beside the package and not a part of one
-"""Reference pages that are made from the code: error codes and metrics."""
+"""Reference pages that are made from the code: error codes."""
 
 from collections.abc import Iterator
 
-from agentgate.events.decision_counts import DecisionCounts, DecisionMetrics
 from agentgate.lib import errors
-from agentgate.lib.telemetry.metrics import Metrics
 
 # Each table with where a client meets it.
 TABLES = (
@@ -46,19 +44,3 @@ def _rows(table: errors.ErrorTable) -> Iterator[str]:
         wait = f" `Retry-After: {row.retry_after_s}`." if row.retry_after_s is not None else ""
         message = row.message.replace("|", "\\|")
         yield f"| `{row.code}`{'*' if row.added else ''} | {row.status} | {message}{wait} |"
-
-
-def _counted() -> Metrics:
-    """Return metrics that have counted one of everything: a family without samples does not tell its labels."""
-    metrics = Metrics(version="1", worker="0")
-    metrics.request_answered("gateway", "/v1/gateway/check", status=204, duration_s=0.001)
-    metrics.watch_refusals("public", lambda: {"no_room": 1})
-    metrics.watch_put_off("public", lambda: 0)
-    metrics.webhook_attempted("decision", delivered=True)
-    metrics.watch_events(lambda: {"sent": 1, "stored": 1, "waiting": 0})
-    metrics.store_answers("config", up=True)
-    counts = DecisionCounts()
-    counts.totals[1, "request", "allow", "", ""] = 1
-    counts.buckets["request"], counts.sums_us["request"] = [1] * 18, 1
-    metrics.show(DecisionMetrics(counts, lambda _: "site_shop1"))
-    return metrics

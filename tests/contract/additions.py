@@ -123,6 +123,18 @@ ADDITIONS = {
     # The proxies' files, filled in for a site.
     "GET /v1/console/sites/{siteKey}/adapters/{proxy}": 9,
     # Whom a site lets in or keeps out by name.
+    "GET /v1/gateway/appeal": 9,
+    "POST /v1/gateway/appeal": 9,
+    "GET /v1/admin/sites/{siteKey}/appeals": 9,
+    "GET /v1/admin/sites/{siteKey}/appeals/{appealId}": 9,
+    "POST /v1/admin/sites/{siteKey}/appeals/{appealId}/answer": 9,
+    "DELETE /v1/admin/sites/{siteKey}/appeals/{appealId}/answer": 9,
+    "PUT /v1/admin/sites/{siteKey}/appeals/{appealId}/label": 9,
+    "GET /v1/console/sites/{siteKey}/appeals": 9,
+    "GET /v1/console/sites/{siteKey}/appeals/{appealId}": 9,
+    "POST /v1/console/sites/{siteKey}/appeals/{appealId}/answer": 9,
+    "DELETE /v1/console/sites/{siteKey}/appeals/{appealId}/answer": 9,
+    "PUT /v1/console/sites/{siteKey}/appeals/{appealId}/label": 9,
     "GET /v1/admin/sites/{siteKey}/list-entries": 11,
     "POST /v1/admin/sites/{siteKey}/list-entries": 11,
     "POST /v1/admin/sites/{siteKey}/list-entries/backtest": 11,
@@ -209,7 +221,12 @@ ADDED_ENUMERATIONS = {
     "ChargeSource": 10,
     "ListKind": 11,
     "ListOutcome": 11,
+    "AppealState": 9,
+    "AppealAnswer": 9,
 }
+
+# Enumeration of the specification -> the values that were added to it.
+ADDED_VALUES = {"LabelSource": ["appeal"]}
 
 # Constant of `limits` -> section.
 ADDED_LIMITS = {
@@ -275,4 +292,10 @@ ADDED_LIMITS = {
     "LIST_PROGRAMS_PER_SITE": 11,
     "LIST_VALUE_CHARACTERS": 11,
     "LIST_NOTE_CHARACTERS": 11,
+    "APPEAL_CHARACTERS": 9,
+    "APPEAL_REPLY_CHARACTERS": 9,
+    "APPEAL_LET_IN_HOURS": 9,
+    "APPEAL_LET_IN_MOST_HOURS": 9,
+    "APPEAL_BODY_BYTES": 9,
+    "APPEAL_KEPT_DAYS": 9,
 }

@@ -137,6 +137,13 @@ async def fill(stores: SqlStores, name: str, leaving: str) -> None:
         f"entry-of-{name}",
         site_id,
     )
+    await stores._session.run(
+        """INSERT INTO appeal (id, site_id, link_digest, decision, visitor, outcome, method, route, message, state,
+                created_ms, reply)
+            VALUES ($1, $2, $1, 1, '0000000000000001', 'block', 'GET', '/', 'I am a person.', 'waiting', 0, '')""",
+        f"appeal-of-{name}",
+        site_id,
+    )
     await stores.webhooks.add_webhook(webhook(f"hook-of-{name}", site_id, name))
     await stores.webhooks.save_delivery(delivery(f"delivery-to-{name}", site_id, f"hook-of-{name}"), keep=50)
     await stores.api_tokens.add_token(name, token(f"token-of-{name}", created_by=leaving), name.encode())

@@ -25,6 +25,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         "lists",
         "sites",
         "scoring",
+        "appeals",
         "customers",
         "tokens",
         "decision",

@@ -24,8 +24,13 @@ export const HOME = isOperator ? "/operator" : "/console";
 export const csrfToken = signal("");
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
+/** The version of what was read, by path: sent back, a change replaces this version or is refused. */
+const etags = new Map<string, string>();
+
 interface Options {
   query?: Query;
+  /** Only the version that was read last may be replaced. */
+  sameVersion?: boolean;
   body?: unknown;
   signal?: AbortSignal;
 }
@@ -39,10 +44,11 @@ export function address(path: string, query: Query = {}): string {
   return `${path.startsWith("/v1/") || path.startsWith("/readyz") ? "" : API}${path}${text ? `?${text}` : ""}`;
 }
 
-async function send(method: string, path: string, { query, body, signal }: Options = {}): Promise<Response> {
+async function send(method: string, path: string, { query, body, signal, sameVersion }: Options = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json" };
   if (method !== "GET") headers["X-CSRF-Token"] = csrfToken.value;
   if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (sameVersion && etags.has(path)) headers["If-Match"] = etags.get(path)!;
   let response: Response;
   try {
     response = await fetch(address(path, query), {
@@ -58,6 +64,8 @@ async function send(method: string, path: string, { query, body, signal }: Optio
     throw new ApiError(0, "offline", "The service cannot be reached.");
   }
   if (!response.ok) throw await refusal(response);
+  const version = response.headers.get("etag");
+  if (version) etags.set(path, version);
   return response;
 }
 
@@ -90,7 +98,7 @@ async function json<T>(method: string, path: string, options?: Options): Promise
 export const api = {
   get: <T>(path: string, query?: Query, signal?: AbortSignal) => json<T>("GET", path, { query, signal }),
   post: <T>(path: string, body?: unknown, query?: Query) => json<T>("POST", path, { body, query }),
-  put: <T>(path: string, body: unknown) => json<T>("PUT", path, { body }),
+  put: <T>(path: string, body: unknown, sameVersion = false) => json<T>("PUT", path, { body, sameVersion }),
   patch: <T>(path: string, body: unknown) => json<T>("PATCH", path, { body }),
   delete: <T>(path: string, body?: unknown) => json<T>("DELETE", path, { body }),
   text: async (path: string, query?: Query) => (await send("GET", path, { query })).text(),

@@ -231,6 +231,66 @@ export interface ApiTokenSecret {
   secret: string;
 }
 
+/** What a refused person says. `suspect` waits too, but looks like an advertisement or like many others. */
+export interface Appeal {
+  id: string;
+  state: AppealState;
+  message: string;
+  decisionId: string;
+  visitorId: string;
+  outcome: Outcome;
+  method: string;
+  route: string;
+  createdAt: string;
+  rule?: string;
+  label?: DecisionLabelValue;
+  answeredAt?: string;
+  answeredBy?: string;
+  reply?: string;
+  listEntryId?: string;
+}
+
+/** What the owners of a site answer to an appeal. */
+export type AppealAnswer = "let_in" | "refuse" | "spam";
+
+/** An answer. `hours` is how long `let_in` lets in; `reply` is one line that the person reads. */
+export interface AppealAnswerInput {
+  answer: AppealAnswer;
+  hours?: number;
+  reply?: string;
+}
+
+/** How many appeals of a site are in each state. */
+export interface AppealCounts {
+  waiting?: number;
+  suspect?: number;
+  letIn?: number;
+  refused?: number;
+  spam?: number;
+}
+
+/** An appeal, and how many others are like it. */
+export interface AppealDetail {
+  appeal: Appeal;
+  sameRule: number;
+  sameVisitor: number;
+}
+
+/** What the owners say about the decision: models learn it. */
+export interface AppealLabelInput {
+  label: DecisionLabelValue;
+}
+
+/** Appeals in one state, newest first, and how many there are in each. */
+export interface AppealPage {
+  items: Appeal[];
+  counts: AppealCounts;
+  nextCursor?: string;
+}
+
+/** Where an appeal stands. `suspect` waits too, but looks like spam. */
+export type AppealState = "let_in" | "refused" | "spam" | "suspect" | "waiting";
+
 /** One entry of an account's audit trail. `address` is the same for the same source and leads back to nobody. */
 export interface AuditEvent {
   id: number;
@@ -847,7 +907,7 @@ export interface LabelRequest {
 }
 
 /** Where a decision label came from. */
-export type LabelSource = "operator" | "probe" | "synthetic";
+export type LabelSource = "appeal" | "operator" | "probe" | "synthetic";
 
 /** How long decisions took. The percentiles are of the newest `samples` requests. */
 export interface Latency {

@@ -14,6 +14,11 @@ const Overview = lazy(() => import("../pages/overview"));
 const Decisions = lazy(() => import("../pages/decisions"));
 const Visitors = lazy(() => import("../pages/visitors"));
 const Security = lazy(() => import("../pages/security"));
+const Rules = lazy(() => import("../pages/rules"));
+const Agents = lazy(() => import("../pages/agents"));
+const Settings = lazy(() => import("../pages/settings"));
+const Lists = lazy(() => import("../pages/lists"));
+const Appeals = lazy(() => import("../pages/appeals"));
 const Missing = lazy(() => import("../ui/missing"));
 
 const ofSite = (page: string) => (siteKey: string) => siteHref(siteKey, page);
@@ -21,6 +26,11 @@ const NAV: NavItem[] = [
   { id: "overview", icon: "chart", group: "site", go: "o", href: ofSite("overview"), site: true },
   { id: "decisions", icon: "list", group: "site", go: "d", href: ofSite("decisions"), site: true },
   { id: "visitors", icon: "people", group: "site", go: "v", href: ofSite("visitors"), site: true },
+  { id: "appeals", icon: "inbox", group: "site", go: "e", href: ofSite("appeals"), site: true },
+  { id: "rules", icon: "rules", group: "control", go: "r", href: ofSite("rules"), site: true },
+  { id: "lists", icon: "door", group: "control", go: "l", href: ofSite("lists"), site: true },
+  { id: "agents", icon: "agent", group: "control", go: "a", href: ofSite("agents"), site: true },
+  { id: "settings", icon: "cog", group: "control", go: "t", href: ofSite("settings"), site: true },
   { id: "install", icon: "box", group: "site", go: "i", href: ofSite("install"), site: true },
 ];
 
@@ -41,6 +51,11 @@ void start(() => (
       <Route path={`${HOME}/sites/:siteKey/decisions`} component={Decisions} />
       <Route path={`${HOME}/sites/:siteKey/visitors`} component={Visitors} />
       <Route path={`${HOME}/sites/:siteKey/install`} component={Install} />
+      <Route path={`${HOME}/sites/:siteKey/appeals`} component={Appeals} />
+      <Route path={`${HOME}/sites/:siteKey/rules`} component={Rules} />
+      <Route path={`${HOME}/sites/:siteKey/lists`} component={Lists} />
+      <Route path={`${HOME}/sites/:siteKey/agents`} component={Agents} />
+      <Route path={`${HOME}/sites/:siteKey/settings`} component={Settings} />
       <Route default component={Missing} />
     </Router>
   </Layout>

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { api, ApiError, isOperator } from "../api/client";
+import { may } from "../api/session";
 import type { Decision, DecisionDetail, DecisionLabelValue, RuleMatch } from "../api/types.gen";
 import { clock, decimal, score } from "../lib/format";
 import { useKeys } from "../lib/keys";
@@ -12,6 +13,7 @@ import { siteHref } from "../ui/layout";
 import { CopyButton, Failure, LabelPill, OutcomeBadge, Time } from "../ui/parts";
 import { toast, toastError } from "../ui/toasts";
 import { worst } from "./decisions";
+import { LetIn } from "./let-in";
 
 const LABELS: [DecisionLabelValue, string][] = [
   ["human", "h"],
@@ -133,6 +135,7 @@ export function DecisionDetailPane({ id, siteKey, onClose, onFilter }: {
   onFilter: (name: string, value: string) => void;
 }) {
   const pane = useRef<HTMLElement>(null);
+  const letIn = useRef<HTMLDetailsElement>(null);
   const { data, error, loading, reload } = useQuery<DecisionDetail>(id, (signal) => api.get(`/decisions/${id}`, { siteKey }, signal));
   const decision = data?.decision;
   useEffect(() => pane.current?.scrollTo(0, 0), [id]);
@@ -146,6 +149,16 @@ export function DecisionDetailPane({ id, siteKey, onClose, onFilter }: {
       .catch(toastError);
   };
   useKeys([
+    {
+      key: "i",
+      help: t("lists.title"),
+      run: () => {
+        if (!letIn.current) return;
+        letIn.current.open = true;
+        letIn.current.scrollIntoView({ block: "nearest" });
+        letIn.current.querySelector<HTMLElement>("input:checked")?.focus();
+      },
+    },
     { key: "c", help: t("detail.copy"), run: () => void navigator.clipboard.writeText(id).then(() => toast(t("copy.done"))) },
     ...(isOperator ? LABELS.map(([value, key]) => ({ key, help: t("detail.labelKey", { label: t(`label.${value}`) }), run: () => label(value) })) : []),
   ]);
@@ -217,6 +230,14 @@ export function DecisionDetailPane({ id, siteKey, onClose, onFilter }: {
               </div>
             )}
           </dl>
+          {worst(decision).outcome !== "allow" && may("sites:write") && (
+            <details ref={letIn}>
+              <summary class="b s">
+                {t("lists.title")} <kbd>I</kbd>
+              </summary>
+              <LetIn decision={decision} siteKey={siteKey} />
+            </details>
+          )}
           <details>
             <summary class="b s">{t("detail.raw")}</summary>
             <div class="code">

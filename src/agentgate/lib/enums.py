@@ -77,6 +77,8 @@ class LabelSource(StrEnum):
     OPERATOR = "operator"
     PROBE = "probe"
     SYNTHETIC = "synthetic"
+    # Said by a site's owners about somebody who appealed.
+    APPEAL = "appeal"
 
 
 class DecisionKind(_HotStrEnum):
@@ -368,6 +370,24 @@ class ListOutcome(StrEnum):
 
     ALLOW = "allow"
     BLOCK = "block"
+
+
+class AppealState(StrEnum):
+    """Where an appeal stands. `suspect` waits too, but looks like spam."""
+
+    WAITING = "waiting"
+    SUSPECT = "suspect"
+    LET_IN = "let_in"
+    REFUSED = "refused"
+    SPAM = "spam"
+
+
+class AppealAnswer(StrEnum):
+    """What the owners of a site answer to an appeal."""
+
+    LET_IN = "let_in"
+    REFUSE = "refuse"
+    SPAM = "spam"
 
 
 class ChargeSource(StrEnum):

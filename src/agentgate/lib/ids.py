@@ -100,6 +100,11 @@ def new_list_entry_id() -> str:
     return _hex_id("lst")
 
 
+def new_appeal_id() -> str:
+    """Return an ID for an appeal. The secret of its link is another value."""
+    return _hex_id("apl")
+
+
 def new_request_id() -> str:
     """Return an ID that ties one HTTP request to its log lines."""
     return secrets.token_hex(8)

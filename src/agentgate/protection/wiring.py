@@ -37,6 +37,8 @@ from agentgate.protection.agents.submit.confirmation import Confirmation
 from agentgate.protection.agents.submit.judge import Judge
 from agentgate.protection.agents.submit.submissions import Submissions
 from agentgate.protection.agents.tools.manifests import ToolsManifests
+from agentgate.protection.appeals.filing import AppealDesk
+from agentgate.protection.appeals.ports import AppealStores
 from agentgate.protection.browser_check.admission import Door
 from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.event_log import Journal
@@ -47,6 +49,7 @@ from agentgate.protection.browser_check.probes.desk import ProbeDesk
 from agentgate.protection.browser_check.probes.pools import FOLDER, Pools
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.verify import ChallengeVerifier
+from agentgate.protection.challenge_page.appeal_ticket import AppealTickets
 from agentgate.protection.challenge_page.challenge import ChallengePages
 from agentgate.protection.challenge_page.challenge_pass import Passes
 from agentgate.protection.challenge_page.proxied_call import Asker
@@ -54,6 +57,7 @@ from agentgate.protection.challenge_page.sealed_token import Envelopes
 from agentgate.protection.gateway.check import GatewayCheck
 from agentgate.protection.gateway.event_log import Journal as GatewayJournal
 from agentgate.protection.gateway.receipts import Receipts
+from agentgate.protection.scoring.ports import Evidence
 from agentgate.protection.sites.ports import SiteStores
 from agentgate.protection.snapshot_refresher import Deciding
 from agentgate.protection.tokens.binding import Bindings
@@ -67,11 +71,17 @@ from agentgate.protection.tokens.redeem import Redeemer
 from agentgate.protection.tokens.uses import CredentialUses
 
 
+class WiredStores(SiteStores, AppealStores, Protocol):
+    """The ports of the durable store that are used here."""
+
+
 class ProtectingStores(Protocol):
     """What of the opened stores is used here."""
 
     @property
-    def store(self) -> Store[SiteStores]: ...
+    def store(self) -> Store[WiredStores]: ...
+    @property
+    def evidence(self) -> Evidence: ...
     @property
     def agent_grants(self) -> GrantStore: ...
     @property
@@ -136,15 +146,16 @@ class Protecting:
         receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=self._keyring)
         journal = GatewayJournal(recorder, deciding.ids, uses)
         self._asker = Asker(deciding.sites, deciding.decider.visitors, uses)
+        envelopes = Envelopes(self._keyring, stores.redemptions)
         self._passes = Passes(
             self.signing_keys,
             self._clearances,
             receipts,
-            envelopes=Envelopes(self._keyring, stores.redemptions),
+            envelopes=envelopes,
             journal=journal,
             fast=stores.fast,
         )
-        self._pages = ChallengePages(receipts, self._passes)
+        self._pages = ChallengePages(receipts, self._passes, AppealTickets(envelopes))
         self.gate = GatewayCheck(
             deciding.sites,
             decider=deciding.decider,
@@ -177,6 +188,7 @@ class Protecting:
         crowd = Crowd(limiter, self._stores.fast, self._stores.redemptions)
         scrutiny = Scrutiny(self.probes, crowd)
         return {
+            AppealDesk: AppealDesk(self._stores.store, self._stores.evidence, limiter),
             Asker: self._asker,
             Passes: self._passes,
             ChallengePages: self._pages,

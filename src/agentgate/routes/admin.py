@@ -13,6 +13,7 @@ from agentgate.people.outbox import endpoints as outbox
 from agentgate.protection.agents.handoff import endpoints as handoff
 from agentgate.protection.agents.ledger import endpoints as ledger
 from agentgate.protection.agents.policy import endpoints as agent_policy
+from agentgate.protection.appeals import endpoints as appeals
 from agentgate.protection.browser_check.probes import endpoints as probes
 from agentgate.protection.credentials import endpoints as credentials
 from agentgate.protection.customers.endpoints import access_requests, customers, members, users
@@ -136,6 +137,32 @@ ADMIN = Surface(
                 scope=site_in_path,
                 status=204,
                 refuses=("not_found",),
+            ),
+            # Appeals
+            get("/sites/{siteKey}/appeals", appeals.list_appeals, scope=site_in_path),
+            get(
+                "/sites/{siteKey}/appeals/{appealId}",
+                appeals.read_appeal,
+                scope=site_in_path,
+                refuses=("not_found",),
+            ),
+            post(
+                "/sites/{siteKey}/appeals/{appealId}/answer",
+                appeals.answer_appeal,
+                scope=site_in_path,
+                refuses=("not_found", "invalid_state"),
+            ),
+            delete(
+                "/sites/{siteKey}/appeals/{appealId}/answer",
+                appeals.reopen_appeal,
+                scope=site_in_path,
+                refuses=("not_found", "invalid_state"),
+            ),
+            put(
+                "/sites/{siteKey}/appeals/{appealId}/label",
+                appeals.label_appeal,
+                scope=site_in_path,
+                refuses=("not_found", "invalid_state"),
             ),
             # Managed groups
             get("/managed-groups", rules.list_managed_groups),

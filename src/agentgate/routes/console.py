@@ -12,6 +12,7 @@ from agentgate.people.audit import endpoints as audit
 from agentgate.protection.agents.handoff import endpoints as handoff
 from agentgate.protection.agents.ledger import endpoints as ledger
 from agentgate.protection.agents.policy import endpoints as agent_policy
+from agentgate.protection.appeals import endpoints as appeals
 from agentgate.protection.credentials import endpoints as credentials
 from agentgate.protection.lists import endpoints as lists
 from agentgate.protection.rules import decision_endpoints as decisions
@@ -183,6 +184,36 @@ CONSOLE = Surface(
                 scope=site_in_path,
                 status=204,
                 refuses=("not_found",),
+            ),
+            # Appeals
+            get("/sites/{siteKey}/appeals", appeals.list_appeals, guard=ANALYTICS_READ, scope=site_in_path),
+            get(
+                "/sites/{siteKey}/appeals/{appealId}",
+                appeals.read_appeal,
+                guard=ANALYTICS_READ,
+                scope=site_in_path,
+                refuses=("not_found",),
+            ),
+            post(
+                "/sites/{siteKey}/appeals/{appealId}/answer",
+                appeals.answer_appeal,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                refuses=("not_found", "invalid_state"),
+            ),
+            delete(
+                "/sites/{siteKey}/appeals/{appealId}/answer",
+                appeals.reopen_appeal,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                refuses=("not_found", "invalid_state"),
+            ),
+            put(
+                "/sites/{siteKey}/appeals/{appealId}/label",
+                appeals.label_appeal,
+                guard=SITES_WRITE,
+                scope=site_in_path,
+                refuses=("not_found", "invalid_state"),
             ),
             # Managed groups
             get("/managed-groups", rules.list_managed_groups, guard=SITES_READ),

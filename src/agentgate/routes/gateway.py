@@ -2,7 +2,8 @@
 
 from agentgate.http.surface import Surface, anyone, delete, get, patch, post, put, rows
 from agentgate.lib import errors
-from agentgate.lib.limits import CARRIED_FORM_BYTES
+from agentgate.lib.limits import APPEAL_BODY_BYTES, CARRIED_FORM_BYTES
+from agentgate.protection.challenge_page import appeal_endpoints as appeals
 from agentgate.protection.challenge_page import endpoints as page
 from agentgate.protection.gateway import endpoints as gateway
 
@@ -71,6 +72,25 @@ GATEWAY = Surface(
                 other_replies={401: gateway.Denial, 403: gateway.Denial},
             ),
             post("/pass", page.pass_challenge, any_query=True, refuses=OF_THE_PAGE),
+            get(
+                "/appeal",
+                appeals.show_appeal,
+                any_query=True,
+                media_type="text/html",
+                success="What became of an appeal",
+                refuses=("invalid_credential", "invalid_request", "service_unavailable"),
+                other_replies={403: gateway.Denial},
+            ),
+            post(
+                "/appeal",
+                appeals.file_appeal,
+                status=303,
+                any_query=True,
+                body_limit=APPEAL_BODY_BYTES,
+                success="Taken; the page that says what becomes of it",
+                refuses=("invalid_credential", "invalid_request", "service_unavailable"),
+                other_replies={403: gateway.Denial},
+            ),
             post(
                 "/replay",
                 page.replay_form,

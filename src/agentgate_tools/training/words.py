@@ -97,7 +97,7 @@ def _about_labels(ground: Ground) -> Iterator[str]:
             f"The labels come from few visitors: {ground.visitors_with_ones} of {sought},"
             f" {ground.visitors_with_zeros} of {others}. The model may have learned these visitors."
         )
-    made = total - ground.sources.get(LabelSource.OPERATOR, 0)
+    made = total - ground.sources.get(LabelSource.OPERATOR, 0) - ground.sources.get(LabelSource.APPEAL, 0)
     if made > total / 2:
         yield f"{made} of {total} labels were made by probes or synthetic traffic; real visitors may not resemble it."
 

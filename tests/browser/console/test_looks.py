@@ -26,6 +26,13 @@ CONSOLE_PAGES = {
     f"/console/sites/{SITE}/decisions?range=7d": "tbody .out",
     f"/console/sites/{SITE}/visitors?range=7d": "tbody code",
     f"/console/sites/{SITE}/install": ".thousand",
+    f"/console/sites/{SITE}/lists?add=1": "form .btn.main",
+    f"/console/sites/{SITE}/appeals": ".empty",
+    f"/console/sites/{SITE}/rules": ".editor textarea",
+    f"/console/sites/{SITE}/agents": ".tbl.edit",
+    f"/console/sites/{SITE}/agents?tab=charges": ".empty",
+    f"/console/sites/{SITE}/agents?tab=grants": ".empty",
+    f"/console/sites/{SITE}/settings": ".tbl.edit",
 }
 LOOKS = (("light", 1280, "en"), ("dark", 360, "de"))
 # axe looks at fifteen pages in one go, beside everything else that a busy machine does.
@@ -66,7 +73,8 @@ def test_text_of_twice_the_size_does_not_scroll_sideways(browser: Browser, conso
     try:
         page = context.new_page()
         sign_in(page, console)
-        for path in (f"/console/sites/{SITE}/overview", f"/console/sites/{SITE}/decisions", "/console/sites"):
+        names = ("overview", "decisions", "lists?add=1", "appeals", "rules", "agents", "settings")
+        for path in (*(f"/console/sites/{SITE}/{name}" for name in names), "/console/sites"):
             page.goto(console.url + path)
             wait_for(page, lambda: page.locator("main h1").count())
             page.evaluate("document.documentElement.style.fontSize = '200%'")

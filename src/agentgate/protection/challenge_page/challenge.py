@@ -9,12 +9,16 @@ from urllib.parse import unquote_plus
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentgate.http.markup import Markup, element, joined
 from agentgate.http.raw_body import RawBody
 from agentgate.http.replies import Reply, Text
 from agentgate.http.request import Request
 from agentgate.lib import errors
-from agentgate.lib.decision_ids import read_id
+from agentgate.lib.decision_ids import read_id, write_id
 from agentgate.lib.enums import Outcome
+from agentgate.protection.appeals.records import StoredAppeal
+from agentgate.protection.challenge_page import appeal_view
+from agentgate.protection.challenge_page.appeal_ticket import AppealTickets, Opened
 from agentgate.protection.challenge_page.challenge_pass import Passes
 from agentgate.protection.challenge_page.languages import Languages
 from agentgate.protection.challenge_page.page import ChallengePage, Check, View
@@ -57,7 +61,8 @@ class Found(Struct, frozen=True):
 class ChallengePages:
     """Makes pages and denials."""
 
-    def __init__(self, receipts: Receipts, passes: Passes) -> None:
+    def __init__(self, receipts: Receipts, passes: Passes, tickets: AppealTickets) -> None:
+        self.tickets = tickets
         self._receipts = receipts
         self._passes = passes
         self._answers = Answers()
@@ -72,6 +77,8 @@ class ChallengePages:
         found = self._find(asking, told)
         view, reason = self._view(asking, found), told.ruling.reason
         action = action_of(asking.site, found.protection)
+        if reason not in _TEXTS and told.decision_id is not None:
+            view = replace(view, appeal=self.tickets.give(asking, told.decision_id, found.return_url))
         if told.decision == "block":
             view = replace(view, text=_TEXTS.get(reason, view.text), retry=reason in _TEXTS)
         elif action is None:
@@ -97,6 +104,43 @@ class ChallengePages:
         action = action_of(asking.site, found.protection)
         check = None if action is None else Check(site_key=asking.site.site_key, action=action, stuck=True)
         return self._show(replace(self._view(asking, found), check=check), told)
+
+    def show_appeal(self, asking: Asking, appeal: StoredAppeal, return_url: str) -> Reply[Text]:
+        """Return the page that says where an appeal stands."""
+        language = self._languages.choose(asking.call.request.header("accept-language"))
+        title, content = appeal_view.standing(language, appeal, return_url)
+        return self._say(asking, title, content, None)
+
+    def answer_appeal(
+        self, asking: Asking, words: tuple[str, str | None], retry: tuple[Opened, str] | None
+    ) -> Reply[Text]:
+        """Return the page that says why an appeal was not taken; what can be sent again stands in its form."""
+        language = self._languages.choose(asking.call.request.header("accept-language"))
+        title, text = words
+        form = None
+        if retry is not None:
+            opened, written = retry
+            ticket = self.tickets.give(asking, write_id(opened.decision), opened.return_url, wait_ms=0)
+            form = None if ticket is None else appeal_view.form(language, ticket, written, is_open=True)
+        said = None if text is None else element("p", language.words[text])
+        content = joined((element("h1", language.words[title]), said, form))
+        return self._say(asking, language.words[title], content, Ruling(Outcome.BLOCK, "invalid_request"))
+
+    def _say(self, asking: Asking, title: str, content: Markup, ruling: Ruling | None) -> Reply[Text]:
+        language = self._languages.choose(asking.call.request.header("accept-language"))
+        rendered = self._page.render_text(language, asking.site.name, title, content)
+        denial = None if ruling is None else self.deny(ruling, None)
+        kept = () if denial is None else (each for each in denial.headers if each[0] != "cache-control")
+        headers = (
+            *kept,
+            ("cache-control", "no-store"),
+            ("content-security-policy", rendered.policy),
+            # The secret of the link stands in the address.
+            ("referrer-policy", "no-referrer"),
+            ("x-robots-tag", "noindex"),
+            ("vary", "Accept-Language"),
+        )
+        return Reply(body=Text(rendered.html, HTML), status=200 if denial is None else denial.status, headers=headers)
 
     def deny(self, ruling: Ruling, decision_id: str | None) -> Reply[Any]:
         """Return what a program is told."""

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from agentgate.http.markup import Markup, element, joined
 from agentgate.lib.records import to_json
+from agentgate.protection.challenge_page import appeal_view
 from agentgate.protection.challenge_page.languages import Language
 from agentgate.protection.challenge_page.wait import Ticket
 
@@ -72,6 +73,8 @@ class View(Struct, frozen=True, kw_only=True):
     # Whether trying again makes sense, and whether the owner has to change something.
     retry: bool = False
     owners_hint: bool = False
+    # With what the reader can say that this is a mistake.
+    appeal: str | None = None
 
 
 class Rendered(Struct, frozen=True):
@@ -103,21 +106,33 @@ class ChallengePage:
         nonce = secrets.token_urlsafe(NONCE_BYTES)
         words = view.language.words
         heading = words["checking_title"] if view.check is not None else words["blocked_title"]
-        head = joined(
+        title = f"{heading} · {view.site_name}" if view.site_name else heading
+        head = joined((self._head(title, nonce), _refresh(view.check)))
+        content = _plain(view) if view.check is None else _checking(view, view.check)
+        appeal = None if view.appeal is None else appeal_view.form(view.language, view.appeal)
+        main = element("main", element("p", view.site_name, class_="site"), content, appeal, _number(view))
+        body = element("body", main, None if view.check is None else self._scripts(view, view.check, nonce))
+        html = element("html", element("head", head), body, lang=view.language.tag, dir=view.language.direction)
+        return Rendered(f"<!doctype html>{html}".encode(), _policy(nonce, view.check, forms=view.appeal is not None))
+
+    def render_text(self, language: Language, site_name: str, title: str, content: Markup) -> Rendered:
+        """Return a page that only says something, without a script."""
+        nonce = secrets.token_urlsafe(NONCE_BYTES)
+        head = self._head(f"{title} · {site_name}" if site_name else title, nonce)
+        body = element("body", element("main", element("p", site_name, class_="site"), content))
+        html = element("html", element("head", head), body, lang=language.tag, dir=language.direction)
+        return Rendered(f"<!doctype html>{html}".encode(), _policy(nonce, None, forms=True))
+
+    def _head(self, title: str, nonce: str) -> Markup:
+        return joined(
             (
                 element("meta", charset="utf-8"),
                 element("meta", name="viewport", content="width=device-width, initial-scale=1"),
                 element("meta", name="robots", content="noindex"),
-                element("title", f"{heading} · {view.site_name}" if view.site_name else heading),
+                element("title", title),
                 element("style", self._style, nonce=nonce),
-                _refresh(view.check),
             )
         )
-        content = _plain(view) if view.check is None else _checking(view, view.check)
-        main = element("main", element("p", view.site_name, class_="site"), content, _number(view))
-        body = element("body", main, None if view.check is None else self._scripts(view, view.check, nonce))
-        html = element("html", element("head", head), body, lang=view.language.tag, dir=view.language.direction)
-        return Rendered(f"<!doctype html>{html}".encode(), _policy(nonce, view.check))
 
     def _scripts(self, view: View, check: Check, nonce: str) -> Markup:
         facts = {
@@ -221,10 +236,10 @@ def _as_data(facts: Mapping[str, Any]) -> Markup:
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
-def _policy(nonce: str, check: Check | None) -> str:
+def _policy(nonce: str, check: Check | None, *, forms: bool) -> str:
     parts = ["default-src 'none'", "base-uri 'none'", f"style-src 'nonce-{nonce}'"]
     if check is None:
-        parts += ["form-action 'none'"]
+        parts += ["form-action 'self'" if forms else "form-action 'none'"]
     else:
         parts += [
             f"script-src 'nonce-{nonce}'",

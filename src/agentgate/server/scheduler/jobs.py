@@ -25,6 +25,7 @@ from agentgate.people.outbox.deliver import Delivery
 from agentgate.protection.agents.handoff.ports import GrantStore, HandoffStore
 from agentgate.protection.agents.ports import ReplayStore
 from agentgate.protection.agents.submission_ports import ChargeStore, SubmissionStore
+from agentgate.protection.appeals.ports import AppealStore
 from agentgate.protection.browser_check.ports import ChallengeStore
 from agentgate.protection.scoring.feature_capture import expire_features
 from agentgate.protection.scoring.ports import ScoringStores
@@ -73,6 +74,9 @@ Work = Callable[[], Awaitable[object]]
 
 class TimedStores(AccountStores, OperatorStores, JobStores, Protocol):
     """The ports that the jobs use."""
+
+    @property
+    def appeals(self) -> AppealStore: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,13 +259,14 @@ async def forget_handoffs(handoffs: HandoffStore, grants: GrantStore, clock: Clo
 
 
 async def sweep(store: Store[TimedStores], clock: Clock) -> None:
-    """Forget sessions and links that ended long ago."""
+    """Forget sessions and links that ended long ago, and old appeals."""
     now_ms = clock.now_ms()
 
     async def forget(stores: TimedStores) -> None:
         await stores.operator_sessions.sweep_sessions(now_ms - SESSION_KEPT_MS)
         await stores.user_sessions.sweep_sessions(now_ms - SESSION_KEPT_MS)
         await stores.links.sweep_links(now_ms - LINK_KEPT_MS)
+        await stores.appeals.forget_appeals(now_ms - limits.APPEAL_KEPT_DAYS * DAY_MS)
 
     await store.change(forget)
 

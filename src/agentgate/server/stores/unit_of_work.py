@@ -15,6 +15,7 @@ from agentgate.people.feedback.repository import SqlFeedback
 from agentgate.people.identity.repositories.operator_sessions import SqlOperatorSessions
 from agentgate.people.identity.repositories.users import SqlLinks, SqlUsers, SqlUserSessions
 from agentgate.people.outbox.repository import SqlOutbox
+from agentgate.protection.appeals.repository import SqlAppeals
 from agentgate.protection.credentials.repository import SqlCredentials
 from agentgate.protection.customers.repository import SqlCustomers
 from agentgate.protection.lists.repositories.entries import SqlLists
@@ -51,6 +52,11 @@ class SqlStores:
     def api_tokens(self) -> SqlApiTokens:
         """API tokens."""
         return SqlApiTokens(self._session)
+
+    @cached_property
+    def appeals(self) -> SqlAppeals:
+        """What refused people say."""
+        return SqlAppeals(self._session)
 
     @cached_property
     def audit(self) -> SqlAudit:

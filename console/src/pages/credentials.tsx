@@ -1,0 +1,149 @@
+/** Secrets of a site's server: which there are, whether they are used, and how long an old one still works. */
+
+import { useState } from "preact/hooks";
+import { api } from "../api/client";
+import { may } from "../api/session";
+import type { Credential, CredentialSecret } from "../api/types.gen";
+import { relative } from "../lib/format";
+import { useEvery } from "../lib/query";
+import { t } from "../lib/words";
+import { Confirm } from "../ui/dialogs";
+import { Card, CopyButton, Empty, Note, Time } from "../ui/parts";
+import { toast, toastError } from "../ui/toasts";
+
+const OVERLAPS_S = ["0", "3600", "86400", "604800"];
+const DAY_S = 86_400;
+
+function Countdown({ credential }: { credential: Credential }) {
+  const [, tick] = useState(0);
+  useEvery(1000, () => tick(Date.now()));
+  const left = Date.parse(credential.expiresAt!) - Date.now();
+  const usedLately = credential.lastUsedAt && Date.now() - Date.parse(credential.lastUsedAt) < 3_600_000;
+  return (
+    <span class="stack tight">
+      <span class="state">
+        <span class="dot" data-o={usedLately ? "challenge" : "allow"} />
+        {t("credentials.ends", { when: relative(Date.now() + left) })}
+      </span>
+      <span class="s soft">{t(usedLately ? "credentials.stillUsed" : "credentials.notUsed")}</span>
+      <progress class="short" max={DAY_S} value={Math.max(0, Math.min(DAY_S, left / 1000))} aria-label={t("credentials.left")} />
+    </span>
+  );
+}
+
+export function Credentials({ siteKey, list, onChange }: { siteKey: string; list: Credential[]; onChange: () => void }) {
+  const [made, setMade] = useState<CredentialSecret | null>(null);
+  const [ending, setEnding] = useState<Credential | null>(null);
+  const [overlap, setOverlap] = useState(String(DAY_S));
+  const mayWrite = may("sites:write");
+  const isOver = (each: Credential) => Boolean(each.revokedAt) || (each.expiresAt !== undefined && Date.parse(each.expiresAt) <= Date.now());
+  const alive = list.filter((each) => !isOver(each));
+  const took = (secret: CredentialSecret, text: string) => {
+    setMade(secret);
+    toast(text);
+    onChange();
+  };
+  const create = () => api.post<CredentialSecret>(`/sites/${siteKey}/credentials`, {}).then((secret) => took(secret, t("credentials.created"))).catch(toastError);
+  const rotate = (each: Credential) =>
+    api
+      .post<CredentialSecret>(`/sites/${siteKey}/credentials/${each.id}/rotate`, { overlapSeconds: Number(overlap) })
+      .then((secret) => took(secret, t("credentials.rotated")))
+      .catch(toastError);
+  const revoke = () => {
+    const each = ending!;
+    setEnding(null);
+    api
+      .post(`/sites/${siteKey}/credentials/${each.id}/revoke`)
+      .then(() => {
+        toast(t("credentials.revoked"));
+        onChange();
+      })
+      .catch(toastError);
+  };
+  return (
+    <Card
+      title={t("credentials.title")}
+      lead={t("credentials.lead", { n: alive.length })}
+      side={
+        mayWrite && (
+          <button class="btn" onClick={() => void create()}>
+            {t("install.make")}
+          </button>
+        )
+      }
+    >
+      <div class="in stack">
+        {made && (
+          <div class="secretbox stack tight">
+            <p class="b">{t("credentials.once")}</p>
+            <div class="secret">
+              <code>{made.secret}</code>
+              <CopyButton text={made.secret} />
+            </div>
+            <div class="row">
+              <button class="btn" onClick={() => setMade(null)}>
+                {t("factor.kept")}
+              </button>
+            </div>
+          </div>
+        )}
+        {alive.length === 0 && <Empty icon="key" title={t("credentials.none")}>{t("credentials.noneWhy")}</Empty>}
+        {alive.length > 0 && mayWrite && (
+          <div class="row s">
+            <label for="overlap">{t("credentials.overlap")}</label>
+            <select id="overlap" value={overlap} onChange={(event) => setOverlap(event.currentTarget.value)}>
+              {OVERLAPS_S.map((each) => (
+                <option key={each} value={each}>
+                  {t(`credentials.overlap.${each}`)}
+                </option>
+              ))}
+            </select>
+          </div>
+        )}
+        <ul class="list">
+          {list.map((each) => (
+            <li key={each.id} class={isOver(each) ? "faint" : undefined}>
+              <span class="row apart">
+                <b>{each.name}</b>
+                <code class="xs">{each.id}</code>
+              </span>
+              <span class="row apart">
+                {isOver(each) ? (
+                  <span>{t(each.revokedAt ? "credentials.isRevoked" : "lists.over")}</span>
+                ) : each.expiresAt ? (
+                  <Countdown credential={each} />
+                ) : (
+                  <span class="s soft">
+                    {each.lastUsedAt ? (
+                      <>
+                        {t("credentials.used")} <Time at={each.lastUsedAt} />
+                      </>
+                    ) : (
+                      t("credentials.never")
+                    )}
+                  </span>
+                )}
+                {!isOver(each) && mayWrite && (
+                  <span class="row">
+                    {!each.expiresAt && (
+                      <button class="btn" onClick={() => void rotate(each)}>
+                        {t("credentials.rotate")}
+                      </button>
+                    )}
+                    <button class="btn bad" onClick={() => setEnding(each)}>
+                      {t(each.expiresAt ? "credentials.endOverlap" : "credentials.revoke")}
+                    </button>
+                  </span>
+                )}
+              </span>
+            </li>
+          ))}
+        </ul>
+      </div>
+      {made && <div class="in"><Note tone="info">{t("credentials.next")}</Note></div>}
+      <Confirm open={ending !== null} title={t("credentials.revoke")} word={ending?.name} action={t("credentials.revoke")} onConfirm={revoke} onClose={() => setEnding(null)}>
+        {t("credentials.revokeWhy")}
+      </Confirm>
+    </Card>
+  );
+}

@@ -1,0 +1,381 @@
+/** A site's rules: the text, what results, what it would do, and saving it without losing anybody's work. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { useRoute } from "preact-iso";
+import { api, ApiError } from "../api/client";
+import { may } from "../api/session";
+import type { BacktestReport, CheckedRules, ManagedGroupList, Outcome, RuleSet, RulesView, SignalLabelList } from "../api/types.gen";
+import { merge3 } from "../lib/diff";
+import { useKeys } from "../lib/keys";
+import { useQuery } from "../lib/query";
+import { t } from "../lib/words";
+import { toYaml } from "../lib/yaml";
+import { CodeEditor, type Mark } from "../ui/code-editor";
+import { Confirm, Dialog } from "../ui/dialogs";
+import { DiffView } from "../ui/diff-view";
+import { Card, Failure, Head, Note, Time } from "../ui/parts";
+import { toast, toastError } from "../ui/toasts";
+import { Backtest, TestRequest, turnedAway, type DraftRules } from "./rules-tools";
+
+const ACTIONS = ["allow", "challenge", "block", "drop", "count"] as const;
+const SETTLED_MS = 400;
+const KEYWORDS = ["version", "rules", "name", "match", "action", "routes", "response", "default_action", "group", "overrides", "scope_down", "all_labels", "any_labels", "none_labels", "any_prefix", "score", "min_score", "networks", "countries", "asns", "user_agents", "headers", "methods", "paths", "hosts", ...ACTIONS];
+
+interface Draft extends DraftRules {
+  /** The revision and the text that it began from. */
+  revision: number;
+  base: string;
+}
+
+const textOf = (view: RulesView) => `${toYaml(view.ruleSet)}\n`;
+const draftOf = (view: RulesView): Draft => ({ revision: view.revision, base: textOf(view), ruleSetText: textOf(view), overrides: view.overrides });
+
+function useRulesDraft(siteKey: string, view: RulesView | undefined): [Draft | null, (draft: Draft | null) => void] {
+  const place = `draft:rules:${siteKey}`;
+  const [draft, setDraft] = useState<Draft | null>(() => JSON.parse(sessionStorage.getItem(place) ?? "null") as Draft | null);
+  const shown = draft ?? (view ? draftOf(view) : null);
+  const set = (next: Draft | null) => {
+    if (next) sessionStorage.setItem(place, JSON.stringify(next));
+    else sessionStorage.removeItem(place);
+    setDraft(next);
+  };
+  return [shown, set];
+}
+
+/** Checks a draft while it is written. */
+function useChecked(siteKey: string, draft: Draft | null): CheckedRules | null {
+  const [checked, setChecked] = useState<CheckedRules | null>(null);
+  const key = draft ? JSON.stringify([draft.ruleSetText, draft.overrides]) : "";
+  useEffect(() => {
+    if (!draft) return;
+    let over = false;
+    const timer = setTimeout(() => {
+      api
+        .post<CheckedRules>(`/sites/${siteKey}/rules/validate`, { ruleSetText: draft.ruleSetText, overrides: draft.overrides })
+        .then((found) => over || setChecked(found))
+        .catch((failure: unknown) => over || setChecked({ valid: false, errors: [{ message: failure instanceof ApiError ? failure.message : String(failure) }], lints: [] }));
+    }, SETTLED_MS);
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }, [siteKey, key]);
+  return checked;
+}
+
+function marksOf(checked: CheckedRules | null): Mark[] {
+  if (!checked) return [];
+  return [
+    ...checked.errors.map((each) => ({ line: each.line ?? 0, column: each.column, tone: "block" as const, text: each.rule ? `${each.rule}: ${each.message}` : each.message })),
+    ...checked.lints.map((each) => ({ line: each.line ?? 0, column: each.column, tone: "challenge" as const, text: each.rule ? `${each.rule}: ${each.message}` : each.message })),
+  ];
+}
+
+function Effective({ set, overrides, onOverride }: { set: RuleSet; overrides: Record<string, string>; onOverride: (rule: string, action: string) => void }) {
+  const rules = set.rules.flatMap((rule) => ("name" in rule ? [rule as { name: string; action: string }] : []));
+  const mayWrite = may("sites:write");
+  return (
+    <Card title={t("rules.effective")} lead={t("rules.effectiveLead")} side={<code class="s faint">{set.version}</code>}>
+      <div class="scroll tall" tabIndex={0} role="region" aria-label={t("rules.effective")}>
+        <table class="tbl">
+          <caption class="vh">{t("rules.effective")}</caption>
+          <thead>
+            <tr>
+              <th scope="col">{t("decision.rule")}</th>
+              <th scope="col">{t("rules.action")}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rules.map((rule) => (
+              <tr key={rule.name}>
+                <td>
+                  <code>{rule.name}</code> {overrides[rule.name] && <span class="tag line">{t("rules.overridden")}</span>}
+                </td>
+                <td>
+                  <select aria-label={t("rules.actionOf", { rule: rule.name })} value={rule.action} disabled={!mayWrite} onChange={(event) => onOverride(rule.name, event.currentTarget.value)}>
+                    {ACTIONS.map((action) => (
+                      <option key={action} value={action}>
+                        {action}
+                      </option>
+                    ))}
+                  </select>
+                </td>
+              </tr>
+            ))}
+            <tr>
+              <td class="soft">{t("rules.else")}</td>
+              <td>
+                <code>{set.default_action}</code>
+              </td>
+            </tr>
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}
+
+function Groups({ groups }: { groups: ManagedGroupList }) {
+  return (
+    <Card title={t("rules.groups")} lead={t("rules.groupsLead")}>
+      <div class="in stack tight">
+        {groups.items.map((group) => (
+          <details key={`${group.name} ${group.version}`}>
+            <summary>
+              <code>
+                {group.name} {group.version}
+              </code>{" "}
+              <span class="s soft">{t("rules.members", { n: group.rules.length })}</span>
+            </summary>
+            <p class="s">{group.description}</p>
+            <ul class="list">
+              {group.rules.map((rule) => (
+                <li key={rule.name}>
+                  <span class="row apart">
+                    <code>{rule.name}</code>
+                    <code class="faint">{rule.action}</code>
+                  </span>
+                  <code class="xs soft">{toYaml(rule.match).replaceAll("\n", "  ")}</code>
+                </li>
+              ))}
+            </ul>
+          </details>
+        ))}
+      </div>
+    </Card>
+  );
+}
+
+export default function Rules() {
+  const { params: path } = useRoute();
+  const siteKey = path["siteKey"] ?? "";
+  const view = useQuery<RulesView>(siteKey, (signal) => api.get(`/sites/${siteKey}/rules`, {}, signal));
+  const groups = useQuery<ManagedGroupList>("groups", (signal) => api.get("/managed-groups", {}, signal));
+  const labels = useQuery<SignalLabelList>("labels", (signal) => api.get("/signal-labels", {}, signal));
+  const [draft, setDraft] = useRulesDraft(siteKey, view.data);
+  const checked = useChecked(siteKey, draft);
+  const [report, setReport] = useState<BacktestReport | null>(null);
+  const [reviewing, setReviewing] = useState(false);
+  const [leaving, setLeaving] = useState(false);
+  const [refused, setRefused] = useState("");
+  const [busy, setBusy] = useState(false);
+  const words = useMemo(
+    () => [
+      ...(labels.data?.items ?? []).map(({ name, meaning }) => ({ word: name.replace(/\.\*$/, "."), meaning })),
+      ...[...new Set((groups.data?.items ?? []).map(({ name }) => name))].map((word) => ({ word, meaning: t("rules.groups") })),
+      ...KEYWORDS.map((word) => ({ word, meaning: "" })),
+    ],
+    [labels.data, groups.data],
+  );
+  const mayWrite = may("sites:write");
+  const now = view.data;
+  const dirty = Boolean(draft && now && (draft.ruleSetText !== textOf(now) || JSON.stringify(draft.overrides) !== JSON.stringify(now.overrides)));
+  const stale = Boolean(draft && now && dirty && draft.revision !== now.revision);
+  const errors = checked?.errors.length ?? 0;
+  const ready = Boolean(checked?.valid);
+  const change = (part: Partial<Draft>) => {
+    if (!draft) return;
+    setReport(null);
+    setRefused("");
+    setDraft({ ...draft, ...part });
+  };
+  const review = () => ready && dirty && !stale && mayWrite && setReviewing(true);
+  useEffect(() => {
+    const save = (event: KeyboardEvent) => {
+      if ((event.metaKey || event.ctrlKey) && event.key === "s") {
+        event.preventDefault();
+        review();
+      }
+    };
+    document.addEventListener("keydown", save);
+    return () => document.removeEventListener("keydown", save);
+  });
+  useKeys([{ key: "b", help: t("rules.run"), run: () => document.querySelector<HTMLElement>("[data-backtest] header .btn")?.click() }]);
+  const save = async (guarded: boolean) => {
+    if (!draft || busy) return;
+    setBusy(true);
+    setRefused("");
+    const { ruleSetText, overrides, revision } = draft;
+    try {
+      const saved = await api.put<RulesView>(`/sites/${siteKey}/rules`, { ruleSetText, overrides, revision, ...(guarded ? { maxHumanFlips: 0 } : {}) });
+      view.set(saved);
+      setDraft(null);
+      setReport(null);
+      setReviewing(false);
+      toast(t("rules.saved", { revision: saved.revision }));
+    } catch (failure) {
+      if (failure instanceof ApiError && failure.code === "revision_conflict") {
+        setReviewing(false);
+        view.reload();
+      } else if (failure instanceof ApiError && failure.code === "backtest_refused") setRefused(failure.message);
+      else toastError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const merge = () => {
+    if (!draft || !now) return;
+    const merged = merge3(draft.base, draft.ruleSetText, textOf(now), [`<<<<<<< ${t("rules.yours")}`, "=======", `>>>>>>> ${t("rules.theirs")}`]);
+    setDraft({ revision: now.revision, base: textOf(now), ruleSetText: merged.text, overrides: { ...now.overrides, ...draft.overrides } });
+    toast(merged.conflicts ? t("rules.mergedConflicts", { n: merged.conflicts }) : t("rules.merged"));
+  };
+  const follow = async () => {
+    if (!now) return;
+    setLeaving(false);
+    await api
+      .put<RulesView>(`/sites/${siteKey}/rules`, { revision: now.revision })
+      .then((saved) => {
+        view.set(saved);
+        setDraft(null);
+        toast(t("rules.follows"));
+      })
+      .catch(toastError);
+  };
+  if (view.error && !now) {
+    return (
+      <>
+        <Head title={t("page.rules")} />
+        <div class="card">
+          <Failure error={view.error} retry={view.reload} />
+        </div>
+      </>
+    );
+  }
+  return (
+    <>
+      <Head
+        title={t("page.rules")}
+        actions={
+          now?.source === "site" && mayWrite ? (
+            <button class="btn" onClick={() => setLeaving(true)}>
+              {t("rules.follow")}
+            </button>
+          ) : undefined
+        }
+      >
+        {t("rules.lead")} {now && t(`rules.source.${now.source}`, { revision: now.revision })} {now?.updatedAt && <Time at={now.updatedAt} />} {now?.updatedBy}
+      </Head>
+      {stale && (
+        <Note
+          tone="challenge"
+          action={
+            <span class="row">
+              <button class="btn main" onClick={merge}>
+                {t("rules.merge")}
+              </button>
+              <button class="btn" onClick={() => setDraft(null)}>
+                {t("rules.takeTheirs")}
+              </button>
+            </span>
+          }
+        >
+          <b>{t("rules.stale", { who: now?.updatedBy ?? "", revision: now?.revision ?? 0 })}</b>
+        </Note>
+      )}
+      <div class="pair even">
+        <section class="code" aria-label={t("rules.text")}>
+          <header>
+            {t("rules.draftFrom", { revision: draft?.revision ?? 0 })} · YAML
+            <span class="push row">
+              {errors > 0 && (
+                <span class="tag" data-o="block">
+                  {t("rules.errors", { n: errors })}
+                </span>
+              )}
+              {(checked?.lints.length ?? 0) > 0 && (
+                <span class="tag" data-o="challenge">
+                  {t("rules.hints", { n: checked!.lints.length })}
+                </span>
+              )}
+            </span>
+          </header>
+          {draft ? (
+            <CodeEditor label={t("rules.text")} value={draft.ruleSetText} onChange={(ruleSetText) => change({ ruleSetText })} marks={marksOf(checked)} words={words} readOnly={!mayWrite} />
+          ) : (
+            <div class="in">
+              <span class="skel long" />
+            </div>
+          )}
+        </section>
+        {(checked?.effective ?? now?.effective) && draft && (
+          <Effective set={(checked?.effective ?? now!.effective) as RuleSet} overrides={draft.overrides} onOverride={(rule, action) => change({ overrides: { ...draft.overrides, [rule]: action as Outcome } })} />
+        )}
+      </div>
+      {draft && (
+        <>
+          <div data-backtest>
+            <Backtest siteKey={siteKey} draft={{ ruleSetText: draft.ruleSetText, overrides: draft.overrides }} ready={ready} report={report} onReport={setReport} />
+          </div>
+          <TestRequest siteKey={siteKey} draft={{ ruleSetText: draft.ruleSetText, overrides: draft.overrides }} ready={ready} />
+        </>
+      )}
+      {groups.data && <Groups groups={groups.data} />}
+      {dirty && draft && (
+        <div class="dock" role="region" aria-label={t("rules.dock")}>
+          <span class="state">
+            <span class="dot" data-o={errors ? "block" : "allow"} />
+            <b>{errors ? t("rules.errors", { n: errors }) : t("rules.valid")}</b>
+          </span>
+          {report && turnedAway(report) > 0 && (
+            <span class="state">
+              <span class="dot" data-o="block" />
+              {t("rules.people", { n: turnedAway(report) })}
+            </span>
+          )}
+          <span class="faint">{t("rules.kept")}</span>
+          <span class="push row">
+            <button
+              class="btn quiet"
+              onClick={() => {
+                const before = draft;
+                setDraft(null);
+                toast(t("rules.discarded"), () => setDraft(before));
+              }}
+            >
+              {t("rules.discard")}
+            </button>
+            <button class="btn main" onClick={review} aria-disabled={ready && !stale && mayWrite ? undefined : "true"} aria-describedby={ready ? undefined : "why-not"}>
+              {t("rules.review")} <kbd>Ctrl S</kbd>
+            </button>
+          </span>
+          {!ready && (
+            <span class="vh" id="why-not">
+              {t("rules.mend")}
+            </span>
+          )}
+        </div>
+      )}
+      <Dialog open={reviewing} onClose={() => setReviewing(false)} label={t("rules.review")} className="broad">
+        <header>
+          <h2>{t("rules.whatChanged")}</h2>
+          <p>{t("rules.reviewLead")}</p>
+        </header>
+        {draft && now && (
+          <div class="in stack tight">
+            <DiffView before={`${textOf(now)}overrides: ${toYaml(now.overrides)}`} after={`${draft.ruleSetText}overrides: ${toYaml(draft.overrides)}`} label={t("rules.whatChanged")} />
+            {refused && <Note tone="block">{refused}</Note>}
+          </div>
+        )}
+        <footer>
+          <button class="btn" onClick={() => setReviewing(false)} autofocus>
+            {t("rules.back")}
+          </button>
+          {refused ? (
+            <button class="btn bad" aria-busy={busy} onClick={() => void save(false)}>
+              {t("rules.saveAnyway")}
+            </button>
+          ) : (
+            <button class="btn main" aria-busy={busy} onClick={() => void save(true)}>
+              {t("rules.save")}
+            </button>
+          )}
+        </footer>
+      </Dialog>
+      {now && (
+        <Confirm open={leaving} title={t("rules.follow")} word={siteKey} action={t("rules.follow")} onConfirm={() => void follow()} onClose={() => setLeaving(false)}>
+          {t("rules.followWhy")}
+        </Confirm>
+      )}
+    </>
+  );
+}

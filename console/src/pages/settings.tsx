@@ -1,0 +1,266 @@
+/** A site's settings, its secrets, and what was changed when. */
+
+import { useState } from "preact/hooks";
+import { useRoute } from "preact-iso";
+import { api, ApiError } from "../api/client";
+import { loadSites, may } from "../api/session";
+import type { ConfigChange, ConfigChangeList, SiteChange, SiteDetail, SiteRoute } from "../api/types.gen";
+import { useEdited } from "../lib/edited";
+import { useQuery } from "../lib/query";
+import { t } from "../lib/words";
+import { toYaml } from "../lib/yaml";
+import { DiffView } from "../ui/diff-view";
+import { Card, CopyButton, Empty, Failure, Field, Head, Segments, Time } from "../ui/parts";
+import { RowEditor, type RowValue } from "../ui/row-editor";
+import { SaveDock } from "../ui/save-dock";
+import { toast } from "../ui/toasts";
+import { Credentials } from "./credentials";
+
+const SWITCHES = ["wholeSite", "clearanceWithoutScript", "formMethodOverride"] as const;
+const METHODS = ["*", "GET", "POST", "PUT", "PATCH", "DELETE"];
+
+interface Edited {
+  name: string;
+  mode: string;
+  widgetMode: string;
+  origins: string;
+  wanted: string;
+  wholeSite: boolean;
+  clearanceWithoutScript: boolean;
+  formMethodOverride: boolean;
+  actions: RowValue[];
+  routes: RowValue[];
+  openPaths: RowValue[];
+}
+
+const lines = (text: string) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+
+function editedOf(site: SiteDetail): Edited {
+  return {
+    name: site.name,
+    mode: site.mode,
+    widgetMode: site.widgetMode,
+    origins: site.allowedOrigins.join("\n"),
+    wanted: (site.wantedPrograms ?? []).join("\n"),
+    wholeSite: site.wholeSite ?? false,
+    clearanceWithoutScript: site.clearanceWithoutScript,
+    formMethodOverride: site.formMethodOverride,
+    actions: Object.entries(site.actions).map(([name, action]) => ({ name, browserRequired: action.browserRequired, clearance: action.clearance ?? false, requireContentDigest: action.requireContentDigest ?? false })),
+    routes: site.routes.map((route) => ({ method: route.method, path: route.path ?? `${route.pathPrefix ?? ""}*`, action: route.action })),
+    openPaths: (site.openPaths ?? []).map((each) => ({ path: each.path, sender: each.sender, note: each.note ?? "" })),
+  };
+}
+
+/** A path that ends in a star is a prefix. */
+function routeOf(row: RowValue): SiteRoute {
+  const path = String(row["path"]);
+  const place = path.endsWith("*") ? { pathPrefix: path.slice(0, -1) } : { path };
+  return { method: String(row["method"]), action: String(row["action"]), ...place };
+}
+
+function changeOf(edited: Edited): SiteChange {
+  return {
+    name: edited.name.trim(),
+    mode: edited.mode as "monitor",
+    widgetMode: edited.widgetMode as "managed",
+    allowedOrigins: lines(edited.origins),
+    wantedPrograms: lines(edited.wanted),
+    wholeSite: edited.wholeSite,
+    clearanceWithoutScript: edited.clearanceWithoutScript,
+    formMethodOverride: edited.formMethodOverride,
+    actions: Object.fromEntries(edited.actions.filter((row) => row["name"]).map((row) => [String(row["name"]), { browserRequired: row["browserRequired"] === true, clearance: row["clearance"] === true, requireContentDigest: row["requireContentDigest"] === true }])),
+    routes: edited.routes.filter((row) => row["path"]).map(routeOf),
+    openPaths: edited.openPaths.filter((row) => row["path"]).map((row) => ({ path: String(row["path"]), sender: String(row["sender"]), note: row["note"] ? String(row["note"]) : undefined })),
+  };
+}
+
+/** Only what differs is sent: somebody else's change of another field is kept. */
+function changed(before: SiteChange, after: SiteChange): SiteChange {
+  return Object.fromEntries(Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name as keyof SiteChange]))) as SiteChange;
+}
+
+function Change({ change }: { change: ConfigChange }) {
+  const detail = change.detail ?? {};
+  const pairs = Object.entries(detail).filter(([, value]) => value !== null && typeof value === "object" && "from" in (value as object) && "to" in (value as object)) as [string, { from: unknown; to: unknown }][];
+  const rest = Object.fromEntries(Object.entries(detail).filter(([name]) => !pairs.some(([other]) => other === name)));
+  const before = pairs.map(([name, { from }]) => toYaml({ [name]: from })).join("\n");
+  const after = pairs.map(([name, { to }]) => toYaml({ [name]: to })).join("\n");
+  return (
+    <li>
+      <span class="row apart">
+        <span class="row">
+          <code>{change.kind}</code> <span class="s soft">{change.actor}</span>
+        </span>
+        <span class="xs faint">
+          <Time at={change.time} />
+        </span>
+      </span>
+      {Object.keys(rest).length > 0 && <code class="xs soft">{toYaml(rest).replaceAll("\n", " · ")}</code>}
+      {pairs.length > 0 && (
+        <details>
+          <summary class="s">{t("settings.showDiff", { n: pairs.length })}</summary>
+          <DiffView before={before} after={after} label={t("rules.whatChanged")} />
+        </details>
+      )}
+    </li>
+  );
+}
+
+function History({ siteKey, turn }: { siteKey: string; turn: number }) {
+  const changes = useQuery<ConfigChangeList>(`${siteKey} ${turn}`, (signal) => api.get(`/sites/${siteKey}/changes`, { limit: 50 }, signal));
+  return (
+    <Card title={t("settings.history")} lead={t("settings.historyLead")}>
+      {changes.error && !changes.data ? (
+        <Failure error={changes.error} retry={changes.reload} />
+      ) : changes.data?.items.length === 0 ? (
+        <Empty icon="clock" title={t("settings.historyNone")} />
+      ) : (
+        <ul class="list">
+          {changes.data?.items.map((each) => <Change key={each.id} change={each} />)}
+        </ul>
+      )}
+    </Card>
+  );
+}
+
+export default function Settings() {
+  const { params: path } = useRoute();
+  const siteKey = path["siteKey"] ?? "";
+  const site = useQuery<SiteDetail>(siteKey, (signal) => api.get(`/sites/${siteKey}`, {}, signal));
+  const loaded = site.data ? editedOf(site.data) : undefined;
+  const edited = useEdited<Edited>(`settings:${siteKey}`, loaded);
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [turn, setTurn] = useState(0);
+  const readOnly = !may("sites:write");
+  if (!edited.value || !loaded || !site.data) {
+    return (
+      <>
+        <Head title={t("page.settings")} />
+        <div class="card">{site.error ? <Failure error={site.error} retry={site.reload} /> : <div class="in"><span class="skel long" /></div>}</div>
+      </>
+    );
+  }
+  const value = edited.value;
+  const part = (change: Partial<Edited>) => !readOnly && edited.set({ ...value, ...change });
+  const save = async () => {
+    setBusy(true);
+    setProblem("");
+    try {
+      await api.patch(`/sites/${siteKey}`, changed(changeOf(loaded), changeOf(value)));
+      edited.drop();
+      site.reload();
+      setTurn(turn + 1);
+      void loadSites();
+      toast(t("dock.saved"));
+      return true;
+    } catch (failure) {
+      setProblem(failure instanceof ApiError ? failure.message : String(failure));
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  };
+  const actions = value.actions.map((row) => String(row["name"])).filter(Boolean);
+  return (
+    <>
+      <Head title={t("page.settings")}>{t("settings.lead", { name: site.data.name })}</Head>
+      <Card title={t("settings.site")}>
+        <div class="in stack">
+          <div class="cols">
+            <Field id="site-name" label={t("newSite.name")} help={t("newSite.nameHelp")} value={value.name} readOnly={readOnly} onInput={(event: InputEvent) => part({ name: (event.currentTarget as HTMLInputElement).value })} />
+            <div class="stack tight">
+              <h3>{t("settings.key")}</h3>
+              <div class="row">
+                <code>{siteKey}</code>
+                <CopyButton text={siteKey} quiet />
+              </div>
+            </div>
+            <div class="stack tight">
+              <h3>{t("sites.mode")}</h3>
+              <Segments label={t("sites.mode")} value={value.mode} onChange={(mode) => part({ mode })} options={["monitor", "enforce"].map((each) => ({ value: each, label: t(`mode.${each}`) }))} />
+            </div>
+            <div class="stack tight">
+              <h3>{t("settings.widget")}</h3>
+              <Segments label={t("settings.widget")} value={value.widgetMode} onChange={(widgetMode) => part({ widgetMode })} options={["invisible", "managed", "interactive"].map((each) => ({ value: each, label: t(`settings.widget.${each}`) }))} />
+            </div>
+          </div>
+          <Field id="site-origins" label={t("settings.origins")} help={t("settings.originsHelp")}>
+            <textarea id="site-origins" class="mono" rows={3} spellcheck={false} value={value.origins} readOnly={readOnly} onInput={(event) => part({ origins: event.currentTarget.value })} />
+          </Field>
+        </div>
+      </Card>
+      <Card title={t("settings.protect")} lead={t("settings.protectLead")}>
+        <div class="in stack">
+          <ul class="stack tight">
+            {SWITCHES.map((name) => (
+              <li key={name} class="stack tight">
+                <label class="toggle">
+                  <input type="checkbox" role="switch" checked={value[name]} disabled={readOnly} onChange={(event) => part({ [name]: event.currentTarget.checked })} />
+                  <b>{t(`settings.${name}`)}</b>
+                </label>
+                <span class="s soft">{t(`settings.${name}Help`)}</span>
+              </li>
+            ))}
+          </ul>
+          <section class="stack tight" aria-label={t("settings.actions")}>
+            <h3>{t("settings.actions")}</h3>
+            <RowEditor
+              label={t("settings.actions")}
+              readOnly={readOnly}
+              rows={value.actions}
+              onChange={(next) => part({ actions: next })}
+              empty={t("settings.actionsNone")}
+              add={t("settings.addAction")}
+              columns={[
+                { name: "name", label: t("newSite.name"), kind: "text", placeholder: "login" },
+                { name: "browserRequired", label: t("settings.browserRequired"), kind: "switch" },
+                { name: "clearance", label: t("settings.clearance"), kind: "switch" },
+                { name: "requireContentDigest", label: t("settings.digest"), kind: "switch" },
+              ]}
+            />
+          </section>
+          <section class="stack tight" aria-label={t("settings.routes")}>
+            <h3>{t("settings.routes")}</h3>
+            <RowEditor
+              label={t("settings.routes")}
+              readOnly={readOnly}
+              rows={value.routes}
+              onChange={(next) => part({ routes: next })}
+              empty={t("settings.routesNone")}
+              add={t("settings.addRoute")}
+              columns={[
+                { name: "method", label: t("rules.method"), kind: "select", options: METHODS },
+                { name: "path", label: t("settings.path"), kind: "text", placeholder: "/account/*" },
+                { name: "action", label: t("filter.action"), kind: "select", options: actions },
+              ]}
+            />
+          </section>
+          <section class="stack tight" aria-label={t("settings.openPaths")}>
+            <h3>{t("settings.openPaths")}</h3>
+            <p class="s soft">{t("settings.openPathsHelp")}</p>
+            <RowEditor
+              label={t("settings.openPaths")}
+              readOnly={readOnly}
+              rows={value.openPaths}
+              onChange={(next) => part({ openPaths: next })}
+              empty={t("settings.openPathsNone")}
+              add={t("settings.addPath")}
+              columns={[
+                { name: "path", label: t("settings.path"), kind: "text", placeholder: "/hooks/payment" },
+                { name: "sender", label: t("settings.sender"), kind: "text" },
+                { name: "note", label: t("lists.note"), kind: "text" },
+              ]}
+            />
+          </section>
+          <Field id="site-wanted" label={t("settings.wanted")} help={t("settings.wantedHelp")}>
+            <textarea id="site-wanted" class="mono" rows={3} spellcheck={false} value={value.wanted} readOnly={readOnly} onInput={(event) => part({ wanted: event.currentTarget.value })} />
+          </Field>
+        </div>
+      </Card>
+      <Credentials siteKey={siteKey} list={site.data.credentialList} onChange={site.reload} />
+      <History siteKey={siteKey} turn={turn} />
+      {edited.dirty && <SaveDock before={changeOf(loaded)} after={changeOf(value)} onDiscard={edited.drop} onRestore={() => edited.set(value)} onSave={save} problem={problem} busy={busy} />}
+    </>
+  );
+}

@@ -1,0 +1,1 @@
+"""Appeals: what refused people say about it, the owners' answers, and what both teach."""

@@ -1,0 +1,168 @@
+"""Answering appeals: let in (which makes an entry of the site's lists), stay, spam; back again; and the label."""
+
+from msgspec.structs import replace
+
+from agentgate.http.call import SiteCall
+from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.database import Store
+from agentgate.lib.decision_ids import write_id
+from agentgate.lib.enums import (
+    ActorKind,
+    AppealAnswer,
+    AppealState,
+    DecisionLabelValue,
+    LabelSource,
+    ListKind,
+    ListOutcome,
+)
+from agentgate.lib.errors import Refused
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import optional, optional_moment
+from agentgate.lib.visitor_ids import write_visitor
+from agentgate.people.audit.actions import Action
+from agentgate.people.audit.trail import Subject, record
+from agentgate.protection.appeals.filing import clean
+from agentgate.protection.appeals.ports import AppealStores
+from agentgate.protection.appeals.records import Appeal, AppealAnswerInput, AppealDetail, StoredAppeal
+from agentgate.protection.lists.editing import add_entry, remove_entry
+from agentgate.protection.lists.records import ListEntryInput, StoredEntry
+from agentgate.protection.scoring.labels import put_label
+from agentgate.protection.scoring.ports import Evidence
+from agentgate.protection.scoring.records import LabelRequest
+
+LIKE_DAYS = 30
+_STATES = {
+    AppealAnswer.LET_IN: AppealState.LET_IN,
+    AppealAnswer.REFUSE: AppealState.REFUSED,
+    AppealAnswer.SPAM: AppealState.SPAM,
+}
+
+
+def show(appeal: StoredAppeal) -> Appeal:
+    """Return an appeal as people see it. The secret of its link is nobody's but the person's."""
+    return Appeal(
+        id=appeal.id,
+        state=appeal.state,
+        message=appeal.message,
+        decision_id=write_id(appeal.decision),
+        visitor_id=write_visitor(appeal.visitor),
+        outcome=appeal.outcome,
+        method=appeal.method,
+        route=appeal.route,
+        created_at=Moment(appeal.created_ms),
+        rule=optional(appeal.rule),
+        label=optional(appeal.label),
+        answered_at=optional_moment(appeal.answered_ms),
+        answered_by=optional(appeal.answered_by),
+        reply=optional(appeal.reply or None),
+        list_entry_id=optional(appeal.entry_id),
+    )
+
+
+async def detail(stores: AppealStores, call: SiteCall, appeal_id: str) -> AppealDetail:
+    """Return an appeal, and how many others are like it."""
+    found = await find(stores, call, appeal_id)
+    rule, visitor = await stores.appeals.count_like(found, since_ms=call.now - LIKE_DAYS * DAY_MS)
+    return AppealDetail(appeal=show(found), same_rule=rule, same_visitor=visitor)
+
+
+async def find(stores: AppealStores, call: SiteCall, appeal_id: str) -> StoredAppeal:
+    """Return an appeal of the site, or refuse."""
+    found = await stores.appeals.find_appeal(call.site_id, appeal_id)
+    if found is None:
+        raise Refused("not_found", "The site has no such appeal.")
+    return found
+
+
+async def answer(stores: AppealStores, call: SiteCall, appeal_id: str, body: AppealAnswerInput) -> Appeal:
+    """Answer an appeal that nobody has answered; letting in makes an entry for the visitor."""
+    await stores.appeals.lock_appeals(call.site_id)
+    found = await find(stores, call, appeal_id)
+    if not found.is_open:
+        raise Refused(
+            "invalid_state", f"{found.answered_by} has answered this appeal already; take that answer back first."
+        )
+    entry_id = await _let_in(stores, call, found, body.hours) if body.answer is AppealAnswer.LET_IN else None
+    made = replace(
+        found,
+        state=_STATES[body.answer],
+        answered_ms=int(call.now),
+        answered_by=call.actor.name,
+        reply=clean(body.reply),
+        entry_id=entry_id,
+    )
+    await stores.appeals.save_answer(made)
+    told = {"id": made.id, "answer": body.answer.value, "decisionId": write_id(made.decision)}
+    if made.reply:
+        told["reply"] = made.reply
+    if entry_id is not None:
+        told["listEntryId"] = entry_id
+    await record(stores, call, Action.APPEAL_ANSWER, _subject(call), told)
+    return show(made)
+
+
+async def take_back(stores: AppealStores, call: SiteCall, appeal_id: str) -> Appeal:
+    """Let an appeal wait again; the entry that let somebody in goes with its answer."""
+    await stores.appeals.lock_appeals(call.site_id)
+    found = await find(stores, call, appeal_id)
+    if found.is_open:
+        raise Refused("invalid_state", "Nobody has answered this appeal yet.")
+    if found.entry_id is not None and await stores.lists.find_entry(call.site_id, found.entry_id) is not None:
+        await remove_entry(stores, call, found.entry_id)
+    made = replace(found, state=AppealState.WAITING, answered_ms=None, answered_by=None, reply="", entry_id=None)
+    await stores.appeals.save_answer(made)
+    told = {"id": made.id, "answer": found.state.value, "decisionId": write_id(made.decision)}
+    await record(stores, call, Action.APPEAL_REOPEN, _subject(call), told)
+    return show(made)
+
+
+async def label(
+    store: Store[AppealStores], events: Evidence, call: SiteCall, appeal_id: str, value: DecisionLabelValue
+) -> Appeal:
+    """Label the appealed decision. An operator's label is not replaced by an owner's."""
+    found = await find(store.read, call, appeal_id)
+    before = await store.read.decision_labels.find_label(call.site_id, found.decision)
+    is_operator = call.actor.kind is ActorKind.OPERATOR
+    if before is not None and before.source is LabelSource.OPERATOR and not is_operator:
+        raise Refused("invalid_state", f"An operator has labelled this decision {before.label} already.")
+    source = LabelSource.OPERATOR if is_operator else LabelSource.APPEAL
+    await put_label(store, events, call, found.decision, LabelRequest(label=value, source=source))
+
+    async def keep(stores: AppealStores) -> Appeal:
+        await stores.appeals.lock_appeals(call.site_id)
+        made = replace(await find(stores, call, appeal_id), label=value)
+        await stores.appeals.save_answer(made)
+        told = {"id": made.id, "label": value.value, "decisionId": write_id(made.decision)}
+        await record(stores, call, Action.APPEAL_LABEL, _subject(call), told)
+        return show(made)
+
+    return await store.change(keep)
+
+
+async def _let_in(stores: AppealStores, call: SiteCall, appeal: StoredAppeal, hours: int) -> str:
+    """Return the entry that lets the visitor in: a new one, in place of an earlier one for the same visitor."""
+    visitor = write_visitor(appeal.visitor)
+    for before in await stores.lists.list_entries(call.site_id):
+        if before.kind is ListKind.VISITOR and before.value == visitor and not before.is_over(call.now):
+            if not _gives_way(before):
+                raise Refused(
+                    "invalid_state",
+                    f"The site's lists keep this visitor out ({before.id}); delete that entry first.",
+                )
+            await remove_entry(stores, call, before.id)
+    made = ListEntryInput(
+        kind=ListKind.VISITOR,
+        value=visitor,
+        outcome=ListOutcome.ALLOW,
+        note=f"Appeal {appeal.id}",
+        expires_at=Moment(int(call.now) + hours * HOUR_MS),
+    )
+    return (await add_entry(stores, call, made)).id
+
+
+def _gives_way(before: StoredEntry) -> bool:
+    return before.outcome is ListOutcome.ALLOW
+
+
+def _subject(call: SiteCall) -> Subject:
+    return Subject(account_id=call.account_id, site_id=call.site_id, target=call.site_key)

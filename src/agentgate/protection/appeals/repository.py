@@ -1,0 +1,160 @@
+"""Appeals in SQL."""
+
+from agentgate.lib.database import Row, Transaction
+from agentgate.lib.enums import AppealState, DecisionLabelValue, Outcome
+from agentgate.lib.visitor_ids import read_visitor, write_visitor
+from agentgate.protection.appeals.records import AppealCounts, StoredAppeal
+
+_COLUMNS = (
+    "id, site_id, link_digest, decision, visitor, outcome, method, route, rule, message, state, created_ms,"
+    " answered_ms, answered_by, reply, entry_id, label"
+)
+
+
+class SqlAppeals:
+    """Implements AppealStore."""
+
+    def __init__(self, session: Transaction) -> None:
+        self._session = session
+
+    async def lock_appeals(self, site_id: str) -> None:
+        """Keep other units of work from changing the site's appeals until this one is done."""
+        await self._session.lock("appeals", site_id)
+
+    async def add_appeal(self, appeal: StoredAppeal) -> None:
+        """Keep a new appeal."""
+        places = ", ".join(f"${number}" for number in range(1, 18))
+        await self._session.run(
+            f"INSERT INTO appeal ({_COLUMNS}) VALUES ({places})",  # noqa: S608
+            appeal.id,
+            appeal.site_id,
+            appeal.link_digest,
+            appeal.decision,
+            write_visitor(appeal.visitor),
+            appeal.outcome.value,
+            appeal.method,
+            appeal.route,
+            appeal.rule,
+            appeal.message,
+            appeal.state.value,
+            appeal.created_ms,
+            appeal.answered_ms,
+            appeal.answered_by,
+            appeal.reply,
+            appeal.entry_id,
+            None if appeal.label is None else appeal.label.value,
+        )
+
+    async def save_answer(self, appeal: StoredAppeal) -> None:
+        """Keep what the owners said: state, answer, reply, entry, label."""
+        await self._session.run(
+            """UPDATE appeal SET state = $3, answered_ms = $4, answered_by = $5, reply = $6, entry_id = $7, label = $8
+                WHERE site_id = $1 AND id = $2""",
+            appeal.site_id,
+            appeal.id,
+            appeal.state.value,
+            appeal.answered_ms,
+            appeal.answered_by,
+            appeal.reply,
+            appeal.entry_id,
+            None if appeal.label is None else appeal.label.value,
+        )
+
+    async def find_appeal(self, site_id: str, appeal_id: str) -> StoredAppeal | None:
+        """Return a site's appeal; None when the site has none of this ID, whoever else may."""
+        row = await self._session.one(
+            f"SELECT {_COLUMNS} FROM appeal WHERE site_id = $1 AND id = $2",  # noqa: S608
+            site_id,
+            appeal_id,
+        )
+        return None if row is None else _appeal(row)
+
+    async def find_by_link(self, site_id: str, link_digest: str) -> StoredAppeal | None:
+        """Return the appeal of a link, or None."""
+        row = await self._session.one(
+            f"SELECT {_COLUMNS} FROM appeal WHERE site_id = $1 AND link_digest = $2",  # noqa: S608
+            site_id,
+            link_digest,
+        )
+        return None if row is None else _appeal(row)
+
+    async def has_appeal(self, site_id: str, decision: int) -> bool:
+        """Say whether there is an appeal against a decision already."""
+        row = await self._session.one("SELECT 1 FROM appeal WHERE site_id = $1 AND decision = $2", site_id, decision)
+        return row is not None
+
+    async def list_appeals(
+        self, site_id: str, state: AppealState, *, before: tuple[int, str] | None, limit: int
+    ) -> list[StoredAppeal]:
+        """Return a site's appeals in a state before a position (creation in ms, ID), newest first."""
+        created_ms, appeal_id = before or (2**62, "")
+        rows = await self._session.all(
+            f"""SELECT {_COLUMNS} FROM appeal
+                WHERE site_id = $1 AND state = $2 AND (created_ms, id) < ($3, $4)
+                ORDER BY created_ms DESC, id DESC LIMIT $5""",  # noqa: S608
+            site_id,
+            state.value,
+            created_ms,
+            appeal_id,
+            limit,
+        )
+        return [_appeal(row) for row in rows]
+
+    async def count_appeals(self, site_id: str) -> AppealCounts:
+        """Return how many appeals of a site are in each state."""
+        rows = await self._session.all("SELECT state, COUNT(*) FROM appeal WHERE site_id = $1 GROUP BY state", site_id)
+        return AppealCounts(**{state: int(count) for state, count in rows})
+
+    async def count_like(self, appeal: StoredAppeal, *, since_ms: int) -> tuple[int, int]:
+        """Return how many others there are against the same rule, and by the same visitor."""
+        row = await self._session.one(
+            """SELECT COALESCE(SUM(CASE WHEN rule = $3 THEN 1 ELSE 0 END), 0),
+                    COALESCE(SUM(CASE WHEN visitor = $4 THEN 1 ELSE 0 END), 0)
+                FROM appeal WHERE site_id = $1 AND id <> $2 AND created_ms >= $5 AND state <> 'spam'""",
+            appeal.site_id,
+            appeal.id,
+            appeal.rule or "",
+            write_visitor(appeal.visitor),
+            since_ms,
+        )
+        return (0, 0) if row is None else (int(row[0]), int(row[1]))
+
+    async def count_same_message(self, site_id: str, message: str, *, since_ms: int) -> int:
+        """Return how many appeals say the same, to the letter."""
+        row = await self._session.one(
+            "SELECT COUNT(*) FROM appeal WHERE site_id = $1 AND created_ms >= $2 AND message = $3",
+            site_id,
+            since_ms,
+            message,
+        )
+        return 0 if row is None else int(row[0])
+
+    async def forget_appeals(self, before_ms: int) -> None:
+        """Forget the appeals that are older."""
+        await self._session.run("DELETE FROM appeal WHERE created_ms < $1", before_ms)
+
+
+def _appeal(row: Row) -> StoredAppeal:
+    appeal_id, site_id, link_digest, decision, visitor, outcome, method, route, rule, message, state, *rest = row
+    created_ms, answered_ms, answered_by, reply, entry_id, label = rest
+    number = read_visitor(visitor)
+    assert number is not None, "visitors are written by us"
+    return StoredAppeal(
+        id=appeal_id,
+        site_id=site_id,
+        link_digest=link_digest,
+        decision=decision,
+        visitor=number,
+        outcome=Outcome(outcome),
+        method=method,
+        route=route,
+        rule=rule,
+        message=message,
+        state=AppealState(state),
+        created_ms=created_ms,
+        answered_ms=answered_ms,
+        answered_by=answered_by,
+        reply=reply,
+        entry_id=entry_id,
+        label=None if label is None else DecisionLabelValue(label),
+    )
