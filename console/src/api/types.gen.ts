@@ -664,6 +664,14 @@ export interface ErrorCounts {
   eventWriteFailures: number;
 }
 
+/** Decision events of the answering worker since its start. Sent is stored, failed and waiting together. */
+export interface EventCounts {
+  sent: number;
+  stored: number;
+  failed: number;
+  waiting: number;
+}
+
 /** A check that failed, with the numbers behind it. */
 export interface FailedCheck {
   check: HealthCheck;
@@ -704,6 +712,13 @@ export interface FeedbackReceived {
 export interface ForgotInput {
   email: string;
   token?: string;
+}
+
+/** Gateway checks of the answering worker since its start. `p95Ms` is the upper end of the histogram's bucket. */
+export interface GatewayCounts {
+  answered: number;
+  errors: number;
+  p95Ms?: number;
 }
 
 /** What became of a handoff. `receipt` is there when a person approved; the same one until it is redeemed. */
@@ -951,6 +966,14 @@ export interface Login {
 export interface LoginRequest {
   key: string;
   operator?: string;
+}
+
+/** The outbox. Without a mail server messages wait until somebody copies their links. */
+export interface MailCounts {
+  configured: boolean;
+  pending: number;
+  failed: number;
+  lastError?: string;
 }
 
 /** A group of rules that comes with the service. A version never changes; the digest is that of its members. */
@@ -1470,6 +1493,63 @@ export interface SeriesPoint {
   challengesFailed: number;
 }
 
+/** One check of the readiness answer. Without a required one nothing is decided. */
+export interface ServiceCheck {
+  name: string;
+  ok: boolean;
+  found: string;
+}
+
+/** A timed job: how often it runs, how its last run ended, and until when a jump of the clock holds it. */
+export interface ServiceJob {
+  name: string;
+  intervalSeconds: number;
+  lastRunAt?: string;
+  tookMs?: number;
+  failure?: string;
+  nextRunAt?: string;
+  heldUntil?: string;
+}
+
+/** A key of the service, never its material. Only the current one makes new things; a retired one still verifies. */
+export interface ServiceKey {
+  id: string;
+  purpose: string;
+  state: "current" | "ended" | "next" | "retired";
+  createdAt: string;
+  activeAt: string;
+  retiredAt?: string;
+}
+
+/** The state of the installation now. */
+export interface ServiceReport {
+  version: string;
+  time: string;
+  startedAt: string;
+  status: "degraded" | "ready" | "unavailable";
+  checks: ServiceCheck[];
+  workers: WorkerCounts;
+  events: EventCounts;
+  gateway: GatewayCounts;
+  jobs: ServiceJob[];
+  keys: ServiceKey[];
+  threatLists: ThreatList[];
+  mail: MailCounts;
+}
+
+/** A setting in force. The value of a secret is never shown, only whether there is one. */
+export interface ServiceSetting {
+  name: string;
+  value: string;
+  source: string;
+  meaning: string;
+}
+
+/** Every setting, in the order of their page. */
+export interface ServiceSettings {
+  items: ServiceSetting[];
+}
+
 /** Who is signed in, where, and the token that changing requests must carry. Or: a code is still needed. */
 export interface Session {
   user?: SessionUser;
@@ -1817,6 +1897,15 @@ export interface TestReport {
   listEntry?: string;
 }
 
+/** One source of threat data; without `importedAt` it is bundled with the program. */
+export interface ThreatList {
+  name: string;
+  kind: string;
+  entries: number;
+  refused: number;
+  importedAt?: string;
+}
+
 /** The most frequent values, ten of each. `refusedPrograms` are those that a site's `wantedPrograms` could name. */
 export interface TopLists {
   actions: NamedCount[];
@@ -2033,6 +2122,12 @@ export interface Work {
   salt: string;
   count: number;
   bits: number;
+}
+
+/** Worker processes: how many are set up on each machine, and how many are alive over all machines. */
+export interface WorkerCounts {
+  configured: number;
+  alive: number;
 }
 
 /** How many decisions the candidate would change, and in which direction. */

@@ -9,6 +9,7 @@ from agentgate.people.audit import endpoints as audit
 from agentgate.people.feedback import endpoints as feedback
 from agentgate.people.identity import endpoints as identity
 from agentgate.people.identity.guards import not_cross_origin, operator
+from agentgate.people.installation import endpoints as installation
 from agentgate.people.outbox import endpoints as outbox
 from agentgate.protection.agents.handoff import endpoints as handoff
 from agentgate.protection.agents.ledger import endpoints as ledger
@@ -332,6 +333,11 @@ ADMIN = Surface(
             post("/users/{userId}/mfa/reset", users.reset_mfa, refuses=("not_found", "mfa_not_enabled")),
             get("/outbox", outbox.list_messages),
             get("/docs-feedback", feedback.read_report),
+            # The installation
+            get("/service", installation.read_service),
+            get("/settings", installation.read_settings),
+            post("/keys/{purpose}/rotate", installation.rotate_key, status=201, refuses=("not_found", "invalid_state")),
+            get("/audit", audit.list_operator_audit),
             # The labels that rules can name
             get("/signal-labels", detect.list_signal_labels),
         ),
