@@ -75,7 +75,7 @@ export function DataTable<T>({ title, lead, side, loaded, rows, columns, rowKey,
       ) : isEmpty ? (
         empty
       ) : (
-        <div class="scroll">
+        <div class="scroll" tabIndex={0} role="group" aria-label={title}>
           <table class="tbl">
             <caption class="vh">{title}</caption>
             <thead>

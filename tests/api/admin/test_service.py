@@ -35,7 +35,7 @@ def test_waiting_messages_are_counted(service: RunningService) -> None:
 
 
 def test_jobs_say_when_they_ran_and_how_it_ended(service: RunningService) -> None:
-    runner = service.application._jobs  # noqa: SLF001 - the runner of this very process
+    runner = service.application._jobs
     service.run(runner.run_due())
 
     jobs = {job["name"]: job for job in service.operator.get(SERVICE).json()["jobs"]}

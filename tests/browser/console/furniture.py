@@ -56,5 +56,3 @@ def _install_candidate(console: Console, kind: str) -> None:
     file["version"] = f"{file['version']}-next"
     answer = operator.put(f"/v1/admin/models/{kind}/candidate", json=file)
     assert answer.status_code == 200, answer.text
-
-

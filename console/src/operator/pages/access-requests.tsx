@@ -59,7 +59,8 @@ export default function AccessRequests() {
   const [invite, setInvite] = useState<InviteResult | null>(null);
   const [declining, setDeclining] = useState<AccessRequest | null>(null);
   const items = requests.data?.items ?? [];
-  const waiting = items.filter((each) => each.status === "pending");
+  // Who has waited longest comes first.
+  const waiting = items.filter((each) => each.status === "pending").reverse();
   const chosen = waiting.find(({ id }) => id === params["open"]) ?? waiting[0];
   const approve = (request: AccessRequest) =>
     void api

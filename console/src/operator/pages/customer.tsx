@@ -87,10 +87,12 @@ function Members({ customer, loaded, reload }: Shown) {
                     {t("mem.resend")}
                   </button>
                 )}
-                <button class="btn bad" onClick={() => setRemoving(row)}>
-                  {t("mem.remove")}
-                  <span class="vh"> {row.email}</span>
-                </button>
+                {!(row.role === "owner" && owners === 1) && (
+                  <button class="btn bad" onClick={() => setRemoving(row)}>
+                    {t("mem.remove")}
+                    <span class="vh"> {row.email}</span>
+                  </button>
+                )}
               </span>
             ),
           },
@@ -336,7 +338,7 @@ export default function Customer() {
   return (
     <>
       <Head title={data?.name ?? t("cust.customer")} actions={<a class="btn" href={`${HOME}/customers`}>{t("cust.all")}</a>}>
-        {data && t("cust.sentence", { sites: data.siteList.length, members: data.memberList.length, status: t(`cust.is.${data.status}`) })}
+        {data && t("cust.sentence", { n: data.siteList.length, members: data.memberList.length, status: t(`cust.is.${data.status}`) })}
       </Head>
       {data && (
         <>

@@ -152,7 +152,7 @@ export default function Labelling() {
         chosen && (
           <div class="pair queue">
             <section class="card" aria-label={t("lab.queue")}>
-              <div class="list tall">
+              <div class="list tall" tabIndex={0} role="group" aria-label={t("lab.queue")}>
                 {queue.slice(0, 50).map((each) => (
                   <a
                     key={each.id}

@@ -74,7 +74,7 @@ function Comparison({ kind }: { kind: ModelKind }) {
       {labels.length === 0 ? (
         <Note tone="challenge">{t("models.noLabels")}</Note>
       ) : (
-        <div class="scroll">
+        <div class="scroll" tabIndex={0} role="group" aria-label={t("models.perLabel")}>
           <table class="tbl">
             <caption class="vh">{t("models.perLabel")}</caption>
             <thead>

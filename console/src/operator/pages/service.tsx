@@ -5,12 +5,13 @@ import { api, HOME } from "../../api/client";
 import { loadSites } from "../../api/session";
 import type { ServiceJob, ServiceKey, ServiceReport, ServiceSettings, SiteSummary } from "../../api/types.gen";
 import { count, decimal, relative } from "../../lib/format";
+import { useParams } from "../../lib/params";
 import { useEvery, useQuery } from "../../lib/query";
 import { named, t } from "../../lib/words";
 import { useAction } from "../../ui/forms";
 import { Icon } from "../../ui/icons";
 import { siteHref } from "../../ui/layout";
-import { Card, Empty, Failure, Head, Time, type Tone } from "../../ui/parts";
+import { Card, Empty, Failure, Head, Segments, Time, type Tone } from "../../ui/parts";
 import { DataTable } from "../../ui/table";
 
 const REFRESH_MS = 5000;
@@ -208,7 +209,7 @@ function Keys({ report, reload }: { report: ServiceReport; reload: () => void })
                   onClick={() => !waits && act(() => api.post(`/keys/${purpose}/rotate`), t("svc.rotated", { purpose: named("svc.purpose", purpose) }))}
                 >
                   {t("svc.rotate")}
-                  <span class="vh">: {named("svc.purpose", purpose)}</span>
+                  <span class="vh"> {named("svc.purpose", purpose)}</span>
                 </button>
               </div>
               <ol class="path">
@@ -235,14 +236,24 @@ function Keys({ report, reload }: { report: ServiceReport; reload: () => void })
 
 function Settings() {
   const settings = useQuery<ServiceSettings>("settings", (signal) => api.get("/settings", {}, signal));
+  const [params, set] = useParams();
+  const all = params["settings"] === "all";
   const items = settings.data?.items ?? [];
-  const changed = items.filter(({ source }) => source !== "default").length;
+  const changed = items.filter(({ source }) => source !== "default");
   return (
     <DataTable
       title={t("svc.settings")}
-      lead={settings.data && t("svc.settingsLead", { n: changed })}
+      lead={settings.data && t("svc.settingsLead", { n: changed.length })}
       loaded={settings}
-      rows={[...items].sort((one, other) => Number(one.source === "default") - Number(other.source === "default"))}
+      rows={all ? items : changed}
+      side={
+        <Segments
+          label={t("svc.settings")}
+          value={all ? "all" : "changed"}
+          onChange={(value) => set({ settings: value === "all" ? "all" : undefined }, true)}
+          options={["changed", "all"].map((value) => ({ value, label: t(`svc.settings.${value}`) }))}
+        />
+      }
       rowKey={(row) => row.name}
       keys={false}
       csv="agentgate-settings"

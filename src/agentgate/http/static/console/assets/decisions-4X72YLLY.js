@@ -1,0 +1,1 @@
+import{a,b,c}from"./chunk-AKSBSXDA.js";import"./chunk-VR6KXMHR.js";import"./chunk-SHLXSINY.js";import"./chunk-UKIX6XPV.js";import"./chunk-N47R6BVV.js";import"./chunk-GVIBYIZQ.js";import"./chunk-OKWVIWWB.js";import"./chunk-T26CEPEO.js";import"./chunk-EKG2GGNK.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};

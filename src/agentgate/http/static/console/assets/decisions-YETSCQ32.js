@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-IZE4BI2N.js";import"./chunk-52C2M6TK.js";import"./chunk-7VBFMF2Y.js";import"./chunk-3KYVJU6W.js";import"./chunk-6RDBPAJ5.js";import"./chunk-2PFXUN7Y.js";import"./chunk-6DWVZ5CL.js";import"./chunk-3NV7GTQG.js";import"./chunk-7LGI2WMZ.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};

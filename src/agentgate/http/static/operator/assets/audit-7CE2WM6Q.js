@@ -1,0 +1,1 @@
+import{a,b}from"./chunk-5AAM2VWS.js";import"./chunk-RIOQM46W.js";import"./chunk-BRJTMVPD.js";import"./chunk-BFABPSN2.js";import"./chunk-FRICFAVW.js";import"./chunk-SEVFRP3L.js";import"./chunk-4K24J3F4.js";import"./chunk-AFZDUKU7.js";export{a as AuditList,b as default};

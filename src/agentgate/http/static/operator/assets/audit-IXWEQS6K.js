@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-ANKLQZTT.js";import"./chunk-JTVOHMFA.js";import"./chunk-WFDSCE5B.js";import"./chunk-BRJTMVPD.js";import"./chunk-LK6J7ISA.js";import"./chunk-7VUSTPXX.js";import"./chunk-MHV47D2G.js";import"./chunk-AFZDUKU7.js";export{a as AuditList,b as default};

@@ -1,1 +1,0 @@
-import{b as a,c as b,d as c}from"./chunk-LQ7N7PPU.js";import"./chunk-GTH6Z7NE.js";import"./chunk-JTVOHMFA.js";import"./chunk-LK6J7ISA.js";import"./chunk-BOCF723V.js";import"./chunk-Y24X3XKC.js";import"./chunk-3SW5YM2U.js";import"./chunk-7VUSTPXX.js";import"./chunk-MHV47D2G.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};

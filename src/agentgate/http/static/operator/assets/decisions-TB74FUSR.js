@@ -1,0 +1,1 @@
+import{b as a,c as b,d as c}from"./chunk-77OKE624.js";import"./chunk-3CAGN77S.js";import"./chunk-BFABPSN2.js";import"./chunk-FRICFAVW.js";import"./chunk-ZIU7GTCX.js";import"./chunk-6BESN7DO.js";import"./chunk-BPPUYQDT.js";import"./chunk-SEVFRP3L.js";import"./chunk-4K24J3F4.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};
