@@ -756,6 +756,63 @@ export interface InstallStatus {
   lastSeenAt?: string;
 }
 
+/** One check of the readiness answer. Without a required one nothing is decided. */
+export interface InstallationCheck {
+  name: string;
+  ok: boolean;
+  found: string;
+}
+
+/** A timed job: how often it runs, how its last run ended, and until when a jump of the clock holds it. */
+export interface InstallationJob {
+  name: string;
+  intervalSeconds: number;
+  lastRunAt?: string;
+  tookMs?: number;
+  failure?: string;
+  nextRunAt?: string;
+  heldUntil?: string;
+}
+
+/** A key of the service, never its material. Only the current one makes new things; a retired one still verifies. */
+export interface InstallationKey {
+  id: string;
+  purpose: string;
+  state: "current" | "ended" | "next" | "retired";
+  createdAt: string;
+  activeAt: string;
+  retiredAt?: string;
+}
+
+/** A setting in force. The value of a secret is never shown, only whether there is one. */
+export interface InstallationSetting {
+  name: string;
+  value: string;
+  source: string;
+  meaning: string;
+}
+
+/** Every setting, in the order of their page. */
+export interface InstallationSettings {
+  items: InstallationSetting[];
+}
+
+/** The state of the installation now. */
+export interface InstallationState {
+  version: string;
+  time: string;
+  startedAt: string;
+  status: "degraded" | "ready" | "unavailable";
+  checks: InstallationCheck[];
+  workers: WorkerCounts;
+  events: EventCounts;
+  gateway: GatewayCounts;
+  jobs: InstallationJob[];
+  keys: InstallationKey[];
+  threatLists: ThreatList[];
+  mail: MailCounts;
+}
+
 /** What the program answered in the page and, where there is one, in the worker. */
 export interface InstrumentInput {
   page: string;
@@ -1491,63 +1548,6 @@ export interface SeriesPoint {
   end: string;
   challengesPassed: number;
   challengesFailed: number;
-}
-
-/** One check of the readiness answer. Without a required one nothing is decided. */
-export interface ServiceCheck {
-  name: string;
-  ok: boolean;
-  found: string;
-}
-
-/** A timed job: how often it runs, how its last run ended, and until when a jump of the clock holds it. */
-export interface ServiceJob {
-  name: string;
-  intervalSeconds: number;
-  lastRunAt?: string;
-  tookMs?: number;
-  failure?: string;
-  nextRunAt?: string;
-  heldUntil?: string;
-}
-
-/** A key of the service, never its material. Only the current one makes new things; a retired one still verifies. */
-export interface ServiceKey {
-  id: string;
-  purpose: string;
-  state: "current" | "ended" | "next" | "retired";
-  createdAt: string;
-  activeAt: string;
-  retiredAt?: string;
-}
-
-/** The state of the installation now. */
-export interface ServiceReport {
-  version: string;
-  time: string;
-  startedAt: string;
-  status: "degraded" | "ready" | "unavailable";
-  checks: ServiceCheck[];
-  workers: WorkerCounts;
-  events: EventCounts;
-  gateway: GatewayCounts;
-  jobs: ServiceJob[];
-  keys: ServiceKey[];
-  threatLists: ThreatList[];
-  mail: MailCounts;
-}
-
-/** A setting in force. The value of a secret is never shown, only whether there is one. */
-export interface ServiceSetting {
-  name: string;
-  value: string;
-  source: string;
-  meaning: string;
-}
-
-/** Every setting, in the order of their page. */
-export interface ServiceSettings {
-  items: ServiceSetting[];
 }
 
 /** Who is signed in, where, and the token that changing requests must carry. Or: a code is still needed. */

@@ -16,12 +16,12 @@ from agentgate.people.installation.keys import key_records
 from agentgate.people.installation.records import (
     EventCounts,
     GatewayCounts,
+    InstallationCheck,
+    InstallationJob,
+    InstallationSetting,
+    InstallationSettings,
+    InstallationState,
     MailCounts,
-    ServiceCheck,
-    ServiceJob,
-    ServiceReport,
-    ServiceSetting,
-    ServiceSettings,
     ThreatList,
     WorkerCounts,
 )
@@ -54,19 +54,19 @@ class InstallationReport:
     _sources: Sources
     _started_s: float = field(default_factory=time.monotonic)
 
-    async def report(self, now_ms: int) -> ServiceReport:
+    async def report(self, now_ms: int) -> InstallationState:
         """Return the state of the installation."""
         sources = self._sources
         read = sources.stores.store.read
         readiness = await sources.readiness.report()
         alive = await read.worker_numbers.list_taken(now_ms)
-        return ServiceReport(
+        return InstallationState(
             version=__version__,
             time=Moment(now_ms),
             started_at=Moment(now_ms - round((time.monotonic() - self._started_s) * 1000)),
             status=readiness.status,
             checks=[
-                ServiceCheck(name=name, ok=not found.startswith("failed"), found=found)
+                InstallationCheck(name=name, ok=not found.startswith("failed"), found=found)
                 for name, found in readiness.checks.items()
             ],
             workers=WorkerCounts(configured=self._settings.workers, alive=len(alive)),
@@ -78,12 +78,12 @@ class InstallationReport:
             mail=await self._mail(),
         )
 
-    def settings(self) -> ServiceSettings:
+    def settings(self) -> InstallationSettings:
         """Return the settings in force, secrets hidden."""
         rows = describe(self._settings)
-        return ServiceSettings(
+        return InstallationSettings(
             items=[
-                ServiceSetting(name=name, value=value, source=source, meaning=meaning)
+                InstallationSetting(name=name, value=value, source=source, meaning=meaning)
                 for name, value, source, meaning in rows
             ]
         )
@@ -92,7 +92,7 @@ class InstallationReport:
         answered, errors, p95_s = self._sources.metrics.summary(GATEWAY)
         return GatewayCounts(answered=answered, errors=errors, p95_ms=UNSET if p95_s is None else p95_s * 1000)
 
-    async def _jobs(self) -> list[ServiceJob]:
+    async def _jobs(self) -> list[InstallationJob]:
         stored = self._sources.stores.store.read.jobs
         runs = {run.name: run for run in await stored.list_runs()}
         results = {result.name: result for result in await stored.list_results()}
@@ -121,10 +121,10 @@ class InstallationReport:
         )
 
 
-def _job(job: Job, run: JobRun | None, result: JobResult | None) -> ServiceJob:
+def _job(job: Job, run: JobRun | None, result: JobResult | None) -> InstallationJob:
     last_ms = max(run.last_ms if run else 0, result.started_ms if result else 0)
     held_ms = run.held_until_ms if run else 0
-    return ServiceJob(
+    return InstallationJob(
         name=job.name,
         interval_seconds=job.interval_ms // 1000,
         last_run_at=Moment(last_ms) if last_ms else UNSET,

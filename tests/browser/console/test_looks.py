@@ -82,9 +82,10 @@ def test_every_page_is_accessible_in_both_themes_widths_and_languages(
 
 
 @pytest.mark.timeout(LONG_S)
+@pytest.mark.usefixtures("furniture")
 @pytest.mark.parametrize(("scheme", "width", "language"), LOOKS)
 def test_every_page_of_operators_and_of_the_account_is_accessible(
-    browser: Browser, console: Console, furniture: None, scheme: Any, width: int, language: str
+    browser: Browser, console: Console, scheme: Any, width: int, language: str
 ) -> None:
     options = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
     context = looking({**options, "extra_http_headers": {"Accept-Language": language}}, browser)

@@ -3,7 +3,7 @@
 import { useRef } from "preact/hooks";
 import { api, HOME } from "../../api/client";
 import { loadSites } from "../../api/session";
-import type { ServiceJob, ServiceKey, ServiceReport, ServiceSettings, SiteSummary } from "../../api/types.gen";
+import type { InstallationJob, InstallationKey, InstallationState, InstallationSettings, SiteSummary } from "../../api/types.gen";
 import { count, decimal, relative } from "../../lib/format";
 import { useParams } from "../../lib/params";
 import { useEvery, useQuery } from "../../lib/query";
@@ -22,7 +22,7 @@ const DAY_MS = 86_400_000;
 const ageDays = (at: string) => (Date.now() - new Date(at).getTime()) / DAY_MS;
 
 /** What an operator should look at, worst first, as sentences. */
-function concerns(report: ServiceReport, sites: SiteSummary[]): string[] {
+function concerns(report: InstallationState, sites: SiteSummary[]): string[] {
   const found = report.checks.filter(({ ok }) => !ok).map((check) => t("svc.badCheck", { name: named("svc.check", check.name) }));
   const failed = report.jobs.filter(({ failure }) => failure);
   if (failed.length) found.push(t("svc.badJobs", { n: failed.length }));
@@ -45,7 +45,7 @@ function Spark({ points, label }: { points: number[]; label: string }) {
   );
 }
 
-function Tiles({ report, rates }: { report: ServiceReport; rates: number[] }) {
+function Tiles({ report, rates }: { report: InstallationState; rates: number[] }) {
   const { gateway, events } = report;
   return (
     <section class="card" aria-label={t("svc.numbers")}>
@@ -87,7 +87,7 @@ function Tiles({ report, rates }: { report: ServiceReport; rates: number[] }) {
   );
 }
 
-function Stores({ report }: { report: ServiceReport }) {
+function Stores({ report }: { report: InstallationState }) {
   const { mail } = report;
   return (
     <Card title={t("svc.stores")} side={<code class="s faint">/readyz {report.status}</code>}>
@@ -118,7 +118,7 @@ function Stores({ report }: { report: ServiceReport }) {
   );
 }
 
-function Lists({ report }: { report: ServiceReport }) {
+function Lists({ report }: { report: InstallationState }) {
   return (
     <DataTable
       title={t("svc.lists")}
@@ -158,8 +158,8 @@ function interval(seconds: number): string {
   return t(`svc.every.${unit}`, { n: Math.round(seconds / size) });
 }
 
-function Jobs({ report }: { report: ServiceReport }) {
-  const lastRun = (job: ServiceJob) => {
+function Jobs({ report }: { report: InstallationState }) {
+  const lastRun = (job: InstallationJob) => {
     if (!job.lastRunAt) return <span class="faint">{t("svc.notRun")}</span>;
     if (!job.failure) return <Time at={job.lastRunAt} />;
     return (
@@ -187,9 +187,9 @@ function Jobs({ report }: { report: ServiceReport }) {
   );
 }
 
-const KEY_TONES: Record<ServiceKey["state"], Tone | undefined> = { next: undefined, current: "allow", retired: undefined, ended: undefined };
+const KEY_TONES: Record<InstallationKey["state"], Tone | undefined> = { next: undefined, current: "allow", retired: undefined, ended: undefined };
 
-function Keys({ report, reload }: { report: ServiceReport; reload: () => void }) {
+function Keys({ report, reload }: { report: InstallationState; reload: () => void }) {
   const act = useAction(reload);
   const purposes = [...new Set(report.keys.map(({ purpose }) => purpose))];
   const shown = (purpose: string) => report.keys.filter((key) => key.purpose === purpose && key.state !== "ended");
@@ -235,7 +235,7 @@ function Keys({ report, reload }: { report: ServiceReport; reload: () => void })
 }
 
 function Settings() {
-  const settings = useQuery<ServiceSettings>("settings", (signal) => api.get("/settings", {}, signal));
+  const settings = useQuery<InstallationSettings>("settings", (signal) => api.get("/settings", {}, signal));
   const [params, set] = useParams();
   const all = params["settings"] === "all";
   const items = settings.data?.items ?? [];
@@ -290,7 +290,7 @@ function WorstSites({ sites }: { sites: SiteSummary[] }) {
 }
 
 export default function Service() {
-  const service = useQuery<ServiceReport>("service", (signal) => api.get("/service", {}, signal));
+  const service = useQuery<InstallationState>("service", (signal) => api.get("/service", {}, signal));
   const sites = useQuery("sites", () => loadSites());
   useEvery(REFRESH_MS, service.reload);
   const { data, error } = service;

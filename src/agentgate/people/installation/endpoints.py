@@ -8,10 +8,10 @@ from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.installation.keys import key_records
 from agentgate.people.installation.ports import InstallationReader, KeyRotationStores
-from agentgate.people.installation.records import ServiceKey, ServiceReport, ServiceSettings
+from agentgate.people.installation.records import InstallationKey, InstallationSettings, InstallationState
 
 
-async def read_service(call: Call, installation: InstallationReader) -> ServiceReport:
+async def read_installation(call: Call, installation: InstallationReader) -> InstallationState:
     """Read the state of the installation: stores, workers, jobs, keys, threat lists, mail.
 
     Counts of events and of gateway checks are those of the worker that answers.
@@ -22,12 +22,12 @@ async def read_service(call: Call, installation: InstallationReader) -> ServiceR
 async def read_settings(
     call: Call,  # noqa: ARG001 - every handler is given its call
     installation: InstallationReader,
-) -> ServiceSettings:
+) -> InstallationSettings:
     """List the settings in force and where each came from. Secrets are hidden."""
     return installation.settings()
 
 
-async def rotate_key(call: Call, store: Store[KeyRotationStores], sealer: Sealer) -> ServiceKey:
+async def rotate_key(call: Call, store: Store[KeyRotationStores], sealer: Sealer) -> InstallationKey:
     """Make a new key for a purpose.
 
     It is used once every worker has read it, after six minutes. The old one goes on verifying what it made until that

@@ -6,12 +6,12 @@ from typing import Literal
 from agentgate.lib.keyring import StoredKey
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional_moment
-from agentgate.people.installation.records import ServiceKey
+from agentgate.people.installation.records import InstallationKey
 
 KeyState = Literal["next", "current", "retired", "ended"]
 
 
-def key_records(keys: Iterable[StoredKey], now_ms: int) -> list[ServiceKey]:
+def key_records(keys: Iterable[StoredKey], now_ms: int) -> list[InstallationKey]:
     """Return every key with its state, newest first within its purpose."""
     stored = sorted(keys, key=lambda key: (key.purpose, -key.active_ms))
     newest = {key.purpose: key.id for key in reversed(stored) if key.active_ms <= now_ms}
@@ -26,8 +26,8 @@ def _state(key: StoredKey, now_ms: int, *, is_newest: bool) -> KeyState:
     return "current" if is_newest else "retired"
 
 
-def _record(key: StoredKey, state: KeyState) -> ServiceKey:
-    return ServiceKey(
+def _record(key: StoredKey, state: KeyState) -> InstallationKey:
+    return InstallationKey(
         id=key.id,
         purpose=key.purpose,
         state=state,

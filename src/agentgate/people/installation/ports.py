@@ -4,17 +4,17 @@ from typing import Protocol
 
 from agentgate.lib.keyring import KeyStores
 from agentgate.people.audit.ports import AuditStores
-from agentgate.people.installation.records import ServiceReport, ServiceSettings
+from agentgate.people.installation.records import InstallationSettings, InstallationState
 
 
 class InstallationReader(Protocol):
     """Knows the stores, jobs, keys and settings of this process."""
 
-    async def report(self, now_ms: int) -> ServiceReport:
+    async def report(self, now_ms: int) -> InstallationState:
         """Return the state of the installation."""
         ...
 
-    def settings(self) -> ServiceSettings:
+    def settings(self) -> InstallationSettings:
         """Return the settings in force, secrets hidden."""
         ...
 

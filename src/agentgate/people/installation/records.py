@@ -9,7 +9,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import Record
 
 
-class ServiceCheck(Record, frozen=True, kw_only=True):
+class InstallationCheck(Record, frozen=True, kw_only=True):
     """One check of the readiness answer. Without a required one nothing is decided."""
 
     name: str
@@ -41,7 +41,7 @@ class GatewayCounts(Record, frozen=True, kw_only=True):
     p95_ms: float | UnsetType = UNSET
 
 
-class ServiceJob(Record, frozen=True, kw_only=True):
+class InstallationJob(Record, frozen=True, kw_only=True):
     """A timed job: how often it runs, how its last run ended, and until when a jump of the clock holds it."""
 
     name: str
@@ -53,7 +53,7 @@ class ServiceJob(Record, frozen=True, kw_only=True):
     held_until: Moment | UnsetType = UNSET
 
 
-class ServiceKey(Record, frozen=True, kw_only=True):
+class InstallationKey(Record, frozen=True, kw_only=True):
     """A key of the service, never its material. Only the current one makes new things; a retired one still verifies."""
 
     id: str
@@ -83,24 +83,24 @@ class MailCounts(Record, frozen=True, kw_only=True):
     last_error: str | UnsetType = UNSET
 
 
-class ServiceReport(Record, frozen=True, kw_only=True):
+class InstallationState(Record, frozen=True, kw_only=True):
     """The state of the installation now."""
 
     version: str
     time: Moment
     started_at: Moment
     status: State
-    checks: list[ServiceCheck]
+    checks: list[InstallationCheck]
     workers: WorkerCounts
     events: EventCounts
     gateway: GatewayCounts
-    jobs: list[ServiceJob]
-    keys: list[ServiceKey]
+    jobs: list[InstallationJob]
+    keys: list[InstallationKey]
     threat_lists: list[ThreatList]
     mail: MailCounts
 
 
-class ServiceSetting(Record, frozen=True, kw_only=True):
+class InstallationSetting(Record, frozen=True, kw_only=True):
     """A setting in force. The value of a secret is never shown, only whether there is one."""
 
     name: str
@@ -109,7 +109,7 @@ class ServiceSetting(Record, frozen=True, kw_only=True):
     meaning: str
 
 
-class ServiceSettings(Record, frozen=True, kw_only=True):
+class InstallationSettings(Record, frozen=True, kw_only=True):
     """Every setting, in the order of their page."""
 
-    items: list[ServiceSetting]
+    items: list[InstallationSetting]
