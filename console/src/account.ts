@@ -3,6 +3,48 @@
  * and a password says how strong it is before it is sent.
  */
 
+interface Sdk {
+  execute(options: { sitekey: string; action: string }): Promise<{ token: string }>;
+}
+
+// A form behind the service's own browser check is sent once the check has given its token. Where the check cannot
+// run, the form is sent without one: the service then says what to do.
+const checked = document.querySelector<HTMLFormElement>("form[data-check-site]");
+const checkToken = checked?.querySelector<HTMLInputElement>("input[name=checkToken]");
+if (checked && checkToken) {
+  let sent = false;
+  checked.addEventListener("submit", (event) => {
+    if (sent) return;
+    event.preventDefault();
+    const button = checked.querySelector("button");
+    if (button?.getAttribute("aria-busy") === "true") return;
+    button?.setAttribute("aria-busy", "true");
+    const sdk = (window as unknown as { agentgate?: Sdk }).agentgate;
+    const run = sdk ? sdk.execute({ sitekey: checked.dataset["checkSite"]!, action: checked.dataset["checkAction"]! }) : Promise.reject(new Error("no check"));
+    void run
+      .then((found) => (checkToken.value = found.token))
+      .catch(() => undefined)
+      .finally(() => {
+        sent = true;
+        checked.submit();
+      });
+  });
+}
+
+// How long to wait is counted down where it is said.
+const waiting = document.querySelector<HTMLElement>("[data-retry]");
+const said = waiting?.querySelector("p");
+if (waiting && said?.textContent) {
+  const text = said.textContent;
+  const total = waiting.dataset["retry"]!;
+  const until = Date.now() + Number(total) * 1000;
+  const timer = setInterval(() => {
+    const left = Math.max(0, Math.ceil((until - Date.now()) / 1000));
+    said.textContent = text.replace(total, String(left));
+    if (left === 0) clearInterval(timer);
+  }, 1000);
+}
+
 const token = document.querySelector<HTMLInputElement>("input[name=token]");
 if (token && location.hash.length > 1) {
   token.value = location.hash.slice(1);

@@ -15,7 +15,7 @@ ALLOWED["agentgate_tools"] = {"lib", "http", "protection"}
 
 # Inside a room, the folders and the modules that wire them, bottom to top: each may import those before it.
 ORDER: dict[str, tuple[str, ...]] = {
-    "people": ("audit", "outbox", "feedback", "identity", "accounts", "account_pages"),
+    "people": ("audit", "outbox", "feedback", "installation", "identity", "accounts", "account_pages"),
     "events": ("queries", "storage", "webhooks"),
     "protection": (
         "threat_data",

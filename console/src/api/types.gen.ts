@@ -729,6 +729,14 @@ export interface ErrorCounts {
   eventWriteFailures: number;
 }
 
+/** Decision events of the answering worker since its start. Sent is stored, failed and waiting together. */
+export interface EventCounts {
+  sent: number;
+  stored: number;
+  failed: number;
+  waiting: number;
+}
+
 /** A check that failed, with the numbers behind it. */
 export interface FailedCheck {
   check: HealthCheck;
@@ -771,6 +779,13 @@ export interface ForgotInput {
   token?: string;
 }
 
+/** Gateway checks of the answering worker since its start. `p95Ms` is the upper end of the histogram's bucket. */
+export interface GatewayCounts {
+  answered: number;
+  errors: number;
+  p95Ms?: number;
+}
+
 /** What became of a handoff. `receipt` is there when a person approved; the same one until it is redeemed. */
 export interface HandoffAnswer {
   id: string;
@@ -804,6 +819,63 @@ export interface InstallStatus {
   status: InstallState;
   firstSeenAt?: string;
   lastSeenAt?: string;
+}
+
+/** One check of the readiness answer. Without a required one nothing is decided. */
+export interface InstallationCheck {
+  name: string;
+  ok: boolean;
+  found: string;
+}
+
+/** A timed job: how often it runs, how its last run ended, and until when a jump of the clock holds it. */
+export interface InstallationJob {
+  name: string;
+  intervalSeconds: number;
+  lastRunAt?: string;
+  tookMs?: number;
+  failure?: string;
+  nextRunAt?: string;
+  heldUntil?: string;
+}
+
+/** A key of the service, never its material. Only the current one makes new things; a retired one still verifies. */
+export interface InstallationKey {
+  id: string;
+  purpose: string;
+  state: "current" | "ended" | "next" | "retired";
+  createdAt: string;
+  activeAt: string;
+  retiredAt?: string;
+}
+
+/** A setting in force. The value of a secret is never shown, only whether there is one. */
+export interface InstallationSetting {
+  name: string;
+  value: string;
+  source: string;
+  meaning: string;
+}
+
+/** Every setting, in the order of their page. */
+export interface InstallationSettings {
+  items: InstallationSetting[];
+}
+
+/** The state of the installation now. */
+export interface InstallationState {
+  version: string;
+  time: string;
+  startedAt: string;
+  status: "degraded" | "ready" | "unavailable";
+  checks: InstallationCheck[];
+  workers: WorkerCounts;
+  events: EventCounts;
+  gateway: GatewayCounts;
+  jobs: InstallationJob[];
+  keys: InstallationKey[];
+  threatLists: ThreatList[];
+  mail: MailCounts;
 }
 
 /** What the program answered in the page and, where there is one, in the worker. */
@@ -1023,6 +1095,14 @@ export interface Login {
 export interface LoginRequest {
   key: string;
   operator?: string;
+}
+
+/** The outbox. Without a mail server messages wait until somebody copies their links. */
+export interface MailCounts {
+  configured: boolean;
+  pending: number;
+  failed: number;
+  lastError?: string;
 }
 
 /** A group of rules that comes with the service. A version never changes; the digest is that of its members. */
@@ -1958,6 +2038,15 @@ export interface TestReport {
   listEntry?: string;
 }
 
+/** One source of threat data; without `importedAt` it is bundled with the program. */
+export interface ThreatList {
+  name: string;
+  kind: string;
+  entries: number;
+  refused: number;
+  importedAt?: string;
+}
+
 /** How closely a site's tokens are bound to whoever earned them. */
 export type TokenBinding = "network" | "none" | "strict";
 
@@ -2183,6 +2272,12 @@ export interface Work {
   salt: string;
   count: number;
   bits: number;
+}
+
+/** Worker processes: how many are set up on each machine, and how many are alive over all machines. */
+export interface WorkerCounts {
+  configured: number;
+  alive: number;
 }
 
 /** How many decisions the candidate would change, and in which direction. */

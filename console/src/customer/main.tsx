@@ -1,11 +1,12 @@
 /** The customers' console. A page is one line in `PAGES` and, where it is in the navigation, one in `NAV`. */
 
+import type { FunctionComponent } from "preact";
 import { lazy, Route, Router } from "preact-iso";
 import { HOME } from "../api/client";
 import { Layout, siteHref, type NavItem } from "../ui/layout";
 import type { Command } from "../ui/palette";
 import { start } from "../ui/start";
-import { t } from "../lib/words";
+import { loadManageWords, t } from "../lib/words";
 
 const Sites = lazy(() => import("../pages/sites"));
 const NewSite = lazy(() => import("../pages/new-site"));
@@ -19,6 +20,13 @@ const Agents = lazy(() => import("../pages/agents"));
 const Settings = lazy(() => import("../pages/settings"));
 const Lists = lazy(() => import("../pages/lists"));
 const Appeals = lazy(() => import("../pages/appeals"));
+// Pages of the account; their words are loaded with the first of them.
+const managed = (load: () => Promise<{ default: FunctionComponent }>) => lazy(async () => (await Promise.all([load(), loadManageWords()]))[0]);
+const Members = managed(() => import("../pages/account/members"));
+const Tokens = managed(() => import("../pages/account/tokens"));
+const Audit = managed(() => import("../pages/account/audit"));
+const AccountSettings = managed(() => import("../pages/account/settings"));
+const Webhooks = managed(() => import("../pages/account/webhooks"));
 const Missing = lazy(() => import("../ui/missing"));
 
 const ofSite = (page: string) => (siteKey: string) => siteHref(siteKey, page);
@@ -32,6 +40,11 @@ const NAV: NavItem[] = [
   { id: "agents", icon: "agent", group: "control", go: "a", href: ofSite("agents"), site: true },
   { id: "settings", icon: "cog", group: "control", go: "t", href: ofSite("settings"), site: true },
   { id: "install", icon: "box", group: "site", go: "i", href: ofSite("install"), site: true },
+  { id: "webhooks", icon: "hook", group: "control", go: "w", href: ofSite("webhooks"), site: true },
+  { id: "members", icon: "people", group: "account", go: "m", href: () => `${HOME}/members` },
+  { id: "tokens", icon: "key", group: "account", go: "t", href: () => `${HOME}/tokens` },
+  { id: "audit", icon: "list", group: "account", go: "u", href: () => `${HOME}/audit` },
+  { id: "account", icon: "cog", group: "account", go: "c", href: () => `${HOME}/account` },
 ];
 
 /** A number of a decision can be pasted into the palette anywhere. */
@@ -56,6 +69,11 @@ void start(() => (
       <Route path={`${HOME}/sites/:siteKey/lists`} component={Lists} />
       <Route path={`${HOME}/sites/:siteKey/agents`} component={Agents} />
       <Route path={`${HOME}/sites/:siteKey/settings`} component={Settings} />
+      <Route path={`${HOME}/members`} component={Members} />
+      <Route path={`${HOME}/tokens`} component={Tokens} />
+      <Route path={`${HOME}/audit`} component={Audit} />
+      <Route path={`${HOME}/account`} component={AccountSettings} />
+      <Route path={`${HOME}/sites/:siteKey/webhooks`} component={Webhooks} />
       <Route default component={Missing} />
     </Router>
   </Layout>

@@ -12,6 +12,17 @@ const PACKS: Record<string, () => Promise<{ default: Words }>> = {
   de: () => import("../words/de.json"),
 };
 
+/** The words of pages for operators and for the account: many, and not needed for the first page. */
+const MANAGE: Record<string, () => Promise<{ default: Words }>> = {
+  en: () => import("../words/manage/en.json"),
+  de: () => import("../words/manage/de.json"),
+};
+
+/** Adds the words of the pages for operators and for the account. */
+export async function loadManageWords(): Promise<void> {
+  words = { ...(await MANAGE[language]!()).default, ...words };
+}
+
 /** Loads the words of the page's language; the server wrote it into `<html lang>`. */
 export async function loadWords(): Promise<void> {
   const wanted = document.documentElement.lang.slice(0, 2);

@@ -128,11 +128,13 @@ async function setLabel(siteKey: string, decision: Decision, label: DecisionLabe
   await api.put(`/decisions/${decision.id}/label?siteKey=${siteKey}`, { label });
 }
 
-export function DecisionDetailPane({ id, siteKey, onClose, onFilter }: {
+export function DecisionDetailPane({ id, siteKey, onClose, onFilter, onLabel }: {
   id: string;
   siteKey: string;
   onClose: () => void;
   onFilter: (name: string, value: string) => void;
+  /** Labels in the pane's stead: a queue goes on to its next decision. */
+  onLabel?: (value: DecisionLabelValue) => void;
 }) {
   const pane = useRef<HTMLElement>(null);
   const letIn = useRef<HTMLDetailsElement>(null);
@@ -141,6 +143,7 @@ export function DecisionDetailPane({ id, siteKey, onClose, onFilter }: {
   useEffect(() => pane.current?.scrollTo(0, 0), [id]);
   const label = (value: DecisionLabelValue) => {
     if (!decision) return;
+    if (onLabel) return onLabel(value);
     setLabel(siteKey, decision, value)
       .then(() => {
         toast(t("detail.labelled", { label: t(`label.${value}`) }));

@@ -140,7 +140,7 @@ function Navigation({ items, siteKey }: { items: NavItem[]; siteKey: string }) {
                 const href = item.href(siteKey);
                 return (
                   <li key={item.id}>
-                    <a href={href} aria-current={path.startsWith(href) ? "page" : undefined} onClick={hide}>
+                    <a href={href} aria-current={path === href || (item.id !== "sites" && path.startsWith(`${href}/`)) ? "page" : undefined} onClick={hide}>
                       <Icon name={item.icon} />
                       {t(`page.${item.id}`)}
                     </a>

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from agentgate.http.address import ClientAddress
 from agentgate.http.call import Call
+from agentgate.http.compression import compress
 from agentgate.http.cors import cors_headers, preflight_headers
 from agentgate.http.decode import BodyDecoder, Disconnected, Receive, decode_query, read_body
 from agentgate.http.endpoint import Endpoint, Shape, shape_of
@@ -196,7 +197,8 @@ class HttpApp:
             if call.request.method == "OPTIONS" and self._surface(match, call.request.path).cors:
                 return answer(204, None, headers=preflight_headers(match.methods))
             return _wrong_method(match.methods)
-        return await match.target.answer(call, receive)
+        reply = await match.target.answer(call, receive)
+        return await compress(reply, call, match.target.endpoint) if match.target.surface.compressed else reply
 
     def _surface(self, match: Match[BoundEndpoint] | None, path: str) -> Surface:
         if match is not None and match.target is None:

@@ -35,6 +35,8 @@ class Endpoint:
     media_type: str = JSON
     # The query is for whoever reads the answer, such as a script that looks at its own address.
     any_query: bool = False
+    # The answer holds a secret beside what callers can choose, so it is never compressed.
+    holds_secret: bool = False
     # The group in the OpenAPI document, where it is not the handler's concept.
     tag: str | None = None
     # What a success means, in a few words.

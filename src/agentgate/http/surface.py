@@ -41,6 +41,8 @@ class Surface:
     write_refusal: RefusalWriter | None = None
     # The body may also be what an HTML form sends.
     forms: bool = False
+    # Whether long answers to GET are compressed for clients that accept it.
+    compressed: bool = False
     # The OpenAPI document that describes it, when not one of its own name: other surfaces may share it.
     document: str | None = None
 

@@ -195,16 +195,17 @@ def _open(stored: Iterable[StoredKey], sealer: Sealer) -> list[tuple[StoredKey, 
 
 
 async def rotate_key(store: Store[KeyStores], sealer: Sealer, purpose: str, now_ms: int) -> StoredKey:
+    """Make a new key in a unit of work of its own."""
+    return await store.change(lambda stores: replace_key(stores, sealer, purpose, now_ms))
+
+
+async def replace_key(stores: KeyStores, sealer: Sealer, purpose: str, now_ms: int) -> StoredKey:
     """Make a new key; the old one works until the new one does, and verifies for the purpose's grace period more."""
     made = _new_key(purpose, sealer, now_ms, active_ms=now_ms + ACTIVATION_MS)
-
-    async def work(stores: KeyStores) -> StoredKey:
-        await stores.keys.lock_keys()
-        await stores.keys.retire_keys(purpose, made.active_ms + PURPOSES[purpose])
-        await stores.keys.add_key(made)
-        return made
-
-    return await store.change(work)
+    await stores.keys.lock_keys()
+    await stores.keys.retire_keys(purpose, made.active_ms + PURPOSES[purpose])
+    await stores.keys.add_key(made)
+    return made
 
 
 def _missing(stored: Iterable[StoredKey]) -> list[str]:

@@ -9,6 +9,7 @@ from agentgate.people.audit import endpoints as audit
 from agentgate.people.feedback import endpoints as feedback
 from agentgate.people.identity import endpoints as identity
 from agentgate.people.identity.guards import not_cross_origin, operator
+from agentgate.people.installation import endpoints as installation
 from agentgate.people.outbox import endpoints as outbox
 from agentgate.protection.agents.handoff import endpoints as handoff
 from agentgate.protection.agents.ledger import endpoints as ledger
@@ -33,6 +34,7 @@ ADMIN = Surface(
     title="AgentGate admin API",
     prefix=PREFIX,
     errors=errors.CONSOLE,
+    compressed=True,
     rows=rows(
         PREFIX,
         operator,
@@ -40,7 +42,7 @@ ADMIN = Surface(
             # Session
             post("/login", identity.log_in, guard=not_cross_origin, refuses=("unauthorized", "rate_limited")),
             post("/logout", identity.log_out, status=204),
-            get("/session", identity.read_session),
+            get("/session", identity.read_session, holds_secret=True),
             get("/sessions", identity.list_sessions),
             delete("/sessions/{id}", identity.end_session, status=204, refuses=("not_found",)),
             post("/sessions/revoke-others", identity.end_other_sessions, status=204),
@@ -358,8 +360,13 @@ ADMIN = Surface(
             post("/users/{userId}/reactivate", users.reactivate_user, refuses=("not_found", "invalid_state")),
             post("/users/{userId}/reset-link", users.create_reset_link, refuses=("not_found", "invalid_state")),
             post("/users/{userId}/mfa/reset", users.reset_mfa, refuses=("not_found", "mfa_not_enabled")),
-            get("/outbox", outbox.list_messages),
+            get("/outbox", outbox.list_messages, holds_secret=True),
             get("/docs-feedback", feedback.read_report),
+            # The installation
+            get("/service", installation.read_installation),
+            get("/settings", installation.read_settings),
+            post("/keys/{purpose}/rotate", installation.rotate_key, status=201, refuses=("not_found", "invalid_state")),
+            get("/audit", audit.list_operator_audit),
             # The labels that rules can name
             get("/signal-labels", detect.list_signal_labels),
             # What browsers are asked that only a real engine can answer

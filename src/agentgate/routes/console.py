@@ -39,6 +39,7 @@ CONSOLE = Surface(
     title="AgentGate console API",
     prefix=PREFIX,
     errors=errors.CONSOLE,
+    compressed=True,
     rows=rows(
         PREFIX,
         # The permission that fewest have: a row that forgets to name its own lets in owners only.

@@ -10,6 +10,7 @@ OPERATIONS = Surface(
     title="AgentGate operations",
     prefix="",
     errors=errors.CONSOLE,
+    compressed=True,
     rows=rows(
         "",
         anyone,

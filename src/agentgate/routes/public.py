@@ -14,6 +14,7 @@ PUBLIC = Surface(
     title="AgentGate public API",
     prefix="",
     errors=errors.CONSOLE,
+    compressed=True,
     rows=rows(
         "",
         anyone,

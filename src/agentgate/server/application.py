@@ -50,6 +50,7 @@ from agentgate.people.identity.operators import Operators
 from agentgate.people.identity.passwords import Passwords
 from agentgate.people.identity.sessions import UserSessions
 from agentgate.people.identity.sign_in_limits import SignInLimits
+from agentgate.people.installation.ports import InstallationReader
 from agentgate.people.outbox.deliver import Delivery
 from agentgate.people.outbox.messages import Messenger
 from agentgate.people.outbox.smtp import read_mail_url
@@ -69,6 +70,7 @@ from agentgate.protection.tokens.keys import SigningKeys
 from agentgate.protection.wiring import Protecting
 from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
 from agentgate.server.adapter_texts import AdapterTexts
+from agentgate.server.installation_report import InstallationReport, Sources
 from agentgate.server.scheduler.jobs import (
     Job,
     JobRunner,
@@ -152,6 +154,17 @@ class Application:
         jobs += handoff_jobs(stores.handoffs, stores.agent_grants, clock=clock)
         jobs += submission_jobs(stores.submissions, stores.charges, clock=clock)
         self._jobs = JobRunner(jobs, store=stores.store, clock=clock, metrics=self.metrics)
+        self._installation = InstallationReport(
+            settings,
+            Sources(
+                stores=stores,
+                jobs=self._jobs,
+                readiness=self.readiness,
+                metrics=self.metrics,
+                deciding=self.deciding,
+                recorder=self.recorder,
+            ),
+        )
         self._listeners: tuple[Listener, ...] = ()
         self._keys = Recurring("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
         self._marks = Recurring("marks", self._keep_marks, interval_s=INTERVAL_MS / 2 / 1000)
@@ -326,6 +339,7 @@ class Application:
             Documents: Documents(surfaces),
             Documentation: Documentation(feedback=surfaces is PUBLIC_LISTENER),
             StaticFiles: StaticFiles(),
+            InstallationReader: self._installation,
             UserSessions: UserSessions(self.keyring, devices),
             **protecting,
             **self._traffic_dependencies(),

@@ -9,6 +9,7 @@ from playwright.sync_api import Page
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
 from agentgate.server.demo.installation import seed, seed_traffic
+from tests.browser.console.furniture import furnish
 from tests.browser.console.steps import EMAIL, PASSWORD, Console, sign_in
 from tests.running import ADMIN_KEY, running_service
 
@@ -39,3 +40,9 @@ def signed_in(page: Page, console: Console) -> Page:
     """A tab of the signed-in owner, with every violation of the page's policy collected."""
     sign_in(page, console)
     return page
+
+
+@pytest.fixture(scope="module")
+def furniture(console: Console) -> None:
+    """Something on every page of operators and of the account."""
+    furnish(console)

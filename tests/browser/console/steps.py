@@ -23,8 +23,8 @@ class Console:
 
     def invite(self, email: str, role: str = "owner") -> str:
         """Invite somebody into the demo's account; return the secret of the link."""
-        [account] = self.service.operator.get("/v1/admin/customers").json()["items"]
-        body = {"email": email, "customerId": account["id"], "role": role}
+        account_id = self.service.operator.get(f"/v1/admin/sites/{SITE}").json()["customerId"]
+        body = {"email": email, "customerId": account_id, "role": role}
         made = self.service.operator.post("/v1/admin/accounts", json=body)
         assert made.status_code == 201, made.text
         return str(made.json()["inviteUrl"].rpartition("#")[2])

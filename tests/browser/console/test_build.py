@@ -15,7 +15,11 @@ STATIC = ROOT / "src" / "agentgate" / "http" / "static"
 SOURCES = ROOT / "console" / "src"
 APPS = ("console", "operator")
 FIRST_LOAD_BYTES = 60 * 1024
-WORDS = (SOURCES / "words", ROOT / "src" / "agentgate" / "people" / "account_pages" / "words")
+WORDS = (
+    SOURCES / "words",
+    SOURCES / "words" / "manage",
+    ROOT / "src" / "agentgate" / "people" / "account_pages" / "words",
+)
 PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -49,7 +53,7 @@ def test_a_first_load_is_small(app: str) -> None:
     )
 
 
-@pytest.mark.parametrize("folder", WORDS, ids=["console", "account pages"])
+@pytest.mark.parametrize("folder", WORDS, ids=["console", "management", "account pages"])
 def test_both_languages_have_the_same_keys_with_the_same_places(folder: Path) -> None:
     english, german = (json.loads((folder / f"{language}.json").read_text("utf-8")) for language in ("en", "de"))
 
@@ -59,7 +63,8 @@ def test_both_languages_have_the_same_keys_with_the_same_places(folder: Path) ->
 
 
 def test_every_word_that_a_page_asks_for_is_there() -> None:
-    words = json.loads((SOURCES / "words" / "en.json").read_text("utf-8"))
+    packs = (SOURCES / "words" / "en.json", SOURCES / "words" / "manage" / "en.json")
+    words = {key: text for path in packs for key, text in json.loads(path.read_text("utf-8")).items()}
     asked = {
         key
         for path in (*SOURCES.rglob("*.tsx"), *SOURCES.rglob("*.ts"))

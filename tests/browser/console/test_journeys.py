@@ -205,7 +205,7 @@ def test_an_operator_signs_in_with_the_key_on_the_admin_listener_only(page: Page
     page.locator("#key").fill(ADMIN_KEY)
     page.locator("#operator").fill("ada")
     page.keyboard.press("Enter")
-    wait_for(page, lambda: page.locator("main h1").inner_text() == "Sites")
+    wait_for(page, lambda: page.locator("main h1").inner_text() == "Service")
     assert page.evaluate("window.violations") == []
     assert page.request.get(f"{console.url}/operator").status == 404
     assert page.request.get(f"{console.admin_url}/console").status == 404

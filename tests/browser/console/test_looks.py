@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
+from tests.browser.console.furniture import furnish_account, sign_in_operator
 from tests.browser.console.steps import SITE, Console, check_page, looking, sign_in
 from tests.browser.steps import wait_for
 
@@ -33,6 +34,25 @@ CONSOLE_PAGES = {
     f"/console/sites/{SITE}/agents?tab=charges": ".empty",
     f"/console/sites/{SITE}/agents?tab=grants": ".empty",
     f"/console/sites/{SITE}/settings": ".tbl.edit",
+}
+MANAGEMENT_PAGES = {
+    "/console/members": "tbody tr",
+    "/console/tokens": "tbody .tag",
+    "/console/audit": "tbody code",
+    "/console/account": ".danger",
+    f"/console/sites/{SITE}/webhooks": ".card footer",
+}
+OPERATOR_PAGES = {
+    "/operator/service": ".tiles",
+    "/operator/customers": "tbody a",
+    "/operator/access-requests": ".answers",
+    "/operator/users": "tbody .tag",
+    "/operator/outbox": "tbody .tag",
+    "/operator/models": ".facts",
+    "/operator/docs-feedback": "tbody code",
+    "/operator/sessions": "tbody tr",
+    "/operator/audit": "tbody code",
+    f"/operator/sites/{SITE}/labelling": "aside .path",
 }
 LOOKS = (("light", 1280, "en"), ("dark", 360, "de"))
 # axe looks at fifteen pages in one go, beside everything else that a busy machine does.
@@ -64,6 +84,32 @@ def test_every_page_is_accessible_in_both_themes_widths_and_languages(
         page.keyboard.press("j")
         wait_for(page, lambda: page.locator("aside .path").count())
         check_page(page)
+    finally:
+        context.close()
+
+
+@pytest.mark.timeout(LONG_S)
+@pytest.mark.usefixtures("furniture")
+@pytest.mark.parametrize(("scheme", "width", "language"), LOOKS)
+def test_every_page_of_operators_and_of_the_account_is_accessible(
+    browser: Browser, console: Console, scheme: Any, width: int, language: str
+) -> None:
+    options = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
+    context = looking({**options, "extra_http_headers": {"Accept-Language": language}}, browser)
+    try:
+        page = context.new_page()
+        sign_in(page, console)
+        furnish_account(page, console)
+        sign_in_operator(page, console)
+        [customer, *_] = console.service.operator.get("/v1/admin/customers").json()["items"]
+        pages = {console.url + path: there for path, there in MANAGEMENT_PAGES.items()}
+        pages |= {console.admin_url + path: there for path, there in OPERATOR_PAGES.items()}
+        pages[f"{console.admin_url}/operator/customers/{customer['id']}"] = ".danger"
+        for url, there in pages.items():
+            page.goto(url)
+            wait_for(page, lambda there=there: page.locator(there).count())
+            assert page.evaluate("document.documentElement.lang") == language
+            check_page(page)
     finally:
         context.close()
 

@@ -65,6 +65,13 @@ class Metrics:
         """Return what counts such answers, each with its duration in seconds: for a route that is asked very often."""
         return self._answered.series((surface, route, status)).count
 
+    def summary(self, surface: str) -> tuple[int, int, float | None]:
+        """Return of a surface how many requests were answered, how many with 5xx, and the 95th percentile in seconds.
+
+        The percentile is the upper bound of its bucket; None without requests, or beyond the last bound.
+        """
+        return self._answered.summary(surface)
+
     def watch_refusals(self, listener: str, read: Callable[[], Mapping[str, int]]) -> None:
         """Show what a listener refuses before routing, by reason. It counts by itself and is asked when read."""
         self._refusals[listener] = read
@@ -210,6 +217,18 @@ class _Answered(Collector):
         if found is None:
             found = self._series[key] = Durations()
         return found
+
+    def summary(self, surface: str) -> tuple[int, int, float | None]:
+        """Return how many answers a surface gave, how many of them were 5xx, and the 95th percentile's bound."""
+        buckets = [0] * (len(DURATION_BUCKETS_S) + 1)
+        errors = 0
+        for (name, _, status), series in self._series.items():
+            if name == surface:
+                buckets = [one + other for one, other in zip(buckets, series.buckets, strict=True)]
+                errors += sum(series.buckets) if status >= 500 else 0
+        total = sum(buckets)
+        within = zip(DURATION_BUCKETS_S, accumulate(buckets), strict=False)
+        return total, errors, next((bound for bound, count in within if total and count >= 0.95 * total), None)
 
     def collect(self) -> Iterable[Metric]:
         requests = series.HTTP_REQUESTS.counter()

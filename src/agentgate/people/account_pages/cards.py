@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from agentgate.http.markup import Markup, element, joined
 from agentgate.http.request import Request
 from agentgate.people.account_pages.page import (
+    Check,
     button,
     card,
     field,
@@ -22,12 +25,28 @@ from agentgate.people.account_pages.records import AccessForm
 from agentgate.people.accounts.active_account import Place
 
 
+class Problem(Struct, frozen=True, kw_only=True):
+    """What went wrong with a form: in words, how long to wait, and the browser check that spares the waiting."""
+
+    text: str
+    retry_after_s: int | None = None
+    check: Check | None = None
+
+
+def told(problem: Problem | None) -> Markup | None:
+    """Return what went wrong as a line that stands out; a script counts the seconds down."""
+    if problem is None:
+        return None
+    seconds = None if problem.retry_after_s is None else str(problem.retry_after_s)
+    return element("div", note("block", problem.text, alert=True), data_retry=seconds)
+
+
 def with_next(place: str) -> str:
     """Return the query that remembers where somebody wanted to go."""
     return f"?next={quote(place, safe='/')}" if place else ""
 
 
-def sign_in(request: Request, *, place: str, email: str = "", problem: str | None = None) -> str:
+def sign_in(request: Request, *, place: str, email: str = "", problem: Problem | None = None) -> str:
     """Return the card for signing in."""
     words = words_for(request)
     forgot = element("a", words["signIn.forgot"], class_="s", href="/console/forgot")
@@ -35,7 +54,7 @@ def sign_in(request: Request, *, place: str, email: str = "", problem: str | Non
     fields = form(
         "/v1/pages/sign-in",
         title(words["signIn.title"], words["signIn.lead"].replace("{host}", request.header("host") or "")),
-        note("block", problem, alert=True) if problem else None,
+        told(problem),
         field("email", words["signIn.email"], type="email", autocomplete="username", required="", value=email),
         field(
             "password",
@@ -48,6 +67,7 @@ def sign_in(request: Request, *, place: str, email: str = "", problem: str | Non
         ),
         hidden("next", place),
         button(words["signIn.do"]),
+        check=problem.check if problem else None,
     )
     below = footer(
         element("span", words["signIn.new"]), element("a", words["signIn.access"], href="/console/request-access")
@@ -55,7 +75,7 @@ def sign_in(request: Request, *, place: str, email: str = "", problem: str | Non
     return card(request, words["signIn.title"], fields, footer=below, scripted=True)
 
 
-def code(request: Request, *, place: str, recovery: bool = False, problem: str | None = None) -> str:
+def code(request: Request, *, place: str, recovery: bool = False, problem: Problem | None = None) -> str:
     """Return the card for the second factor, or for a recovery code."""
     words = words_for(request)
     asked = (
@@ -85,7 +105,7 @@ def code(request: Request, *, place: str, recovery: bool = False, problem: str |
         form(
             "/v1/pages/code",
             title(heading, lead),
-            note("block", problem, alert=True) if problem else None,
+            told(problem),
             asked,
             hidden("next", place),
             button(words["code.do"]),
@@ -95,7 +115,7 @@ def code(request: Request, *, place: str, recovery: bool = False, problem: str |
     )
 
 
-def forgot(request: Request, *, email: str = "", problem: str | None = None) -> str:
+def forgot(request: Request, *, email: str = "", problem: Problem | None = None) -> str:
     """Return the card for a forgotten password."""
     words = words_for(request)
     return card(
@@ -104,15 +124,17 @@ def forgot(request: Request, *, email: str = "", problem: str | None = None) -> 
         form(
             "/v1/pages/forgot",
             title(words["forgot.title"], words["forgot.lead"]),
-            note("block", problem, alert=True) if problem else None,
+            told(problem),
             field("email", words["signIn.email"], type="email", autocomplete="username", required="", value=email),
             button(words["forgot.do"]),
+            check=problem.check if problem else None,
         ),
         footer=footer(element("a", words["back"], href="/console/sign-in")),
+        scripted=True,
     )
 
 
-def link_form(request: Request, kind: str, *, token: str = "", name: str = "", problem: str | None = None) -> str:
+def link_form(request: Request, kind: str, *, token: str = "", name: str = "", problem: Problem | None = None) -> str:
     """Return the card that a link of a mail leads to.
 
     The secret stands behind the `#`, which browsers send to nobody. A script takes it from there; without one it is
@@ -140,7 +162,7 @@ def link_form(request: Request, kind: str, *, token: str = "", name: str = "", p
             f"/v1/pages/{kind}",
             title(words[f"{kind}.title"], words[f"{kind}.lead"]),
             element("p", "", class_="b", data_invite="", hidden="") if invited else None,
-            note("block", problem, alert=True) if problem else None,
+            told(problem),
             pasted,
             field(
                 "name",
@@ -168,8 +190,8 @@ def dead_link(request: Request) -> str:
     return message(request, words["dead.title"], words["dead.lead"], link=link)
 
 
-def request_access(request: Request, typed: AccessForm, *, problem: str | None = None) -> str:
-    """Return the card for asking for an account."""
+def request_access(request: Request, typed: AccessForm, *, check: Check | None, problem: Problem | None = None) -> str:
+    """Return the card for asking for an account, behind the service's own browser check where there is one."""
     words = words_for(request)
     area = element(
         "div",
@@ -184,14 +206,17 @@ def request_access(request: Request, typed: AccessForm, *, problem: str | None =
         form(
             "/v1/pages/request-access",
             title(words["access.title"], words["access.lead"]),
-            note("block", problem, alert=True) if problem else None,
+            told(problem),
+            element("noscript", note("challenge", words["access.noScript"])) if check else None,
             field("name", words["access.name"], type="text", autocomplete="name", required="", value=typed.name),
             field("email", words["signIn.email"], type="email", autocomplete="email", required="", value=typed.email),
             field("company", words["access.company"], type="text", autocomplete="organization", value=typed.company),
             area,
             button(words["access.do"]),
+            check=check,
         ),
         footer=footer(element("a", words["back"], href="/console/sign-in")),
+        scripted=check is not None,
     )
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
+from msgspec import UNSET
+
 from agentgate.http.call import Call
 from agentgate.http.readiness.checks import Readiness
 from agentgate.http.replies import Reply, Text
@@ -12,7 +14,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter
 from agentgate.people.account_pages import cards
-from agentgate.people.account_pages.page import Words, front_door, message, reply, see_other, words_for, words_of
+from agentgate.people.account_pages.page import Check, Words, front_door, message, reply, see_other, words_for, words_of
 from agentgate.people.account_pages.records import (
     AccessForm,
     AccountsForm,
@@ -38,7 +40,7 @@ from agentgate.people.accounts.sign_in_records import (
     ResetInput,
     SwitchInput,
 )
-from agentgate.people.identity.browser_check import BrowserCheck
+from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
 from agentgate.people.identity.sessions import UserSessions
 from agentgate.people.outbox.messages import Messenger
 
@@ -46,7 +48,7 @@ HOME = "/console"
 SIGN_IN = "/console/sign-in"
 
 # Makes the page again, with what went wrong on it.
-Again = Callable[[str], str]
+Again = Callable[[cards.Problem], str]
 
 
 async def read_front_door(call: Call, readiness: Readiness) -> Reply[Text]:
@@ -69,7 +71,7 @@ async def send_sign_in(
 ) -> Reply[Text]:
     """Sign in from the page."""
     place = safe_place(body.next)
-    login = Login(email=body.email, password=body.password)
+    login = Login(email=body.email, password=body.password, token=body.check_token or UNSET)
     return await _signed_in(
         call,
         sign_in.log_in(call, login, store, password_check, sessions),
@@ -108,7 +110,9 @@ async def read_forgot(call: Call) -> Reply[Text]:
 async def send_forgot(call: Call, body: ForgotForm, password_reset: PasswordReset) -> Reply[Text]:
     """Have a reset link e-mailed from the page."""
     try:
-        await passwords.forgot_password(call, ForgotInput(email=body.email), password_reset)
+        await passwords.forgot_password(
+            call, ForgotInput(email=body.email, token=body.check_token or UNSET), password_reset
+        )
     except Refused as refused:
         return _again(call, refused, lambda problem: cards.forgot(call.request, email=body.email, problem=problem))
     words = words_for(call.request)
@@ -157,9 +161,9 @@ async def send_invite(
     )
 
 
-async def read_request_access(call: Call) -> Reply[Text]:
+async def read_request_access(call: Call, browser_check: BrowserCheck) -> Reply[Text]:
     """Read the page for asking for an account."""
-    return reply(cards.request_access(call.request, AccessForm(email="", name="")))
+    return reply(cards.request_access(call.request, AccessForm(email="", name=""), check=_access_check(browser_check)))
 
 
 async def send_request_access(
@@ -167,11 +171,14 @@ async def send_request_access(
 ) -> Reply[Text]:
     """Ask for an account from the page."""
     given = {name: value for name in ("company", "message") if (value := getattr(body, name).strip())}
-    wanted = AccessRequestInput(email=body.email, name=body.name, **given)
+    wanted = AccessRequestInput(email=body.email, name=body.name, token=body.check_token or UNSET, **given)
+    check = _access_check(browser_check)
     try:
         await access_requests.request_access(call, wanted, store, browser_check, limiter)
     except Refused as refused:
-        return _again(call, refused, lambda problem: cards.request_access(call.request, body, problem=problem))
+        return _again(
+            call, refused, lambda problem: cards.request_access(call.request, body, check=check, problem=problem)
+        )
     words = words_for(call.request)
     return reply(
         message(call.request, words["access.sent"], words["access.sentLead"], link=("/", words["refused.back"]))
@@ -238,8 +245,18 @@ async def _signed_in(call: Call, work: Awaitable[Reply[Session]], again: Again, 
 def _again(call: Call, refused: Refused, again: Again) -> Reply[Text]:
     row = errors.CONSOLE.lookup(refused.code)
     words: Words = words_for(call.request)
-    problem = words.get(f"error.{refused.code}") or refused.message or row.message
+    text = words.get(f"error.{refused.code}") or refused.message or row.message
+    retry_after = refused.headers.get("retry-after", "")
+    wanted = refused.extra.get("browserCheck")
+    check = None if wanted is None else Check(wanted["siteKey"], wanted["action"])
+    if retry_after.isdecimal():
+        text = words["error.wait" if check is None else "error.check"].replace("{seconds}", retry_after)
+    problem = cards.Problem(text=text, retry_after_s=int(retry_after) if retry_after.isdecimal() else None, check=check)
     return reply(again(problem), status=row.status, headers=tuple(refused.headers.items()))
+
+
+def _access_check(browser_check: BrowserCheck) -> Check | None:
+    return None if browser_check.site_key is None else Check(browser_check.site_key, REQUEST_ACCESS)
 
 
 def _next(request: Request) -> str:

@@ -5,12 +5,30 @@ import json
 from collections.abc import Mapping
 from importlib.resources import files
 
+from msgspec import Struct
+
 from agentgate.http.markup import Markup, element, joined
 from agentgate.http.replies import Reply, Text
 from agentgate.http.request import Request
 from agentgate.http.web_app import HTML, PAGE_HEADERS, choose_language, document, page_head
 
 Words = Mapping[str, str]
+
+# The service's own browser check, for its own forms.
+SDK = "/sdk/v1/agentgate.js"
+_POLICY = PAGE_HEADERS[0]
+CHECKED_HEADERS = (
+    (_POLICY[0], _POLICY[1].replace("trusted-types 'none'", "trusted-types agentgate; worker-src 'self' blob:")),
+    *PAGE_HEADERS[1:],
+)
+
+
+class Check(Struct, frozen=True):
+    """A browser check that a form asks for: the site that issues its tokens, and the action."""
+
+    site_key: str
+    action: str
+
 
 _ALERT = "M8 2.2 14.5 13.5h-13zM8 6.5v3M8 11.5h.01"
 _CHECK = "M3 8.5l3.2 3.2L13 5"
@@ -110,9 +128,11 @@ def button(text: str) -> Markup:
     return element("button", text, class_="btn main big full")
 
 
-def form(action: str, *parts: str | None) -> Markup:
-    """Return a form that is sent to a path of ours."""
-    return element("form", *parts, class_="in stack", method="post", action=action)
+def form(action: str, *parts: str | None, check: Check | None = None) -> Markup:
+    """Return a form that is sent to a path of ours; with a check, a script runs the browser check before it is sent."""
+    asked = {} if check is None else {"data_check_site": check.site_key, "data_check_action": check.action}
+    token = None if check is None else hidden("checkToken", "")
+    return element("form", *parts, token, class_="in stack", method="post", action=action, **asked)
 
 
 def card(
@@ -127,6 +147,8 @@ def card(
         id="main",
     )
     head = page_head("console", f"{heading} · AgentGate", script="account" if scripted else None)
+    if any(part and "data-check-site" in part for part in parts):
+        head = Markup(head.removesuffix("</head>") + element("script", src=SDK, defer="") + "</head>")
     return document(head, body, request)
 
 
@@ -142,8 +164,9 @@ def message(request: Request, heading: str, lead: str, *, link: tuple[str, str] 
 
 
 def reply(html: str, *, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Reply[Text]:
-    """Return a page as an answer."""
-    return Reply(body=Text(html.encode(), HTML), status=status, headers=(*PAGE_HEADERS, *headers))
+    """Return a page as an answer. Where the browser check runs, the policy allows for its worker and its one policy."""
+    page_headers = CHECKED_HEADERS if SDK in html else PAGE_HEADERS
+    return Reply(body=Text(html.encode(), HTML), status=status, headers=(*page_headers, *headers))
 
 
 def see_other(path: str, *headers: tuple[str, str]) -> Reply[Text]:

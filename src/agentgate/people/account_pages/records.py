@@ -10,6 +10,7 @@ class SignInForm(Input, frozen=True, kw_only=True):
     email: Typed
     password: Typed
     next: Typed = ""
+    check_token: Typed = ""
 
 
 class CodeForm(Input, frozen=True, kw_only=True):
@@ -24,6 +25,7 @@ class ForgotForm(Input, frozen=True, kw_only=True):
     """Whose password is forgotten."""
 
     email: Typed
+    check_token: Typed = ""
 
 
 class LinkForm(Input, frozen=True, kw_only=True):
@@ -41,6 +43,7 @@ class AccessForm(Input, frozen=True, kw_only=True):
     name: Typed
     company: Typed = ""
     message: str = ""
+    check_token: Typed = ""
 
 
 class AccountsForm(Input, frozen=True, kw_only=True):

@@ -53,6 +53,7 @@ class Action(StrEnum):
     MODEL_PROMOTE = "model.promote"
     MODEL_ROLLBACK = "model.rollback"
     FEATURE_CAPTURE_UPDATE = "feature_capture.update"
+    SERVICE_KEY_ROTATE = "service.key_rotate"
     WEBHOOK_CREATE = "webhook.create"
     WEBHOOK_UPDATE = "webhook.update"
     WEBHOOK_ROTATE = "webhook.rotate"

@@ -1,5 +1,7 @@
 """Reading the trail of a site and of an account."""
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
@@ -11,7 +13,7 @@ from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import CHANGES_LIMIT, PAGE_SIZE
 from agentgate.lib.records import Query
 from agentgate.people.audit.ports import AuditStores
-from agentgate.people.audit.records import AuditPage, ConfigChangeList
+from agentgate.people.audit.records import AuditEvent, AuditPage, ConfigChangeList
 
 # Dotted words, such as every action has; a dot at the end says no more than its absence.
 ACTION_FILTER_PATTERN = r"^[a-z0-9_]+(\.[a-z0-9_]+)*\.?\Z"
@@ -45,15 +47,27 @@ async def list_own_audit(call: Call, query: AuditQuery, store: Store[AuditStores
     return await read_audit_page(store.read, keyring, call, query, account_id=account_id)
 
 
+async def list_operator_audit(call: Call, query: AuditQuery, store: Store[AuditStores], keyring: Keyring) -> AuditPage:
+    """List what operators did, newest first: in customers' accounts, with models, keys and sessions."""
+    return await _read_page(keyring, call, query, scope="operator", read=store.read.audit.list_operator_events)
+
+
 async def read_audit_page(
     stores: AuditStores, keyring: Keyring, call: Call, query: AuditQuery, *, account_id: str
 ) -> AuditPage:
     """Return one page of an account's trail. Its cursor is good for this route, account and filter only."""
+    read = partial(stores.audit.list_account_events, account_id)
+    return await _read_page(keyring, call, query, scope=account_id, read=read)
+
+
+async def _read_page(
+    keyring: Keyring, call: Call, query: AuditQuery, *, scope: str, read: Callable[..., Awaitable[list[AuditEvent]]]
+) -> AuditPage:
     action = None if isinstance(query.action, UnsetType) else query.action.removesuffix(".")
-    cursors = Cursors(keyring, call.route, account_id, action or "")
+    cursors = Cursors(keyring, call.route, scope, action or "")
     before = None if isinstance(query.cursor, UnsetType) else int(cursors.read(query.cursor)[0])
     # One more than asked for tells whether there is a next page.
-    events = await stores.audit.list_account_events(account_id, action=action, before=before, limit=query.limit + 1)
+    events = await read(action=action, before=before, limit=query.limit + 1)
     items = events[: query.limit]
     if len(events) <= query.limit:
         return AuditPage(items=items)

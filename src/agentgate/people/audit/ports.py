@@ -22,6 +22,12 @@ class AuditStore(Protocol):
         """Return an account's newest entries, newest first: of an action and its dotted children, before an entry."""
         ...
 
+    async def list_operator_events(
+        self, *, action: str | None = None, before: int | None = None, limit: int
+    ) -> list[AuditEvent]:
+        """Return the newest entries of what operators did, in any account and in none, newest first."""
+        ...
+
 
 class AuditStores(Protocol):
     """The port that a unit of work needs to leave a trace."""

@@ -74,6 +74,18 @@ class SqlAudit:
         self, account_id: str, *, action: str | None = None, before: int | None = None, limit: int
     ) -> list[AuditEvent]:
         """Return an account's newest entries, newest first: of an action and its dotted children, before an entry."""
+        return await self._list_events("account_id", account_id, action=action, before=before, limit=limit)
+
+    async def list_operator_events(
+        self, *, action: str | None = None, before: int | None = None, limit: int
+    ) -> list[AuditEvent]:
+        """Return the newest entries of what operators did, in any account and in none, newest first."""
+        kind = ActorKind.OPERATOR.value
+        return await self._list_events("actor_kind", kind, action=action, before=before, limit=limit)
+
+    async def _list_events(
+        self, column: str, value: str, *, action: str | None, before: int | None, limit: int
+    ) -> list[AuditEvent]:
         # Whole parts are compared as they are: in LIKE the `_` of a name would stand for anything, and `<` would
         # follow the database's collation.
         prefix = f"{action}."
@@ -81,22 +93,24 @@ class SqlAudit:
         rows = await self._session.all(
             f"""SELECT coalesce(public_id, id), time_ms, actor, actor_kind, action, target, detail, address
                 FROM audit_entry
-                WHERE account_id = $1 AND id < $2 {matching} ORDER BY id DESC LIMIT $3""",  # noqa: S608 - likewise
-            account_id,
-            await self._number(account_id, before),
+                WHERE {column} = $1 AND id < $2 {matching} ORDER BY id DESC LIMIT $3""",  # noqa: S608 - likewise
+            value,
+            await self._number(column, value, before),
             limit,
             *values,
         )
         return [_event(row) for row in rows]
 
-    async def _number(self, account_id: str, shown_id: int | None) -> int:
+    async def _number(self, column: str, value: str, shown_id: int | None) -> int:
         """Return the number of the entry that is shown under an ID; older entries are shown under their number."""
         if shown_id is None:
             return LAST_ID
         if shown_id < FIRST_PUBLIC_ID:
             return shown_id
         row = await self._session.one(
-            "SELECT id FROM audit_entry WHERE public_id = $1 AND account_id = $2", shown_id, account_id
+            f"SELECT id FROM audit_entry WHERE public_id = $1 AND {column} = $2",  # noqa: S608 - likewise
+            shown_id,
+            value,
         )
         return row[0] if row else 0
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from agentgate.people.outbox.records import StoredMessage
+from agentgate.people.outbox.records import StoredMessage, UnsentCounts
 
 
 class OutboxStore(Protocol):
@@ -14,6 +14,10 @@ class OutboxStore(Protocol):
 
     async def list_messages(self, limit: int) -> list[StoredMessage]:
         """Return the newest messages, newest first."""
+        ...
+
+    async def count_unsent(self) -> UnsentCounts:
+        """Count the messages that wait or have failed, with the newest error."""
         ...
 
     async def has_due(self, now_ms: int) -> bool:

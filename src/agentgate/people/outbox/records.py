@@ -24,6 +24,14 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
     last_error: str | None = None
 
 
+class UnsentCounts(Struct, frozen=True, kw_only=True):
+    """How many messages wait or have failed, and the newest error."""
+
+    pending: int
+    failed: int
+    last_error: str | None
+
+
 class OutboxMessage(Record, frozen=True, kw_only=True):
     """A message. Its body holds a one-time link until that is used, replaced or expired."""
 

@@ -2,7 +2,7 @@
 
 from agentgate.lib.database import Row, Session
 from agentgate.lib.enums import OutboxStatus
-from agentgate.people.outbox.records import StoredMessage
+from agentgate.people.outbox.records import StoredMessage, UnsentCounts
 
 _COLUMNS = """id, recipient, kind, subject, body, link_digest, status, attempts, next_attempt_ms, created_ms, sent_ms,
     last_error"""
@@ -46,6 +46,22 @@ class SqlOutbox:
             limit,
         )
         return [_message(row) for row in rows]
+
+    async def count_unsent(self) -> UnsentCounts:
+        """Count the messages that wait or have failed, with the newest error."""
+        rows = await self._session.all(
+            "SELECT status, count(*) FROM outbox_message WHERE status IN ('pending', 'failed') GROUP BY status"
+        )
+        counts: dict[str, int] = dict(rows)
+        error = await self._session.one(
+            """SELECT last_error FROM outbox_message WHERE status IN ('pending', 'failed') AND last_error IS NOT NULL
+                ORDER BY created_ms DESC LIMIT 1"""
+        )
+        return UnsentCounts(
+            pending=int(counts.get("pending", 0)),
+            failed=int(counts.get("failed", 0)),
+            last_error=error[0] if error else None,
+        )
 
     async def has_due(self, now_ms: int) -> bool:
         """Say whether a pending message is due."""

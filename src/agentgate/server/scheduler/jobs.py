@@ -4,6 +4,7 @@ Every job may be stopped at any point and run again. What a job deletes for good
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -31,13 +32,15 @@ from agentgate.protection.scoring.feature_capture import expire_features
 from agentgate.protection.scoring.ports import ScoringStores
 from agentgate.protection.sites.ports import ActivityStore
 from agentgate.protection.tokens.ports import RedemptionStore
-from agentgate.server.scheduler.lease import JobRun, JobStores, Leadership
+from agentgate.server.scheduler.lease import JobResult, JobRun, JobStores, Leadership
 
 LEASE = "jobs"
 TICK_S = 2.0
 # How long jobs that are under way may take to finish when the service stops.
 GRACE_S = 3.0
 RETRY_MS = MINUTE_MS
+# How often the result of a job that runs all the time is noted while it stays the same.
+NOTED_MS = MINUTE_MS
 
 # One run deletes no more than this, so that a mistake is noticed before it is complete.
 ACCOUNTS_PER_RUN = 50
@@ -288,6 +291,8 @@ class _State:
     # None: look into the store.
     due_ms: int | None = None
     task: asyncio.Task[None] | None = None
+    # The result that is in the store.
+    noted: JobResult | None = None
 
 
 @dataclass
@@ -376,24 +381,37 @@ class JobRunner:
 
     async def _run(self, job: Job, state: _State) -> None:
         log = structlog.get_logger().bind(job=job.name)
-        now_ms, started_s, is_done = self.clock.now_ms(), time.perf_counter(), False
+        now_ms, began_s, failure = self.clock.now_ms(), time.monotonic(), ""
         try:
             if job.guarded:
                 await self._run_guarded(job, now_ms)
             else:
                 await job.work()
-            state.due_ms, is_done = now_ms + job.interval_ms, True
-        except StoreUnavailable:
+            state.due_ms = now_ms + job.interval_ms
+        except StoreUnavailable as away:
             state.due_ms = now_ms + min(job.interval_ms, RETRY_MS)
+            failure = type(away).__name__
             log.warning("job will be tried again, the store is away")
-        except Exception:
+        except Exception as mistake:
             # One job's mistake must not keep the others from running.
             state.due_ms = now_ms + RETRY_MS
+            failure = type(mistake).__name__
             log.exception("job failed and will be tried again")
-        finally:
-            if self.metrics is not None:
-                duration_s = time.perf_counter() - started_s
-                self.metrics.job_ran(job.name, done=is_done, duration_s=duration_s, now_s=now_ms / 1000)
+        took_s = time.monotonic() - began_s
+        if self.metrics is not None:
+            self.metrics.job_ran(job.name, done=not failure, duration_s=took_s, now_s=now_ms / 1000)
+        took_ms = round(took_s * 1000)
+        await self._note(state, JobResult(name=job.name, started_ms=now_ms, took_ms=took_ms, failure=failure))
+
+    async def _note(self, state: _State, result: JobResult) -> None:
+        """Keep how a run ended, for operators: once a minute for a job that runs all the time, unless it changed."""
+        noted = state.noted
+        if noted and noted.failure == result.failure and 0 <= result.started_ms - noted.started_ms < NOTED_MS:
+            return
+        state.noted = result
+        # What operators miss for a minute is worth no failure of the runner.
+        with contextlib.suppress(StoreUnavailable):
+            await self.store.change(lambda stores: stores.jobs.save_result(result))
 
     async def _run_guarded(self, job: Job, now_ms: int) -> None:
         """Run a job that deletes, unless there is doubt about the clock. The first run ever only notes the time."""

@@ -33,6 +33,15 @@ class JobRun(Struct, frozen=True, kw_only=True):
     held_until_ms: int = 0
 
 
+class JobResult(Struct, frozen=True, kw_only=True):
+    """How the last run of a job ended; `failure` names the kind of failure and is empty after a success."""
+
+    name: str
+    started_ms: int
+    took_ms: int
+    failure: str = ""
+
+
 class JobStore(Protocol):
     """Leases, and the times of jobs."""
 
@@ -54,6 +63,14 @@ class JobStore(Protocol):
 
     async def save_run(self, run: JobRun) -> None:
         """Note a run, over an earlier one of the same name."""
+        ...
+
+    async def list_results(self) -> list[JobResult]:
+        """Return how the last run of each job ended."""
+        ...
+
+    async def save_result(self, result: JobResult) -> None:
+        """Note how a run ended, over an earlier one of the same name."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Leases and the times of jobs in SQL."""
 
 from agentgate.lib.database import Session
-from agentgate.server.scheduler.lease import JobRun, Lease
+from agentgate.server.scheduler.lease import JobResult, JobRun, Lease
 
 
 class SqlJobs:
@@ -49,4 +49,24 @@ class SqlJobs:
             run.name,
             run.last_ms,
             run.held_until_ms,
+        )
+
+    async def list_results(self) -> list[JobResult]:
+        """Return how the last run of each job ended."""
+        rows = await self._session.all("SELECT name, started_ms, took_ms, failure FROM job_result")
+        return [
+            JobResult(name=name, started_ms=started_ms, took_ms=took_ms, failure=failure)
+            for name, started_ms, took_ms, failure in rows
+        ]
+
+    async def save_result(self, result: JobResult) -> None:
+        """Note how a run ended, over an earlier one of the same name."""
+        await self._session.run(
+            """INSERT INTO job_result (name, started_ms, took_ms, failure) VALUES ($1, $2, $3, $4)
+                ON CONFLICT (name) DO UPDATE SET started_ms = excluded.started_ms, took_ms = excluded.took_ms,
+                    failure = excluded.failure""",
+            result.name,
+            result.started_ms,
+            result.took_ms,
+            result.failure,
         )

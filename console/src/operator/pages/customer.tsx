@@ -1,0 +1,362 @@
+/** One customer: members, sites, tokens, limits, trail, and what ends it. */
+
+import { useState } from "preact/hooks";
+import { useRoute } from "preact-iso";
+import { api, HOME } from "../../api/client";
+import { loadSites } from "../../api/session";
+import type { AccountRole, CustomerDetail, CustomerSite, InviteLink, Limits, Member, MemberInviteResult } from "../../api/types.gen";
+import { count } from "../../lib/format";
+import { useQuery } from "../../lib/query";
+import { t } from "../../lib/words";
+import { AuditList } from "../../pages/account/audit";
+import { Confirm } from "../../ui/dialogs";
+import { FormDialog, Secret, Select, Toggle, useAction } from "../../ui/forms";
+import { Icon } from "../../ui/icons";
+import { siteHref } from "../../ui/layout";
+import { Card, Empty, Failure, Field, Head, Note, Time } from "../../ui/parts";
+import { toast, toastError } from "../../ui/toasts";
+import { DataTable } from "../../ui/table";
+
+const ROLES: AccountRole[] = ["owner", "admin", "member", "readonly"];
+const LIMITS: (keyof Limits)[] = ["sites", "members", "tokens", "credentialsPerSite", "originsPerSite"];
+
+interface Shown {
+  customer: CustomerDetail;
+  loaded: { data: CustomerDetail | undefined; error: undefined; loading: boolean; reload: () => void };
+  reload: () => void;
+}
+
+function Members({ customer, loaded, reload }: Shown) {
+  const act = useAction(reload);
+  const [adding, setAdding] = useState(false);
+  const [removing, setRemoving] = useState<Member | null>(null);
+  const [link, setLink] = useState<{ email: string; url: string } | null>(null);
+  const base = customer.id;
+  const owners = customer.memberList.filter(({ role }) => role === "owner").length;
+  const resend = (member: Member) =>
+    void api
+      .post<InviteLink>(`/customers/${base}/members/${member.userId}/resend-invite`)
+      .then((made) => setLink({ email: member.email, url: made.inviteUrl }))
+      .catch(toastError);
+  return (
+    <>
+      {link && <Secret text={link.url} label={t("req.link", { email: link.email })} note={t("req.linkNote")} onDone={() => setLink(null)} />}
+      <DataTable
+        title={t("page.members")}
+        lead={t("mem.of", { n: customer.memberList.length, limit: count(customer.limits.members) })}
+        side={
+          <button class="btn" onClick={() => setAdding(true)}>
+            <Icon name="plus" />
+            {t("mem.add")}
+          </button>
+        }
+        loaded={loaded}
+        rows={customer.memberList}
+        rowKey={(row) => row.userId}
+        empty={<Empty icon="people" title={t("cust.noMembers")} />}
+        columns={[
+          { id: "email", label: t("usr.person"), cell: (row) => <>{row.email}<small>{t(`member.${row.status}`)}</small></> },
+          {
+            id: "role",
+            label: t("mem.role"),
+            cell: (row) =>
+              row.role === "owner" && owners === 1 ? (
+                <>
+                  {t("role.owner")} <small>{t("mem.last")}</small>
+                </>
+              ) : (
+                <select class="auto" aria-label={t("mem.roleOf", { email: row.email })} value={row.role} onChange={(event) => { const role = event.currentTarget.value; act(() => api.patch(`/customers/${base}/members/${row.userId}`, { role }), t("mem.changed", { email: row.email, role: t(`role.${role}`) })); }}>
+                  {ROLES.map((role) => (
+                    <option key={role} value={role} selected={role === row.role}>
+                      {t(`role.${role}`)}
+                    </option>
+                  ))}
+                </select>
+              ),
+          },
+          { id: "mfa", label: t("usr.factor"), class: "opt", cell: (row) => <span class="state"><span class="dot" data-o={row.mfaEnabled ? "allow" : "challenge"} />{t(row.mfaEnabled ? "usr.on" : "usr.off")}</span> },
+          { id: "seen", label: t("usr.seen"), class: "opt2 faint nw", cell: (row) => (row.lastSignInAt ? <Time at={row.lastSignInAt} /> : t("usr.never")) },
+          {
+            id: "do",
+            label: <span class="vh">{t("usr.do")}</span>,
+            class: "n",
+            cell: (row) => (
+              <span class="row end">
+                {row.status === "invited" && (
+                  <button class="btn" onClick={() => resend(row)}>
+                    {t("mem.resend")}
+                  </button>
+                )}
+                {!(row.role === "owner" && owners === 1) && (
+                  <button class="btn bad" onClick={() => setRemoving(row)}>
+                    {t("mem.remove")}
+                    <span class="vh"> {row.email}</span>
+                  </button>
+                )}
+              </span>
+            ),
+          },
+        ]}
+      />
+      <FormDialog
+        open={adding}
+        title={t("mem.addTitle", { account: customer.name })}
+        lead={t("mem.addLead")}
+        action={t("mem.invite")}
+        onClose={() => setAdding(false)}
+        onSubmit={async (form) => {
+          const made = await api.post<MemberInviteResult>(`/customers/${base}/members`, { email: String(form.get("email")).trim(), role: form.get("role") });
+          if (made.inviteUrl) setLink({ email: made.member.email, url: made.inviteUrl });
+          toast(t("req.approved", { email: made.member.email }));
+          setAdding(false);
+          reload();
+        }}
+      >
+        <Field id="email" name="email" type="email" label={t("cust.email")} required autofocus autocomplete="off" />
+        <Select id="role" label={t("mem.role")} value="member" options={ROLES.map((role) => ({ value: role, label: t(`role.${role}`) }))} />
+      </FormDialog>
+      <Confirm
+        open={removing !== null}
+        title={t("mem.removeTitle", { email: removing?.email ?? "" })}
+        action={t("mem.remove")}
+        onClose={() => setRemoving(null)}
+        onConfirm={() => {
+          const member = removing!;
+          setRemoving(null);
+          act(() => api.delete(`/customers/${base}/members/${member.userId}`), t("mem.removed", { email: member.email }));
+        }}
+      >
+        {t("mem.removeLead")}
+      </Confirm>
+    </>
+  );
+}
+
+function Sites({ customer, loaded, reload }: Shown) {
+  const [adding, setAdding] = useState(false);
+  const [moving, setMoving] = useState<CustomerSite | null>(null);
+  return (
+    <>
+      <DataTable
+        title={t("page.sites")}
+        lead={t("mem.of", { n: customer.siteList.length, limit: count(customer.limits.sites) })}
+        side={
+          <button class="btn" onClick={() => setAdding(true)}>
+            <Icon name="plus" />
+            {t("nav.newSite")}
+          </button>
+        }
+        keys={false}
+        loaded={loaded}
+        rows={customer.siteList}
+        rowKey={(row) => row.siteKey}
+        empty={<Empty icon="globe" title={t("cust.noSites")}>{t("cust.noSitesWhy")}</Empty>}
+        columns={[
+          { id: "site", label: t("sites.site"), cell: (row) => <><a href={siteHref(row.siteKey, "overview")}>{row.name}</a><small>{row.siteKey}</small></> },
+          { id: "mode", label: t("sites.mode"), cell: (row) => <span class="tag" data-o={row.mode === "enforce" ? "allow" : undefined}>{t(`mode.${row.mode}`)}</span> },
+          { id: "health", label: t("sites.health"), class: "opt", cell: (row) => <span class="state"><span class="dot" data-o={row.health.status === "ok" ? "allow" : "challenge"} />{t(`health.${row.health.status}`)}</span> },
+          { id: "move", label: <span class="vh">{t("usr.do")}</span>, class: "n", cell: (row) => <button class="btn" onClick={() => setMoving(row)}>{t("cust.move")}<span class="vh"> {row.name}</span></button> },
+        ]}
+      />
+      <FormDialog
+        open={adding}
+        title={t("nav.newSite")}
+        lead={t("cust.siteLead", { name: customer.name })}
+        action={t("newSite.do")}
+        onClose={() => setAdding(false)}
+        onSubmit={async (form) => {
+          const origin = String(form.get("origin")).trim();
+          await api.post(`/customers/${customer.id}/sites`, { name: String(form.get("name")).trim(), ...(origin ? { allowedOrigins: [origin] } : {}) });
+          setAdding(false);
+          reload();
+          await loadSites();
+        }}
+      >
+        <Field id="name" name="name" label={t("newSite.name")} required autofocus autocomplete="off" />
+        <Field id="origin" name="origin" label={t("newSite.origin")} help={t("cust.originHelp")} autocomplete="off" />
+      </FormDialog>
+      <FormDialog
+        open={moving !== null}
+        title={t("cust.moveTitle", { name: moving?.name ?? "" })}
+        lead={t("cust.moveLead")}
+        action={t("cust.moveDo")}
+        onClose={() => setMoving(null)}
+        onSubmit={async (form) => {
+          await api.post(`/sites/${moving!.siteKey}/move`, { customerId: String(form.get("customerId")).trim() });
+          toast(t("cust.moved", { name: moving!.name }));
+          setMoving(null);
+          reload();
+          await loadSites();
+        }}
+      >
+        <Field id="customerId" name="customerId" label={t("cust.moveTo")} help={t("cust.moveHelp")} required autofocus autocomplete="off" />
+      </FormDialog>
+    </>
+  );
+}
+
+function Tokens({ customer, loaded, reload }: Shown) {
+  const act = useAction(reload);
+  return (
+    <DataTable
+      title={t("page.tokens")}
+      lead={t("mem.of", { n: customer.usage.tokens, limit: count(customer.limits.tokens) })}
+      keys={false}
+      loaded={loaded}
+      rows={customer.tokens}
+      rowKey={(row) => row.id}
+      empty={<Empty icon="key" title={t("tok.none")}>{t("tok.noneWhy")}</Empty>}
+      columns={[
+        { id: "name", label: t("tok.name"), cell: (row) => <>{row.name}<small>{row.scopes.join(", ")}</small></> },
+        { id: "by", label: t("tok.by"), class: "opt", cell: (row) => row.createdBy },
+        { id: "used", label: t("tok.used"), class: "opt faint nw", cell: (row) => (row.lastUsedAt ? <Time at={row.lastUsedAt} /> : t("usr.never")) },
+        { id: "do", label: <span class="vh">{t("usr.do")}</span>, class: "n", cell: (row) => (row.revokedAt ? <span class="tag">{t("tok.revoked")}</span> : <button class="btn bad" onClick={() => act(() => api.delete(`/customers/${customer.id}/tokens/${row.id}`), t("tok.isRevoked", { name: row.name }))}>{t("tok.revoke")}<span class="vh"> {row.name}</span></button>) },
+      ]}
+    />
+  );
+}
+
+function Terms({ customer, reload }: { customer: CustomerDetail; reload: () => void }) {
+  const act = useAction(reload);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    const limits = Object.fromEntries(LIMITS.map((name) => [name, Number(form.get(name))]));
+    act(() => api.patch(`/customers/${customer.id}`, { name: String(form.get("name")).trim(), limits }), t("cust.saved"));
+  };
+  return (
+    <Card title={t("cust.terms")} lead={t("cust.termsLead")}>
+      <form onSubmit={submit} key={JSON.stringify([customer.name, customer.limits])}>
+        <div class="in stack">
+          <Field id="c-name" name="name" label={t("cust.name")} value={customer.name} required />
+          <div class="cols three">
+            {LIMITS.map((name) => (
+              <Field key={name} id={`l-${name}`} name={name} type="number" min={0} max={10000} label={t(`limit.${name}`)} value={customer.limits[name]} required />
+            ))}
+          </div>
+          <Toggle checked={customer.requireMfa} label={t("acct.requireMfa")} onChange={(requireMfa) => act(() => api.patch(`/customers/${customer.id}`, { requireMfa }), t("cust.saved"))} />
+        </div>
+        <footer class="foot">
+          <button class="btn main push">{t("cust.save")}</button>
+        </footer>
+      </form>
+    </Card>
+  );
+}
+
+function Danger({ customer, reload }: { customer: CustomerDetail; reload: () => void }) {
+  const act = useAction(reload);
+  const [suspending, setSuspending] = useState(false);
+  const [deleting, setDeleting] = useState(false);
+  const enforcing = customer.siteList.filter(({ mode }) => mode === "enforce").map(({ name }) => name);
+  const why = customer.protected ? t("cust.protectedWhy") : customer.status === "suspended" ? t("cust.suspendedWhy") : enforcing.length ? t("acct.enforcing", { sites: enforcing.join(", ") }) : "";
+  return (
+    <section class="card danger" aria-label={t("acct.danger")}>
+      <header>
+        <h2>{t("acct.danger")}</h2>
+      </header>
+      {customer.status === "active" ? (
+        <div>
+          <div>
+            <h3>{t("cust.suspend")}</h3>
+            <p>{t("cust.suspendLead")}</p>
+          </div>
+          <button class="btn bad" aria-disabled={customer.protected ? "true" : undefined} onClick={() => !customer.protected && setSuspending(true)}>
+            {t("cust.suspendDo")}
+          </button>
+        </div>
+      ) : (
+        <div>
+          <div>
+            <h3>{t("cust.reactivate")}</h3>
+            <p>{t("cust.reactivateLead")}</p>
+          </div>
+          <button class="btn" onClick={() => act(() => api.post(`/customers/${customer.id}/reactivate`), t("cust.reactivated", { name: customer.name }))}>
+            {t("cust.reactivate")}
+          </button>
+        </div>
+      )}
+      {customer.status !== "deleted" && (
+        <div>
+          <div>
+            <h3>{t("cust.delete")}</h3>
+            <p>{why || t("acct.deleteLead")}</p>
+          </div>
+          <button class="btn bad" aria-disabled={why ? "true" : undefined} onClick={() => !why && setDeleting(true)}>
+            {t("acct.deleteDo")}
+          </button>
+        </div>
+      )}
+      <FormDialog
+        open={suspending}
+        title={t("cust.suspendTitle", { name: customer.name })}
+        lead={t("cust.suspendLead")}
+        action={t("cust.suspend")}
+        bad
+        onClose={() => setSuspending(false)}
+        onSubmit={async (form) => {
+          await api.post(`/customers/${customer.id}/suspend`, { reason: String(form.get("reason")) });
+          toast(t("cust.suspended", { name: customer.name }));
+          setSuspending(false);
+          reload();
+        }}
+      >
+        <Field id="reason" name="reason" label={t("usr.reason")} help={t("cust.reasonHelp")} required autofocus maxlength={500} />
+      </FormDialog>
+      <Confirm
+        open={deleting}
+        title={t("cust.deleteTitle", { name: customer.name })}
+        word={customer.name}
+        action={t("cust.delete")}
+        onClose={() => setDeleting(false)}
+        onConfirm={() => {
+          setDeleting(false);
+          act(() => api.delete(`/customers/${customer.id}`, { confirm: customer.name }), t("cust.deleted", { name: customer.name }));
+        }}
+      >
+        {t("cust.deleteNumbers", { sites: customer.siteList.length, members: customer.memberList.length, tokens: customer.usage.tokens })}
+      </Confirm>
+    </section>
+  );
+}
+
+export default function Customer() {
+  const { params } = useRoute();
+  const id = params["id"] ?? "";
+  const { data, error, loading, reload } = useQuery<CustomerDetail>(id, (signal) => api.get(`/customers/${id}`, {}, signal));
+  if (error && !data) {
+    return (
+      <>
+        <Head title={t("cust.customer")} />
+        <div class="card">
+          <Failure error={error} retry={reload} />
+        </div>
+      </>
+    );
+  }
+  const loaded = { data, error: undefined, loading, reload };
+  return (
+    <>
+      <Head title={data?.name ?? t("cust.customer")} actions={<a class="btn" href={`${HOME}/customers`}>{t("cust.all")}</a>}>
+        {data && t("cust.sentence", { n: data.siteList.length, members: data.memberList.length, status: t(`cust.is.${data.status}`) })}
+      </Head>
+      {data && (
+        <>
+          {data.status !== "active" && (
+            <Note tone={data.status === "suspended" ? "challenge" : "block"}>
+              {data.status === "suspended" ? t("cust.noteSuspended", { reason: data.suspendedReason ?? "–" }) : t("cust.noteDeleted")} {data.purgeAt && <Time at={data.purgeAt} full />}
+            </Note>
+          )}
+          <Members customer={data} loaded={loaded} reload={reload} />
+          <Sites customer={data} loaded={loaded} reload={reload} />
+          <div class="cols">
+            <Terms customer={data} reload={reload} />
+            <Tokens customer={data} loaded={loaded} reload={reload} />
+          </div>
+          <AuditList path={`/customers/${id}/audit`} name={data.name} />
+          <Danger customer={data} reload={reload} />
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,52 @@
+"""Answers compressed with gzip, for surfaces that say so.
+
+Who can make a browser ask, choose a part of the answer and see its length can guess a secret that is compressed with it
+(BREACH). So only answers to GET are compressed, and none of a row that says that it holds secrets.
+"""
+
+import asyncio
+import gzip
+import re
+
+from agentgate.http.call import Call
+from agentgate.http.endpoint import Endpoint
+from agentgate.http.replies import Answer
+
+# What is smaller arrives in one packet anyway.
+LEAST_BYTES = 1_024
+LEVEL = 5
+# Compressing more than this takes longer than other requests should wait for.
+INLINE_BYTES = 64 * 1024
+
+_ACCEPTS_GZIP = re.compile(
+    r"(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=(?!0(?:\.0*)?\s*(?:,|$))[\d.]+\s*)?(?:,|$)", re.IGNORECASE
+)
+
+
+async def compress(reply: Answer, call: Call, endpoint: Endpoint) -> Answer:
+    """Return the answer compressed where that is wanted and safe, else as it is."""
+    if call.request.method not in {"GET", "HEAD"} or endpoint.holds_secret or len(reply.body) < LEAST_BYTES:
+        return reply
+    if any(name == b"content-encoding" for name, _ in reply.headers):
+        return reply
+    headers = _varying(reply.headers)
+    if not _ACCEPTS_GZIP.search(call.request.header("accept-encoding") or ""):
+        return Answer(reply.status, headers, reply.body)
+    if len(reply.body) <= INLINE_BYTES:
+        body = _gzip(reply.body)
+    else:
+        body = await asyncio.to_thread(_gzip, reply.body)
+    return Answer(reply.status, [*headers, (b"content-encoding", b"gzip")], body)
+
+
+def _gzip(body: bytes) -> bytes:
+    return gzip.compress(body, LEVEL, mtime=0)
+
+
+def _varying(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Return the headers with a Vary that names the encoding: a cache must not give gzip to who cannot read it."""
+    if any(name == b"vary" and b"accept-encoding" in value.lower() for name, value in headers):
+        return headers
+    kept = [(name, value) for name, value in headers if name != b"vary"]
+    varies = [value for name, value in headers if name == b"vary"]
+    return [*kept, (b"vary", b", ".join([*varies, b"Accept-Encoding"]))]

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-YLLMKQ6D.js";import"./chunk-6ZQ6QX7V.js";import"./chunk-GZ3VVI6W.js";import"./chunk-A3ZVCVP4.js";import"./chunk-GS7K5OAY.js";import"./chunk-D2XLWDZY.js";import"./chunk-67GFSVQB.js";import"./chunk-JNU5ACHA.js";import"./chunk-F6XCWE27.js";import"./chunk-CA5EMU3U.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

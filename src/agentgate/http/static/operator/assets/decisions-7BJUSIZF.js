@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-GH6PD45J.js";import"./chunk-KCRBAL3D.js";import"./chunk-SVGODTWF.js";import"./chunk-UV3KNYIU.js";import"./chunk-RSVPKEMR.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

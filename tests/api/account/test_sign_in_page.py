@@ -1,0 +1,95 @@
+"""The account pages during an attack: how long to wait, and the browser check that spares the waiting."""
+
+import asyncio
+import re
+
+import pytest
+from msgspec.structs import replace
+
+from agentgate.lib.settings.schema import Settings
+from tests.minting import ORIGIN, mint
+from tests.running import RunningService, running_service
+
+SITE = "site_own_form"
+FORM = {"content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "same-origin"}
+
+
+@pytest.fixture
+def own(settings: Settings):
+    """A service with a site of its own in front of its forms."""
+    with running_service(replace(settings, access_site_key=SITE)) as service:
+        actions = {"request_access": {"browserRequired": True}, "sign_in": {"browserRequired": True}}
+        body = {"name": "Own", "siteKey": SITE, "allowedOrigins": [ORIGIN], "actions": actions}
+        assert service.operator.post("/v1/admin/sites", json=body).status_code == 201
+        service.run(asyncio.sleep(0.7))
+        yield service
+
+
+def sign_in(service: RunningService, number: int = 0, token: str = "", email: str = "ann@example.com"):
+    content = f"email={email}&password=wrong+wrong+wrong&next=&checkToken={token}"
+    headers = {**FORM, "x-forwarded-for": f"198.51.100.{number}"}
+    return service.new_public_client().post("/v1/pages/sign-in", content=content, headers=headers)
+
+
+def attack(service: RunningService) -> None:
+    """Fail from many addresses, until unknown devices have to wait."""
+    for number in range(1, 120):
+        if "seconds" in sign_in(service, number).text:
+            return
+    pytest.fail("nobody was asked to wait")
+
+
+def token_of(service: RunningService, action: str) -> str:
+    return mint(service.application.signing_keys, SITE, now_ms=service.clock.now_ms(), action=action)
+
+
+def test_who_has_to_wait_reads_for_how_long(service: RunningService) -> None:
+    attack(service)
+
+    answer = sign_in(service, 200)
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "60")
+    assert 'data-retry="60"' in answer.text
+    assert "60 seconds" in answer.text
+    assert "data-check-site" not in answer.text
+
+
+def test_a_service_with_its_own_site_offers_the_check_and_takes_its_token(own: RunningService) -> None:
+    attack(own)
+    refused = sign_in(own, 200)
+
+    assert refused.status_code == 429
+    assert f'data-check-site="{SITE}"' in refused.text
+    assert 'data-check-action="sign_in"' in refused.text
+    assert '<script src="/sdk/v1/agentgate.js" defer' in refused.text
+    policy = refused.headers["content-security-policy"]
+    assert "trusted-types agentgate; worker-src 'self' blob:" in policy
+    assert "unsafe" not in policy
+    # The password is looked at again: the answer is that it is wrong.
+    assert sign_in(own, 201, token_of(own, "sign_in")).status_code == 401
+    assert sign_in(own, 202, "nothing").status_code == 429
+
+
+def test_the_form_for_access_asks_for_the_check_and_takes_its_token(own: RunningService) -> None:
+    client = own.new_public_client()
+    page = client.get("/console/request-access")
+    assert f'data-check-site="{SITE}"' in page.text
+    assert 'data-check-action="request_access"' in page.text
+
+    def ask(token: str):
+        content = f"email=cho%40example.com&name=Cho&company=&message=&checkToken={token}"
+        return client.post("/v1/pages/request-access", content=content, headers=FORM)
+
+    refused = ask("")
+    assert "browser check was not passed" in refused.text
+    assert re.search(r'value="cho@example.com"', refused.text)
+    assert ask(token_of(own, "request_access")).status_code == 200
+    [request] = own.operator.get("/v1/admin/access-requests").json()["items"]
+    assert request["email"] == "cho@example.com"
+
+
+def test_without_a_site_of_its_own_no_page_loads_the_check(service: RunningService) -> None:
+    page = service.public.get("/console/request-access")
+
+    assert "/sdk/" not in page.text
+    assert "trusted-types 'none'" in page.headers["content-security-policy"]
