@@ -222,9 +222,9 @@ class _Answered(Collector):
         """Return how many answers a surface gave, how many of them were 5xx, and the 95th percentile's bound."""
         buckets = [0] * (len(DURATION_BUCKETS_S) + 1)
         errors = 0
-        for (name, _, status), series in self._series.items():
+        for (name, _, status), each in self._series.items():
             if name == surface:
-                buckets = [one + other for one, other in zip(buckets, series.buckets, strict=True)]
+                buckets = [one + other for one, other in zip(buckets, each.buckets, strict=True)]
                 errors += sum(series.buckets) if status >= 500 else 0
         total = sum(buckets)
         within = zip(DURATION_BUCKETS_S, accumulate(buckets), strict=False)
