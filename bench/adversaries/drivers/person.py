@@ -1,0 +1,173 @@
+"""A person at a stock browser: mouse and keyboard of an X server, and eyes that see where things are on the page."""
+
+import random
+import time
+from typing import Any
+
+from bench.adversaries.drivers import stock
+from bench.adversaries.drivers.hands import Hands
+from bench.adversaries.drivers.job import Job, read_job, state, wait_for
+from bench.adversaries.drivers.screen import put_on_clipboard, stop, virtual_screen
+from bench.adversaries.motion import Hand, move, type_text
+from bench.adversaries.personas import BY_NAME, Persona
+
+MOST_TABS = 25
+
+
+class Visitor:
+    """Somebody in front of a screen."""
+
+    def __init__(self, job: Job, persona: Persona, screen: str) -> None:
+        self.job = job
+        self.persona = persona
+        self.rng = random.Random(job.seed * 7919 + sum(map(ord, persona.name)))
+        self.hands = Hands(screen, self.rng)
+        self.screen = screen
+        # Pixels of the screen for one of the page, and where the page begins on the screen.
+        self.scale = 1.0
+        self.origin = (0.0, 0.0)
+
+    @property
+    def hand(self) -> Hand:
+        """How they move."""
+        return self.persona.hand
+
+    def think(self, factor: float = 1.0) -> None:
+        """Do nothing for a while."""
+        time.sleep(self.hand.thought_s * factor * self.rng.lognormvariate(-0.1, 0.4))
+
+    def report(self) -> dict[str, Any]:
+        """See what is on the page."""
+        found: dict[str, Any] = state(self.job)["report"]
+        return found
+
+    def look_around(self) -> None:
+        """Move the pointer over the page, and learn where on the screen it is."""
+        left, top, _, _, width, height, ratio = self.report()["window"]
+        seen: list[tuple[tuple[float, float], list[float]]] = []
+        for share_x, share_y in ((0.4, 0.55), (0.62, 0.7), (0.5, 0.62)):
+            box = (left + width * share_x, top + height * share_y, 30.0, 20.0)
+            self.hands.follow(move(self.hands.at, box, self.hand, self.rng))
+            time.sleep(0.45)
+            pointer = self.report().get("pointer")
+            if pointer:
+                seen.append((self.hands.at, pointer))
+        if not seen:
+            raise RuntimeError("the pointer is not over the page")
+        (at, pointer), (at2, pointer2) = seen[0], seen[1] if len(seen) > 1 else seen[0]
+        across = pointer2[0] - pointer[0]
+        self.scale = (at2[0] - at[0]) / across if abs(across) > 20 else ratio
+        self.origin = (at2[0] - pointer2[0] * self.scale, at2[1] - pointer2[1] * self.scale)
+
+    def go(self, place: list[float]) -> None:
+        """Move to something on the page and click it."""
+        left, top, width, height = (value * self.scale for value in place)
+        box = (self.origin[0] + left, self.origin[1] + top, width, height)
+        self.hands.follow(move(self.hands.at, box, self.hand, self.rng))
+        time.sleep(self.rng.uniform(0.05, 0.18))
+        self.hands.click()
+
+    def go_to(self, name: str) -> None:
+        """Click something that has a name."""
+        place = self.report()["places"][name]
+        if place[1] + place[3] > self.report()["window"][3]:
+            for _ in range(4):
+                self.hands.button(True, 5)
+                self.hands.button(False, 5)
+                time.sleep(self.rng.uniform(0.06, 0.16))
+            time.sleep(0.5)
+            place = self.report()["places"][name]
+        self.go(place)
+
+    def tab_to(self, name: str) -> None:
+        """Press Tab until the focus is there."""
+        for _ in range(MOST_TABS):
+            if self.report().get("focus") == name:
+                return
+            self.hands.tap("Tab", self.rng.uniform(0.06, 0.12))
+            time.sleep(self.rng.uniform(0.25, 0.5))
+        raise RuntimeError(f"Tab does not lead to {name}")
+
+    def write(self, text: str) -> None:
+        """Type a text."""
+        self.hands.play(type_text(text, self.hand, self.rng))
+
+    def fill(self) -> None:
+        """Fill in the form in this person's way, and send it."""
+        way, job = self.persona.way, self.job
+        to = self.tab_to if way == "keyboard" else self.go_to
+        if way == "short":
+            to("name")
+            self.write(job.name.split()[0])
+        else:
+            to("name")
+            self.think(0.4)
+            self.write(job.name)
+            self.think()
+            (self.tab_to if way == "tabs" else to)("email")
+            if way == "paste":
+                self.paste(job.email)
+            else:
+                self.write(job.email)
+            self.think()
+            (self.tab_to if way == "tabs" else to)("message")
+            self.write(job.text)
+        self.think()
+        if way == "keyboard":
+            self.tab_to("send")
+            self.hands.tap("Return")
+        else:
+            to("send")
+
+    def paste(self, text: str) -> None:
+        """Paste a text that was copied elsewhere."""
+        owner = put_on_clipboard(self.screen, text, self.job.folder)
+        if owner is None:
+            self.write(text)
+            return
+        time.sleep(0.4)
+        self.hands.tap("v", 0.09, with_key="Control_L")
+        time.sleep(0.6)
+        stop(owner)
+
+    def finish(self) -> None:
+        """Wait until the form was sent; do what the check asks for if it is shown."""
+        until_s = time.monotonic() + self.job.seconds
+        while time.monotonic() < until_s:
+            now = state(self.job)
+            if now["sent"]:
+                return
+            place = now["report"].get("ask")
+            if place:
+                self.think(0.8)
+                if self.persona.way == "keyboard":
+                    self.hands.tap("Return", self.rng.uniform(0.06, 0.12))
+                else:
+                    self.go(place)
+                time.sleep(0.8)
+            time.sleep(0.2)
+        raise RuntimeError(f"the form was not sent: {state(self.job)}, the page is at {self.origin} times {self.scale}")
+
+
+def main() -> None:
+    """Be one person for one session."""
+    job = read_job()
+    persona = BY_NAME[job.variant]
+    with virtual_screen(*persona.screen, persona.dpi) as screen:
+        browser = stock.start(persona.setup, f"{job.page}?check={persona.check}", screen, job.folder)
+        try:
+            if not wait_for(job, lambda now: now["report"].get("places"), 90):
+                raise RuntimeError("the page did not open")
+            visitor = Visitor(job, persona, screen)
+            time.sleep(1.0)
+            if persona.way != "keyboard":
+                visitor.look_around()
+            visitor.think()
+            visitor.fill()
+            visitor.finish()
+        finally:
+            stock.end(browser)
+
+
+if __name__ == "__main__":
+    main()
