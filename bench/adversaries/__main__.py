@@ -1,4 +1,4 @@
-"""`python -m bench.adversaries`: drive automation and people-like visitors against the service, and print who got in."""
+"""`python -m bench.adversaries`: drive automation and people-like visitors against the service; print who got in."""
 
 import argparse
 import json

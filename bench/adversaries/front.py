@@ -1,7 +1,7 @@
 """The web server of the site in the lab: the page with its form, and the service below `/gate`.
 
-A lane is a port of its own with one visitor at a time: whatever comes through it carries that visitor's address, so that
-each session is somebody else to the service although all of it happens on loopback.
+A lane is a port of its own with one visitor at a time: whatever comes through it carries that visitor's address, so
+that each session is somebody else to the service although all of it happens on loopback.
 """
 
 import http.client

@@ -1,8 +1,8 @@
 """How hands move and type: pure, from a random generator, so that the same seed gives the same person.
 
 Pointer: minimum-jerk speed along a curve with a bow, tremor that is correlated in time, an overshoot with a correction
-on longer ways, and a duration after Fitts's law. Keys: hold times and gaps are lognormal, pairs typed with two hands are
-quicker, quick typists press the next key before they have let go of the last, and everybody now and then mistypes.
+on longer ways, and a duration after Fitts's law. Keys: hold times and gaps are lognormal, pairs typed with two hands
+are quicker, quick typists press the next key before they have let go of the last, and everybody now and then mistypes.
 """
 
 import math
@@ -94,7 +94,7 @@ def move(
     past = 1 + rng.uniform(0.02, 0.07)
     beyond = (start[0] + (x - start[0]) * past, start[1] + (y - start[1]) * past + rng.gauss(0, 3))
     way = list(_stroke(start, beyond, seconds, hand, rng))
-    pause, px, py = way[-1]
+    _, px, py = way[-1]
     way.append((rng.uniform(0.04, 0.12), px, py))
     return way + list(_stroke((px, py), (x, y), rng.uniform(0.12, 0.25), hand, rng))
 

@@ -13,6 +13,9 @@ HERE = Path(__file__).parent
 HOME = Path(os.environ.get("AGENTGATE_LAB") or HERE.parents[1] / "build" / "lab")
 
 
+WITHOUT_BROWSER = frozenset(["http_clients", "documents.mjs"])
+
+
 @dataclass(frozen=True)
 class Tools:
     """Where things are; empty where they are not."""
@@ -52,18 +55,13 @@ def find_tools() -> Tools:
 
 def missing(module: str, tools: Tools) -> str:
     """Return what a driver lacks on this machine, or nothing."""
-    if module.endswith(".mjs"):
-        if not tools.node:
-            return "there is no Node.js"
-        if not (tools.modules and tools.python):
-            return "the packages of the drivers are not installed (--install)"
-        return "" if tools.chromium or module == "documents.mjs" else "there is no Chromium"
-    if not tools.python:
-        return "the packages for Python are not installed (--install)"
-    if module in ("http_clients",):
-        return ""
-    if not shutil.which("Xvfb"):
-        return "there is no Xvfb"
-    if module in ("web_drivers",) and not shutil.which("chromedriver"):
-        return "there is no chromedriver"
-    return "" if tools.chromium else "there is no Chromium"
+    needs = {
+        "the packages of the drivers (--install)": bool(tools.python),
+        "Node.js": bool(tools.node) or not module.endswith(".mjs"),
+        "the packages for Node.js (--install)": bool(tools.modules) or not module.endswith(".mjs"),
+        "Xvfb": bool(shutil.which("Xvfb")) or module in WITHOUT_BROWSER,
+        "chromedriver": bool(shutil.which("chromedriver")) or module != "web_drivers",
+        "Chromium": bool(tools.chromium) or module in WITHOUT_BROWSER,
+    }
+    lacking = [name for name, there in needs.items() if not there]
+    return f"missing: {', '.join(lacking)}" if lacking else ""

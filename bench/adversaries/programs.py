@@ -1,4 +1,4 @@
-"""Which automation comes, and which half of it is held out while detectors are tuned. Split by driver, never by session."""
+"""Which automation comes, and which half is held out while detectors are tuned: split by driver, never by session."""
 
 from dataclasses import dataclass
 

@@ -1,5 +1,6 @@
 """Runs sessions: one program for each, two at a time, and looks at what the service made of them."""
 
+import contextlib
 import json
 import os
 import queue
@@ -20,7 +21,6 @@ from bench.adversaries.site import ACTION, SITE_KEY, Laboratory
 
 ROOT = HERE.parents[1]
 SESSION_S = 240
-SELLER = "the token is spent from another network"
 
 
 @dataclass(frozen=True)
@@ -217,10 +217,8 @@ def _run(command: list[str], given: str, environment: dict[str, str]) -> str:
 
 
 def _end_group(group: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def summary(result: Result) -> str:

@@ -1,4 +1,4 @@
-"""Tools that drive Chromium over its debugging protocol and say that nobody notices: nodriver, zendriver, pydoll, DrissionPage."""
+"""Tools that drive Chromium over its debugging protocol unseen: nodriver, zendriver, pydoll, DrissionPage."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ def unsent(job: Job) -> Any:
         yield now["report"].get("ask")
 
 
-async def no_driver(job: Job, module: Any, headless: bool) -> None:
+async def no_driver(job: Job, module: Any, *, headless: bool) -> None:
     """Visit by nodriver or zendriver, which have one API."""
     browser = await module.start(
         headless=headless, browser_executable_path=job.chromium, browser_args=ARGUMENTS, sandbox=False
@@ -38,7 +38,12 @@ async def no_driver(job: Job, module: Any, headless: bool) -> None:
         await element.click()
         await element.send_keys(text)
     send = await page.select("#send")
-    await send.mouse_click() if hasattr(send, "mouse_click") else await send.click()
+    await send.mouse_click()
+    await asyncio.sleep(3)
+    now = state(job)
+    if not now["sent"] and not now["verified"] and now["report"].get("state") in (None, "idle"):
+        # The mouse missed the button.
+        await send.click()
     for place in unsent(job):
         if place:
             await page.mouse_click(place[0] + place[2] / 2, place[1] + place[3] / 2)
@@ -49,7 +54,7 @@ async def no_driver(job: Job, module: Any, headless: bool) -> None:
         await stopped
 
 
-async def pydoll(job: Job, headless: bool) -> None:
+async def pydoll(job: Job, *, headless: bool) -> None:
     """Visit by pydoll."""
     from pydoll.browser import Chrome  # noqa: PLC0415 - each tool is a package that may be missing
     from pydoll.browser.options import ChromiumOptions  # noqa: PLC0415 - each tool is a package that may be missing
@@ -74,7 +79,7 @@ async def pydoll(job: Job, headless: bool) -> None:
             await asyncio.sleep(0.2)
 
 
-def drission(job: Job, headless: bool) -> None:
+def drission(job: Job, *, headless: bool) -> None:
     """Visit by DrissionPage."""
     from DrissionPage import ChromiumOptions, ChromiumPage  # noqa: PLC0415 - each tool is a package that may be missing
 
@@ -107,11 +112,11 @@ def main() -> None:
         os.environ["DISPLAY"] = screen
         if tool in ("nodriver", "zendriver"):
             module = __import__(tool)
-            asyncio.run(no_driver(job, module, headless))
+            asyncio.run(no_driver(job, module, headless=headless))
         elif tool == "pydoll":
-            asyncio.run(pydoll(job, headless))
+            asyncio.run(pydoll(job, headless=headless))
         else:
-            drission(job, headless)
+            drission(job, headless=headless)
 
 
 if __name__ == "__main__":

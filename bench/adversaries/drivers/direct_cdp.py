@@ -1,12 +1,12 @@
-"""Chromium driven over its debugging protocol by hand: no driver's library, no injected script, input by the protocol."""
+"""Chromium driven over its debugging protocol by hand: no library, no injected script, input by the protocol."""
 
 import asyncio
 import json
 import random
+import socket
 import subprocess
 import time
 import urllib.request
-from pathlib import Path
 from typing import Any
 
 import websockets
@@ -45,7 +45,7 @@ class Tab:
         await asyncio.sleep(hold_s)
         await self.mouse("mouseReleased", x, y, button="left", clickCount=1)
 
-    async def key(self, name: str, down: bool) -> None:
+    async def key(self, name: str, *, down: bool) -> None:
         """Dispatch an event of the keyboard."""
         named = {"BackSpace": ("Backspace", "Backspace", ""), "Shift_L": ("Shift", "ShiftLeft", "")}
         key, code, text = named.get(name, (name, f"Key{name.upper()}" if name.isalpha() else "Space", name))
@@ -70,22 +70,18 @@ def page_socket(port: int) -> str:
     raise RuntimeError("the browser does not answer")
 
 
-def port_of(folder: Path) -> int:
-    """Return the port that the browser has chosen."""
-    told = folder / "chromium" / "DevToolsActivePort"
-    until_s = time.monotonic() + 60
-    while time.monotonic() < until_s:
-        if told.exists() and told.read_text().strip():
-            return int(told.read_text().split()[0])
-        time.sleep(0.2)
-    raise RuntimeError("the browser has no port")
+def free_port() -> int:
+    """Return a port that nobody has. Chromium calls itself driven where it may choose one by itself."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 async def visit(job: Job, words: list[str], port: int) -> None:
     """Fill in the form and send it."""
     rng = random.Random(job.seed)
-    async with websockets.connect(page_socket(port), max_size=None) as socket:
-        tab = Tab(socket)
+    async with websockets.connect(page_socket(port), max_size=None) as opened:
+        tab = Tab(opened)
         if "runtime" in words:
             await tab.call("Runtime.enable")
             await tab.call("Page.enable")
@@ -137,16 +133,17 @@ async def write(tab: Tab, text: str, words: list[str], rng: random.Random) -> No
         return
     for key in type_text(text, Hand(), rng):
         await asyncio.sleep(key.pause)
-        await tab.key(key.name, key.down)
+        await tab.key(key.name, down=key.down)
 
 
 def main() -> None:
     """Be one driven browser for one session."""
     job = read_job()
     words = job.variant.split()
-    arguments = ["--remote-debugging-port=0", "--remote-allow-origins=*"]
+    port = free_port()
+    arguments = [f"--remote-debugging-port={port}", "--remote-allow-origins=*"]
     if "headless" in words:
-        arguments.append("--headless=new")
+        arguments += ["--headless=new", "--disable-blink-features=AutomationControlled"]
         version = subprocess.run([job.chromium, "--version"], capture_output=True, text=True, check=False).stdout
         major = version.split()[1].split(".")[0]
         agent = (
@@ -156,7 +153,7 @@ def main() -> None:
     with virtual_screen() as screen:
         browser = start(Setup(arguments=tuple(arguments)), job.page, screen, job.folder)
         try:
-            asyncio.run(visit(job, words, port_of(job.folder)))
+            asyncio.run(visit(job, words, port))
         finally:
             end(browser)
 

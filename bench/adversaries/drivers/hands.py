@@ -44,16 +44,16 @@ class Hands:
 
     def click(self, hold_s: float | None = None) -> None:
         """Press and release the left button."""
-        self.button(True)
+        self.button(down=True)
         time.sleep(press_s(self._rng) if hold_s is None else hold_s)
-        self.button(False)
+        self.button(down=False)
 
-    def button(self, down: bool, number: int = 1) -> None:
+    def button(self, number: int = 1, *, down: bool) -> None:
         """Press or release a button of the mouse."""
         xtest.fake_input(self._display, X.ButtonPress if down else X.ButtonRelease, number)
         self._display.sync()
 
-    def key(self, name: str, down: bool) -> None:
+    def key(self, name: str, *, down: bool) -> None:
         """Press or release a key; letters are their own names."""
         keysym = XK.string_to_keysym(KEYSYMS.get(name, name))
         code = self._display.keysym_to_keycode(keysym)
@@ -66,19 +66,19 @@ class Hands:
         for key in keys:
             until_s += key.pause
             wait_until(until_s)
-            self.key(key.name, key.down)
+            self.key(key.name, down=key.down)
 
     def tap(self, name: str, hold_s: float = 0.08, with_key: str = "") -> None:
         """Press one key, with another held if one is named."""
         if with_key:
-            self.key(with_key, True)
+            self.key(with_key, down=True)
             time.sleep(self._rng.uniform(0.05, 0.12))
-        self.key(name, True)
+        self.key(name, down=True)
         time.sleep(hold_s)
-        self.key(name, False)
+        self.key(name, down=False)
         if with_key:
             time.sleep(self._rng.uniform(0.02, 0.06))
-            self.key(with_key, False)
+            self.key(with_key, down=False)
 
 
 def wait_until(until_s: float) -> None:

@@ -180,7 +180,7 @@ def main() -> None:
     job = read_job()
     library, _, extra = job.variant.partition(" ")
     headers = {} if not extra else dict(BROWSER_HEADERS)
-    evidence: dict[str, Any] = {}
+    evidence: dict[str, Any] = {"signals": {}}
     if "signals" in extra:
         evidence = {"signals": SIGNALS, "interaction": INTERACTION}
     if "copied" in extra:

@@ -72,8 +72,8 @@ class Visitor:
         place = self.report()["places"][name]
         if place[1] + place[3] > self.report()["window"][3]:
             for _ in range(4):
-                self.hands.button(True, 5)
-                self.hands.button(False, 5)
+                self.hands.button(5, down=True)
+                self.hands.button(5, down=False)
                 time.sleep(self.rng.uniform(0.06, 0.16))
             time.sleep(0.5)
             place = self.report()["places"][name]

@@ -31,7 +31,7 @@ Object.defineProperty(owner, 'webdriver', {get: descriptor, configurable: true, 
 ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
 
 
-def fill(job: Job, page: Any, hand: bool) -> None:
+def fill(job: Job, page: Any, *, hand: bool) -> None:
     """Fill in the form as the tool's users do, or with moves of the mouse like a hand's."""
     rng = random.Random(job.seed)
     for name, text in (("name", job.name), ("email", job.email), ("message", job.text)):
@@ -90,38 +90,39 @@ def forge(job: Job, page: Any) -> None:
     page.route("**/v1/browser/verify", change)
 
 
-def visit(job: Job, module: str, words: list[str], screen: str) -> None:
-    """Start the browser and visit the page."""
-    playwright = importlib.import_module(f"{module}.sync_api")
-    headless = "windowed" not in words
+def launch_options(job: Job, words: list[str], screen: str) -> dict[str, Any]:
+    """Return how the browser is started."""
     arguments = list(ARGUMENTS)
     if "unmarked" in words:
         arguments.append("--disable-blink-features=AutomationControlled")
     if "new" in words:
         arguments.append("--headless=new")
-    options: dict[str, Any] = {"executable_path": job.chromium, "headless": headless, "args": arguments}
+    options: dict[str, Any] = {"executable_path": job.chromium, "headless": not screen, "args": arguments}
     if screen:
         options["env"] = {"DISPLAY": screen, "HOME": str(job.folder)}
+    return options
+
+
+def visit(job: Job, module: str, words: list[str], screen: str) -> None:
+    """Start the browser and visit the page, in as many tabs as the job says."""
+    playwright = importlib.import_module(f"{module}.sync_api")
     with playwright.sync_playwright() as tool:
-        browser = tool.chromium.launch(**options)
+        browser = tool.chromium.launch(**launch_options(job, words, screen))
         agent = {"user_agent": plain_agent(browser)} if "renamed" in words else {}
         context = browser.new_context(**agent)
-        if "hidden" in words:
-            context.add_init_script(HIDE)
-        if "deep" in words:
-            context.add_init_script(HIDE_DEEPLY)
-        for number in range(job.tries):
+        for word, script in (("hidden", HIDE), ("deep", HIDE_DEEPLY)):
+            if word in words:
+                context.add_init_script(script)
+        for _ in range(job.tries):
             page = context.new_page()
             if "forged" in words:
                 forge(job, page)
             page.goto(job.page)
-            fill(job, page, "hand" in words)
-            if job.tries == 1:
-                finish(job, page)
-            elif number % 4 == 3:
-                page.wait_for_timeout(1500)
+            fill(job, page, hand="hand" in words)
         if job.tries > 1:
             wait_for_all(job, context)
+        else:
+            finish(job, page)
         browser.close()
 
 

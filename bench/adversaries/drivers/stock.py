@@ -136,7 +136,7 @@ def _firefox(setup: Setup, path: str, folder: Path) -> list[str]:
     return [path, "--no-remote", "--profile", str(profile), "--width", str(width), "--height", str(height), *private]
 
 
-def _webkit(setup: Setup, path: str, folder: Path) -> list[str]:
+def _webkit(setup: Setup, path: str, _folder: Path) -> list[str]:
     width, height = setup.window
     private = ["--private"] if setup.private else []
     zoom = [f"--zoom={setup.zoom}"] if setup.zoom != 1 else []

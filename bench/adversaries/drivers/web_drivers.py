@@ -30,7 +30,7 @@ def selenium(job: Job, words: list[str]) -> Any:
     if "hidden" in words:
         options.add_argument("--disable-blink-features=AutomationControlled")
         options.add_experimental_option("excludeSwitches", ["enable-automation"])
-        options.add_experimental_option("useAutomationExtension", False)
+        options.add_experimental_option("useAutomationExtension", value=False)
     service = webdriver.ChromeService(shutil.which("chromedriver"))
     driver = webdriver.Chrome(options=options, service=service)
     if "hidden" in words:

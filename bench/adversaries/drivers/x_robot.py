@@ -35,7 +35,7 @@ class Robot(Visitor):
         """Click the exact middle."""
         left, top, width, height = (value * self.scale for value in place)
         self.travel(self.origin[0] + left + width / 2, self.origin[1] + top + height / 2)
-        self.hands.click(0.0 if "teleport" in self.words else 0.05)
+        self.hands.click(0.01 if "teleport" in self.words else 0.05)
         time.sleep(0.1)
 
     def look_around(self) -> None:
