@@ -5,6 +5,7 @@ import json
 import random
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="parts of names with commas between, such as `person,nodriver`")
     parser.add_argument("--lanes", type=int, default=2, help="how many visit at once (2)")
     parser.add_argument("--json", type=Path, help="write all results there")
-    parser.add_argument("--lines", type=Path, help="write one line of JSON for each session there")
+    parser.add_argument("--lines", type=Path, help="add one line of JSON for each session there")
     parser.add_argument("--list", action="store_true", help="say who would come, and end")
     return parser.parse_args(arguments)
 
@@ -56,8 +57,19 @@ def run(options: argparse.Namespace) -> list[Result]:
     with tempfile.TemporaryDirectory(prefix="agentgate-lab-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         with laboratory(folder, options.lanes) as lab:
-            runner = Runner(lab, packages.find_tools(), folder, lambda text: print(text, file=sys.stderr, flush=True))
-            return runner.run(plans)
+            return Runner(lab, packages.find_tools(), folder, told(options.lines)).run(plans)
+
+
+def told(lines: Path | None) -> Callable[[str, Result], None]:
+    """Return what tells about each session once it is over, and keeps its line where a file is named."""
+
+    def tell(text: str, result: Result) -> None:
+        print(text, file=sys.stderr, flush=True)
+        if lines:
+            with lines.open("a") as file:
+                file.write(json.dumps(result.line()) + "\n")
+
+    return tell
 
 
 def write(options: argparse.Namespace, results: list[Result]) -> None:
@@ -68,8 +80,6 @@ def write(options: argparse.Namespace, results: list[Result]) -> None:
     if options.json:
         whole: dict[str, Any] = {"halves": report.halves(results), "sessions": [result.line() for result in results]}
         options.json.write_text(json.dumps(whole, indent=1) + "\n")
-    if options.lines:
-        options.lines.write_text("".join(json.dumps(result.line()) + "\n" for result in results))
 
 
 def main() -> None:

@@ -54,7 +54,8 @@ def _stroke(
     """Yield (pause, x, y) of one movement."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = math.hypot(dx, dy) or 1.0
-    side = rng.gauss(0, hand.bow) * length
+    # A wrist turns about a joint: its ways are bent to one side or the other, and hardly ever straight.
+    side = rng.choice((-1, 1)) * hand.bow * (0.35 + abs(rng.gauss(0, 0.7))) * length
     skew = rng.uniform(0.25, 0.5)
     # Two control points: the bow is larger early in the movement, when the hand is fast.
     nx, ny = -dy / length, dx / length

@@ -59,7 +59,7 @@ PERSONAS = (
     Persona("chromium small window", HELD_OUT, _c(window=(520, 640))),
     Persona("chromium private", TUNING, _c(private=True), hand=STEADY),
     Persona("chromium no WebGL", HELD_OUT, _c(arguments=("--disable-3d-apis",))),
-    Persona("chromium slow processor", TUNING, _c(processor=45), hand=SLOW, way="short"),
+    Persona("chromium slow processor", TUNING, _c(processor=80), hand=SLOW, way="short"),
     Persona("chromium Japanese", HELD_OUT, _c(locale="ja,en", timezone="Asia/Tokyo")),
     Persona("chromium Arabic", TUNING, _c(locale="ar,en", timezone="Africa/Cairo"), hand=HURRIED),
     Persona("chromium reads only", HELD_OUT, way="short", check="load"),

@@ -87,11 +87,11 @@ def plan_person(persona: Persona, seed: int) -> Plan:
 class Runner:
     """Runs plans on the lanes of a laboratory."""
 
-    def __init__(self, lab: Laboratory, tools: Tools, folder: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, lab: Laboratory, tools: Tools, folder: Path, tell: Callable[[str, Result], None]) -> None:
         self._lab = lab
         self._tools = tools
         self._folder = folder
-        self._say = say
+        self._tell = tell
         self._recorded: dict[str, Any] = {}
 
     def run(self, plans: list[Plan]) -> list[Result]:
@@ -108,7 +108,7 @@ class Runner:
                 except queue.Empty:
                     return
                 result = results[position] = self.session(plan, lane)
-                self._say(f"{len(results)}/{len(plans)} {summary(result)}")
+                self._tell(f"{len(results)}/{len(plans)} {summary(result)}", result)
 
         threads = [threading.Thread(target=work, args=[lane]) for lane in self._lab.lanes]
         for thread in threads:
@@ -213,7 +213,7 @@ def _run(command: list[str], given: str, environment: dict[str, str]) -> str:
     lines = [line for line in (output or "").strip().splitlines() if line.strip()]
     if process.returncode == 0:
         return ""
-    return next((line for line in reversed(lines) if "rror" in line), lines[-1] if lines else "it failed")[:300]
+    return next((line for line in reversed(lines) if "rror" in line), lines[-1] if lines else "it failed")[:900]
 
 
 def _end_group(group: int) -> None:

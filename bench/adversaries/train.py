@@ -1,13 +1,12 @@
 """`python -m bench.adversaries.train`: run the lab, train a `bot` model from it, and write the report."""
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 
 from agentgate.protection.scoring.model_file import ModelFile, read_model
 from bench.adversaries import packages, report, training
-from bench.adversaries.__main__ import make_plans
+from bench.adversaries.__main__ import make_plans, told
 from bench.adversaries.runner import ROOT, Runner
 from bench.adversaries.site import laboratory
 
@@ -32,7 +31,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="agentgate-lab-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         with laboratory(folder, options.lanes) as lab:
-            runner = Runner(lab, packages.find_tools(), folder, lambda text: print(text, file=sys.stderr, flush=True))
+            runner = Runner(lab, packages.find_tools(), folder, told(None))
             results = runner.run(make_plans(options.sessions, "both", options.only))
             print(report.summary(results))
             training.label(lab, results)

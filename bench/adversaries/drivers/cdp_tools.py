@@ -112,7 +112,8 @@ def main() -> None:
         os.environ["DISPLAY"] = screen
         if tool in ("nodriver", "zendriver"):
             module = __import__(tool)
-            asyncio.run(no_driver(job, module, headless=headless))
+            loop = module.loop() if tool == "nodriver" else asyncio.new_event_loop()
+            loop.run_until_complete(no_driver(job, module, headless=headless))
         elif tool == "pydoll":
             asyncio.run(pydoll(job, headless=headless))
         else:

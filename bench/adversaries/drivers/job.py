@@ -1,6 +1,7 @@
 """What a driver is told, and how it learns from its own page what is on it."""
 
 import json
+import signal
 import sys
 import time
 import urllib.request
@@ -58,6 +59,8 @@ class Job:
 def read_job() -> Job:
     """Read the job from standard input."""
     given = json.load(sys.stdin)
+    # Whoever is told to end takes the browser along.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     return Job(**{**given, "folder": Path(given["folder"])})
 
 

@@ -78,6 +78,9 @@ class Visitor:
             time.sleep(0.5)
             place = self.report()["places"][name]
         self.go(place)
+        if name != "send" and not wait_for(self.job, lambda now: now["report"].get("focus") == name, 3):
+            # Missed: one sees that, and clicks again.
+            self.go(self.report()["places"][name])
 
     def tab_to(self, name: str) -> None:
         """Press Tab until the focus is there."""
@@ -113,11 +116,15 @@ class Visitor:
             (self.tab_to if way == "tabs" else to)("message")
             self.write(job.text)
         self.think()
-        if way == "keyboard":
+        self.send()
+
+    def send(self) -> None:
+        """Press the button of the form."""
+        if self.persona.way == "keyboard":
             self.tab_to("send")
             self.hands.tap("Return")
         else:
-            to("send")
+            self.go_to("send")
 
     def paste(self, text: str) -> None:
         """Paste a text that was copied elsewhere."""
@@ -133,8 +140,13 @@ class Visitor:
     def finish(self) -> None:
         """Wait until the form was sent; do what the check asks for if it is shown."""
         until_s = time.monotonic() + self.job.seconds
+        again_s = time.monotonic() + 8
         while time.monotonic() < until_s:
             now = state(self.job)
+            if time.monotonic() > again_s and not now["verified"] and now["report"].get("state") in (None, "idle"):
+                # Nothing happens: the button was missed.
+                again_s = time.monotonic() + 20
+                self.send()
             if now["sent"]:
                 return
             place = now["report"].get("ask")
@@ -156,7 +168,7 @@ def main() -> None:
     with virtual_screen(*persona.screen, persona.dpi) as screen:
         browser = stock.start(persona.setup, f"{job.page}?check={persona.check}", screen, job.folder)
         try:
-            if not wait_for(job, lambda now: now["report"].get("places"), 90):
+            if not wait_for(job, lambda now: now["report"].get("places"), 150):
                 raise RuntimeError("the page did not open")
             visitor = Visitor(job, persona, screen)
             time.sleep(1.0)
