@@ -50,7 +50,7 @@ def label(lab: Laboratory, results: Sequence[Result]) -> None:
         said = "human" if result.kind == "person" or result.driver == "token sold" else "bot"
         for decision in result.decisions:
             path = f"/v1/admin/decisions/{decision}/label"
-            body = {"label": said, "source": "synthetic", "note": f"lab: {result.driver}, {result.variant}"[:200]}
+            body = {"label": said, "note": f"lab: {result.driver}, {result.variant}"[:200]}
             reply = lab.service.operator.put(path, params={"siteKey": SITE_KEY}, json=body)
             assert reply.status_code in (200, 201), reply.text
 

@@ -5,7 +5,7 @@ import os
 import time
 from typing import Any
 
-from bench.adversaries.drivers.job import Job, read_job, state
+from bench.adversaries.drivers.job import Job, read_job, state, wait_for
 from bench.adversaries.drivers.screen import virtual_screen
 
 ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
@@ -28,11 +28,19 @@ def unsent(job: Job) -> Any:
 
 async def no_driver(job: Job, module: Any, *, headless: bool) -> None:
     """Visit by nodriver or zendriver, which have one API."""
-    browser = await module.start(
-        headless=headless, browser_executable_path=job.chromium, browser_args=ARGUMENTS, sandbox=False
-    )
+    for attempt in range(4):
+        try:
+            browser = await module.start(
+                headless=headless, browser_executable_path=job.chromium, browser_args=ARGUMENTS, sandbox=False
+            )
+            break
+        except Exception:
+            if attempt == 3:
+                raise
+            await asyncio.sleep(2)
     page = await browser.get(job.page)
-    await page.select("#name", timeout=30)
+    await asyncio.to_thread(wait_for, job, lambda now: now["report"].get("places"), 60)
+    await asyncio.sleep(1)
     for name, text in fields(job):
         element = await page.select(f"#{name}")
         await element.click()

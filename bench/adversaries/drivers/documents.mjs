@@ -14,6 +14,9 @@ const length = (text) => Number.parseFloat(text) || 0;
 /** What a browser has and these lack: requests under the page's name, and boxes with the sizes that styles name. */
 function shim(window) {
   const { defineProperty } = Object;
+  // Without workers the SDK solves in the page.
+  window.URL.createObjectURL ??= () => 'blob:none';
+  window.URL.revokeObjectURL ??= () => 0;
   window.fetch = (url, init = {}) =>
     fetch(new URL(url, job.page), {
       ...init,

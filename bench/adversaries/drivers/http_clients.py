@@ -107,9 +107,10 @@ def with_httpx() -> Post:
 
 
 def with_curl_cffi() -> Post:
-    from curl_cffi import requests  # noqa: PLC0415 - each client is a package that may be missing
+    from curl_cffi import CurlHttpVersion, requests  # noqa: PLC0415 - each client is a package that may be missing
 
-    session = requests.Session(impersonate="chrome")
+    # Without TLS it would offer to change to HTTP/2 with its first request.
+    session = requests.Session(impersonate="chrome", http_version=CurlHttpVersion.V1_1)
     return lambda url, body, headers: session.post(url, data=body, headers=headers, timeout=60).content
 
 
@@ -152,7 +153,7 @@ def run(job: Job, post: Post, headers: dict[str, str], evidence: dict[str, Any])
 
     challenge = call("challenge", known)
     if "challengeId" not in challenge:
-        return
+        raise RuntimeError(f"Error: no challenge: {challenge}")
     body = {**known, "challengeId": challenge["challengeId"], "work": solve(challenge["work"]), **evidence}
     body.setdefault("instrument", {"page": hashlib.md5(b"guess").hexdigest(), "worker": ""})
     verdict = call("verify", body)

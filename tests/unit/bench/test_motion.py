@@ -37,9 +37,10 @@ def test_ways_end_in_the_box_and_are_not_straight(hand):
 def test_speed_rises_and_falls():
     way = move((80.0, 90.0), BOX, Hand(overshoot=0, tremor=0), random.Random(4))
     steps = [math.dist(a[1:], b[1:]) for a, b in pairwise(way)]
-    third = len(steps) // 3
+    peak = max(steps)
 
-    assert sum(steps[third:-third]) > 1.5 * max(sum(steps[:third]), sum(steps[-third:]))
+    assert 0.2 < steps.index(peak) / len(steps) < 0.7
+    assert max(steps[:5] + steps[-5:]) < peak / 3
 
 
 @pytest.mark.parametrize("hand", hands())
