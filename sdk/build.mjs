@@ -19,6 +19,7 @@ const SCRIPTS = [
   ["agentgate.js", "src/entry.ts", 8900],
   ["worker.js", "src/work/worker.ts", 1600],
   ["check.js", "src/ui/entry.ts", 4000],
+  ["probes.js", "src/probes/entry.ts", 1900],
   ["drop-in.js", "src/drop-in.ts", 10600],
 ];
 const PACK_BYTES = 500;

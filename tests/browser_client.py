@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 
 from agentgate.protection.browser_check.instrument.program import right_answer
+from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains
+from agentgate.protection.browser_check.probes.ticket import unseal
 from tests.running import RunningService
 
 ORIGIN = "https://shop.example"
@@ -130,6 +132,7 @@ class BrowserClient:
             "work": [] if "work" in fields else solve(challenge["work"]),
             "instrument": self.program_answer(challenge["challengeId"]),
             "signals": SIGNALS,
+            **self.probes(challenge),
             "interaction": INTERACTION,
             **fields,
         }
@@ -138,11 +141,26 @@ class BrowserClient:
         """Send what is right, but for the fields given."""
         return self.post("verify", self.solution(challenge, **fields))
 
-    def program_answer(self, challenge_id: str) -> dict[str, str]:
-        """Return what a real browser would get out of the program."""
+    def probes(self, challenge: dict[str, Any]) -> dict[str, Any]:
+        """Return what Chrome answers to the challenge's probes; nothing where it has none."""
+        if "probes" not in challenge:
+            return {}
+        draw, seed = challenge["probes"]["draw"], self.seed_of(challenge["challengeId"])
+        ticket = unseal(draw, seed, challenge["challengeId"])
+        assert ticket is not None
+        answers = [list(asked.answer or ()) for asked in ticket.asked]
+        answers += [blink_answer(chain, 1) for chain in draw_chains(seed)]
+        return {"probes": {"draw": draw, "answers": answers}}
+
+    def seed_of(self, challenge_id: str) -> bytes:
+        """Return what only the service knows of a challenge."""
         found = self.service.run(self.service.application.stores.challenges.find_challenge(challenge_id))
         assert found is not None
-        answer = right_answer(found.seed, challenge_id)
+        return found.seed
+
+    def program_answer(self, challenge_id: str) -> dict[str, str]:
+        """Return what a real browser would get out of the program."""
+        answer = right_answer(self.seed_of(challenge_id), challenge_id)
         return {"page": answer.page, "worker": answer.worker or ""}
 
     def answer(self, step_up: dict[str, Any], **fields: Any) -> dict[str, Any]:

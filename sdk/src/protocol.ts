@@ -1,6 +1,7 @@
 /** What the browser routes take and answer, schema 1. */
 
 import type { Mode } from "../types/agentgate";
+import type { Draw } from "./probes/program";
 
 export interface Work {
   readonly algorithm: string;
@@ -23,6 +24,7 @@ export interface Challenge {
   readonly widget?: Mode;
   readonly work: Work;
   readonly instrument: string;
+  readonly probes?: Draw;
   readonly stepUp?: StepUp;
 }
 

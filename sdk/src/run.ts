@@ -6,7 +6,9 @@ import type { Settings } from "./options";
 import { setCookie } from "./page";
 import { bare } from "./safe";
 import type { Answer, Step, StepUp, Verdict } from "./protocol";
+import type { Probe } from "./probes/program";
 import { openScope, type Scope } from "./scope";
+import { loadPart } from "./script";
 import { sumBehavior } from "./signals/behavior";
 import { readPermissions, readSignals } from "./signals/page";
 import { getTask, post } from "./transport";
@@ -55,6 +57,7 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
   const known = { schema: 1, siteKey, action } as const;
   const crew = hire();
   scope.onEnd(crew.end);
+  const probing = handled(loadPart<Probe>("probes"));
   const permissions = readPermissions();
   const { challenge, page, program } = await race(getTask({ ...known, widget }, signal));
   const { challengeId, expiresAt } = challenge;
@@ -63,6 +66,8 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
   const solved = handled(crew.solve(challenge.work));
   const outside = crew.run(program);
   const inside = handled(Promise.resolve().then(page));
+  const { probes: draw } = challenge;
+  const probed = draw && probing.then((probe) => probe(draw)).catch(() => undefined);
 
   /** Ask a person; meanwhile the further work is done. */
   const ask = async (stepUp: StepUp): Promise<Answer> => {
@@ -80,7 +85,7 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
     const work = await race(solved);
     const instrument = { page: await race(inside), worker: await race(outside) };
     const signals = readSignals(crew, await race(permissions), Math.round(performance.now() - startMs));
-    const evidence = { work, instrument, signals, interaction: sumBehavior(), cData };
+    const evidence = { work, instrument, signals, probes: await race(Promise.resolve(probed)), interaction: sumBehavior(), cData };
     const verdict = await race(post<Verdict>("verify", { ...known, challengeId, ...evidence, answer }, signal));
     if (verdict.status === "passed") return pass(verdict, skewMs);
     stepUp = verdict.stepUp;

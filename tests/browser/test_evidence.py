@@ -8,7 +8,14 @@ from tests.browser.steps import execute, read_decision
 PLAIN = "<!doctype html><html lang=en><title>Plain</title>{script}"
 # What a person's browser gets here: it draws by software for want of a graphics card, comes from the loopback, and
 # nobody has touched the page.
-EXPECTED = {"browser.evidence", "browser.software_renderer", "ua.browser", "net.private", "behavior.none"}
+EXPECTED = {
+    "browser.evidence",
+    "probes.right",
+    "browser.software_renderer",
+    "ua.browser",
+    "net.private",
+    "behavior.none",
+}
 
 
 @pytest.fixture

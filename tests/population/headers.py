@@ -13,6 +13,8 @@ Headers = list[tuple[str, str]]
 
 _PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9"
 _CHROMIUM_PAGE = f"{_PAGE},image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
+# Chromium 150 does not take JPEG XL yet, 156 does.
+_CHROMIUM_JXL = 156
 # Edge learnt AVIF later than Chrome.
 _EDGE_PAGE, _EDGE_AVIF = _CHROMIUM_PAGE.replace("image/avif,", ""), 121
 _CHROMIUM_IMAGE = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
@@ -74,6 +76,9 @@ def _chromium(browser: Browser, load: Load) -> Headers:
     origin = f"https://{load.host}" if load.destination == "font" else ""
     app = ("X-Requested-With", browser.package if page else "")
     accepted = {"document": _CHROMIUM_PAGE, "image": _CHROMIUM_IMAGE, "style": _STYLE}
+    if version >= _CHROMIUM_JXL:
+        for kind in ("document", "image"):
+            accepted[kind] = accepted[kind].replace("image/avif", "image/jxl,image/avif")
     if browser.name == "Edge" and version < _EDGE_AVIF:
         accepted["document"] = _EDGE_PAGE
     return [

@@ -291,6 +291,7 @@ export interface Challenge {
   show: boolean;
   work: Work;
   instrument: string;
+  probes?: Probes;
   stepUp?: StepUp;
 }
 
@@ -1230,6 +1231,18 @@ export interface Platt {
   b: number;
 }
 
+/** Programs that need a real engine, as `docs/probes.md` writes them; `draw` goes back with the answers. */
+export interface Probes {
+  draw: string;
+  programs: unknown[];
+}
+
+/** What a browser answered to each program: numbers, null where its window is too small; `none` without layout. */
+export interface ProbesInput {
+  draw: string;
+  answers: "none" | (number[] | null)[];
+}
+
 /** A public key as a JSON Web Key (RFC 8037). */
 export interface PublishedKey {
   kty?: string;
@@ -1878,6 +1891,7 @@ export interface VerifyInput {
   work: number[];
   instrument: InstrumentInput;
   signals: Record<string, unknown>;
+  probes?: ProbesInput;
   interaction?: Record<string, unknown>;
   answer?: AnswerInput;
   cData?: string;

@@ -42,6 +42,8 @@ from agentgate.protection.browser_check.event_log import Journal
 from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.issue import ChallengeIssuer
 from agentgate.protection.browser_check.ports import ChallengeStore
+from agentgate.protection.browser_check.probes.desk import ProbeDesk
+from agentgate.protection.browser_check.probes.pools import FOLDER, Pools
 from agentgate.protection.browser_check.verify import ChallengeVerifier
 from agentgate.protection.challenge_page.challenge import ChallengePages
 from agentgate.protection.challenge_page.challenge_pass import Passes
@@ -157,14 +159,19 @@ class Protecting:
             own_pages=HandoffPages(self.handoffs, deciding.sites),
         )
         journal = Journal(self._recorder, deciding.ids)
+        settings = self._settings
+        pools = Pools(settings.probes_dir or settings.data_dir / FOLDER)
+        probes = ProbeDesk(pools, fast=self._stores.fast, limiter=limiter)
         return {
             Asker: self._asker,
             Passes: self._passes,
             ChallengePages: self._pages,
             BrowserCheck: self._own_form(),
-            ChallengeIssuer: ChallengeIssuer(challenges, door=door, decider=deciding.decider, journal=journal),
+            ChallengeIssuer: ChallengeIssuer(
+                challenges, door=door, decider=deciding.decider, journal=journal, probes=probes
+            ),
             ChallengeVerifier: ChallengeVerifier(
-                challenges, door=door, decider=deciding.decider, journal=journal, grants=grants
+                challenges, door=door, decider=deciding.decider, journal=journal, grants=grants, probes=probes
             ),
             GatewayCheck: self.gate,
             Redeemer: self.redeemer,

@@ -57,6 +57,7 @@ def test_a_challenge_says_what_to_do(page: BrowserClient) -> None:
         "show": False,
         "work": {"algorithm": "SHA-256", "salt": challenge["work"]["salt"], "count": 16, "bits": 10},
         "instrument": f"/v1/browser/instrument?challengeId={challenge['challengeId']}",
+        "probes": challenge["probes"],
     }
 
 

@@ -14,6 +14,7 @@ from agentgate.http.request_guard import is_plain_name
 # Values that are part of the key. Of every other header the name is enough.
 KEPT = (
     b"accept",
+    b"accept-encoding",
     b"accept-language",
     b"connection",
     b"content-length",
@@ -35,6 +36,7 @@ KEPT = (
     b"x-forwarded-method",
     b"x-http-method",
     b"x-http-method-override",
+    b"x-ja4",
     b"x-method-override",
     b"x-original-method",
 )

@@ -106,6 +106,13 @@ class Settings(Struct, frozen=True, kw_only=True):
     intel_dir: Annotated[
         Path | None, Setting(values.optional_folder(), "Folder of threat data; when empty, only what is bundled")
     ] = None
+    probes_dir: Annotated[
+        Path | None,
+        Setting(
+            values.optional_folder(),
+            "Folder of this installation's own pools of probes; when empty, `probes` in the data folder",
+        ),
+    ] = None
     confirm_crawlers: Annotated[
         str,
         Setting(

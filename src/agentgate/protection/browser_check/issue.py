@@ -18,7 +18,8 @@ from agentgate.protection.browser_check.event_log import Journal
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.instrument.program import make_function, make_program
 from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
-from agentgate.protection.browser_check.records import SCHEMA, Challenge, ChallengeInput
+from agentgate.protection.browser_check.probes.desk import Draw, ProbeDesk
+from agentgate.protection.browser_check.records import SCHEMA, Challenge, ChallengeInput, Probes
 from agentgate.protection.browser_check.step_up import step_up_of
 from agentgate.protection.browser_check.work import Level, challenge_work
 from agentgate.protection.decision.decider import Decider
@@ -41,34 +42,40 @@ FLOODS = frozenset(("rate.visitor.high", "rate.network.extreme"))
 class ChallengeIssuer:
     """Makes challenges."""
 
-    def __init__(self, store: ChallengeStore, *, door: Door, decider: Decider, journal: Journal) -> None:
+    def __init__(
+        self, store: ChallengeStore, *, door: Door, decider: Decider, journal: Journal, probes: ProbeDesk
+    ) -> None:
         self._store = store
+        self._probes = probes
         self._door = door
         self._decider = decider
         self._journal = journal
 
     async def issue(self, call: Call, body: ChallengeInput) -> Challenge:
         """Return a new challenge for a page that may run the check."""
-        return _shown(await self._issue(call, body))
+        return _shown(*await self._issue(call, body))
 
     async def issue_script(self, call: Call, body: ChallengeInput, hook: int) -> str:
         """Return a new challenge and its program in one script, which saves the page a round trip."""
-        challenge = await self._issue(call, body)
-        shown = to_json(_shown(challenge)).decode()
+        challenge, draw = await self._issue(call, body)
+        shown = to_json(_shown(challenge, draw)).decode()
         return f'globalThis["agentgate:{hook}"]([{shown},{make_function(challenge.seed, challenge.id)}]);\n'
 
-    async def _issue(self, call: Call, body: ChallengeInput) -> StoredChallenge:
+    async def _issue(self, call: Call, body: ChallengeInput) -> tuple[StoredChallenge, Draw | None]:
         call = await self._door.see(call, body.site_key)
         visit = await self._door.admit(call, body.site_key, body.action, CHALLENGES)
         rates = self._decider.count(visit.site, visit.visitor, call.request.address, call.now)
         facts = facts_of(call, visit, rates)
         decision = self._decider.decide(facts, visit.site)
         widget = widget_of(visit, body)
+        level = Level.HIGH if await self._door.is_flood(call) else level_of(decision)
+        if level is Level.USUAL and await self._probes.has_failed(call.request.address):
+            level = Level.RAISED
         challenge = StoredChallenge(
             id=new_challenge_id(),
             binding=visit.binding,
             seed=new_seed(),
-            level=Level.HIGH if await self._door.is_flood(call) else level_of(decision),
+            level=level,
             widget=widget,
             c_data=body.c_data if isinstance(body.c_data, str) else None,
             issued_ms=int(call.now),
@@ -77,7 +84,8 @@ class ChallengeIssuer:
         )
         await self._store.add_challenge(challenge)
         self._journal.issued(call, visit, facts, decision)
-        return challenge
+        draw = self._probes.issue(challenge, user_agent=call.request.header("user-agent"), address=call.request.address)
+        return challenge, draw
 
     async def program(self, call: Call, challenge_id: str) -> tuple[str, int]:
         """Return the program of a challenge and for how many seconds it may be kept."""
@@ -115,7 +123,7 @@ def level_of(decision: Decision) -> Level:
     return LEVEL_OF[decision.outcome]
 
 
-def _shown(challenge: StoredChallenge) -> Challenge:
+def _shown(challenge: StoredChallenge, draw: Draw | None) -> Challenge:
     show = challenge.stepped_ms is not None
     return Challenge(
         challenge_id=challenge.id,
@@ -126,5 +134,6 @@ def _shown(challenge: StoredChallenge) -> Challenge:
         show=show,
         work=challenge_work(challenge.seed, Level(challenge.level)),
         instrument=f"/v1/browser/instrument?challengeId={challenge.id}",
+        probes=UNSET if draw is None else Probes(draw=draw.draw, programs=draw.programs),
         step_up=step_up_of(challenge.seed) if show else UNSET,
     )

@@ -19,6 +19,12 @@ LOCALE_CHARACTERS = 64
 LONGEST_STEP_MS = 3_600_000
 LARGEST_HOOK = 999_999
 
+# A draw has a dozen programs, the longest answer a few dozen numbers; the sealed ticket some hundred characters.
+MOST_PROBES = 16
+MOST_PROBE_NUMBERS = 64
+TICKET_CHARACTERS = 2048
+
+ProbeAnswer = Annotated[list[Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]], Meta(max_length=MOST_PROBE_NUMBERS)]
 Solutions = Annotated[list[Annotated[int, Meta(ge=0, le=LARGEST_SOLUTION)]], Meta(max_length=MOST_SOLUTIONS)]
 ProgramAnswer = Annotated[str, Meta(max_length=ANSWER_CHARACTERS)]
 
@@ -39,6 +45,13 @@ class StepUp(Record, frozen=True, kw_only=True):
     steps: int
     wait_ms: int
     work: Work
+
+
+class Probes(Record, frozen=True, kw_only=True):
+    """Programs that need a real engine, as `docs/probes.md` writes them; `draw` goes back with the answers."""
+
+    draw: str
+    programs: list[Any]
 
 
 class ChallengeInput(Input, frozen=True, kw_only=True):
@@ -66,6 +79,8 @@ class Challenge(Record, frozen=True, kw_only=True):
     show: bool
     work: Work
     instrument: str
+    # For clients that say they are a browser which can answer them.
+    probes: Probes | UnsetType = UNSET
     step_up: StepUp | UnsetType = UNSET
 
 
@@ -91,6 +106,13 @@ class InstrumentInput(Input, frozen=True, kw_only=True):
 
     page: ProgramAnswer
     worker: ProgramAnswer | UnsetType = UNSET
+
+
+class ProbesInput(Input, frozen=True, kw_only=True):
+    """What a browser answered to each program: numbers, null where its window is too small; `none` without layout."""
+
+    draw: Annotated[str, Meta(max_length=TICKET_CHARACTERS)]
+    answers: Literal["none"] | Annotated[list[ProbeAnswer | None], Meta(max_length=MOST_PROBES)]
 
 
 class StepInput(Input, frozen=True, kw_only=True):
@@ -121,6 +143,7 @@ class VerifyInput(Input, frozen=True, kw_only=True):
     work: Solutions
     instrument: InstrumentInput
     signals: dict[str, Any]
+    probes: ProbesInput | UnsetType = UNSET
     interaction: dict[str, Any] | UnsetType = UNSET
     answer: AnswerInput | UnsetType = UNSET
     # In place of what came with the challenge: a page that asks for a script has no body to put it into.

@@ -17,6 +17,8 @@ from agentgate.protection.browser_check.instrument.program import Answer, check_
 from agentgate.protection.browser_check.issue import CHALLENGE_ID
 from agentgate.protection.browser_check.judge import Proof, Verdict, judge
 from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
+from agentgate.protection.browser_check.probes.desk import ProbeDesk
+from agentgate.protection.browser_check.probes.judge import Judgement
 from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
 from agentgate.protection.browser_check.step_up import is_right, step_up_of
 from agentgate.protection.browser_check.trial import Trial
@@ -29,9 +31,17 @@ class ChallengeVerifier:
     """Judges verifications and gives tokens to those that pass."""
 
     def __init__(
-        self, store: ChallengeStore, *, door: Door, decider: Decider, journal: Journal, grants: Grants
+        self,
+        store: ChallengeStore,
+        *,
+        door: Door,
+        decider: Decider,
+        journal: Journal,
+        grants: Grants,
+        probes: ProbeDesk,
     ) -> None:
         self._store = store
+        self._probes = probes
         self._door = door
         self._decider = decider
         self._journal = journal
@@ -48,7 +58,7 @@ class ChallengeVerifier:
             challenge = await self._attempt(call, visit, body.challenge_id)
             if isinstance(body.c_data, str):
                 challenge = msgspec.structs.replace(challenge, c_data=body.c_data)
-            trial = self._try(call, visit, challenge, body)
+            trial = self._try(call, visit, challenge, body, await self._judge_probes(call, challenge, body))
             if trial.applied is Verdict.STEP_UP:
                 return await self._step_up(trial)
             if trial.applied is Verdict.FAILED:
@@ -74,9 +84,20 @@ class ChallengeVerifier:
             raise Refused("challenge_expired")
         raise Refused("too_many_attempts")
 
-    def _try(self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput) -> Trial:
+    async def _judge_probes(self, call: Call, challenge: StoredChallenge, body: VerifyInput) -> Judgement:
+        given = None if isinstance(body.probes, msgspec.UnsetType) else body.probes
+        request = call.request
+        return await self._probes.judge(
+            challenge, given, user_agent=request.header("user-agent"), address=request.address
+        )
+
+    def _try(self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, probes: Judgement) -> Trial:
         proof = prove(challenge, body, now_ms=call.now)
-        evidence = {"signals": body.signals, "instrument": "passed" if proof.instrument else "failed"}
+        evidence = {
+            "signals": body.signals,
+            "instrument": "passed" if proof.instrument else "failed",
+            "probes": probes.evidence,
+        }
         if isinstance(body.interaction, dict):
             evidence["interaction"] = body.interaction
         # The visit was counted when the challenge was issued.

@@ -26,8 +26,10 @@ Fields = Mapping[bytes, bytes]
 # What a head is cached by: its bytes without the values that nobody reads, or the same as pairs.
 HeadKey = bytes | tuple[tuple[bytes, bytes], ...]
 
+# The TLS handshake, as an adapter that can see it writes it down.
+JA4 = b"x-ja4"
 # The adapter's own headers, which say nothing about the visitor.
-ADAPTERS = (b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-")
+ADAPTERS = (b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-", JA4)
 # Whoever sends one of these is an agent, or wants to be taken for one.
 SIGNED = frozenset((b"signature-input", b"signature", b"crawler-max-price", b"crawler-exact-price"))
 # Heads with one of these go through the parser: they say what becomes of the connection, or that there is a body.
@@ -121,7 +123,8 @@ class Heads:
             for name, value in fields.items()
             if not name.startswith(ADAPTERS)
         )
-        facts = RequestFacts(now_ms=0, method=method, target="", address="", headers=headers)
+        ja4 = fields[JA4].decode("latin-1") if JA4 in fields else None
+        facts = RequestFacts(now_ms=0, method=method, target="", address="", headers=headers, ja4=ja4)
         observed = observe_headers(facts, self._intel)
         request_class = class_of(method, dict(headers), is_browser=bool(observed.user_agent.engine))
         kind = self._kind_of(method, request_class, observed, is_ok_200=target.endswith(b"?ok=200"))

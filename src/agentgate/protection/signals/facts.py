@@ -56,7 +56,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     is_plain: bool = False
     # Programs and classes of programs that the site's settings name as wanted.
     wanted: frozenset[str] = frozenset()
-    # TLS fingerprint as the proxy saw it.
+    # The TLS handshake's JA4 fingerprint as the proxy saw it.
     ja4: str | None = None
 
 

@@ -38,6 +38,8 @@ PATH = {
     "path.certificate": "Where a certificate authority looks for a domain's proof",
     "path.feed": "A plain path that feeds and calendars have by custom, read and not written",
     "path.webhook": "A POST to a plain path whose name says that servers post there",
+    "path.media": "A file of sound or pictures that podcast clients and players load",
+    "path.git": "A path by which git reads and writes a repository",
     "path.sign_in": "A POST to a plain path whose name says that people sign in, register, pay or write there",
 }
 USER_AGENT = {
@@ -66,6 +68,8 @@ USER_AGENT = {
     "ua.long": "The User-Agent is longer than any browser's",
     "ua.short": "The User-Agent has fewer than ten characters",
     "ua.unknown": "The User-Agent is neither a browser's nor any known program's",
+    "ua.app": "An app on a phone, watch or television: such a device is named, and no browser or other program",
+    "ua.phone_preview": "A preview that a messenger fetches from the sender's own phone",
     "ua.bare": "The User-Agent is nothing but the name of a program that is in no list",
     "ua.claims_browser": "The User-Agent claims a browser's engine and names a program beside it",
     "ua.webhook": "A service that calls back when something has happened",
@@ -89,6 +93,7 @@ HTTP = {
     "http.order_mismatch": "The headers are not in the order in which the claimed browser sends them",
     "http.plain_origin": "The site was asked for without TLS, where browsers leave out Sec-Fetch and Sec-CH-UA",
     "http.unlike_browser": "The headers, taken together, are not those that the claimed browser sends",
+    "http.tls_mismatch": "The TLS handshake that the proxy saw (JA4) is not one of the claimed browser's engine",
     "http.unusual_method": "The method is none of the usual ones",
     "http.webhook_signature": "A POST by no browser, with a header in which services sign their webhooks; unchecked",
     "http.via": "A proxy says that it passed the request on",
@@ -116,6 +121,8 @@ AGENT = {
     "agent.search_unconfirmed": "The User-Agent names a search engine's crawler, whose address is being looked up",
     "agent.search_unknown": "The User-Agent names a search engine's crawler, and nobody could tell whose address it is",
     "agent.program_verified": "The User-Agent names a preview, monitor, webhook or scanner at its operator's address",
+    "agent.program_likely": "The User-Agent names a feed reader, monitor, preview, checker or git, and network or path "
+    "are where such programs are found; nothing proves it",
     "agent.name.*": "The name that the User-Agent claims, as the list writes it, in lower case",
     "agent.purpose.*": "What the agent fetches pages for: training, search, fetch, dataset, ...",
 }
@@ -141,6 +148,12 @@ BROWSER = {
     "browser.debugger": "A debugger is attached to the page",
     "browser.permission_mismatch": "The browser contradicts itself about permissions",
     "browser.instrument_failed": "The program made for this check gave a wrong answer",
+}
+PROBES = {
+    "probes.right": "Programs that need a real engine were answered as real engines answer them",
+    "probes.wrong": "Programs that need a real engine were answered otherwise than the claimed browser answers them",
+    "probes.missing": "A browser that can answer programs which need a real engine sent no answers",
+    "probes.engine_mismatch": "Another kind of engine than the User-Agent's answered: Gecko for Blink, or the reverse",
 }
 BEHAVIOR = {
     "behavior.none": "No pointer, touch, key or scroll at all; also true of some assistive tools",
@@ -171,7 +184,7 @@ MODEL = {
 
 LABELS: tuple[SignalLabel, ...] = tuple(
     SignalLabel(name=name, source=name.partition(".")[0], meaning=meaning)
-    for group in (NET, HTTP, PATH, USER_AGENT, BROWSER, BEHAVIOR, RATE, AGENT, RECEIPT, CONTENT, LIST, MODEL)
+    for group in (NET, HTTP, PATH, USER_AGENT, BROWSER, PROBES, BEHAVIOR, RATE, AGENT, RECEIPT, CONTENT, LIST, MODEL)
     for name, meaning in group.items()
 )
 EXACT_NAMES = frozenset(label.name for label in LABELS if not label.name.endswith(FAMILY))

@@ -53,6 +53,13 @@ _FEED = re.compile(
 _FEED_QUERY = re.compile(
     r"(?:.*&)?(?:feed=(?:rss2?|atom|rdf)|format=(?:rss|atom|feed)|type=(?:rss|atom))(?:&|\Z)", re.ASCII
 )
+_MEDIA = re.compile(
+    r".*\.(?:mp3|m4a|m4b|aac|ogg|oga|opus|flac|wav|mp4|m4v|webm|mov|m3u8|ts|jpe?g|png|webp)\Z", re.IGNORECASE
+)
+_GIT = re.compile(
+    r".*/(?:info/refs|git-(?:upload|receive)-pack|info/lfs/.+|HEAD|objects/(?:info/.+|pack/.+|[0-9a-f]{2}/[0-9a-f]{38}))\Z",
+    re.ASCII,
+)
 _WEBHOOK = re.compile(
     r"(?:.*[/._-])?(?:(?:web)?hooks?|webhook[a-z0-9]*|ipn|callbacks?|notif(?:y|ications?)|postbacks?|events?|listener"
     r"|stripe|paypal|shopify|mollie|adyen|twilio|sendgrid|mailgun|postmark|svix|slack|github|gitlab|square|paddle|klarna)"
@@ -80,7 +87,7 @@ def path_labels(method: str, target: str) -> tuple[str, ...]:
         if path in _STANDARD or _STANDARD_FORM.match(path):
             return ("path.standard",)
         is_feed = _FEED.match(path) is not None or (query != "" and _FEED_QUERY.match(query) is not None)
-        return ("path.feed",) if is_feed else ()
+        return ("path.feed",) if is_feed else _of_files(path)
     return _of_posts(path) if method == "POST" else ()
 
 
@@ -89,7 +96,15 @@ def is_open_path(method: str, target: str) -> bool:
     return not {"path.standard", "path.feed"}.isdisjoint(path_labels(method, target))
 
 
+def _of_files(path: str) -> tuple[str, ...]:
+    if _GIT.match(path) is not None:
+        return ("path.git",)
+    return ("path.media",) if _MEDIA.match(path) is not None else ()
+
+
 def _of_posts(path: str) -> tuple[str, ...]:
+    if _GIT.match(path) is not None:
+        return ("path.git",)
     if _SIGN_IN.match(path) is not None:
         return ("path.sign_in",)
     return ("path.webhook",) if _WEBHOOK.match(path) is not None else ()

@@ -23,6 +23,7 @@ from agentgate.server.cli.intel import intel
 from agentgate.server.cli.keys import keys
 from agentgate.server.cli.labels import labels
 from agentgate.server.cli.migrate import migrate
+from agentgate.server.cli.probes import probes
 from agentgate.server.cli.remote.apply import apply
 from agentgate.server.cli.remote.decisions import explain, tail
 from agentgate.server.cli.remote.open_paths import site
@@ -70,6 +71,7 @@ app.add_typer(rules, name="rules")
 app.add_typer(keys, name="keys")
 app.add_typer(intel, name="intel")
 app.add_typer(labels, name="labels")
+app.add_typer(probes, name="probes")
 
 
 def _print_version(wanted: bool) -> None:

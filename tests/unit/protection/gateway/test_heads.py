@@ -133,7 +133,7 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
         facts = some_facts(chance)
         headers = Noting(facts.headers)
         user_agent = view_user_agent(headers.get("user-agent"), INTEL)
-        look = Look(Barred(facts, {"method", "headers"}), INTEL, headers, tuple(headers), user_agent)
+        look = Look(Barred(facts, {"method", "headers", "ja4"}), INTEL, headers, tuple(headers), user_agent)
         for signal in HEADER_SIGNALS:
             signal(look)
         read |= headers.read
@@ -146,7 +146,7 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
 
     assert "user-agent" in read
     assert {name.encode() for name in read} <= set(KEPT)
-    assert not any(name.startswith(ADAPTERS) for name in KEPT if not name.endswith(b"-method"))
+    assert not any(name.startswith(ADAPTERS) for name in KEPT if not name.endswith((b"-method", b"-ja4")))
 
 
 def test_the_adapters_own_headers_say_nothing_about_the_visitor():

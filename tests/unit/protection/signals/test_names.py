@@ -10,6 +10,7 @@ from agentgate.protection.decision.engine import with_bands
 from agentgate.protection.rules.compile import compile_rules
 from agentgate.protection.rules.effective import effective_of
 from agentgate.protection.scoring.models import ModelDirectory
+from agentgate.protection.signals.detectors.user_agent import view_user_agent
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.signals.observe import observe
 from agentgate.protection.threat_data.intel import DATA, TOKEN_FILES, TokenFile, load_intel
@@ -270,7 +271,7 @@ def test_a_program_of_a_known_class_is_no_agent_though_lists_of_crawlers_name_it
     )
 
     assert observation.claimed_agent is None
-    assert decide(program(user_agent)) == "allow"
+    assert decide(program(user_agent), wanted=frozenset(view_user_agent(user_agent, INTEL).programs)) == "allow"
 
 
 @pytest.mark.parametrize("name", ["GPTBot/1.2", "AhrefsBot/7.0"])

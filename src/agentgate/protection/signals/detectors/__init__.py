@@ -7,25 +7,29 @@ from agentgate.protection.signals.detectors.browser import browser_labels
 from agentgate.protection.signals.detectors.client_hints import client_hint_labels
 from agentgate.protection.signals.detectors.content import content_labels
 from agentgate.protection.signals.detectors.headers import header_labels
+from agentgate.protection.signals.detectors.low_harm import low_harm_labels
 from agentgate.protection.signals.detectors.paths import standard_path_labels
+from agentgate.protection.signals.detectors.probes import probe_labels
 from agentgate.protection.signals.detectors.rate import rate_labels
 from agentgate.protection.signals.detectors.receipt import receipt_labels
 from agentgate.protection.signals.detectors.search_crawler import search_crawler_labels
 from agentgate.protection.signals.detectors.site_settings import site_labels
+from agentgate.protection.signals.detectors.tls import tls_labels
 from agentgate.protection.signals.detectors.tools import tool_labels
 from agentgate.protection.signals.detectors.user_agent import user_agent_labels
 from agentgate.protection.signals.detectors.webhook import webhook_labels
 
 # By what they look at: method and headers alone; all else that a request at the gateway has; what a browser or an agent
 # hands in. Of the first, results are cached by header set, so none of the second may look at a header.
-HEADER_SIGNALS = (user_agent_labels, header_labels, client_hint_labels, webhook_labels, tool_labels)
+HEADER_SIGNALS = (user_agent_labels, header_labels, client_hint_labels, webhook_labels, tool_labels, tls_labels)
 REQUEST_SIGNALS = (
     address_labels,
     rate_labels,
     agent_labels,
     search_crawler_labels,
+    low_harm_labels,
     receipt_labels,
     standard_path_labels,
     site_labels,
 )
-CONTENT_SIGNALS = (browser_labels, behavior_labels, content_labels)
+CONTENT_SIGNALS = (browser_labels, behavior_labels, probe_labels, content_labels)

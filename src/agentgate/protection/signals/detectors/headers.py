@@ -4,6 +4,7 @@ Client hints are in `client_hints.py`. What is unlike the claimed browser is add
 because proxies, extensions and assistive tools change a header now and then.
 """
 
+from agentgate.protection.signals.detectors.page_load import page_load_points
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.views import UserAgentView
 
@@ -77,14 +78,18 @@ def shape_labels(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
 
 
 def _is_ordered(names: tuple[str, ...], engine: str) -> bool:
-    # Some proxies sort the headers, programs written in Go all but the first few; then their order says nothing about
-    # the client.
-    rest = [name for name in names if name not in WRITTEN_FIRST]
-    if len(rest) >= SORTED_HEADERS and rest == sorted(rest):
+    if _is_sorted(names):
         return True
     if engine == "safari":
         return any(_follows(names, order) for order in SAFARI_ORDERS)
     return engine not in ORDER or _follows(names, ORDER[engine])
+
+
+def _is_sorted(names: tuple[str, ...]) -> bool:
+    # Some proxies sort the headers, programs written in Go all but the first few; then their order says nothing about
+    # the client.
+    rest = [name for name in names if name not in WRITTEN_FIRST]
+    return len(rest) >= SORTED_HEADERS and rest == sorted(rest)
 
 
 def _follows(names: tuple[str, ...], expected: tuple[str, ...]) -> bool:
@@ -103,6 +108,7 @@ def _is_unlike(look: Look, view: UserAgentView, labels: Labels) -> bool:
         points += ANY_LANGUAGE
     if view.device == "webview" and view.engine == "chromium" and "sec-fetch-site" not in look.headers:
         points += WEBVIEW_WITHOUT_FETCH_METADATA
+    points += page_load_points(look, view, is_sorted=_is_sorted(look.names))
     return points >= (LENIENT_FROM if view.device in LENIENT_DEVICES or not view.engine else UNLIKE_FROM)
 
 

@@ -94,15 +94,16 @@ _LOOKED_AT = 512
 
 
 def tool_labels(look: Look) -> Labels:
-    """Return `ua.package_manager`, `ua.sync_client` or `ua.checker`."""
+    """Return `ua.sync_client` of a mail program that keeps calendars in step; the others are told by the name alone."""
+    if look.facts.method not in SYNC_METHODS or "ua.sync_client" in look.user_agent.labels:
+        return ()
     text = look.headers.get("user-agent", "")[:_LOOKED_AT].lower()
-    if look.facts.method in SYNC_METHODS and any(name in text for name in MAIL_PROGRAMS):
-        return ("ua.sync_client",)
-    return tool_classes(text)
+    return ("ua.sync_client",) if any(name in text for name in MAIL_PROGRAMS) else ()
 
 
 def tool_classes(lowered: str) -> Labels:
-    """Return the same of a User-Agent in lower case alone."""
+    """Return `ua.package_manager`, `ua.sync_client` or `ua.checker` of a User-Agent in lower case."""
+    lowered = lowered[:_LOOKED_AT]
     if lowered.startswith(PACKAGE_MANAGERS):
         return ("ua.package_manager",)
     if lowered.startswith(SYNC_CLIENTS):

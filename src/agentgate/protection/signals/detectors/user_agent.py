@@ -94,6 +94,16 @@ BARE = re.compile(r"[\w.+-]{2,40}(?: [\w.+-]{1,20}){0,2}(?:[/ ]v?[\d.]+[\w.-]*)?
 # The product that a text begins with, or that it says it is compatible with.
 PRODUCT = re.compile(r"(?:^mozilla/\d\.\d \((?:compatible; ?)|^)([a-z][\w .!+-]{1,38}?)(?:[/;:,()]| v?\d|$)")
 
+# Messengers that fetch a preview on the phone itself; the second is what the messages of iOS and macOS end with.
+PHONE_PREVIEWS = ("whatsapp/", "signal/", "signal-android/", "viber/")
+MESSAGES = "facebookexternalhit/1.1 facebot twitterbot/1.0"
+# An app on a phone, a watch or a television that names no browser's engine: its owner is a person.
+PERSONAL_DEVICES = (
+    *("android", "dalvik/", "iphone", "ipad", "ipod", "watchos", "watch os", "cfnetwork", "darwin/", "windows phone"),
+    *("upnp/", "hbbtv", "hybridcast", "smarttv", "smart-tv", "roku", "tizen", "webos", "netcast", "applecoremedia"),
+    *("appletv", "apple-", "tv bro", "vizio", "libvlc", "stagefright", "windows ce", "symbian", "mobile"),
+)
+
 # Releases that are more than two years old; browsers update themselves.
 OLD_BELOW = {"chromium": 120, "firefox": 115, "safari": 15, "edgehtml": 1_000, "trident": 1_000}
 
@@ -130,11 +140,15 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
     labels = {label for kind in kinds for label in LABELS_OF_KIND.get(kind, ())}
     labels.update(_form(text, browser))
     labels.update(_what(shown, browser, kinds))
-    claim = (
-        _claim(tokens, is_classed=not kinds.isdisjoint(PROGRAM_KINDS) or bool(tool_classes(lowered)))
-        if tokens
-        else None
-    )
+    tools = tool_classes(lowered)
+    labels.update(tools)
+    if "ua.preview" in labels and (lowered.startswith(PHONE_PREVIEWS) or lowered.endswith(MESSAGES)):
+        labels.add("ua.phone_preview")
+    if not (browser.engine or labels.isdisjoint(("ua.unknown", "ua.feed_reader"))) and any(
+        name in lowered for name in PERSONAL_DEVICES
+    ):
+        labels.add("ua.app")
+    claim = _claim(tokens, is_classed=not kinds.isdisjoint(PROGRAM_KINDS) or bool(tools)) if tokens else None
     return UserAgentView(
         labels=tuple(sorted(labels)),
         claim_labels=() if claim is None else tuple(claim_labels(claim)),

@@ -1,0 +1,20 @@
+/** Probe programs as a challenge carries them, and what goes back. `docs/probes.md` says what each measure means. */
+
+/** A box's CSS, or its CSS and its children. */
+export type Box = string | readonly (string | Box)[];
+export type Measure = readonly unknown[];
+export type Program = readonly [Box, readonly Measure[]];
+
+export interface Draw {
+  /** Says which programs these are; only the service can read it. */
+  readonly draw: string;
+  readonly programs: readonly Program[];
+}
+
+export interface Answers {
+  readonly draw: string;
+  /** `none` where nothing is laid out; null for a program that the window is too small for. */
+  readonly answers: readonly (readonly number[] | null)[] | "none";
+}
+
+export type Probe = (draw: Draw) => Promise<Answers>;

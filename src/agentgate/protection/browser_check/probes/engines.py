@@ -1,0 +1,33 @@
+"""Engines: what a User-Agent claims to be, in the three kinds that probes can tell."""
+
+from msgspec import Struct
+
+from agentgate.protection.signals.detectors.browser_class import browser_class
+
+BLINK, GECKO, WEBKIT = "blink", "gecko", "webkit"
+ENGINES = (BLINK, GECKO, WEBKIT)
+
+LOOKED_AT_CHARACTERS = 1_024
+# By the engine's name in a browser's class. `webkit` is that of other makers, whose versions are their own.
+KIND_OF = {"chromium": BLINK, "firefox": GECKO, "safari": WEBKIT}
+# Closed shadow trees, animations with a time, `elementsFromPoint`, `gap` in flex boxes, `clamp`.
+ABLE_FROM = {BLINK: 84, GECKO: 75, WEBKIT: 15}
+
+
+class Claim(Struct, frozen=True):
+    """The engine and the version of the browser that a client says it is; None where it says none."""
+
+    engine: str | None = None
+    version: int | None = None
+
+    @property
+    def is_able(self) -> bool:
+        """Say whether such a browser can answer probes, so that one that does not is missing."""
+        return self.engine is not None and self.version is not None and self.version >= ABLE_FROM[self.engine]
+
+
+def claim_of(user_agent: str | None) -> Claim:
+    """Return what a User-Agent claims. On iOS every browser is WebKit, whatever its name."""
+    browser = browser_class((user_agent or "")[:LOOKED_AT_CHARACTERS])
+    engine = KIND_OF.get(browser.engine)
+    return Claim(engine, browser.major or None) if engine else Claim()

@@ -1,0 +1,1 @@
+"""Making a pool with the browsers on a machine: `agentgate probes make`."""

@@ -1,0 +1,168 @@
+"""Pool: programs and what real engines answered to them, in a compressed file that only the service reads."""
+
+import base64
+import gzip
+import hashlib
+import os
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from agentgate.protection.browser_check.probes.engines import ENGINES
+from agentgate.protection.browser_check.probes.generate import FAMILIES, GENERATOR, family_of
+
+FORMAT = 1
+SEED_BYTES = 32
+LEAST_SEED_BYTES = 16
+MOST_FILE_BYTES = 16 * 1024 * 1024
+FILE_SUFFIX = ".pool.gz"
+# Numbers are kept in 16 bits: 1/16 px up to 2,047 px.
+SMALLEST, LARGEST = -32_768, 32_767
+
+Answer = tuple[int, ...]
+
+
+class PoolRefused(ValueError):  # noqa: N818 - the word the rest of the code uses for a refusal
+    """A pool's file cannot be used; the text says why."""
+
+
+class Known(Struct, frozen=True):
+    """A program and its answer: one for all engines, or one for each."""
+
+    number: int
+    family: str
+    answers: Mapping[str, Answer]
+
+    def answer_of(self, engine: str | None) -> Answer | None:
+        """Return what an engine answers; None where nobody has asked it."""
+        return self.answers.get("") or self.answers.get(engine or "")
+
+
+class Pool(Struct, frozen=True, kw_only=True):
+    """Programs of one seed with their answers. `seen`: the least and the newest version of each engine that agreed."""
+
+    seed: bytes
+    made: str
+    seen: Mapping[str, Sequence[int]]
+    programs: Mapping[int, Known]
+    # Whether everybody may know its answers.
+    shipped: bool = False
+    # Made of the rest. The key is what a draw names the pool by; it does not give the seed away.
+    by_family: Mapping[str, Sequence[int]] = {}
+    key: str = ""
+
+    def __post_init__(self) -> None:
+        """Sort the programs by family, once for all draws."""
+        families: dict[str, list[int]] = {}
+        for known in self.programs.values():
+            families.setdefault(known.family, []).append(known.number)
+        msgspec.structs.force_setattr(self, "by_family", families)
+        msgspec.structs.force_setattr(self, "key", key_of(self.seed))
+
+    def has_seen(self, engine: str | None, version: int | None) -> bool:
+        """Say whether a version, or one before and one after it, took part in choosing the programs."""
+        versions = self.seen.get(engine or "", ())
+        return version is not None and bool(versions) and min(versions) <= version <= max(versions)
+
+
+class _Line(Struct, frozen=True, array_like=True):
+    number: int
+    family: str
+    answer: str | dict[str, str]
+
+
+class _File(Struct, frozen=True, kw_only=True):
+    format: int
+    generator: int
+    seed: str
+    made: str
+    seen: dict[str, list[int]]
+    programs: list[_Line]
+
+
+def key_of(seed: bytes) -> str:
+    """Return what names a seed."""
+    return hashlib.blake2b(seed, digest_size=6, person=b"pool").hexdigest()
+
+
+def write_pool(path: Path, pool: Pool) -> None:
+    """Write a pool, readable by its owner alone, in place of what was there."""
+    lines = [_Line(known.number, known.family, _written(known.answers)) for known in pool.programs.values()]
+    file = _File(
+        format=FORMAT,
+        generator=GENERATOR,
+        seed=pool.seed.hex(),
+        made=pool.made,
+        seen={engine: list(versions) for engine, versions in pool.seen.items()},
+        programs=lines,
+    )
+    packed = gzip.compress(msgspec.json.encode(file), 9, mtime=0)
+    beside = path.with_name(path.name + ".new")
+    beside.unlink(missing_ok=True)
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        out.write(packed)
+    beside.replace(path)
+
+
+def read_pool(path: Path, *, shipped: bool = False) -> Pool:
+    """Read a pool; refuse a file that is none, or of another generator."""
+    try:
+        packed = path.read_bytes()
+        with gzip.open(path) as opened:
+            text = opened.read(MOST_FILE_BYTES + 1)
+        file = msgspec.json.decode(text, type=_File)
+        seed = bytes.fromhex(file.seed)
+    except (OSError, EOFError, ValueError, msgspec.DecodeError) as error:
+        raise PoolRefused(f"{path} is no pool of probes: {error}") from error
+    if len(text) > MOST_FILE_BYTES or not packed:
+        raise PoolRefused(f"{path} is larger than a pool of probes can be")
+    if (file.format, file.generator) != (FORMAT, GENERATOR):
+        raise PoolRefused(f"{path} is of another release; make it anew with `agentgate probes make`")
+    if len(seed) < LEAST_SEED_BYTES:
+        raise PoolRefused(f"{path} has a seed of fewer than {LEAST_SEED_BYTES} bytes")
+    return Pool(
+        seed=seed,
+        made=file.made,
+        seen={engine: tuple(versions) for engine, versions in file.seen.items()},
+        programs={line.number: _known(path, line) for line in file.programs},
+        shipped=shipped,
+    )
+
+
+def count_families(numbers: Iterable[int]) -> dict[str, int]:
+    """Return how many of these programs each family has."""
+    counted = dict.fromkeys(FAMILIES, 0)
+    for number in numbers:
+        counted[family_of(number)] += 1
+    return counted
+
+
+def _known(path: Path, line: _Line) -> Known:
+    if line.number < 0 or line.family != family_of(line.number):
+        raise PoolRefused(f"{path}: program {line.number} is not of the family {line.family!r}")
+    given: dict[str, str] = {"": line.answer} if isinstance(line.answer, str) else line.answer
+    if not set(given) <= {"", *ENGINES}:
+        raise PoolRefused(f"{path}: program {line.number} names an engine other than {', '.join(ENGINES)}")
+    try:
+        answers = {engine: _unpacked(text) for engine, text in given.items()}
+    except (ValueError, struct.error) as error:
+        raise PoolRefused(f"{path}: the answer to program {line.number} cannot be read") from error
+    return Known(line.number, line.family, answers)
+
+
+def _written(answers: Mapping[str, Answer]) -> Any:
+    written = {engine: _packed(answer) for engine, answer in answers.items()}
+    return written.get("", written)
+
+
+def _packed(answer: Answer) -> str:
+    return base64.b64encode(struct.pack(f"<{len(answer)}h", *answer)).decode("ascii")
+
+
+def _unpacked(text: str) -> Answer:
+    packed = base64.b64decode(text, validate=True)
+    return struct.unpack(f"<{len(packed) // 2}h", packed)

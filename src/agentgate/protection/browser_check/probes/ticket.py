@@ -1,0 +1,59 @@
+"""Ticket: a draw and its right answers, sealed under the challenge's own secret. The page carries it unread.
+
+So whichever worker hears the answers can judge them, whatever became of the pool meanwhile; and a draw is good for its
+challenge alone, because no other has the same secret.
+"""
+
+import base64
+import binascii
+import hashlib
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from msgspec import Struct
+
+# The key is used once: the challenge's secret is random.
+NONCE = bytes(12)
+
+
+class Asked(Struct, frozen=True, array_like=True):
+    """A program that was asked: its family, and its answer; none of a fresh one, which is learned and not judged."""
+
+    family: str
+    answer: tuple[int, ...] | None
+    # Which program it is, for those who learn.
+    pool: str = ""
+    number: int = 0
+
+
+class Ticket(Struct, frozen=True, array_like=True):
+    """What was asked, in the order of the programs, and of which browser; the chains follow from the secret."""
+
+    engine: str | None
+    version: int | None
+    # Whether the version took part in choosing the programs.
+    seen: bool
+    asked: tuple[Asked, ...]
+
+
+_decoder = msgspec.msgpack.Decoder(Ticket)
+
+
+def seal(ticket: Ticket, seed: bytes, challenge_id: str) -> str:
+    """Return the ticket as the page carries it."""
+    sealed = _cipher(seed).encrypt(NONCE, msgspec.msgpack.encode(ticket), challenge_id.encode())
+    return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode("ascii")
+
+
+def unseal(text: str, seed: bytes, challenge_id: str) -> Ticket | None:
+    """Return the ticket of a challenge; None for one of another challenge, or one that somebody made up."""
+    try:
+        sealed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        return _decoder.decode(_cipher(seed).decrypt(NONCE, sealed, challenge_id.encode()))
+    except (InvalidTag, binascii.Error, ValueError, msgspec.DecodeError):
+        return None
+
+
+def _cipher(seed: bytes) -> ChaCha20Poly1305:
+    return ChaCha20Poly1305(hashlib.blake2b(seed, digest_size=32, person=b"probe ticket").digest())

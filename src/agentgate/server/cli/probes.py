@@ -1,0 +1,130 @@
+"""`agentgate probes`: make an installation's own pool of probes with the browsers on this machine, and show pools."""
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agentgate.lib.clock import SystemClock, to_rfc3339
+from agentgate.lib.settings.schema import Settings, read_process_settings
+from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json, print_table
+
+if TYPE_CHECKING:
+    from agentgate.protection.browser_check.probes.making.browsers import Browser
+    from agentgate.protection.browser_check.probes.pool import Pool
+
+PROGRAMS = 5_000
+LEAST_KEPT = 100
+
+probes = typer.Typer(
+    help="Make this installation's own pool of probes with the browsers on a machine, and show what is live.",
+    epilog="Example: agentgate probes make",
+)
+
+
+def probes_folder(settings: Settings) -> Path:
+    """Return the folder of this installation's own pools."""
+    from agentgate.protection.browser_check.probes.pools import FOLDER  # noqa: PLC0415 - keeps the command line quick
+
+    return settings.probes_dir or settings.data_dir / FOLDER
+
+
+@probes.command("make", epilog="Example: agentgate probes make --programs 2000 --browser /opt/firefox/firefox")
+def make(
+    *,
+    programs: Annotated[int, typer.Option(min=50, max=50_000, help="How many programs are tried.")] = PROGRAMS,
+    browser: Annotated[
+        list[str] | None, typer.Option(help="A further browser's program; Chromium's or Firefox's. May be repeated.")
+    ] = None,
+    add: Annotated[
+        Path | None,
+        typer.Option(help="A pool of another machine: ask its programs of this machine's browsers and join both."),
+    ] = None,
+    apart: Annotated[
+        bool, typer.Option("--apart", help="Also keep programs on which only the kinds of engines differ.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the pool is written; a new file of the pools' folder.")
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Ask fresh programs of every browser on this machine, and keep those on which all agree.
+
+    A running service takes the pool over within a minute; the one before retires a day later. Only loopback is used.
+    """
+    from agentgate.protection.browser_check.probes.making import make as making  # noqa: PLC0415 - keeps the rest quick
+    from agentgate.protection.browser_check.probes.pool import (  # noqa: PLC0415 - likewise
+        FILE_SUFFIX,
+        SEED_BYTES,
+        count_families,
+        read_pool,
+        write_pool,
+    )
+
+    today = to_rfc3339(SystemClock().now_ms())[:10]
+    found = _browsers(browser or [])
+    before = read_pool(add) if add is not None else None
+    seed = before.seed if before else secrets.token_bytes(SEED_BYTES)
+    numbers = list(before.programs) if before else list(range(programs))
+    made = making.programs_of(seed, numbers)
+    runs = making.run_all(found, making.ZOOMS, made, print)
+    if not runs:
+        raise CommandRefused("no browser answered; nothing was written")
+    pool = making.join(before, runs, numbers) if before else making.choose(seed, made, runs, made=today, apart=apart)
+    if len(pool.programs) < LEAST_KEPT and len(pool.programs) < len(numbers) // 4:
+        raise CommandRefused(f"the browsers agree on {len(pool.programs)} of {len(numbers)} programs; nothing written")
+    target = out or probes_folder(read_process_settings(config)) / f"{today}-{pool.key[:6]}{FILE_SUFFIX}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_pool(target, pool)
+    kept, tried = count_families(pool.programs), count_families(numbers)
+    print_table("Kept", ("Family", "Kept", "Of"), [(name, str(kept[name]), str(tried[name])) for name in tried])
+    print(f"Written: {target} ({target.stat().st_size:,} bytes)")
+
+
+@probes.command("show", epilog="Example: agentgate probes show --json")
+def show(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Print the pools that a service with these settings draws from now."""
+    from agentgate.protection.browser_check.probes.pools import Pools  # noqa: PLC0415 - keeps the command line quick
+
+    live = Pools(probes_folder(read_process_settings(config))).live(SystemClock().now_ms())
+    if as_json:
+        print_json([_described(pool) for pool in live])
+        return
+    for pool in live:
+        title = f"Pool {pool.key} of {pool.made}" + (", which comes with the service" if pool.shipped else "")
+        seen = "; ".join(
+            f"{engine} {', '.join(map(str, versions))}" for engine, versions in pool.seen.items() if versions
+        )
+        print_table(title, ("Family", "Programs"), [(name, str(n)) for name, n in _families(pool).items()])
+        print(f"Versions: {seen or 'none'}")
+
+
+def _described(pool: "Pool") -> dict[str, object]:
+    return {
+        "pool": pool.key,
+        "made": pool.made,
+        "shipped": pool.shipped,
+        "seen": {engine: list(versions) for engine, versions in pool.seen.items()},
+        "programs": _families(pool),
+    }
+
+
+def _families(pool: "Pool") -> dict[str, int]:
+    from agentgate.protection.browser_check.probes.pool import count_families  # noqa: PLC0415 - as above
+
+    return count_families(pool.programs)
+
+
+def _browsers(further: list[str]) -> "list[Browser]":
+    from agentgate.protection.browser_check.probes.making.browsers import browser_at, find_browsers  # noqa: PLC0415 - as above
+
+    found = find_browsers()
+    for path in further:
+        one = browser_at(path)
+        if one is None:
+            raise CommandRefused(f"{path} is no program of Chromium or Firefox; give the path of one")
+        found.append(one)
+    if not found:
+        raise CommandRefused("there is no browser on this machine; install chromium, firefox or WebKitGTK")
+    return found

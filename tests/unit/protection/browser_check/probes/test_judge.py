@@ -1,0 +1,206 @@
+"""The table of judgements, and who never is right."""
+
+import pytest
+
+from agentgate.lib.enums import WidgetMode
+from agentgate.protection.browser_check.ports import Binding, StoredChallenge
+from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains, gecko_answer
+from agentgate.protection.browser_check.probes.desk import judge_answers
+from agentgate.protection.browser_check.probes.draw import draw_programs
+from agentgate.protection.browser_check.probes.engines import Claim, claim_of
+from agentgate.protection.browser_check.probes.judge import State, is_right, state_of
+from agentgate.protection.browser_check.probes.pools import Pools
+from agentgate.protection.browser_check.probes.ticket import Asked, Ticket, seal, unseal
+from agentgate.protection.browser_check.records import ProbesInput
+
+POOL = Pools(None).shipped
+CHROME = Claim("blink", POOL.seen["blink"][0])
+NEWER = Claim("blink", 999)
+
+
+def challenge(number):
+    seed = number.to_bytes(16, "big")
+    binding = Binding(site=1, action="login", origin="https://shop.example", visitor="0" * 16)
+    return StoredChallenge(
+        id=f"ch_{number:026d}",
+        binding=binding,
+        seed=seed,
+        level=0,
+        widget=WidgetMode.INVISIBLE,
+        c_data=None,
+        issued_ms=0,
+        expires_ms=300_000,
+        attempts=1,
+    )
+
+
+def ticket_of(asked, claim):
+    drawn = draw_programs([POOL], asked.seed, engine=claim.engine)
+    return Ticket(
+        engine=claim.engine,
+        version=claim.version,
+        seen=POOL.has_seen(claim.engine, claim.version),
+        asked=tuple(Asked(one.known.family, one.known.answer_of(claim.engine)) for one in drawn),
+    )
+
+
+def right_answers(asked, ticket):
+    chains = [blink_answer(chain, 1.25) for chain in draw_chains(asked.seed)]
+    return [[*one.answer] for one in ticket.asked] + chains
+
+
+def judged(answers, *, number=1, claim=CHROME, sealed_for=None, sent_by=None):
+    asked = challenge(number)
+    ticket = ticket_of(sealed_for or asked, claim)
+    bound = sealed_for or asked
+    given = ProbesInput(draw=seal(ticket, bound.seed, bound.id), answers=answers(bound, ticket))
+    return judge_answers(asked, given, sent_by or claim)
+
+
+def with_wrong(count):
+    def answers(asked, ticket):
+        given = right_answers(asked, ticket)
+        for place in range(count):
+            given[place][-1] += 9
+        return given
+
+    return answers
+
+
+@pytest.mark.parametrize(
+    ("wrong", "seen", "unseen"),
+    [
+        (0, State.RIGHT, State.RIGHT),
+        (1, State.RIGHT, State.RIGHT),
+        (2, State.DRIFT, State.RIGHT),
+        (3, State.DRIFT, State.RIGHT),
+        (4, State.WRONG, State.UNPROVEN),
+        (8, State.WRONG, State.UNPROVEN),
+    ],
+)
+def test_the_table(wrong, seen, unseen):
+    assert judged(with_wrong(wrong)).state is seen
+    assert judged(with_wrong(wrong), claim=NEWER).state is unseen
+    assert judged(with_wrong(wrong)).right == 8 - wrong
+
+
+def test_no_version_that_the_pool_has_not_seen_is_ever_wrong():
+    states = {state_of(right, of, is_seen=False) for of in range(9) for right in range(of + 1)}
+
+    assert states == {State.RIGHT, State.UNPROVEN, State.NONE}
+
+
+def test_too_few_programs_say_nothing():
+    assert {state_of(right, 4, is_seen=True) for right in range(5)} == {State.NONE}
+    assert state_of(4, 5, is_seen=True) is State.RIGHT
+
+
+def test_a_program_counts_as_a_whole_within_half_a_pixel():
+    assert is_right((0, 16), [8, 8])
+    assert not is_right((0, 16), [8, 25])
+    assert not is_right((0, 16), [0])
+    assert not is_right((0, 16), [0, 16, 16])
+    assert not is_right((0, 16), None)
+
+
+@pytest.mark.parametrize("number", [0, 16, -16, 100])
+def test_who_lays_nothing_out_has_no_program_right(number):
+    def constant(_asked, ticket):
+        return [[number] * len(one.answer) for one in ticket.asked] + [[number] * 8] * 3
+
+    assert {judged(constant, number=seed).right for seed in range(300)} == {0}
+
+
+def test_not_one_program_of_the_pool_is_answered_by_a_constant():
+    for known in POOL.programs.values():
+        for number in range(-64, 512, 16):
+            assert not is_right(known.answers[""], [number] * len(known.answers[""])), known
+
+
+def test_answers_of_another_challenge_are_wrong():
+    result = judged(right_answers, number=1, sealed_for=challenge(2))
+
+    assert result.state is State.WRONG
+    assert result.right == 0
+
+
+def test_a_made_up_ticket_is_wrong():
+    asked = challenge(1)
+    own = Ticket(engine="blink", version=CHROME.version, seen=True, asked=(Asked("deep", (1, 2, 3)),) * 8)
+    forged = seal(own, bytes(16), asked.id)
+
+    for draw in (forged, "", "AAAA", "=", "ä", "A" * 2048):
+        given = ProbesInput(draw=draw, answers=[[1, 2, 3]] * 11)
+        assert judge_answers(asked, given, CHROME).state is State.WRONG
+
+
+def test_a_ticket_gives_nothing_away_and_opens_for_its_challenge_alone():
+    asked = challenge(3)
+    ticket = ticket_of(asked, CHROME)
+    sealed = seal(ticket, asked.seed, asked.id)
+
+    assert unseal(sealed, asked.seed, asked.id) == ticket
+    assert unseal(sealed, asked.seed, "ch_other") is None
+    assert unseal(sealed, bytes(16), asked.id) is None
+    assert unseal(sealed[:-4] + "AAAA", asked.seed, asked.id) is None
+
+
+def test_other_numbers_of_answers_are_wrong():
+    assert judged(lambda asked, ticket: right_answers(asked, ticket)[:-1]).state is State.WRONG
+    assert judged(lambda _asked, _ticket: []).state is State.WRONG
+
+
+def test_no_layout_is_no_evidence():
+    assert judged(lambda _asked, _ticket: "none").state is State.NONE
+
+
+def test_a_small_window_leaves_out_hit_tests_and_nothing_else():
+    def without(*families):
+        def answers(asked, ticket):
+            own, chains = right_answers(asked, ticket)[:8], right_answers(asked, ticket)[8:]
+            shown = zip(ticket.asked, own, strict=True)
+            return [None if one.family in families else answer for one, answer in shown] + chains
+
+        return answers
+
+    number = next(n for n in range(99) if "hit" in {one.family for one in ticket_of(challenge(n), CHROME).asked})
+    assert (judged(without("hit"), number=number).right, judged(without("hit"), number=number).of) == (7, 7)
+    assert judged(without("deep"), number=number).state is State.WRONG
+
+
+def test_nothing_from_a_browser_that_can_is_missing():
+    asked = challenge(1)
+
+    assert judge_answers(asked, None, CHROME).state is State.MISSING
+    assert judge_answers(asked, None, Claim("blink", 83)).state is State.UNABLE
+    assert judge_answers(asked, None, Claim()).state is State.UNABLE
+
+
+def test_another_engine_or_another_name_is_a_mismatch():
+    def as_gecko(asked, ticket):
+        return right_answers(asked, ticket)[:8] + [gecko_answer(chain) for chain in draw_chains(asked.seed)]
+
+    assert judged(as_gecko).engine_mismatch
+    assert not judged(right_answers).engine_mismatch
+    assert judged(right_answers, claim=Claim("gecko", 140)).engine_mismatch
+    assert judged(right_answers, sent_by=Claim("gecko", 140)).engine_mismatch
+
+
+@pytest.mark.parametrize(
+    ("text", "claim"),
+    [
+        (
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36",
+            CHROME,
+        ),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", Claim("gecko", 140)),
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 CriOS/142.0",
+            Claim("webkit", 17),
+        ),
+        ("curl/8.5.0", Claim()),
+        (None, Claim()),
+    ],
+)
+def test_what_a_name_claims(text, claim):
+    assert claim_of(text) == claim

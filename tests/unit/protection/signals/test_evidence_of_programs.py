@@ -1,0 +1,130 @@
+"""What speaks for a program beside its name, what a page load looks like, and what the TLS handshake says."""
+
+import pytest
+
+from agentgate.protection.signals.facts import RequestFacts
+from agentgate.protection.signals.observe import observe
+from agentgate.protection.threat_data.intel import load_intel
+from tests.population.visitors import population
+
+INTEL = load_intel(None)
+HOME, SERVER, OWN = "81.2.69.160", "3.1.2.3", "10.1.2.3"
+CHROME = (
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{}.0.0.0 Safari/537.36"
+)
+FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0"
+SAFARI = (
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+    "Version/18.2 Safari/605.1.15"
+)
+MESSAGES = (
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_11_1) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 "
+    "Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0"
+)
+PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+
+
+def labels_of(headers, **facts):
+    given = {"now_ms": 0, "method": "GET", "target": "/", "address": HOME, **facts}
+    return observe(RequestFacts(headers=tuple(headers), **given), INTEL).labels
+
+
+def program(user_agent):
+    return [("host", "shop.example"), ("user-agent", user_agent), ("accept", "*/*"), ("accept-encoding", "gzip")]
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "address", "target", "likely"),
+    [
+        ("UptimeRobot/2.0", SERVER, "/", True),
+        ("UptimeRobot/2.0", OWN, "/", True),
+        ("UptimeRobot/2.0", HOME, "/", False),
+        ("Feedly/1.0", HOME, "/", False),
+        ("Feedly/1.0", HOME, "/feed.xml", True),
+        ("Overcast/3.0", HOME, "/episodes/1.mp3", True),
+        ("git/2.45.2", HOME, "/", False),
+        ("git/2.45.2", SERVER, "/", False),
+        ("git/2.45.2", HOME, "/repo.git/info/refs?service=git-upload-pack", True),
+        ("Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", HOME, "/", False),
+        ("Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", SERVER, "/", True),
+        ("WhatsApp/2.23.20.0", HOME, "/", True),
+        (MESSAGES, HOME, "/", True),
+        ("curl/8.5.0", SERVER, "/feed.xml", False),
+    ],
+)
+def test_a_name_counts_where_such_programs_are_found(user_agent, address, target, likely):
+    labels = labels_of(program(user_agent), address=address, target=target)
+
+    assert ("agent.program_likely" in labels) is likely
+
+
+def page_load(user_agent, *, accept=PAGE, order=("ua", "accept", "encoding", "language"), encoding="gzip, deflate, br"):
+    fields = {
+        "ua": ("user-agent", user_agent),
+        "accept": ("accept", accept),
+        "encoding": ("accept-encoding", encoding),
+        "language": ("accept-language", "en-US,en;q=0.9"),
+    }
+    return [("host", "shop.example"), *(fields[name] for name in order)]
+
+
+@pytest.mark.parametrize(
+    ("headers", "unlike"),
+    [
+        (page_load(CHROME.format(130)), False),
+        (page_load(CHROME.format(130), order=("accept", "language", "ua", "encoding")), True),
+        (page_load(CHROME.format(130), accept="text/html"), True),
+        (page_load(CHROME.format(130), accept="text/html,application/xhtml+xml"), True),
+        # Before 60 the order was another one, and too few people have those releases to learn which.
+        (page_load(CHROME.format(55), order=("accept", "ua", "encoding", "language")), False),
+        (page_load(FIREFOX, order=("ua", "accept", "language", "encoding")), False),
+        (page_load(FIREFOX), True),
+        (page_load(SAFARI, order=("accept", "ua", "language", "encoding")), False),
+        (page_load(SAFARI, order=("accept", "language", "ua", "encoding")), True),
+        # A script of a page may ask for HTML with headers of its own.
+        ([*page_load(CHROME.format(130), accept="text/html"), ("referer", "https://shop.example/")], False),
+        ([*page_load(CHROME.format(130), accept="text/html"), ("x-requested-with", "XMLHttpRequest")], False),
+    ],
+)
+def test_a_page_load_is_written_as_the_claimed_engine_writes_it(headers, unlike):
+    assert ("http.unlike_browser" in labels_of(headers, is_plain=True)) is unlike
+
+
+CHROMIUM_TLS = "t13d1517h2_8daaf6152771_234dc10236f4"
+FIREFOX_TLS = "t13d1717h2_5b57614c22b0_3cbfd9057e0d"
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "ja4", "mismatch"),
+    [
+        (CHROME.format(130), CHROMIUM_TLS, False),
+        (CHROME.format(130), FIREFOX_TLS, True),
+        (FIREFOX, FIREFOX_TLS, False),
+        (FIREFOX, CHROMIUM_TLS, True),
+        (SAFARI, "t13d2013h2_a09f3c656075_7f0f34a4126d", False),
+        # requests, httpx and urllib; curl; Node.js; Go.
+        (CHROME.format(130), "t13d1812h1_85036bcba153_b26ce05bbdd6", True),
+        (CHROME.format(130), "t13d3112h2_e8f1e7e78f70_b26ce05bbdd6", True),
+        (CHROME.format(130), "t13d5911h1_a33745022dd6_1f22a2ca17c4", True),
+        (SAFARI, "t13d1312h2_f57a46bbacb6_ab7e3b40a677", True),
+        # A release that nobody has seen, and a library that nobody has seen.
+        (CHROME.format(199), "t13d1416h2_0123456789ab_0123456789ab", False),
+        (CHROME.format(130), "t13d4010h2_0123456789ab_0123456789ab", True),
+        (CHROME.format(130), "t12d1516h2_8daaf6152771_02713d6af862", True),
+        (CHROME.format(130), "q13d0312h3_55b375c5d22e_06cda9e17597", False),
+        # Too old to tell, no browser, and what is no fingerprint.
+        (CHROME.format(60), "t12d1409h1_0123456789ab_0123456789ab", False),
+        ("curl/8.5.0", "t13d3112h2_e8f1e7e78f70_b26ce05bbdd6", False),
+        (CHROME.format(130), "nonsense", False),
+        (CHROME.format(130), None, False),
+    ],
+)
+def test_the_handshake_is_one_of_the_claimed_engine(user_agent, ja4, mismatch):
+    assert ("http.tls_mismatch" in labels_of(page_load(user_agent), ja4=ja4)) is mismatch
+
+
+def test_people_s_page_loads_are_not_unlike():
+    for visitor in population(11, visitors=400, pages=1):
+        headers = [(name.lower(), value) for name, value in visitor.first_navigation().headers]
+
+        assert "http.unlike_browser" not in labels_of(headers, address=visitor.address), visitor.browser.user_agent
