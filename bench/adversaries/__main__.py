@@ -17,6 +17,7 @@ from bench.adversaries.site import laboratory
 
 # Those who come in some fixed, mixed order: nobody's result depends on who came before in the table.
 ORDER_SEED = 33
+LATER = 20
 
 
 def make_plans(sessions: int, half: str, only: str) -> list[Plan]:
@@ -33,8 +34,10 @@ def make_plans(sessions: int, half: str, only: str) -> list[Plan]:
         and (not words or any(word in f"{plan.kind} {plan.driver} {plan.variant}".lower() for word in words))
     ]
     random.Random(ORDER_SEED).shuffle(chosen)
-    # Those who copy need somebody to copy from.
-    return sorted(chosen, key=lambda plan: plan.copies)
+    # Those who copy need somebody to copy from: people begin, and copies come a little later than the dice say.
+    first = [plan for plan in chosen if plan.kind == "person"][:2]
+    rest = [(place + LATER * plan.copies, plan) for place, plan in enumerate(chosen) if plan not in first]
+    return first + [plan for _, plan in sorted(rest, key=lambda item: item[0])]
 
 
 def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -45,6 +48,7 @@ def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--half", choices=[TUNING, HELD_OUT, "both"], default="both")
     parser.add_argument("--only", default="", help="parts of names with commas between, such as `person,nodriver`")
     parser.add_argument("--lanes", type=int, default=2, help="how many visit at once (2)")
+    parser.add_argument("--minutes", type=float, default=600, help="begin no session later than this (600)")
     parser.add_argument("--json", type=Path, help="write all results there")
     parser.add_argument("--lines", type=Path, help="add one line of JSON for each session there")
     parser.add_argument("--list", action="store_true", help="say who would come, and end")
@@ -57,7 +61,7 @@ def run(options: argparse.Namespace) -> list[Result]:
     with tempfile.TemporaryDirectory(prefix="agentgate-lab-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         with laboratory(folder, options.lanes) as lab:
-            return Runner(lab, packages.find_tools(), folder, told(options.lines)).run(plans)
+            return Runner(lab, packages.find_tools(), folder, told(options.lines)).run(plans, options.minutes)
 
 
 def told(lines: Path | None) -> Callable[[str, Result], None]:

@@ -18,6 +18,8 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.adversaries.train", description=__doc__)
     parser.add_argument("--sessions", type=int, default=2, help="sessions of each driver and persona (2)")
     parser.add_argument("--only", default="", help="parts of names with commas between")
+    parser.add_argument("--minutes", type=float, default=600, help="begin no session later than this (600)")
+    parser.add_argument("--lines", type=Path, help="add one line of JSON for each session there")
     parser.add_argument("--lanes", type=int, default=2)
     parser.add_argument("--shadow", default="chromium curved,firefox curved,nodriver", help="who comes again in shadow")
     parser.add_argument("--report", type=Path, default=ROOT / "docs/bot-model.md")
@@ -31,8 +33,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="agentgate-lab-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         with laboratory(folder, options.lanes) as lab:
-            runner = Runner(lab, packages.find_tools(), folder, told(None))
-            results = runner.run(make_plans(options.sessions, "both", options.only))
+            runner = Runner(lab, packages.find_tools(), folder, told(options.lines))
+            results = runner.run(make_plans(options.sessions, "both", options.only), options.minutes)
             print(report.summary(results))
             training.label(lab, results)
             labelled = training.export(lab, results)
