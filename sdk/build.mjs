@@ -17,8 +17,9 @@ const { version } = JSON.parse(await readFile(join(here, "package.json"), "utf8"
 /** File, source, and the most bytes that it may have when compressed. */
 const SCRIPTS = [
   ["agentgate.js", "src/entry.ts", 8900],
-  ["worker.js", "src/work/worker.ts", 1600],
-  ["check.js", "src/ui/entry.ts", 4000],
+  ["evidence.js", "src/signals/entry.ts", 3600],
+  ["worker.js", "src/work/worker.ts", 3300],
+  ["check.js", "src/ui/entry.ts", 5600],
   ["probes.js", "src/probes/entry.ts", 1900],
   ["drop-in.js", "src/drop-in.ts", 10600],
 ];

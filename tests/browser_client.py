@@ -4,6 +4,8 @@ answer from the store. `get_token(service, site_key, action, origin)` is the qui
 
 import hashlib
 import itertools
+import math
+import random
 import time
 from functools import lru_cache
 from typing import Any
@@ -13,6 +15,8 @@ import httpx
 from agentgate.protection.browser_check.instrument.program import right_answer
 from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains
 from agentgate.protection.browser_check.probes.ticket import unseal
+from agentgate.protection.browser_check.records import Work
+from agentgate.protection.browser_check.work import scrypt_answer
 from tests.running import RunningService
 
 ORIGIN = "https://shop.example"
@@ -66,12 +70,33 @@ INTERACTION = {
     "touches": 0,
     "keys": 12,
     "scrolls": 3,
-    "clicks": 1,
+    "clicks": 3,
     "untrusted": 0,
     "durationMs": 5400,
     "straightness": 1.32,
     "variation": 0.8,
 }
+# A hand's press of the check's button, and the free width and height of the field that the button moves in.
+PRESS = {
+    "moves": 14,
+    "wayPx": 190.0,
+    "reachPx": 160.0,
+    "travelMs": 420.0,
+    "holdMs": 86.0,
+    "offX": 5.0,
+    "offY": -3.0,
+    "sizePx": 1.0,
+}
+FIELD = [216.0, 72.0]
+
+
+def some_interaction() -> dict[str, Any]:
+    """Return what a person did: no two do the same."""
+    draw = random.SystemRandom()
+    own = {"durationMs": draw.randrange(4_000, 60_000), "variation": draw.randrange(4_000, 14_000) / 10_000}
+    return {**INTERACTION, **own}
+
+
 # The rules call it automation: challenge at least.
 DRIVEN = {**SIGNALS, "webdriver": True}
 
@@ -133,7 +158,7 @@ class BrowserClient:
             "instrument": self.program_answer(challenge["challengeId"]),
             "signals": SIGNALS,
             **self.probes(challenge),
-            "interaction": INTERACTION,
+            "interaction": some_interaction(),
             **fields,
         }
 
@@ -166,14 +191,25 @@ class BrowserClient:
     def answer(self, step_up: dict[str, Any], **fields: Any) -> dict[str, Any]:
         """Return a right answer to a step-up; the wait is the caller's."""
         steps = [
-            {"input": "pointer", "afterMs": 1800, "trusted": True},
-            {"input": "pointer", "afterMs": step_up["waitMs"] + 240, "trusted": True},
+            {"input": "pointer", "afterMs": 1800, "trusted": True, "press": PRESS},
+            {"input": "pointer", "afterMs": step_up["waitMs"] + 240, "trusted": True, "press": second_press(step_up)},
         ]
-        return {"kind": "confirm", "steps": steps, "work": [] if "work" in fields else solve(step_up["work"]), **fields}
+        work = [] if "work" in fields else solve(step_up["work"])
+        return {"kind": "confirm", "steps": steps, "work": work, "field": FIELD, **fields}
+
+
+def second_press(step_up: dict[str, Any]) -> dict[str, Any]:
+    """Return a hand's press of the button in its second place."""
+    (x1, y1), (x2, y2) = step_up["places"]
+    reach = math.hypot((x2 - x1) * FIELD[0] / 100, (y2 - y1) * FIELD[1] / 100)
+    return {**PRESS, "reachPx": reach, "wayPx": reach * 1.1}
 
 
 def solve(work: dict[str, Any]) -> list[int]:
     """Solve the puzzles."""
+    if work["algorithm"] == "scrypt":
+        asked = Work(**work)
+        return [scrypt_answer(asked, index) for index in range(asked.count)]
     assert work["algorithm"] == "SHA-256"
     return list(_solutions(work["salt"], work["count"], work["bits"]))
 

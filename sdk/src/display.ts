@@ -2,11 +2,11 @@
 
 import type { AgentGateError as PublicError, State } from "../types/agentgate";
 import { AgentGateError } from "./errors";
+import { loadEvidence } from "./evidence";
 import { languageOf, type Settings } from "./options";
 import { callBack } from "./page";
-import type { Step, StepUp } from "./protocol";
+import type { Presses, StepUp } from "./protocol";
 import { fileUrl, script } from "./script";
-import { countUntrusted } from "./signals/behavior";
 import { loadUi, type View } from "./ui";
 
 export interface Shown {
@@ -17,7 +17,7 @@ export interface Shown {
 export interface Display {
   /** Show what is the case by then. A chunk that does not load leaves the page without a status, not without a check. */
   show(now: () => Shown, retry: () => void): void;
-  ask(stepUp: StepUp, focus: boolean, signal: AbortSignal): Promise<readonly Step[]>;
+  ask(stepUp: StepUp, focus: boolean, signal: AbortSignal): Promise<Presses>;
   /** Move the focus to the button, if there is one. */
   focus(): void;
   /** Take away what is shown. */
@@ -32,8 +32,8 @@ export function makeDisplay(settings: Settings, parent: Node, overlay: boolean):
   const open = async (): Promise<View> => {
     const ui = await loadUi();
     if (removed) throw new AgentGateError("aborted");
-    const { theme, size } = settings;
-    const looks = { theme, size, language: languageOf(settings), nonce: script?.nonce ?? "" };
+    const { theme, size, accent } = settings;
+    const looks = { theme, size, accent, language: languageOf(settings), nonce: script?.nonce ?? "" };
     return (view ??= ui.mount(parent, { ...looks, packs: fileUrl("i18n/"), overlay }));
   };
   const hide = (): void => view?.show("idle");
@@ -53,12 +53,13 @@ export function makeDisplay(settings: Settings, parent: Node, overlay: boolean):
       signal.onabort = hide;
       if (signal.aborted) throw new AgentGateError("aborted");
       callBack(settings.beforeInteractiveCallback);
-      const steps = await opened.ask(stepUp, focus);
+      const presses = await opened.ask(stepUp, focus);
       signal.onabort = null;
       callBack(settings.afterInteractiveCallback);
-      if (!steps) throw new AgentGateError("canceled");
-      for (const step of steps) if (!step.trusted) countUntrusted();
-      return steps;
+      if (!presses) throw new AgentGateError("canceled");
+      const { countUntrusted } = await loadEvidence();
+      for (const step of presses.steps) if (!step.trusted) countUntrusted();
+      return presses;
     },
     focus: () => view?.focus(),
     hide,

@@ -4,14 +4,14 @@ import type { AgentGate, Result, Target } from "../types/agentgate";
 import { makeDisplay } from "./display";
 import { defineElement } from "./element";
 import { AgentGateError, asError } from "./errors";
+import { loadEvidence } from "./evidence";
 import { fetchProtected } from "./fetch";
 import { type Given, settle, type Settings } from "./options";
 import { callBack, listen } from "./page";
 import { ofDocument } from "./safe";
 import { find, remove, render, watch } from "./registry";
-import { resultOf, runCheck, type Stage } from "./run";
+import { handled as quietly, resultOf, runCheck, type Stage } from "./run";
 import { address } from "./script";
-import { watchBehavior } from "./signals/behavior";
 
 declare const VERSION: string;
 
@@ -33,6 +33,8 @@ async function runAlone(settings: Settings): Promise<Result> {
 }
 
 async function execute(target?: Target | Given, options?: Given): Promise<Result> {
+  const { stack } = new Error();
+  quietly(loadEvidence().then(({ noteCaller }) => noteCaller(stack)));
   if (target === undefined || typeof target === "string" || target instanceof Element) {
     const widget = find(target);
     if (widget) return widget.execute(options?.signal);
@@ -84,7 +86,8 @@ const page = window as unknown as { agentgate?: Partial<AgentGate> };
 // An element called `agentgate` also stands in this place. A second copy of this file leaves the first at work.
 if (typeof page.agentgate?.execute !== "function") {
   page.agentgate = api;
-  watchBehavior();
+  // What people do before a check is evidence too. One that does not load is tried again by the check.
+  quietly(loadEvidence());
   if (ofDocument("readyState") === "loading") listen(document, "DOMContentLoaded", begin);
   else begin();
 }

@@ -15,6 +15,8 @@ export interface StepUp {
   readonly steps: number;
   readonly waitMs: number;
   readonly work: Work;
+  /** Where the button stands for each press, in percent of the free width and height of its field. */
+  readonly places: readonly (readonly [x: number, y: number])[];
 }
 
 export interface Challenge {
@@ -28,15 +30,33 @@ export interface Challenge {
   readonly stepUp?: StepUp;
 }
 
+/** How a press came about, in sums since the one before. */
+export interface Press {
+  readonly holdMs: number;
+  readonly moves?: number;
+  readonly wayPx?: number;
+  readonly reachPx?: number;
+  readonly travelMs?: number;
+  readonly offX?: number;
+  readonly offY?: number;
+  readonly sizePx?: number;
+}
+
 export interface Step {
   readonly input: "pointer" | "touch" | "keyboard" | "assistive";
   readonly afterMs: number;
   readonly trusted: boolean;
+  readonly press?: Press;
 }
 
-export interface Answer {
-  readonly kind: string;
+/** What a person did: the presses, and the free width and height of the field that the button moved in. */
+export interface Presses {
   readonly steps: readonly Step[];
+  readonly field: readonly [width: number, height: number];
+}
+
+export interface Answer extends Presses {
+  readonly kind: string;
   readonly work: readonly number[];
 }
 

@@ -2,15 +2,14 @@
 
 import type { Mode, Result } from "../types/agentgate";
 import { AgentGateError, asError } from "./errors";
+import { loadEvidence } from "./evidence";
 import type { Settings } from "./options";
 import { setCookie } from "./page";
 import { bare } from "./safe";
-import type { Answer, Step, StepUp, Verdict } from "./protocol";
+import type { Answer, Presses, StepUp, Verdict } from "./protocol";
 import type { Probe } from "./probes/program";
 import { openScope, type Scope } from "./scope";
 import { loadPart } from "./script";
-import { sumBehavior } from "./signals/behavior";
-import { readPermissions, readSignals } from "./signals/page";
 import { getTask, post } from "./transport";
 import { hire } from "./work/crew";
 
@@ -22,7 +21,7 @@ export interface Stage {
   /** Told once it is known how much the site wants people to see. */
   learn?(mode: Mode | undefined): void;
   /** Show the check; resolves with the presses. Absent: nothing may be shown. */
-  ask?(stepUp: StepUp, signal: AbortSignal): Promise<readonly Step[]>;
+  ask?(stepUp: StepUp, signal: AbortSignal): Promise<Presses>;
 }
 
 export interface Passed extends Result {
@@ -58,7 +57,7 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
   const crew = hire();
   scope.onEnd(crew.end);
   const probing = handled(loadPart<Probe>("probes"));
-  const permissions = readPermissions();
+  const watching = handled(loadEvidence());
   const { challenge, page, program } = await race(getTask({ ...known, widget }, signal));
   const { challengeId, expiresAt } = challenge;
   const skewMs = Date.now() - Date.parse(expiresAt) + CHALLENGE_MS;
@@ -73,10 +72,12 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
   const ask = async (stepUp: StepUp): Promise<Answer> => {
     if (!stage.ask) throw new AgentGateError("canceled");
     const further = handled(solved.then(() => crew.solve(stepUp.work)));
+    // What people do from here on is judged: it has to be seen.
+    await race(watching);
     scope.limit(settings.checkTimeout);
-    const steps = await race(stage.ask(stepUp, signal));
+    const presses = await race(stage.ask(stepUp, signal));
     scope.limit(settings.timeout);
-    return { kind: stepUp.kind, steps, work: await race(further) };
+    return { kind: stepUp.kind, ...presses, work: await race(further) };
   };
 
   let stepUp = challenge.show ? challenge.stepUp : undefined;
@@ -84,8 +85,9 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
     const answer = stepUp && (await ask(stepUp));
     const work = await race(solved);
     const instrument = { page: await race(inside), worker: await race(outside) };
-    const signals = readSignals(crew, await race(permissions), Math.round(performance.now() - startMs));
-    const evidence = { work, instrument, signals, probes: await race(Promise.resolve(probed)), interaction: sumBehavior(), cData };
+    const { readSignals, sumInput } = await race(watching);
+    const signals = await race(readSignals(crew, Math.round(performance.now() - startMs)));
+    const evidence = { work, instrument, signals, probes: await race(Promise.resolve(probed)), interaction: sumInput(), cData };
     const verdict = await race(post<Verdict>("verify", { ...known, challengeId, ...evidence, answer }, signal));
     if (verdict.status === "passed") return pass(verdict, skewMs);
     stepUp = verdict.stepUp;
@@ -94,7 +96,7 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
 }
 
 /** What is waited for later; until then its failure is not unhandled. */
-function handled<T>(promise: Promise<T>): Promise<T> {
+export function handled<T>(promise: Promise<T>): Promise<T> {
   promise.then(undefined, () => 0);
   return promise;
 }

@@ -54,6 +54,8 @@ export interface Options {
   mode?: Mode;
   theme?: "light" | "dark" | "auto";
   size?: "normal" | "compact" | "flexible";
+  /** The colour of what is pressed, as `#rrggbb`. What stands on it is made light or dark to be readable. */
+  accent?: string;
   /** A language tag, or `auto`: the page's language, then the browser's. */
   language?: string;
   /** Up to 255 characters that siteverify gives back. */

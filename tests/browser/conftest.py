@@ -6,8 +6,25 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
+from agentgate.protection.signals import observe
+from agentgate.protection.signals.families import evidence_labels
 from tests.browser.chromium import Chromium, plain_user_agent, running_chromium
 from tests.browser.site import ProtectedSite, protected_site
+
+
+@pytest.fixture(autouse=True)
+def believed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weigh no evidence of drivers: these tests are about everything else. `doubted` is for those about just that."""
+    if "doubted" not in request.fixturenames:
+        kept = {"evidence.missing"}
+        monkeypatch.setattr(
+            observe, "evidence_labels", lambda labels: sorted(kept.intersection(evidence_labels(labels)))
+        )
+
+
+@pytest.fixture
+def doubted() -> None:
+    """Weigh the evidence as the service does."""
 
 
 @pytest.fixture(scope="session")

@@ -49,6 +49,14 @@ class ProtectedSite:
         reply = self.service.operator.patch(f"/v1/admin/sites/{SITE_KEY}", json=fields)
         assert reply.status_code == 200, reply.text
 
+    def save_rules(self, rules: dict[str, Any]) -> None:
+        """Let the site have these rules."""
+        path = f"/v1/admin/sites/{SITE_KEY}/rules"
+        revision = self.service.operator.get(path).json().get("revision")
+        body = {"ruleSet": rules} if revision is None else {"ruleSet": rules, "revision": revision}
+        reply = self.service.operator.put(path, json=body)
+        assert reply.status_code == 200, reply.text
+
     def redeem(self, token: str, action: str = ACTION, **fields: str) -> Any:
         """Validate a token as the site's server does; return the answer."""
         body = {"token": token, "expectedAction": action, "secret": self.secret, **fields}

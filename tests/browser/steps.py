@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 from tests.browser.site import ProtectedSite
 
@@ -54,6 +54,20 @@ def wait_for(page: Page, look: Callable[[], Any], timeout_s: float = WAIT_S) -> 
     return found
 
 
+def press_by_hand(page: Page, button: Locator) -> None:
+    """Move the pointer to a button on a bent way, press it beside its centre and hold it as a finger does."""
+    box = button.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.6
+    for step in range(1, 13):
+        rest = (1 - step / 12) ** 2
+        page.mouse.move(x + 90 * rest, y + 60 * rest + 9 * rest * (step % 3))
+        page.wait_for_timeout(8)
+    page.mouse.down()
+    page.wait_for_timeout(60)
+    page.mouse.up()
+
+
 def token_in_field(page: Page, name: str = "agentgate-token") -> str:
     """Wait for the token in a form's hidden field."""
     return wait_for(page, lambda: page.evaluate(f"document.querySelector('[name={name}]')?.value"))
@@ -76,9 +90,7 @@ def challenge_all(site: ProtectedSite) -> None:
 
 def decide_all(site: ProtectedSite, action: str) -> None:
     """Let one action be all that the site's rules know."""
-    body = {"ruleSet": {"version": action, "rules": [], "default_action": action}}
-    reply = site.service.operator.put(f"/v1/admin/sites/{site.site_key}/rules", json=body)
-    assert reply.status_code == 200, reply.text
+    site.save_rules({"version": action, "rules": [], "default_action": action})
 
 
 def read_decision(site: ProtectedSite, result: dict[str, Any]) -> dict[str, Any]:

@@ -145,12 +145,12 @@ def test_axe_finds_nothing_in_the_check_that_is_shown(widget_page, site):
     assert button.text_content().strip()
     box = button.bounding_box()
     assert min(box["width"], box["height"]) >= 44
-    button.press("Enter")
+    button.press("Enter", delay=60)
     page.wait_for_timeout(150)
     check(page)
     page.wait_for_timeout(1000)
     check(page)
-    button.press("Enter")
+    button.press("Enter", delay=60)
     until(page, "verified")
 
 
@@ -162,10 +162,10 @@ def test_axe_finds_nothing_in_the_check_in_front_of_the_page(widget_page, site):
     button.wait_for()
     page.wait_for_timeout(200)
     check(page)
-    button.press("Enter")
+    button.press("Enter", delay=60)
     page.wait_for_timeout(1100)
     check(page)
-    button.press("Enter")
+    button.press("Enter", delay=60)
     assert wait_for(page, lambda: page.evaluate("window.result?.token"))
     check(page, inside=False)
 

@@ -16,6 +16,8 @@ EXPECTED = {
     "net.private",
     "behavior.none",
 }
+# What its driver leaves beside that.
+DRIVEN = {"browser.debugger", "browser.injected", "browser.window_mismatch"}
 
 
 @pytest.fixture
@@ -88,7 +90,18 @@ def test_a_browser_as_people_have_it_passes_without_a_suspicious_label(page, sit
     decision = read_decision(site, result)
     assert decision["outcome"] == "allow"
     assert "browser.evidence" in decision["labels"]
-    assert set(decision["labels"]) <= EXPECTED
+    assert set(decision["labels"]) <= EXPECTED | DRIVEN
+
+
+def test_a_driver_that_hides_is_refused_by_the_default_rules(doubted, page, site, address):
+    page.goto(address)
+    page.mouse.click(40, 40)
+    result = execute(page, site)
+
+    assert result["code"] == "challenge_failed"
+    decision = read_decision(site, result)
+    assert set(decision["labels"]) >= {"browser.debugger", "browser.injected", "evidence.contradictory"}
+    assert decision["matchedRule"] == "evidence-contradictory"
 
 
 def test_a_pointer_that_a_script_moves_is_seen(page, site, address):
@@ -121,7 +134,12 @@ def test_a_page_sends_sums_of_behaviour_and_no_positions_or_keys(page, site, add
         "durationMs",
         "straightness",
         "variation",
+        "pointer",
+        "typed",
+        "clock",
     }
     assert body["interaction"]["keys"] == 6
-    assert all(isinstance(value, int | float) for value in body["interaction"].values())
+    parts = [body["interaction"].pop(name) for name in ("pointer", "typed", "clock")]
+    for sums in (body["interaction"], *parts):
+        assert all(isinstance(value, int | float) for value in sums.values())
     assert "secret" not in sent[0].post_data

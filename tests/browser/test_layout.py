@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.browser.steps import challenge_all, wait_for
+from tests.browser.steps import challenge_all, press_by_hand, wait_for
 
 PAGE = """<!doctype html><html lang=en><title>Form</title>{script}<style>body{{margin:0}}</style>
 <form action=/ok style="{style}"><div class="agentgate" data-sitekey="{key}" data-action="signup" data-mode="{mode}"
@@ -62,9 +62,9 @@ def test_nothing_moves_when_the_check_opens(page, site, mode):
     box = button.bounding_box()
     assert box["height"] >= 44
     button.click(trial=True)
-    button.click()
+    press_by_hand(page, button)
     page.wait_for_timeout(1100)
-    page.get_by_role("button", name="Continue", exact=True).click()
+    press_by_hand(page, page.get_by_role("button", name="Continue", exact=True))
     page.wait_for_function("document.querySelector('[name=agentgate-token]').value")
     assert top_of(page) == before
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.chromium import plain_user_agent
-from tests.browser.steps import begin, challenge_all, check_token, execute, finished, read_decision
+from tests.browser.steps import begin, challenge_all, check_token, execute, finished, press_by_hand, read_decision
 
 PLAIN = "<!doctype html><html lang=en><title>Plain</title>{script}<body><button id=own>Own</button><main></main>"
 WAIT_MS = 1100
@@ -24,6 +24,16 @@ def button(page, name=CONFIRM):
     return found
 
 
+def tap_by_hand(page, shown):
+    """Touch a button as a finger does: beside its centre, with some width, for a while."""
+    box = shown.bounding_box()
+    at = {"x": box["x"] + box["width"] * 0.4, "y": box["y"] + box["height"] * 0.6, "radiusX": 11, "radiusY": 9}
+    session = page.context.new_cdp_session(page)
+    session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [at]})
+    page.wait_for_timeout(60)
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
 def sent_answers(page):
     """Collect the answers that the page sends."""
     answers = []
@@ -40,9 +50,9 @@ def test_a_challenged_visitor_passes_with_the_mouse(page, site, address):
     page.goto(address)
     answers = sent_answers(page)
     begin(page, site)
-    button(page).click()
+    press_by_hand(page, button(page))
     page.wait_for_timeout(WAIT_MS)
-    button(page, CONTINUE).click()
+    press_by_hand(page, button(page, CONTINUE))
 
     result = finished(page)
     check_token(site, result)
@@ -58,12 +68,12 @@ def test_a_challenged_visitor_passes_by_keyboard_alone(page, site, address, key)
     button(page)
     # The focus is already there, or one press of Tab away: no pointer is used at all.
     for _ in range(4):
-        if page.evaluate("document.activeElement?.shadowRoot?.activeElement?.className") == "main":
+        if page.evaluate("document.activeElement?.shadowRoot?.activeElement?.className") == "press":
             break
         page.keyboard.press("Tab")
-    page.keyboard.press(key)
+    page.keyboard.press(key, delay=60)
     page.wait_for_timeout(WAIT_MS)
-    page.keyboard.press(key)
+    page.keyboard.press(key, delay=60)
 
     check_token(site, finished(page))
     assert [step["input"] for step in answers[0]["steps"]] == ["keyboard", "keyboard"]
@@ -78,14 +88,39 @@ def test_a_challenged_visitor_passes_by_touch(browser, site, address):
         page.goto(address)
         answers = sent_answers(page)
         begin(page, site)
-        button(page).tap()
+        tap_by_hand(page, button(page))
         page.wait_for_timeout(WAIT_MS)
-        button(page, CONTINUE).tap()
+        tap_by_hand(page, button(page, CONTINUE))
 
         check_token(site, finished(page))
         assert [step["input"] for step in answers[0]["steps"]] == ["touch", "touch"]
     finally:
         context.close()
+
+
+def test_a_driver_that_clicks_at_once_is_no_answer(page, site, address):
+    page.goto(address)
+    begin(page, site)
+    button(page).click()
+    page.wait_for_timeout(WAIT_MS)
+    button(page, CONTINUE).click()
+
+    assert finished(page)["code"] == "challenge_failed"
+
+
+def test_the_button_stands_where_the_service_drew_it(page, site, address):
+    page.goto(address)
+    answers = sent_answers(page)
+    begin(page, site)
+    before = button(page).bounding_box()
+    press_by_hand(page, button(page))
+    page.wait_for_timeout(WAIT_MS)
+    after = button(page, CONTINUE).bounding_box()
+    press_by_hand(page, button(page, CONTINUE))
+
+    check_token(site, finished(page))
+    assert abs(before["x"] - after["x"]) >= 0.32 * answers[0]["field"][0]
+    assert answers[0]["steps"][1]["press"]["moves"] >= 12
 
 
 def test_a_click_by_script_is_no_answer(page, site, address):
@@ -102,12 +137,11 @@ def test_presses_while_it_waits_do_not_count(page, site, address):
     page.goto(address)
     answers = sent_answers(page)
     begin(page, site)
-    shown = button(page)
-    box = shown.bounding_box()
-    for _ in range(5):
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    press_by_hand(page, button(page))
+    # The button has moved on by now.
+    button(page, "One moment…").click(force=True)
     page.wait_for_timeout(WAIT_MS)
-    button(page, CONTINUE).click()
+    press_by_hand(page, button(page, CONTINUE))
 
     check_token(site, finished(page))
     assert len(answers[0]["steps"]) == 2
@@ -141,9 +175,9 @@ def test_the_page_is_told_before_and_after(page, site, address):
           callback: () => told.push('token')}); }""",
         {"sitekey": site.site_key, "action": site.action},
     )
-    button(page).click()
+    press_by_hand(page, button(page))
     page.wait_for_timeout(WAIT_MS)
-    button(page, CONTINUE).click()
+    press_by_hand(page, button(page, CONTINUE))
 
     page.wait_for_timeout(50)
     for _ in range(100):
@@ -158,12 +192,12 @@ def test_the_check_fits_a_page_that_is_zoomed_to_four_hundred_percent(page, site
     page.set_viewport_size({"width": 320, "height": 256})
     page.goto(address)
     begin(page, site)
-    button(page).click()
+    press_by_hand(page, button(page))
     page.wait_for_timeout(WAIT_MS)
     shown = button(page, CONTINUE)
     box = shown.bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 320
-    shown.click()
+    press_by_hand(page, shown)
 
     check_token(site, finished(page))

@@ -133,6 +133,7 @@ ADDED_FIELDS = {
         "wholeSite": 9,
         "openPaths": 9,
         "wantedPrograms": 9,
+        "tokenBinding": 8,
     }
     for name in ("Site", "SiteSummary", "SiteDetail", "SiteInput")
 } | {"TopLists": {"refusedPrograms": 11}}
@@ -149,10 +150,13 @@ ADDED_CODES = {
         "site_mismatch": 8,
         "missing_token": 8,
         "invalid_token": 8,
+        "visitor_mismatch": 8,
         "expired_token": 8,
         "token_used": 8,
         "unavailable": 8,
     },
+    "siteverify": {"visitor_mismatch": 8},
+    "gateway": {"visitor_mismatch": 8},
     "console": {"invalid_state": 3, "backtest_refused": 11},
     "agents": {
         "invalid_request": 10,
@@ -186,6 +190,7 @@ ADDED_ENUMERATIONS = {
     "VerifyStatus": 7,
     "ReceiptKind": 8,
     "ClearanceLevel": 8,
+    "TokenBinding": 8,
     "AgentVerdict": 10,
     "HandoffStatus": 10,
     "AgentPolicyDefault": 10,

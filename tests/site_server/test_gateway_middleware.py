@@ -55,7 +55,7 @@ class Shop:
         }
 
     def token(self, action: str = "login") -> str:
-        return get_token(self.gate.service, self.site_key, action, ORIGIN)
+        return get_token(self.gate.service, self.site_key, action, ORIGIN, address=XHR["X-Visitor"])
 
 
 @pytest.fixture(scope="module")

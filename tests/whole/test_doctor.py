@@ -44,7 +44,7 @@ class Shop:
         self.options = {"service": service.public_url, "secret": made.json()["secret"], "origin": ORIGIN}
 
     def token(self, action: str = "login") -> str:
-        return get_token(self.service, self.site_key, action, ORIGIN)
+        return get_token(self.service, self.site_key, action, ORIGIN, address="127.0.0.1")
 
 
 @pytest.fixture(scope="module")

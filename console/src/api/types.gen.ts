@@ -195,6 +195,7 @@ export interface AnswerInput {
   kind: "confirm";
   steps: StepInput[];
   work: number[];
+  field?: [number, number];
 }
 
 /** An API token, without its secret. */
@@ -525,6 +526,7 @@ export interface CustomerSiteInput {
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
   siteKey?: string;
 }
 
@@ -1216,6 +1218,7 @@ export interface OwnSiteInput {
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
 }
 
 /** The password as it is, and as it shall be. */
@@ -1229,6 +1232,18 @@ export interface Platt {
   type: "platt";
   a: number;
   b: number;
+}
+
+/** How a press came about, in sums since the one before: what no device tells is 0. */
+export interface PressInput {
+  moves?: number;
+  wayPx?: number;
+  reachPx?: number;
+  travelMs?: number;
+  holdMs?: number;
+  offX?: number;
+  offY?: number;
+  sizePx?: number;
 }
 
 /** Programs that need a real engine, as `docs/probes.md` writes them; `draw` goes back with the answers. */
@@ -1580,6 +1595,7 @@ export interface SiteChange {
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
 }
 
 /** Everything about one site. */
@@ -1600,6 +1616,7 @@ export interface SiteDetail {
   createdAt: string;
   updatedAt: string;
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1642,6 +1659,7 @@ export interface SiteInput {
   wholeSite?: boolean;
   openPaths?: SiteOpenPath[];
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
   siteKey?: string;
   customerId?: string;
   customerName?: string;
@@ -1689,6 +1707,7 @@ export interface SiteSummary {
   createdAt: string;
   updatedAt: string;
   wantedPrograms?: string[];
+  tokenBinding?: TokenBinding;
   ruleSet?: string;
   agentPolicy?: Record<string, unknown>;
   customerName: string;
@@ -1754,6 +1773,7 @@ export interface StepInput {
   input: "assistive" | "keyboard" | "pointer" | "touch";
   afterMs: number;
   trusted: boolean;
+  press?: PressInput;
 }
 
 /** The check that is shown to a person: a button pressed `steps` times, `wait_ms` apart, while more work is done. */
@@ -1762,6 +1782,7 @@ export interface StepUp {
   steps: number;
   waitMs: number;
   work: Work;
+  places: [number, number][];
 }
 
 /** An accepted submission. The receipt goes to the site, whose server redeems it with siteverify. */
@@ -1829,6 +1850,9 @@ export interface TestReport {
   response?: RuleResponse;
   listEntry?: string;
 }
+
+/** How closely a site's tokens are bound to whoever earned them. */
+export type TokenBinding = "network" | "none" | "strict";
 
 /** The most frequent values, ten of each. `refusedPrograms` are those that a site's `wantedPrograms` could name. */
 export interface TopLists {
@@ -2041,7 +2065,12 @@ export interface Witness {
   headers?: Record<string, string>;
 }
 
-/** Puzzles: for each i below `count` an n such that SHA-256 of `salt:i:n` begins with `bits` zero bits. */
+/**
+ * Puzzles, for each i below `count`.
+ *
+ * `SHA-256`: an n such that the hash of `salt:i:n` begins with `bits` zero bits. `scrypt`: the first 32 bits of scrypt
+ * of `salt:i`, without salt, with N = 2^`bits`, r = 1, p = 1.
+ */
 export interface Work {
   algorithm: string;
   salt: string;

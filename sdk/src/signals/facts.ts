@@ -1,21 +1,29 @@
-/** What page and worker can both say about the browser, so that the service can compare the two. */
+/** What page, frame and worker can all say about the browser, so that the service can compare them. */
 
 export interface Facts {
   readonly userAgent: string;
   readonly platform: string;
   readonly hardwareConcurrency: number;
   readonly language: string;
+  readonly languages: readonly string[] | undefined;
   readonly timezone: string;
 }
 
-export function readFacts(): Facts {
-  const { userAgent, platform, hardwareConcurrency, language } = navigator;
-  return { userAgent, platform, hardwareConcurrency, language, timezone: readTimezone() };
+export function readFacts(from: NavigatorID & NavigatorLanguage & NavigatorConcurrentHardware = navigator, intl: typeof Intl = Intl): Facts {
+  const { userAgent, platform, hardwareConcurrency, language, languages } = from;
+  return {
+    userAgent,
+    platform,
+    hardwareConcurrency,
+    language,
+    languages: languages && [...languages],
+    timezone: readTimezone(intl),
+  };
 }
 
-function readTimezone(): string {
+function readTimezone({ DateTimeFormat }: typeof Intl): string {
   try {
-    return new Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+    return new DateTimeFormat().resolvedOptions().timeZone || "";
   } catch {
     return "";
   }

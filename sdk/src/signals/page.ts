@@ -4,7 +4,7 @@ import type { Crew } from "../work/crew";
 import { bare } from "../safe";
 import { findAutomation } from "./automation";
 import { readFacts } from "./facts";
-import { findPatched } from "./patched";
+import { readResidue } from "./residue";
 
 interface Brands {
   readonly userAgentData?: { readonly brands?: readonly { readonly brand: string }[] };
@@ -19,7 +19,7 @@ function isHeadless(): boolean {
 }
 
 /** Headless browsers have said "denied" here and "prompt" there. */
-export async function readPermissions(): Promise<object | undefined> {
+async function readPermissions(): Promise<object | undefined> {
   try {
     const { state } = await navigator.permissions.query(bare({ name: "notifications" as PermissionName }));
     return { notification: Notification.permission, query: state };
@@ -37,21 +37,29 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-export function readSignals({ facts, renderer }: Crew, permissions: object | undefined, durationMs: number): object {
-  const { width, height } = screen;
+/** Sizes of screen and window: whether they can be those of a window at all is the service's to say. */
+function readWindow(): object {
+  const { width, height, availWidth, availHeight } = screen;
+  const { outerWidth, outerHeight, innerWidth, innerHeight, screenX, screenY, devicePixelRatio: ratio } = window;
+  const isWhole = matchMedia("(display-mode:fullscreen)").matches;
+  const inner = { innerWidth, innerHeight, screenX, screenY, ratio, isWhole, isTop: window.top === window.self };
+  return { width, height, availWidth, availHeight, outerWidth, outerHeight, ...inner };
+}
+
+export async function readSignals({ facts, renderer }: Crew, durationMs: number): Promise<object> {
   return {
     ...readFacts(),
     webdriver: navigator.webdriver === true,
     automation: attempt(findAutomation),
     headless: attempt(isHeadless),
     renderer,
-    languages: attempt(() => [...navigator.languages]),
     plugins: navigator.plugins?.length,
-    screen: { width, height, outerWidth, outerHeight },
+    screen: readWindow(),
     touchPoints: navigator.maxTouchPoints,
-    patched: attempt(findPatched),
-    permissions,
+    permissions: await readPermissions(),
+    ...attempt(readResidue),
     worker: facts,
+    hasWorkers: typeof Worker === "function",
     secureContext: isSecureContext,
     durationMs,
   };

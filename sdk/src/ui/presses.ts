@@ -1,7 +1,7 @@
-/** The presses of the check's button: by what means, how far apart, and whether the browser vouches for them. */
+/** The presses of the check's button: by what means, how far apart, and sums of how each came about. */
 
 import { listen } from "../page";
-import type { Step, StepUp } from "../protocol";
+import type { Press, Step, StepUp } from "../protocol";
 
 /** A key press and the click that it makes are no further apart. */
 const SAME_PRESS_MS = 1500;
@@ -9,46 +9,119 @@ const SAME_PRESS_MS = 1500;
 /** Timers and clocks of some browsers are that coarse; too early a press would not count. */
 const EARLY_MS = 20;
 
+/** Moves before a longer pause were on the way to something else. */
+const PAUSE_MS = 1200;
+
 export interface Told {
-  waiting(waiting: boolean): void;
+  /** The button is to stand in its next place, and cannot be pressed for a moment. */
+  waiting(waiting: boolean, place: number): void;
   done(steps: readonly Step[]): void;
 }
 
-export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: Told): void {
+const round = (value: number): number => Math.round(value * 100) / 100;
+
+/** Watch the button, and the pointer's way to it; gives back what ends it. */
+export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: Told): () => void {
   const steps: Step[] = [];
   let lastMs = performance.now();
   let keyMs = -SAME_PRESS_MS;
-  let pointer = "";
   let closed = false;
-  listen(button, "pointerdown", (event) => {
-    pointer = (event as PointerEvent).pointerType;
-  });
-  listen(button, "keydown", () => {
-    keyMs = performance.now();
-  });
-  listen(button, "click", (event) => {
-    if (closed) return;
+  let isOver = false;
+  // Of the way since the last press; where that was, if a pointer made it.
+  let moves = 0;
+  let way = 0;
+  let firstMs = 0;
+  let movedMs = 0;
+  let at: readonly [number, number] | undefined;
+  let from: readonly [number, number] | undefined;
+  // Of the press: where, when and how large; how long it took.
+  let down: PointerEvent | undefined;
+  let downMs = 0;
+  let holdMs = 0;
+  let off: readonly [number, number] = [0, 0];
+
+  const finish = (): void => {
+    if (!isOver) told.done(steps);
+    isOver = true;
+  };
+  const ends = [
+    listen(window, "pointermove", (event) => {
+      if (!event.isTrusted) return;
+      const { clientX, clientY, timeStamp } = event as PointerEvent;
+      if (timeStamp - movedMs > PAUSE_MS) firstMs = timeStamp;
+      movedMs = timeStamp;
+      moves++;
+      if (at) way += Math.hypot(clientX - at[0], clientY - at[1]);
+      at = [clientX, clientY];
+      from ??= at;
+    }),
+    listen(button, "pointerdown", (event) => {
+      down = event as PointerEvent;
+      downMs = down.timeStamp;
+      const { left, top, width, height } = button.getBoundingClientRect();
+      off = [down.clientX - left - width / 2, down.clientY - top - height / 2];
+    }),
+    listen(window, "pointerup", ({ timeStamp }) => {
+      if (down) holdMs = timeStamp - downMs;
+    }),
+    listen(button, "keydown", (event) => {
+      if ((event as KeyboardEvent).repeat) return;
+      down = undefined;
+      keyMs = performance.now();
+      downMs = event.timeStamp;
+      holdMs = 0;
+    }),
+    listen(window, "keyup", ({ timeStamp }) => {
+      holdMs ||= timeStamp - downMs;
+      // Enter presses a button as it goes down: the press is known before its end is.
+      const last = steps[steps.length - 1];
+      if (last?.press && !last.press.holdMs) (last.press as { holdMs: number }).holdMs = round(holdMs);
+      if (steps.length >= stepUp.steps) finish();
+    }),
+  ];
+
+  const readPress = (input: Step["input"]): Press | undefined => {
+    if (input === "assistive") return undefined;
+    const hold = { holdMs: round(holdMs) };
+    if (input === "keyboard" || !down) return hold;
+    const here = [down.clientX, down.clientY] as const;
+    const reachPx = from ? Math.hypot(here[0] - from[0], here[1] - from[1]) : 0;
+    const sums = { moves, wayPx: round(way), reachPx: round(reachPx), travelMs: round(moves ? downMs - firstMs : 0) };
+    from = at = here;
+    return { ...hold, ...sums, offX: round(off[0]), offY: round(off[1]), sizePx: round(Math.max(down.width, down.height)) };
+  };
+
+  ends[ends.length] = listen(button, "click", (event) => {
+    if (closed || steps.length >= stepUp.steps) return;
     const now = performance.now();
-    const input = meansOf(event as PointerEvent, pointer, now - keyMs);
-    steps[steps.length] = { input, afterMs: Math.round(now - lastMs), trusted: event.isTrusted };
+    const input = meansOf(down?.pointerType ?? "", now - keyMs);
+    const press = readPress(input);
+    steps[steps.length] = { input, afterMs: Math.round(now - lastMs), trusted: event.isTrusted, ...(press && { press }) };
     lastMs = now;
+    moves = way = movedMs = 0;
+    down = undefined;
     if (steps.length >= stepUp.steps) {
-      told.done(steps);
+      // With the key still down, its end is waited for.
+      if (input !== "keyboard" || holdMs) finish();
+      else setTimeout(finish, SAME_PRESS_MS);
       return;
     }
     // Until then the button keeps the focus and does nothing.
     closed = true;
-    told.waiting(true);
+    told.waiting(true, steps.length);
     setTimeout(() => {
       closed = false;
-      told.waiting(false);
+      told.waiting(false, steps.length);
     }, stepUp.waitMs + EARLY_MS);
   });
+  return () => {
+    isOver = true;
+    for (const end of ends) end();
+  };
 }
 
-/** A click that neither a pointer nor a key made comes from assistive tools. Older browsers do not say it with the click. */
-function meansOf({ pointerType, detail }: PointerEvent, pointer: string, keyAgeMs: number): Step["input"] {
-  const kind = pointerType || (detail ? pointer || "mouse" : "");
-  if (kind) return kind === "touch" ? kind : "pointer";
+/** A click that neither a pointer nor a key made comes from assistive tools. A pen is used like a finger. */
+function meansOf(kind: string, keyAgeMs: number): Step["input"] {
+  if (kind) return kind === "mouse" ? "pointer" : "touch";
   return keyAgeMs < SAME_PRESS_MS ? "keyboard" : "assistive";
 }

@@ -17,6 +17,8 @@ export const ENGLISH = {
   help: "Try again, or ask the owner of this site.",
   quote: "Quote this number: {id}",
   canceled: "Check canceled",
+  why: "Why am I asked?",
+  reason: "This visit looks a little like a program's. Your presses show that a person is here.",
 };
 
 export type Word = keyof typeof ENGLISH;

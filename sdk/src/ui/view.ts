@@ -2,13 +2,14 @@
 
 import type { AgentGateError, State } from "../../types/agentgate";
 import { listen, make } from "../page";
-import type { Step, StepUp } from "../protocol";
+import type { Presses, StepUp } from "../protocol";
 import { bare, ofDocument } from "../safe";
 import type { View, ViewSettings } from "../ui";
 import { watchPresses } from "./presses";
 import { choosePack, ENGLISH, loadStrings, quote, RIGHT_TO_LEFT, type Strings, type Word } from "./strings";
-import { applyStyle } from "./style";
+import { applyStyle, tint } from "./style";
 
+const SHIELD = "M12 3l7.5 3v5.5c0 4.6-3.1 8-7.5 9.5-4.4-1.5-7.5-4.9-7.5-9.5V6zM8.8 12l2.3 2.3 4.1-4.4";
 const WARNING = "M12 7.5v5M12 16v.5M12 3a9 9 0 1 0 .1 0";
 const ICONS: Partial<Record<State | "canceled", string>> = bare({
   checking: "M12 3a9 9 0 1 0 9 9",
@@ -49,7 +50,7 @@ function deepFocus(): Element | null {
   return active;
 }
 
-export function mount(parent: Node, { theme, size, language, packs, overlay, nonce }: ViewSettings): View {
+export function mount(parent: Node, { theme, size, accent, language, packs, overlay, nonce }: ViewSettings): View {
   const code = choosePack(language);
   const host = add(parent, "div");
   const root = host.attachShadow(bare({ mode: "open" }));
@@ -61,7 +62,7 @@ export function mount(parent: Node, { theme, size, language, packs, overlay, non
   const restyle = applyStyle(root, nonce);
   let strings: Strings | undefined;
   let write: (strings: Strings) => void = () => 0;
-  let finish: ((steps?: readonly Step[]) => void) | undefined;
+  let finish: ((presses?: Presses) => void) | undefined;
   let button: HTMLButtonElement | undefined;
 
   /** Write the words of what is shown; called again when the language has arrived. */
@@ -87,18 +88,23 @@ export function mount(parent: Node, { theme, size, language, packs, overlay, non
     if (status.previousSibling) row.removeChild(status.previousSibling);
     const path = ICONS[state];
     if (path) row.insertBefore(drawIcon(path), status);
+    tint(box, accent);
+  };
+
+  /** A question that opens its answer. */
+  const addMore = (foot: Node, question: Word, answer: Word, decisionId?: string): ((strings: Strings) => void) => {
+    const details = add(foot, "details");
+    const summary = add(details, "summary");
+    const text = add(details, "p", "help");
+    return (known) => {
+      summary.textContent = known[question];
+      text.textContent = known[answer] + (decisionId ? " " + quote(known, decisionId) : "");
+    };
   };
 
   /** Help for those who cannot go on. The number leads the site's owner to the decision. */
-  const addTrouble = (foot: Node, decisionId?: string): ((strings: Strings) => void) => {
-    const details = add(foot, "details");
-    const summary = add(details, "summary");
-    const help = add(details, "p", "help");
-    return (known) => {
-      summary.textContent = known.trouble;
-      help.textContent = known.help + (decisionId ? " " + quote(known, decisionId) : "");
-    };
-  };
+  const addTrouble = (foot: Node, decisionId?: string): ((strings: Strings) => void) =>
+    addMore(foot, "trouble", "help", decisionId);
 
   const show = (state: State, error?: AgentGateError, retry?: () => void): void => {
     // The check has put itself there already.
@@ -120,51 +126,72 @@ export function mount(parent: Node, { theme, size, language, packs, overlay, non
     });
   };
 
-  const build = (stepUp: StepUp, done: (steps?: readonly Step[]) => void): void => {
-    const title = add(body, "p");
+  const build = (stepUp: StepUp, done: (presses?: Presses) => void): (() => void) => {
+    const head = add(body, "div", "head");
+    head.appendChild(drawIcon(SHIELD));
+    const title = add(head, "p", "name");
+    const lead = add(body, "p", "lead");
     const hint = add(body, "p", "hint");
-    const press = (button = addButton(body, "main"));
-    const label = add(press, "span");
+    const field = add(body, "div", "field");
+    const press = (button = addButton(field, "press"));
+    press.appendChild(drawIcon(ICONS.verified!));
     add(press, "i");
     press.style.setProperty("--wait", `${stepUp.waitMs}ms`);
     const foot = add(body, "div", "foot");
+    const why = addMore(foot, "why", "reason");
     const help = addTrouble(foot);
     const cancel = addButton(foot, "", () => done());
+    /** The free width and height: what is left of the field beside the button. */
+    const free = (): [number, number] => [field.clientWidth - press.offsetWidth, field.clientHeight - press.offsetHeight];
+    const put = (at: number): void => {
+      const [x, y] = stepUp.places[at] ?? [50, 50];
+      // By shares, so that the button stays in its place when the field changes its size.
+      press.style.setProperty("inset-inline-start", `calc(${x} * (100% - var(--s)) / 100)`);
+      press.style.setProperty("inset-block-start", `calc(${y} * (100% - var(--s)) / 100)`);
+    };
     const tell = (word: Word): void =>
       say((known) => {
         // Heard, not seen: what the button says changes without the focus moving.
         status.textContent = known[word];
         title.textContent = known.title;
-        label.textContent = known[word];
+        // What is seen stays: a line more or less would move the button under somebody's hand.
+        lead.textContent = known.confirm;
+        press.setAttribute("aria-label", known[word]);
         hint.textContent = known.hint;
         cancel.textContent = known.cancel;
+        why(known);
         help(known);
       });
-    watchPresses(press, stepUp, {
-      waiting(waiting) {
+    const end = watchPresses(press, stepUp, {
+      waiting(waiting, at) {
         press.setAttribute("aria-disabled", `${waiting}`);
+        put(at);
         tell(waiting ? "wait" : "continue");
       },
-      done,
+      done: (steps) => done({ steps, field: free() }),
     });
+    put(0);
     tell("confirm");
+    return end;
   };
 
-  const ask = (stepUp: StepUp, focus: boolean): Promise<readonly Step[] | undefined> =>
+  const ask = (stepUp: StepUp, focus: boolean): Promise<Presses | undefined> =>
     new Promise((resolve) => {
       const before = deepFocus();
       const { offsetHeight } = host;
       clear("interactive");
-      finish = (steps) => {
+      let end: () => void = () => 0;
+      finish = (presses) => {
         finish = undefined;
+        end();
         const had = root.activeElement;
         clear("idle");
         layer?.close?.();
         // Back to where it was, unless the person has gone elsewhere meanwhile.
         if (had && before instanceof HTMLElement) before.focus();
-        resolve(steps);
+        resolve(presses);
       };
-      build(stepUp, finish);
+      end = build(stepUp, finish);
       if (!layer) {
         // Over the page, in the place that was taken already: what somebody is about to press stays where it is. In the
         // page's flow only where an element of the page would cut it off.

@@ -4,21 +4,7 @@
  */
 
 import type { Work } from "../protocol";
-
-const K = new Int32Array(64);
-const START = new Int32Array(8);
-
-/** SHA-256's constants are the fractions of square and cube roots of the first primes. */
-function fillConstants(): void {
-  const fraction = (value: number): number => ((value % 1) * 4294967296) | 0;
-  for (let prime = 2, found = 0; found < 64; prime++) {
-    let divisor = 2;
-    while (prime % divisor) divisor++;
-    if (divisor < prime) continue;
-    if (found < 8) START[found] = fraction(prime ** 0.5);
-    K[found++] = fraction(prime ** (1 / 3));
-  }
-}
+import { compress, fillConstants, fillSchedule, K, START } from "./sha256";
 
 /** Numbers of ten digits only, so that the text's length never changes; the last six of them change in the loop. */
 const DIGITS = 10;
@@ -36,6 +22,7 @@ export function makeSolver(work: Work): Solver {
   const words = new Int32Array(64);
   // What the rounds before the first changing word come to.
   const middle = new Int32Array(8);
+  const state = new Int32Array(8);
   const shift = 32 - Math.min(work.bits, 32);
   const found: number[] = [];
   let digits = 0;
@@ -48,26 +35,10 @@ export function makeSolver(work: Work): Solver {
     }
   };
 
-  const compress = (from: number, to: number, state: Int32Array): number => {
-    let a = state[0]!, b = state[1]!, c = state[2]!, d = state[3]!;
-    let e = state[4]!, f = state[5]!, g = state[6]!, h = state[7]!;
-    for (let i = from; i < to; i++) {
-      const s1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
-      const t1 = (h + s1 + ((e & f) ^ (~e & g)) + K[i]! + words[i]!) | 0;
-      const s0 = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10));
-      const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
-      h = g; g = f; f = e; e = (d + t1) | 0; d = c; c = b; b = a; a = (t1 + t2) | 0;
-    }
-    if (to < 64) {
-      middle[0] = a; middle[1] = b; middle[2] = c; middle[3] = d;
-      middle[4] = e; middle[5] = f; middle[6] = g; middle[7] = h;
-    }
-    return a;
-  };
-
   const prepare = (): void => {
     fillWords(0, 16);
-    compress(0, first, START);
+    middle.set(START);
+    compress(words, 0, first, middle);
   };
 
   const begin = (): void => {
@@ -91,13 +62,10 @@ export function makeSolver(work: Work): Solver {
 
   const leadingWord = (): number => {
     fillWords(first, 12);
-    for (let i = 16; i < 64; i++) {
-      const x = words[i - 15]!, y = words[i - 2]!;
-      const s0 = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3);
-      const s1 = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10);
-      words[i] = words[i - 16]! + s0 + words[i - 7]! + s1;
-    }
-    return compress(first, 64, middle) + START[0]!;
+    fillSchedule(words);
+    state.set(middle);
+    compress(words, first, 64, state);
+    return state[0]! + START[0]!;
   };
 
   const number = (): number => {

@@ -7,7 +7,7 @@ import type { Work } from "../protocol";
 import { readFacts } from "../signals/facts";
 import type { Report } from "./messages";
 import { solveInSlices } from "./slices";
-import { makeSolver } from "./solve";
+import { openSolver } from "./scrypt";
 
 interface Scope {
   onmessage: ((event: { readonly data: Work }) => void) | null;
@@ -29,7 +29,7 @@ function readRenderer(): string {
 }
 
 function solve(work: Work): void {
-  const solver = makeSolver(work);
+  const solver = openSolver(work);
   // Nothing else waits here, and every pause would cost more than it gives: ending the worker stops it at any time.
   while (!solver.tries(65536));
   scope.postMessage({ found: solver.found });

@@ -81,6 +81,13 @@ def source_of(address: str) -> str:
     return address if packed.startswith(_MAPPED) else f"{_write_v6(packed[:8] + bytes(8))}/64"
 
 
+def network_of(address: str) -> str:
+    """Return the network of an address in its one spelling: the /24 of IPv4, the /48 of IPv6. One place has one."""
+    if ":" in address:
+        return f"{_write_v6(inet_pton(AF_INET6, address)[:6] + bytes(10))}/48"
+    return f"{address.rpartition('.')[0]}.0/24"
+
+
 def address_id(keyring: Keyring, scope: str, address: str) -> str:
     """Return the pseudonym of an address: the same for the same source in one scope, and nothing that leads back.
 

@@ -303,6 +303,16 @@ class ClearanceLevel(StrEnum):
     STEP_UP = "step_up"
 
 
+class TokenBinding(_HotStrEnum):
+    """How closely a site's tokens are bound to whoever earned them."""
+
+    # The same network or clearance, and a browser of the same family; what cannot be compared passes.
+    NETWORK = "network"
+    # What cannot be compared is refused.
+    STRICT = "strict"
+    NONE = "none"
+
+
 class AgentVerdict(StrEnum):
     """What is known about the identity of an agent."""
 

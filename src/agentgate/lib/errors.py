@@ -105,9 +105,9 @@ def _table(name: str, *rows: ErrorRow) -> ErrorTable:
     return table
 
 
-def _gateway(reason: str, *pairs: tuple[GatewayDecision, int]) -> ErrorRow:
+def _gateway(reason: str, *pairs: tuple[GatewayDecision, int], added: bool = False) -> ErrorRow:
     answers = tuple(GatewayAnswer(decision, status) for decision, status in pairs)
-    return ErrorRow(reason, answers[0].status, "", answers=answers)
+    return ErrorRow(reason, answers[0].status, "", answers=answers, added=added)
 
 
 BROWSER = _table(
@@ -136,6 +136,7 @@ SITEVERIFY = _table(
     ErrorRow("expired_token", 422, "The token has expired. Run the check again and send the new token at once."),
     ErrorRow("action_mismatch", 422, "The token was issued for another action than expectedAction."),
     ErrorRow("origin_mismatch", 422, "The token was issued to another origin than expectedOrigin."),
+    ErrorRow("visitor_mismatch", 422, "The token was earned in another network than remoteAddress.", added=True),
     ErrorRow("token_used", 409, "The token was already redeemed. A retry must repeat the first call's requestId."),
     ErrorRow("unavailable", 503, "The token could not be checked. Retry with the same requestId."),
 )
@@ -157,6 +158,7 @@ COMPAT = _table(
     ErrorRow("site_mismatch", 200, "sitekey is not the site of the secret. Send that site's key, or none.", added=True),
     ErrorRow("missing_token", 200, "response is missing. Send the token that the form brought.", added=True),
     ErrorRow("invalid_token", 200, "The token is not one issued for the site. Send it exactly as it came.", added=True),
+    ErrorRow("visitor_mismatch", 200, "The token was earned in another network than remoteip.", added=True),
     ErrorRow("expired_token", 200, "The token has expired. Run the check again and send the new one.", added=True),
     ErrorRow("token_used", 200, "The token was already redeemed. Run the check again for a new one.", added=True),
     ErrorRow("unavailable", 200, "The token could not be checked. Try again in 5 seconds.", added=True),
@@ -172,6 +174,7 @@ GATEWAY = _table(
     _gateway("token_used", ("challenge", 401)),
     _gateway("action_mismatch", ("challenge", 401)),
     _gateway("origin_mismatch", ("challenge", 401)),
+    _gateway("visitor_mismatch", ("challenge", 401), added=True),
     _gateway("invalid_clearance", ("challenge", 401)),
     _gateway("expired_clearance", ("challenge", 401)),
     _gateway("agent_signature_invalid", ("block", 403)),

@@ -38,6 +38,7 @@ from agentgate.protection.agents.submit.judge import Judge
 from agentgate.protection.agents.submit.submissions import Submissions
 from agentgate.protection.agents.tools.manifests import ToolsManifests
 from agentgate.protection.browser_check.admission import Door
+from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.event_log import Journal
 from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.issue import ChallengeIssuer
@@ -54,6 +55,7 @@ from agentgate.protection.gateway.event_log import Journal as GatewayJournal
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.sites.ports import SiteStores
 from agentgate.protection.snapshot_refresher import Deciding
+from agentgate.protection.tokens.binding import Bindings
 from agentgate.protection.tokens.clearance import Clearances
 from agentgate.protection.tokens.fast_siteverify import FastSiteverify
 from agentgate.protection.tokens.issue import ReceiptIssuer
@@ -101,6 +103,7 @@ class Protecting:
         self.signing_keys = SigningKeys(keyring)
         issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
         self._clearances = Clearances(keyring, settings.clearance_seconds, issuer=issuer)
+        self._bindings = Bindings(keyring)
         self._receipts = ReceiptIssuer(self.signing_keys, issuer=issuer, lifetime_s=settings.token_seconds)
         # Agents: who they are, and the people that they ask.
         self.key_directories = open_directories(settings.agent_directories)
@@ -120,7 +123,12 @@ class Protecting:
         self._recorder = recorder
         uses = CredentialUses(stores.store, background)
         self.redeemer = Redeemer(
-            self.signing_keys, stores.redemptions, sites=deciding.sites, recorder=recorder, uses=uses
+            self.signing_keys,
+            stores.redemptions,
+            sites=deciding.sites,
+            recorder=recorder,
+            uses=uses,
+            bindings=self._bindings,
         )
         receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=self._keyring)
         journal = GatewayJournal(recorder, deciding.ids, uses)
@@ -150,7 +158,7 @@ class Protecting:
     def dependencies(self, limiter: Limiter) -> dict[Any, Any]:
         """Return what the handlers of these routes ask for."""
         deciding, challenges = self._deciding, self._stores.challenges
-        grants = Grants(self._receipts, self._clearances)
+        grants = Grants(self._receipts, self._clearances, self._bindings)
         door = Door(
             deciding.sites,
             visitors=deciding.decider.visitors,
@@ -162,16 +170,23 @@ class Protecting:
         settings = self._settings
         pools = Pools(settings.probes_dir or settings.data_dir / FOLDER)
         probes = ProbeDesk(pools, fast=self._stores.fast, limiter=limiter)
+        crowd = Crowd(limiter, self._stores.fast)
         return {
             Asker: self._asker,
             Passes: self._passes,
             ChallengePages: self._pages,
             BrowserCheck: self._own_form(),
             ChallengeIssuer: ChallengeIssuer(
-                challenges, door=door, decider=deciding.decider, journal=journal, probes=probes
+                challenges, door=door, decider=deciding.decider, journal=journal, crowd=crowd, probes=probes
             ),
             ChallengeVerifier: ChallengeVerifier(
-                challenges, door=door, decider=deciding.decider, journal=journal, grants=grants, probes=probes
+                challenges,
+                door=door,
+                decider=deciding.decider,
+                journal=journal,
+                grants=grants,
+                crowd=crowd,
+                probes=probes,
             ),
             GatewayCheck: self.gate,
             Redeemer: self.redeemer,

@@ -31,6 +31,7 @@ SITEVERIFY = Surface(
                     "expired_token",
                     "action_mismatch",
                     "origin_mismatch",
+                    "visitor_mismatch",
                     "token_used",
                 ),
             ),

@@ -162,7 +162,10 @@ def _with_tokens(installation: Installation) -> Iterator[Finding]:
     first, second = _ask(installation, installation.token), _ask(installation, installation.token)
     if first is None or first.status in REFUSED:
         told = "no answer" if first is None else f"{first.status} {first.reason}"
-        yield warned("replay", f"the token was refused at first ({told})", "Give a fresh token of this site and route.")
+        fix = "Give a fresh token of this site and route."
+        if first is not None and first.reason == "visitor_mismatch":
+            fix = "Earn the token with Chrome, in the network that the doctor runs in: nobody else can spend it."
+        yield warned("replay", f"the token was refused at first ({told})", fix)
     elif second is None or second.status not in REFUSED:
         yield failed(
             "replay", "the same token opens the route twice", "Redeem each token, and refuse it when that fails."

@@ -281,7 +281,7 @@ def test_the_worse_a_visitor_looks_the_more_work_there_is(page: BrowserClient) -
         for work in [page.post("challenge", body, **headers).json()["work"]]
     ]
 
-    assert amounts == [(16, 10), (32, 12), (48, 14)]
+    assert amounts == [(16, 10), (128, 11), (448, 11)]
 
 
 def test_whoever_asks_for_very_many_challenges_gets_the_most_work(page: BrowserClient) -> None:
@@ -289,7 +289,7 @@ def test_whoever_asks_for_very_many_challenges_gets_the_most_work(page: BrowserC
 
     assert challenges[0]["work"]["bits"] == 10
     # Not the last: a minute may begin meanwhile.
-    assert max(challenge["work"]["bits"] for challenge in challenges) == 14
+    assert max(challenge["work"]["count"] for challenge in challenges) == 448
     assert [challenge["work"]["bits"] for challenge in challenges[:29]] == [10] * 29
 
 

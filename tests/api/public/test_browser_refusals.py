@@ -114,7 +114,7 @@ WRONG = {
         {"work": ["0"] * 16},
         {"work": [-1] * 16},
         {"work": [2**32] * 16},
-        {"work": [0] * 65},
+        {"work": [0] * 513},
         {"instrument": ...},
         {"instrument": "abc"},
         {"instrument": {}},

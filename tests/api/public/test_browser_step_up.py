@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agentgate.lib.enums import ClearanceLevel
-from agentgate.protection.browser_check.step_up import WAIT_MS
+from agentgate.protection.browser_check.step_up import WAIT_MS, places_of
 from agentgate.protection.browser_check.work import Level, challenge_work, step_up_work
 from agentgate.protection.tokens.clearance import Clearances
 from tests.browser_client import DRIVEN, SIGNALS, BrowserClient, create_site, decision_of
@@ -58,6 +58,7 @@ def challenge_of(page: BrowserClient, **fields: Any) -> dict[str, Any]:
     challenge["work"]["salt"] = challenge_work(SEED, Level.USUAL).salt
     if "stepUp" in challenge:
         challenge["stepUp"]["work"]["salt"] = step_up_work(SEED).salt
+        challenge["stepUp"]["places"] = places_of(SEED)
     return challenge
 
 
@@ -83,10 +84,16 @@ def test_a_challenged_visitor_is_shown_the_check(page: BrowserClient) -> None:
 
     salt = reply["stepUp"]["work"]["salt"]
     assert salt != challenge["work"]["salt"]
-    work = {"algorithm": "SHA-256", "salt": salt, "count": 32, "bits": 12}
+    work = {"algorithm": "scrypt", "salt": salt, "count": 128, "bits": 11}
     assert reply == {
         "status": "step_up",
-        "stepUp": {"kind": "confirm", "steps": 2, "waitMs": WAIT_MS, "work": work},
+        "stepUp": {
+            "kind": "confirm",
+            "steps": 2,
+            "waitMs": WAIT_MS,
+            "work": work,
+            "places": reply["stepUp"]["places"],
+        },
         "attemptsLeft": 3,
     }
 
@@ -114,7 +121,8 @@ def test_a_check_that_was_asked_for_is_not_forgotten_when_the_evidence_gets_bett
         {"steps": [{"input": "pointer", "afterMs": WAIT_MS - 1, "trusted": True}] * 2},
         {"steps": [{"input": "keyboard", "afterMs": 1000, "trusted": False}] * 2},
         {"steps": [{"input": "pointer", "afterMs": 1000, "trusted": True}] * 3},
-        {"work": [0] * 32},
+        {"steps": [{"input": "pointer", "afterMs": 1000, "trusted": True}] * 2},
+        {"work": [0] * 128},
     ],
 )
 def test_a_wrong_answer_fails(page: BrowserClient, wrong: dict[str, Any]) -> None:
@@ -124,8 +132,9 @@ def test_a_wrong_answer_fails(page: BrowserClient, wrong: dict[str, Any]) -> Non
 
     assert error_of(reply) == FAILED
     assert "decisionId" in reply.json()
-    # It cost an attempt and nothing more.
-    assert page.verify(challenge, signals=ODD, answer=page.answer(step_up)).json()["status"] == "passed"
+    # One answer is all that a challenge takes.
+    again = page.verify(challenge, signals=ODD, answer=page.answer(step_up))
+    assert error_of(again) == (409, "challenge_used")
 
 
 def test_an_answer_before_the_time_has_passed_fails(page: BrowserClient) -> None:
@@ -168,6 +177,46 @@ def test_whoever_is_certainly_driven_by_a_program_does_not_pass_by_answering(pag
     challenge, step_up = asked(page)
 
     assert error_of(page.verify(challenge, signals=DRIVEN, answer=page.answer(step_up))) == FAILED
+
+
+@pytest.mark.parametrize(
+    "missing", [{"signals": {}}, {"interaction": {}}, {"signals": {"userAgent": SIGNALS["userAgent"], "plugins": 0}}]
+)
+def test_missing_evidence_is_asked_and_does_not_pass_by_answering(
+    shared_service: RunningService, missing: dict[str, Any]
+) -> None:
+    page = BrowserClient(shared_service, create_site(shared_service))
+    challenge = challenge_of(page)
+    step_up = page.verify(challenge, **missing).json()["stepUp"]
+    page.service.clock.advance(ms=WAIT_MS)
+
+    assert error_of(page.verify(challenge, answer=page.answer(step_up), **missing)) == FAILED
+
+
+def test_contradictions_are_refused_and_one_of_them_is_not(shared_service: RunningService) -> None:
+    page = BrowserClient(shared_service, create_site(shared_service))
+    traits: dict[str, Any] = {"debugger": True, "patched": ["webdriver"], "frame": {"platform": "Linux x86_64"}}
+
+    for name, value in traits.items():
+        assert page.verify(challenge_of(page), signals={**SIGNALS, name: value}).json()["status"] == "passed"
+    assert error_of(page.verify(challenge_of(page), signals={**SIGNALS, **traits})) == FAILED
+    two = {**SIGNALS, **traits, "debugger": False}
+    assert page.verify(challenge_of(page), signals=two).json()["status"] == "step_up"
+
+
+@pytest.mark.parametrize("name", ["python-requests/2.32.3", "curl/8.5.0", "git/2.47.1", "Go-http-client/1.1"])
+def test_a_program_by_its_own_name_gets_no_token(shared_service: RunningService, name: str) -> None:
+    page = BrowserClient(shared_service, create_site(shared_service))
+    challenge = challenge_of(page)
+    body = page.solution(challenge, signals={**SIGNALS, "userAgent": name})
+
+    replies = [page.post("verify", body, **{"User-Agent": name})]
+    page.service.clock.advance(ms=WAIT_MS)
+    step_up = {"waitMs": WAIT_MS, "places": places_of(SEED), "work": {**challenge["work"], "count": 32, "bits": 12}}
+    step_up["work"]["salt"] = step_up_work(SEED).salt
+    replies.append(page.post("verify", {**body, "answer": page.answer(step_up)}, **{"User-Agent": name}))
+
+    assert [error_of(reply) for reply in replies] == [FAILED, FAILED]
 
 
 def test_whoever_is_blocked_is_not_asked(page: BrowserClient) -> None:

@@ -72,7 +72,7 @@ def shop(shared_service: RunningService) -> Shop:
 
 @pytest.mark.parametrize("route", EVERY_ROUTE)
 def test_a_token_of_the_browser_check_is_accepted_in_a_form(shop: Shop, route: str):
-    token = get_token(shop.service, shop.site_key, "signup")
+    token = get_token(shop.service, shop.site_key, "signup", address="192.0.2.200")
 
     answer = shop.verify(route, response=token, remoteip="192.0.2.1")
 

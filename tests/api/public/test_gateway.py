@@ -90,17 +90,17 @@ def test_a_browser_route_needs_a_token_or_a_clearance(gate: Gate) -> None:
 
 
 def test_a_token_opens_its_route_once(gate: Gate) -> None:
-    token = get_token(gate.service, gate.site_key, "login", ORIGIN)
+    token = get_token(gate.service, gate.site_key, "login", ORIGIN, address=gate.address)
 
     assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (204, "allow", "allowed")
     assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (401, "challenge", "token_used")
 
 
 def test_a_token_of_another_action_site_or_origin_does_not_fit(gate: Gate) -> None:
-    token = get_token(gate.service, gate.site_key, "search", ORIGIN)
+    token = get_token(gate.service, gate.site_key, "search", ORIGIN, address=gate.address)
     assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (401, "challenge", "action_mismatch")
 
-    token = get_token(gate.service, gate.site_key, "login", ORIGIN)
+    token = get_token(gate.service, gate.site_key, "login", ORIGIN, address=gate.address)
     elsewhere = gate.check("POST", "/login", X_AgentGate_Token=token, X_Original_URL="https://www.shop.example/login")
     assert said(elsewhere) == (401, "challenge", "origin_mismatch")
 

@@ -73,9 +73,9 @@ def pass_the_check(page: Page) -> None:
     """Do what the check asks for, by keyboard."""
     page.get_by_role("button", name="Confirm you are a person").wait_for()
     tab_to(page, "Confirm you are a person")
-    page.keyboard.press("Enter")
+    page.keyboard.press("Enter", delay=60)
     page.wait_for_timeout(WAIT_MS)
-    page.keyboard.press("Enter")
+    page.keyboard.press("Enter", delay=60)
     wait_for(page, lambda: page.evaluate("document.querySelector('[name=agentgate-token]')?.value"))
 
 
@@ -115,9 +115,9 @@ def test_who_chooses_first_is_led_to_the_check_and_the_choice_stands(page: Page,
     page.get_by_role("button", name="Confirm you are a person").wait_for()
     page.get_by_role("button", name="Decline").press("Enter")
     wait_for(page, lambda: focused(page) == "Confirm you are a person")
-    page.keyboard.press("Enter")
+    page.keyboard.press("Enter", delay=60)
     page.wait_for_timeout(WAIT_MS)
-    page.keyboard.press("Enter")
+    page.keyboard.press("Enter", delay=60)
     wait_for(page, lambda: heading(page) == "Declined")
 
     assert scene.poll(handoff.id).json()["status"] == "declined"

@@ -15,8 +15,9 @@ BUILT = ROOT / "src" / "agentgate" / "http" / "static" / "sdk" / "v1"
 PACKS = ROOT / "sdk" / "src" / "i18n"
 MOST_BYTES = {
     "agentgate.js": 8_900,
-    "worker.js": 1_600,
-    "check.js": 4_000,
+    "evidence.js": 3_600,
+    "worker.js": 3_300,
+    "check.js": 5_600,
     "drop-in.js": 10_600,
 }
 MOST_PACK_BYTES = 500

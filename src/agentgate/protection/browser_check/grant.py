@@ -3,23 +3,27 @@
 from msgspec import UNSET, UnsetType
 
 from agentgate.lib.enums import ClearanceLevel, ReceiptKind, VerifyStatus
+from agentgate.lib.ids import new_receipt_id
 from agentgate.lib.records import optional
 from agentgate.protection.browser_check.records import ClearanceCookie, VerifyResult
 from agentgate.protection.browser_check.trial import Trial
-from agentgate.protection.tokens.clearance import Clearances
+from agentgate.protection.tokens.binding import Bindings, Holder
+from agentgate.protection.tokens.clearance import Clearances, IssuedClearance
 from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
 
 
 class Grants:
     """Signs what is given."""
 
-    def __init__(self, receipts: ReceiptIssuer, clearances: Clearances) -> None:
+    def __init__(self, receipts: ReceiptIssuer, clearances: Clearances, bindings: Bindings) -> None:
         self._receipts = receipts
         self._clearances = clearances
+        self._bindings = bindings
 
     def give(self, trial: Trial, decision_id: str) -> VerifyResult:
         """Return the answer to a trial that was passed."""
-        binding = trial.challenge.binding
+        binding, clearance = trial.challenge.binding, self._clearance(trial)
+        receipt_id = new_receipt_id()
         grant = Grant(
             site_key=trial.visit.site.site_key,
             kind=ReceiptKind.BROWSER,
@@ -29,26 +33,37 @@ class Grants:
             origin=binding.origin,
             c_data=optional(trial.challenge.c_data),
             test=trial.visit.test,
+            binding=self._bind(trial, receipt_id, clearance),
         )
-        issued = self._receipts.issue(grant, now_ms=trial.call.now)
+        issued = self._receipts.issue(grant, now_ms=trial.call.now, receipt_id=receipt_id)
         return VerifyResult(
             status=VerifyStatus.PASSED,
             token=issued.receipt,
             expires_at=issued.expires_at,
             decision_id=decision_id,
-            clearance=self._clearance(trial),
+            clearance=UNSET
+            if clearance is None
+            else ClearanceCookie(name=clearance.name, value=clearance.value, expires_at=clearance.expires_at),
         )
 
-    def _clearance(self, trial: Trial) -> ClearanceCookie | UnsetType:
+    def _bind(self, trial: Trial, receipt_id: str, clearance: IssuedClearance | None) -> str | UnsetType:
+        if trial.visit.test:
+            # Tried out from anywhere.
+            return UNSET
+        request = trial.call.request
+        clearances = () if clearance is None else (clearance.id,)
+        holder = Holder(request.address, request.header("user-agent") or "", clearances)
+        return self._bindings.bind(trial.visit.site.site_key, receipt_id, holder)
+
+    def _clearance(self, trial: Trial) -> IssuedClearance | None:
         action = trial.visit.site.actions.get(trial.visit.action)
         if action is None or action.clearance is not True:
-            return UNSET
+            return None
         binding = trial.challenge.binding
-        issued = self._clearances.issue(
+        return self._clearances.issue(
             site_key=trial.visit.site.site_key,
             origin=binding.origin,
             visitor=binding.visitor,
             level=ClearanceLevel.STEP_UP if trial.answered else ClearanceLevel.CHECKED,
             now_ms=trial.call.now,
         )
-        return ClearanceCookie(name=issued.name, value=issued.value, expires_at=issued.expires_at)

@@ -8,12 +8,13 @@ from msgspec import UNSET
 from agentgate.http.call import Call
 from agentgate.lib import limits
 from agentgate.lib.clock import MINUTE_MS
-from agentgate.lib.enums import Outcome, WidgetMode
+from agentgate.lib.enums import Mode, Outcome, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
 from agentgate.protection.browser_check.admission import CHALLENGES, Door, Visit, is_from
+from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.event_log import Journal
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.instrument.program import make_function, make_program
@@ -43,13 +44,21 @@ class ChallengeIssuer:
     """Makes challenges."""
 
     def __init__(
-        self, store: ChallengeStore, *, door: Door, decider: Decider, journal: Journal, probes: ProbeDesk
+        self,
+        store: ChallengeStore,
+        *,
+        door: Door,
+        decider: Decider,
+        journal: Journal,
+        crowd: Crowd,
+        probes: ProbeDesk,
     ) -> None:
         self._store = store
         self._probes = probes
         self._door = door
         self._decider = decider
         self._journal = journal
+        self._crowd = crowd
 
     async def issue(self, call: Call, body: ChallengeInput) -> Challenge:
         """Return a new challenge for a page that may run the check."""
@@ -68,14 +77,11 @@ class ChallengeIssuer:
         facts = facts_of(call, visit, rates)
         decision = self._decider.decide(facts, visit.site)
         widget = widget_of(visit, body)
-        level = Level.HIGH if await self._door.is_flood(call) else level_of(decision)
-        if level is Level.USUAL and await self._probes.has_failed(call.request.address):
-            level = Level.RAISED
         challenge = StoredChallenge(
             id=new_challenge_id(),
             binding=visit.binding,
             seed=new_seed(),
-            level=level,
+            level=Level.HIGH if await self._door.is_flood(call) else await self._level(call, visit, decision),
             widget=widget,
             c_data=body.c_data if isinstance(body.c_data, str) else None,
             issued_ms=int(call.now),
@@ -86,6 +92,14 @@ class ChallengeIssuer:
         self._journal.issued(call, visit, facts, decision)
         draw = self._probes.issue(challenge, user_agent=call.request.header("user-agent"), address=call.request.address)
         return challenge, draw
+
+    async def _level(self, call: Call, visit: Visit, decision: Decision) -> Level:
+        level = level_of(decision)
+        if visit.test or visit.site.mode is Mode.MONITOR:
+            return level
+        if level is Level.USUAL and await self._probes.has_failed(call.request.address):
+            level = Level.RAISED
+        return max(level, await self._crowd.level(call.request, visit.site.number))
 
     async def program(self, call: Call, challenge_id: str) -> tuple[str, int]:
         """Return the program of a challenge and for how many seconds it may be kept."""

@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from agentgate.lib.enums import Mode, Outcome
 
-# A program that drives a browser gives these; pressing a button does not make it a person.
+# A program that drives a browser gives these; pressing a button does not make it a person. Nor does it where there is
+# nothing to judge, or where independent parts of the evidence contradict a person.
 DEFINITE = frozenset(
     (
         "browser.webdriver",
@@ -14,8 +15,26 @@ DEFINITE = frozenset(
         "browser.headless",
         "browser.instrument_failed",
         "behavior.untrusted_events",
+        "evidence.missing",
+        "evidence.contradictory",
     )
 )
+# Programs by their own name. The check runs in browsers, so none of them has run it.
+PROGRAMS = frozenset(
+    (
+        "ua.missing",
+        "ua.http_library",
+        "ua.headless",
+        "ua.scanner",
+        "ua.git",
+        "ua.package_manager",
+        "ua.feed_reader",
+        "ua.webhook",
+        "ua.bare",
+    )
+)
+# Whom the site or the operator wants all the same, and what looks like a program's name in a browser's.
+EXCUSED = frozenset(("ua.browser", "ua.claims_browser", "ua.wanted", "ua.webview", "list.allow"))
 
 
 class Verdict(Enum):
@@ -42,11 +61,18 @@ def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> Verdict:
     """Return what enforce mode does. `outcome` is what the rules say."""
     if not (proof.work and proof.instrument) or outcome in {Outcome.BLOCK, Outcome.DROP} or proof.answer is False:
         return Verdict.FAILED
+    if is_program(labels):
+        return Verdict.FAILED
     if proof.answer is None:
         # Once asked for, the check stays asked for: evidence that got cleaner since is no answer.
         return Verdict.STEP_UP if proof.asked or outcome is Outcome.CHALLENGE else Verdict.PASSED
     still_challenged = outcome is Outcome.CHALLENGE and not DEFINITE.isdisjoint(labels)
     return Verdict.FAILED if still_challenged else Verdict.PASSED
+
+
+def is_program(labels: tuple[str, ...]) -> bool:
+    """Say whether the User-Agent is that of a program which runs no pages."""
+    return not PROGRAMS.isdisjoint(labels) and EXCUSED.isdisjoint(labels)
 
 
 def recorded(verdict: Verdict, outcome: Outcome, mode: Mode) -> tuple[Outcome, Outcome | None]:

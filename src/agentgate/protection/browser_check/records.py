@@ -12,12 +12,14 @@ from agentgate.lib.records import Input, Query, Record
 SCHEMA = 1
 LARGEST_SOLUTION = 2**32 - 1
 # More than any level of work has puzzles; more than any answer of the program has characters.
-MOST_SOLUTIONS = 64
+MOST_SOLUTIONS = 512
 ANSWER_CHARACTERS = 128
 MOST_STEPS = 8
 LOCALE_CHARACTERS = 64
 LONGEST_STEP_MS = 3_600_000
 LARGEST_HOOK = 999_999
+# Pixels and moves: more than any screen has or any hand makes within the time.
+LARGEST_SUM = 1_000_000
 
 # A draw has a dozen programs, the longest answer a few dozen numbers; the sealed ticket some hundred characters.
 MOST_PROBES = 16
@@ -26,11 +28,16 @@ TICKET_CHARACTERS = 2048
 
 ProbeAnswer = Annotated[list[Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]], Meta(max_length=MOST_PROBE_NUMBERS)]
 Solutions = Annotated[list[Annotated[int, Meta(ge=0, le=LARGEST_SOLUTION)]], Meta(max_length=MOST_SOLUTIONS)]
+FieldSize = Annotated[float, Meta(ge=0, le=LARGEST_SUM)]
 ProgramAnswer = Annotated[str, Meta(max_length=ANSWER_CHARACTERS)]
 
 
 class Work(Record, frozen=True, kw_only=True):
-    """Puzzles: for each i below `count` an n such that SHA-256 of `salt:i:n` begins with `bits` zero bits."""
+    """Puzzles, for each i below `count`.
+
+    `SHA-256`: an n such that the hash of `salt:i:n` begins with `bits` zero bits. `scrypt`: the first 32 bits of scrypt
+    of `salt:i`, without salt, with N = 2^`bits`, r = 1, p = 1.
+    """
 
     algorithm: str
     salt: str
@@ -45,6 +52,8 @@ class StepUp(Record, frozen=True, kw_only=True):
     steps: int
     wait_ms: int
     work: Work
+    # Where the button stands for each press, in percent of the free width and height of its field.
+    places: list[tuple[int, int]]
 
 
 class Probes(Record, frozen=True, kw_only=True):
@@ -115,12 +124,31 @@ class ProbesInput(Input, frozen=True, kw_only=True):
     answers: Literal["none"] | Annotated[list[ProbeAnswer | None], Meta(max_length=MOST_PROBES)]
 
 
+class PressInput(Input, frozen=True, kw_only=True):
+    """How a press came about, in sums since the one before: what no device tells is 0."""
+
+    moves: Annotated[int, Meta(ge=0, le=LARGEST_SUM)] = 0
+    # The way of the pointer, and the distance between where it was pressed before and now.
+    way_px: Annotated[float, Meta(ge=0, le=LARGEST_SUM)] = 0
+    reach_px: Annotated[float, Meta(ge=0, le=LARGEST_SUM)] = 0
+    # From the first of those moves to the press, and from the press to its end.
+    travel_ms: Annotated[float, Meta(ge=0, le=LONGEST_STEP_MS)] = 0
+    hold_ms: Annotated[float, Meta(ge=0, le=LONGEST_STEP_MS)] = 0
+    # From the button's centre.
+    off_x: Annotated[float, Meta(ge=-LARGEST_SUM, le=LARGEST_SUM)] = 0
+    off_y: Annotated[float, Meta(ge=-LARGEST_SUM, le=LARGEST_SUM)] = 0
+    # How wide the finger is.
+    size_px: Annotated[float, Meta(ge=0, le=LARGEST_SUM)] = 0
+
+
 class StepInput(Input, frozen=True, kw_only=True):
     """One press of the button: with what, how long after the one before, and whether the browser vouches for it."""
 
     input: Literal["pointer", "touch", "keyboard", "assistive"]
     after_ms: Annotated[float, Meta(ge=0, le=LONGEST_STEP_MS)]
     trusted: bool
+    # Of a press by hand. Assistive tools press without one.
+    press: PressInput | UnsetType = UNSET
 
 
 class AnswerInput(Input, frozen=True, kw_only=True):
@@ -129,6 +157,8 @@ class AnswerInput(Input, frozen=True, kw_only=True):
     kind: Literal["confirm"]
     steps: Annotated[list[StepInput], Meta(max_length=MOST_STEPS)]
     work: Solutions
+    # The free width and height of the button's field, in pixels.
+    field: tuple[FieldSize, FieldSize] | UnsetType = UNSET
 
 
 class VerifyInput(Input, frozen=True, kw_only=True):

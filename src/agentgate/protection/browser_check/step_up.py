@@ -1,7 +1,18 @@
-"""Step-up: the check that a person is shown. Two presses of one button, by whatever means a person presses buttons."""
+"""Step-up: the check that a person is shown. A button is pressed, moves to another place, and is pressed again.
+
+It is pressed by whatever means a person presses buttons. Where that is a pointer, a finger or a key, the SDK sends
+sums of how each press came about, and the service judges them: `judged` says why an answer is no person's.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import UNSET
 
 from agentgate.protection.browser_check.ports import StoredChallenge
-from agentgate.protection.browser_check.records import AnswerInput, StepUp
+from agentgate.protection.browser_check.records import AnswerInput, StepInput, StepUp
 from agentgate.protection.browser_check.work import is_solved, step_up_work
 
 KIND = "confirm"
@@ -9,14 +20,48 @@ STEPS = 2
 # Long enough to notice that something happens, and to do the work meanwhile; short enough to wait for.
 WAIT_MS = 900
 
+Place = tuple[int, int]
+# Where the button may stand, in percent of its field's free width and height. The second place is never near the first.
+COLUMNS = ((0, 34), (66, 100))
+WHOLE = 100
+
+# Traits of presses that no hand makes. One or two have innocent causes (a tapped touchpad, a remote desktop, a hand
+# that happens to hit the centre), so they are added up over all presses.
+FEWEST_MOVES = 4
+FEWEST_TRAVEL_MS = 60.0
+SHORTEST_HOLD_MS = 10.0
+SHORTEST_KEY_MS = 5.0
+CENTRE_PX = 1.0
+STRAIGHT_RATIO = 1.0005
+LARGEST_POINT_PX = 1.0
+MOST_POINTER_TRAITS = 4
+MOST_TOUCH_TRAITS = 4
+# How far a press may be from where its place says, and how much of the way between two presses may be missing.
+TOLERANCE_PX = 60.0
+LEAST_WAY = 0.9
+
 
 def step_up_of(seed: bytes) -> StepUp:
     """Return what a challenge's step-up asks for. It is the same each time it is asked."""
-    return StepUp(kind=KIND, steps=STEPS, wait_ms=WAIT_MS, work=step_up_work(seed))
+    return StepUp(kind=KIND, steps=STEPS, wait_ms=WAIT_MS, work=step_up_work(seed), places=places_of(seed))
 
 
-def is_right(answer: AnswerInput, challenge: StoredChallenge, now_ms: int) -> bool:
-    """Say whether an answer does what was asked, no earlier than a person could have done it."""
+def places_of(seed: bytes) -> list[Place]:
+    """Return where the button stands for each press: at one side, then at the other."""
+    drawn = hashlib.blake2b(seed, digest_size=8, person=b"places").digest()
+    sides = COLUMNS if drawn[0] & 1 else COLUMNS[::-1]
+    places = []
+    for index, (low, high) in enumerate(sides):
+        across, down = drawn[1 + 2 * index], drawn[2 + 2 * index]
+        places.append((low + across * (high - low) // 255, down * WHOLE // 255))
+    return places
+
+
+def is_right(answer: AnswerInput, challenge: StoredChallenge, now_ms: int, sums: Mapping[str, Any] | None) -> bool:
+    """Say whether an answer does what was asked, as a person does it and no earlier than a person could.
+
+    `sums` are those of the page's interaction; None where it does not matter who presses.
+    """
     # The page says how long the person waited; only our own clock says that the time has really passed.
     if challenge.stepped_ms is None or now_ms - challenge.stepped_ms < WAIT_MS:
         return False
@@ -24,4 +69,84 @@ def is_right(answer: AnswerInput, challenge: StoredChallenge, now_ms: int) -> bo
         return False
     if answer.steps[-1].after_ms < WAIT_MS:
         return False
+    if sums is not None and judged(answer, places_of(challenge.seed), sums) is not None:
+        return False
     return is_solved(step_up_work(challenge.seed), answer.work)
+
+
+def judged(answer: AnswerInput, places: Sequence[Place], interaction: Mapping[str, Any]) -> str | None:
+    """Return why the presses are no person's, None when they may be one's."""
+    steps = answer.steps
+    if any(step.input != "assistive" and step.press is UNSET for step in steps):
+        return "a press by hand has no sums"
+    if not _was_counted(steps, interaction):
+        return "the page's own sums lack the presses"
+    pointers = [step for step in steps if step.input == "pointer"]
+    if len(pointers) == STEPS and (wrong := _wrong_way(answer, places)):
+        return wrong
+    return _unlike_hands(steps)
+
+
+def _unlike_hands(steps: Sequence[StepInput]) -> str | None:
+    """Return why no hand makes such presses."""
+    if sum(_pointer_traits(step) for step in steps if step.input == "pointer") > MOST_POINTER_TRAITS:
+        return "the pointer is not moved by a hand"
+    if sum(_touch_traits(step) for step in steps if step.input == "touch") > MOST_TOUCH_TRAITS:
+        return "no finger touches like this"
+    keys = [step for step in steps if step.input == "keyboard"]
+    if len(keys) == STEPS and all(_hold_ms(step) < SHORTEST_KEY_MS for step in keys):
+        return "no finger presses keys like this"
+    return None
+
+
+def _was_counted(steps: Sequence[StepInput], interaction: Mapping[str, Any]) -> bool:
+    """Say whether the page has counted what the presses tell: both come from the same events."""
+    moves, clicks = interaction.get("pointerMoves"), interaction.get("clicks")
+    if not isinstance(moves, int | float) or not isinstance(clicks, int | float):
+        return False
+    told = sum(step.press.moves for step in steps if step.press is not UNSET)
+    return clicks >= len(steps) and moves >= told
+
+
+def _wrong_way(answer: AnswerInput, places: Sequence[Place]) -> str | None:
+    """Return what is wrong with the way between two presses by pointer: it leads from place to place."""
+    second = answer.steps[-1].press
+    if second is UNSET or answer.field is UNSET:
+        return "a press by hand has no sums"
+    (x1, y1), (x2, y2) = places
+    width, height = answer.field
+    expected = math.hypot((x2 - x1) * width / WHOLE, (y2 - y1) * height / WHOLE)
+    if abs(second.reach_px - expected) > TOLERANCE_PX:
+        return "the second press is not where the button was"
+    if second.way_px < second.reach_px * LEAST_WAY:
+        return "the pointer came without a way"
+    return None
+
+
+def _hold_ms(step: StepInput) -> float:
+    return math.inf if step.press is UNSET else step.press.hold_ms
+
+
+def _is_centred(step: StepInput) -> bool:
+    return step.press is not UNSET and max(abs(step.press.off_x), abs(step.press.off_y)) <= CENTRE_PX
+
+
+def _pointer_traits(step: StepInput) -> int:
+    press = step.press
+    if press is UNSET:
+        return 0
+    is_straight = press.reach_px > 0 and press.way_px / press.reach_px < STRAIGHT_RATIO
+    return (
+        (press.moves < FEWEST_MOVES)
+        + (press.travel_ms < FEWEST_TRAVEL_MS)
+        + (press.hold_ms < SHORTEST_HOLD_MS)
+        + _is_centred(step)
+        + is_straight
+    )
+
+
+def _touch_traits(step: StepInput) -> int:
+    press = step.press
+    if press is UNSET:
+        return 0
+    return (press.hold_ms < SHORTEST_HOLD_MS) + _is_centred(step) + (press.size_px <= LARGEST_POINT_PX)

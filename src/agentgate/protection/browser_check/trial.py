@@ -23,8 +23,8 @@ class Trial(Struct, frozen=True, kw_only=True):
     decision: Decision
     # What enforce mode does.
     verdict: Verdict
-    # A person has answered the check.
-    answered: bool
+    # Whether the answer to the check is right; None when there is none.
+    answered: bool | None
 
     @property
     def applied(self) -> Verdict:

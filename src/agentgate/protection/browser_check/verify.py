@@ -1,6 +1,8 @@
 """Verifying what a page found out: one attempt, one verdict, at most one token."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -10,6 +12,7 @@ from agentgate.lib.enums import VerifyStatus
 from agentgate.lib.errors import Refused
 from agentgate.protection.browser_check.admission import VERIFICATIONS, Door, Visit
 from agentgate.protection.browser_check.challenge_locks import Turns
+from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.event_log import Journal
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.grant import Grants
@@ -18,7 +21,7 @@ from agentgate.protection.browser_check.issue import CHALLENGE_ID
 from agentgate.protection.browser_check.judge import Proof, Verdict, judge
 from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
 from agentgate.protection.browser_check.probes.desk import ProbeDesk
-from agentgate.protection.browser_check.probes.judge import Judgement
+from agentgate.protection.browser_check.proving import Prover
 from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
 from agentgate.protection.browser_check.step_up import is_right, step_up_of
 from agentgate.protection.browser_check.trial import Trial
@@ -38,6 +41,7 @@ class ChallengeVerifier:
         decider: Decider,
         journal: Journal,
         grants: Grants,
+        crowd: Crowd,
         probes: ProbeDesk,
     ) -> None:
         self._store = store
@@ -46,7 +50,9 @@ class ChallengeVerifier:
         self._decider = decider
         self._journal = journal
         self._grants = grants
+        self._crowd = crowd
         self._turns = Turns()
+        self._prover = Prover()
 
     async def verify(self, call: Call, body: VerifyInput) -> VerifyResult:
         """Use up an attempt and return a token or a step-up; refuse what does not pass."""
@@ -58,10 +64,22 @@ class ChallengeVerifier:
             challenge = await self._attempt(call, visit, body.challenge_id)
             if isinstance(body.c_data, str):
                 challenge = msgspec.structs.replace(challenge, c_data=body.c_data)
-            trial = self._try(call, visit, challenge, body, await self._judge_probes(call, challenge, body))
+            needs_memory = challenge.level != Level.USUAL
+            proof = await self._prover.run(
+                # With test keys, sites test their own pages by programs.
+                partial(prove, challenge, body, now_ms=call.now, by_hand=not visit.test),
+                needs_memory=needs_memory or challenge.stepped_ms is not None,
+            )
+            if not (proof.work and proof.instrument) and not visit.test:
+                await self._crowd.failures.record(call.request.address)
+            trial = self._try(call, visit, challenge, proof, await self._evidence(call, visit, challenge, body, proof))
             if trial.applied is Verdict.STEP_UP:
                 return await self._step_up(trial)
             if trial.applied is Verdict.FAILED:
+                # One answer to a challenge: whoever tries answers out asks for a new challenge each time. And of
+                # puzzles that need memory two were looked at: with another try, leaving some of them out would pay.
+                if trial.answered is False or (needs_memory and not proof.work):
+                    await self._store.use_challenge(challenge.id)
                 raise self._failed(trial)
             return await self._passed(trial)
 
@@ -84,27 +102,36 @@ class ChallengeVerifier:
             raise Refused("challenge_expired")
         raise Refused("too_many_attempts")
 
-    async def _judge_probes(self, call: Call, challenge: StoredChallenge, body: VerifyInput) -> Judgement:
-        given = None if isinstance(body.probes, msgspec.UnsetType) else body.probes
+    async def _evidence(
+        self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, proof: Proof
+    ) -> dict[str, Any]:
+        """Return what the page sent, and what was made of it that takes more than a look."""
         request = call.request
-        return await self._probes.judge(
+        given = None if isinstance(body.probes, msgspec.UnsetType) else body.probes
+        judgement = await self._probes.judge(
             challenge, given, user_agent=request.header("user-agent"), address=request.address
         )
-
-    def _try(self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, probes: Judgement) -> Trial:
-        proof = prove(challenge, body, now_ms=call.now)
-        evidence = {
+        evidence: dict[str, Any] = {
             "signals": body.signals,
             "instrument": "passed" if proof.instrument else "failed",
-            "probes": probes.evidence,
+            "probes": judgement.evidence,
         }
         if isinstance(body.interaction, dict):
             evidence["interaction"] = body.interaction
+        if not visit.test:
+            evidence["clusters"] = await self._crowd.clusters.observe(
+                visit.site.number, request, body.signals, body.interaction, call.now
+            )
+        return evidence
+
+    def _try(
+        self, call: Call, visit: Visit, challenge: StoredChallenge, proof: Proof, evidence: Mapping[str, Any]
+    ) -> Trial:
         # The visit was counted when the challenge was issued.
         rates = self._decider.rates(visit.site, visit.visitor, call.request.address, call.now)
         facts = facts_of(call, visit, rates, evidence)
         decision = self._decider.decide(facts, visit.site)
-        verdict = judge(proof, decision.verdict.outcome, decision.labels)
+        verdict = judge(proof, decision.verdict.outcome, () if visit.test else decision.labels)
         has_more_attempts = challenge.attempts < limits.VERIFY_ATTEMPTS_PER_CHALLENGE
         if visit.site.site_key == ALWAYS_FAIL or (verdict is Verdict.STEP_UP and not has_more_attempts):
             # A check that can no longer be answered is not worth showing.
@@ -116,7 +143,7 @@ class ChallengeVerifier:
             facts=facts,
             decision=decision,
             verdict=verdict,
-            answered=proof.answer is True,
+            answered=proof.answer,
         )
 
     async def _step_up(self, trial: Trial) -> VerifyResult:
@@ -136,7 +163,7 @@ class ChallengeVerifier:
         return self._grants.give(trial, self._journal.concluded(trial))
 
 
-def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int) -> Proof:
+def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand: bool = True) -> Proof:
     """Check work, program and answer. A body that cannot be an answer to this challenge is refused."""
     work = challenge_work(challenge.seed, Level(challenge.level))
     _check_length("work", work, body.work)
@@ -146,11 +173,15 @@ def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int) -> Proo
     answer = body.answer if asked else msgspec.UNSET
     if not isinstance(answer, msgspec.UnsetType):
         _check_length("answer.work", step_up_work(challenge.seed), answer.work)
+    interaction = body.interaction if isinstance(body.interaction, dict) else {}
+    sums = interaction if by_hand else None
+    instrument = check_answer(challenge.seed, challenge.id, program)
     return Proof(
-        work=is_solved(work, body.work),
-        instrument=check_answer(challenge.seed, challenge.id, program),
+        # The dearest last: whoever did not run the program gains nothing by the work.
+        work=instrument and is_solved(work, body.work),
+        instrument=instrument,
         asked=asked,
-        answer=None if isinstance(answer, msgspec.UnsetType) else is_right(answer, challenge, now_ms),
+        answer=None if isinstance(answer, msgspec.UnsetType) else is_right(answer, challenge, now_ms, sums),
     )
 
 

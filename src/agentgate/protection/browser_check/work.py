@@ -1,6 +1,12 @@
-"""Work: many small puzzles, more of them for a suspicious visitor. A throttle, never the verdict."""
+"""Work: many small puzzles, more of them for a suspicious visitor. A throttle, never the verdict.
+
+The usual level counts hashes. Raised and high levels need memory as well (scrypt), which native code has hardly faster
+than a browser. Checking such a puzzle costs as much as solving it, so two are checked that are drawn when the answer is
+there: whoever solves the share h of them passes with h squared, and pays more for each token than who solves all.
+"""
 
 import hashlib
+import random
 from collections.abc import Sequence
 from enum import IntEnum
 
@@ -8,8 +14,11 @@ from msgspec import Struct
 
 from agentgate.protection.browser_check.records import Work
 
-ALGORITHM = "SHA-256"
+SHA_256, SCRYPT = "SHA-256", "scrypt"
 SALT_BYTES = 16
+ANSWER_BYTES = 4
+# So many memory-hard puzzles are checked.
+DRAWN = 2
 
 
 class Level(IntEnum):
@@ -21,15 +30,23 @@ class Level(IntEnum):
 
 
 class Amount(Struct, frozen=True):
-    """So many puzzles of so many bits: on average `count * 2**bits` hashes."""
+    """So many puzzles: SHA-256 needs `2**bits` hashes on average for one, scrypt `2**bits` blocks of 128 bytes."""
 
+    algorithm: str
     count: int
     bits: int
 
 
-# A slow phone makes some 250,000 hashes a second: the most, with the step-up's on top, stay below its five seconds.
-AMOUNTS = {Level.USUAL: Amount(16, 10), Level.RAISED: Amount(32, 12), Level.HIGH: Amount(48, 14)}
-STEP_UP_AMOUNT = Amount(32, 12)
+# A slow phone makes some 250,000 hashes a second, or 140 memory-hard puzzles where it may run no WebAssembly: the
+# most, with the step-up's on top, stay below its five seconds.
+AMOUNTS = {
+    Level.USUAL: Amount(SHA_256, 16, 10),
+    Level.RAISED: Amount(SCRYPT, 128, 11),
+    Level.HIGH: Amount(SCRYPT, 448, 11),
+}
+STEP_UP_AMOUNT = Amount(SCRYPT, 128, 11)
+
+_draw = random.SystemRandom().sample
 
 
 def challenge_work(seed: bytes, level: Level) -> Work:
@@ -43,9 +60,13 @@ def step_up_work(seed: bytes) -> Work:
 
 
 def is_solved(work: Work, solutions: Sequence[int]) -> bool:
-    """Say whether every puzzle is solved. The time taken depends on the number of puzzles alone."""
+    """Say whether the puzzles are solved. The time taken depends on their number and kind alone."""
     if len(solutions) != work.count:
         return False
+    if work.algorithm == SCRYPT:
+        # Drawn now: nobody could know which ones it would be worth solving.
+        drawn = _draw(range(work.count), DRAWN)
+        return sum(solutions[index] != scrypt_answer(work, index) for index in drawn) == 0
     unsolved = 0
     for index, solution in enumerate(solutions):
         digest = hashlib.sha256(f"{work.salt}:{index}:{solution}".encode("ascii")).digest()
@@ -53,6 +74,13 @@ def is_solved(work: Work, solutions: Sequence[int]) -> bool:
     return unsolved == 0
 
 
+def scrypt_answer(work: Work, index: int) -> int:
+    """Return the answer to a memory-hard puzzle: about a millisecond, outside the interpreter's lock."""
+    password = f"{work.salt}:{index}".encode("ascii")
+    answer = hashlib.scrypt(password, salt=b"", n=1 << work.bits, r=1, p=1, dklen=32)
+    return int.from_bytes(answer[:ANSWER_BYTES], "big")
+
+
 def _work(seed: bytes, purpose: bytes, amount: Amount) -> Work:
     salt = hashlib.blake2b(seed, digest_size=SALT_BYTES, person=purpose).hexdigest()
-    return Work(algorithm=ALGORITHM, salt=salt, count=amount.count, bits=amount.bits)
+    return Work(algorithm=amount.algorithm, salt=salt, count=amount.count, bits=amount.bits)

@@ -31,6 +31,8 @@ SDK_WORDS = (
     "help",
     "quote",
     "canceled",
+    "why",
+    "reason",
 )
 
 _TAG = re.compile(r"\s*([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)\s*(?:;\s*[qQ]\s*=\s*([01](?:\.[0-9]{0,3})?)\s*)?\Z")

@@ -1,16 +1,17 @@
 """What a visitor shows for itself: a token for this one request, or a clearance from a check that it passed before."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import UNSET, Struct
 
 from agentgate.lib.clock import SECOND_MS
-from agentgate.lib.enums import ClearanceLevel, ReceiptKind
+from agentgate.lib.enums import ClearanceLevel, ReceiptKind, TokenBinding
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.tokens.binding import Bindings, Holder
 from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
@@ -39,6 +40,7 @@ CLEARED_LOW = Shown(("clearance", "clearance_low"), None)
 EXPIRED = Shown(("expired",), "expired_clearance")
 INVALID = Shown(("invalid",), "invalid_clearance")
 WRONG_ORIGIN = Shown(("wrong_origin",), "origin_mismatch")
+OTHERS_TOKEN = Shown(("wrong_visitor",), "visitor_mismatch")
 WRONG_VISITOR = Shown(("wrong_visitor",), "invalid_clearance")
 # Of several clearances the one that tells most is told of.
 _WORTH = {INVALID: 0, WRONG_ORIGIN: 1, WRONG_VISITOR: 2, EXPIRED: 3, CLEARED_LOW: 4}
@@ -71,6 +73,7 @@ class Receipts:
         self.clearances = clearances
         self._redemptions = redemptions
         self.keyring = keyring
+        self._bindings = Bindings(keyring)
 
     def look(
         self,
@@ -121,6 +124,24 @@ class Receipts:
         if reason is not None:
             return Shown((_TOKEN_STATES[reason],), reason)
         return Shown(_KIND_STATES[claims.kind], None, claims) if _fits_body(claims, site, headers) else OTHER_CONTENT
+
+    def is_holders(
+        self, claims: Claims, site: SiteView, address: str, headers: Mapping[bytes, bytes], now_ms: int
+    ) -> bool:
+        """Say whether a token is spent by who earned it, as far as the site wants that compared."""
+        if claims.binding is UNSET or site.token_binding is TokenBinding.NONE:
+            return True
+        found = cookies_of(headers.get(b"cookie", b""), self.clearances.cookie_name(site.site_key).encode())
+        genuine = tuple(self._ids_of(found, site.site_key, now_ms))
+        user_agent = headers.get(b"user-agent", b"").decode("latin-1")
+        return self._bindings.may_spend(claims, Holder(address, user_agent, genuine), site)
+
+    def _ids_of(self, values: tuple[bytes, ...], site_key: str, now_ms: int) -> Iterator[str]:
+        for value in values:
+            try:
+                yield self.clearances.read(value.decode("latin-1"), site_key=site_key, now_ms=now_ms).id
+            except ClearanceRefused:
+                continue
 
     def clearance(
         self, values: tuple[bytes, ...], *, site_key: str, origin: str, visitor: int, now_ms: int

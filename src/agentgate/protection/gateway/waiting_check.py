@@ -18,7 +18,7 @@ from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import Views, decide_under, observe, strictest
 from agentgate.protection.gateway.event_log import Journal
 from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
-from agentgate.protection.gateway.receipts import TOKEN_HEADER, Receipts, Shown, fit
+from agentgate.protection.gateway.receipts import OTHERS_TOKEN, TOKEN_HEADER, Receipts, Shown, fit
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.gateway.ruling import refuse, rule, unavailable
 from agentgate.protection.sites.directory import SiteView
@@ -60,7 +60,7 @@ class WaitingChecks:
         """Return what is shown for a route. A token goes before a clearance: it was made for this request."""
         if token is None or protection.action is None:
             return fit(pending.shown, protection)
-        return self._receipts.token(
+        shown = self._receipts.token(
             token,
             pending.fields,
             pending.page.kind.origin,
@@ -68,6 +68,11 @@ class WaitingChecks:
             site=pending.site,
             now_ms=pending.now_ms,
         )
+        if shown.token is None:
+            return shown
+        address, now_ms = pending.visitor.address, pending.now_ms
+        is_holders = self._receipts.is_holders(shown.token, pending.site, address, pending.fields, now_ms)
+        return shown if is_holders else OTHERS_TOKEN
 
     def _ask(
         self, desk: AgentDesk, pending: PendingCheck, routes: list[Route], views: Views

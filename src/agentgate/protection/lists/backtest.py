@@ -33,7 +33,7 @@ DEFAULT_ACTION = "(default)"
 WAIVED = frozenset(
     (
         *("receipt_required", "invalid_token", "expired_token", "token_used", "action_mismatch", "origin_mismatch"),
-        *("invalid_clearance", "expired_clearance"),
+        *("visitor_mismatch", "invalid_clearance", "expired_clearance"),
     )
 )
 

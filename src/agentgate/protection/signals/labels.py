@@ -6,6 +6,7 @@ A name that ends in `.*` is a family: its last part is data, such as an ASN or a
 import re
 
 from agentgate.lib.records import Record
+from agentgate.protection.signals.detectors.clusters import CLUSTER_LABELS
 from agentgate.protection.signals.detectors.receipt import RECEIPT_STATES
 
 FAMILY = ".*"
@@ -138,7 +139,12 @@ BROWSER = {
     "browser.no_plugins": "A desktop browser without the plug-ins that it always has",
     "browser.no_screen": "The screen has no width or no height",
     "browser.no_window_frame": "The window has no outer size",
+    "browser.window_mismatch": "The page fills the screen, and the window is larger or shows nothing around it",
     "browser.worker_mismatch": "Page and worker disagree about the browser",
+    "browser.worker_missing": "A browser that has workers sent nothing from one; a page's policy may forbid it",
+    "browser.frame_mismatch": "The page and a fresh frame in it disagree about the browser",
+    "browser.injected": "Functions that a driver put into the page, or a driver's script that called the SDK",
+    "browser.incomplete": "The evidence lacks what the SDK sends from every browser",
     "browser.user_agent_mismatch": "The page and the header disagree about the User-Agent",
     "browser.language_mismatch": "The page's language is not among those of Accept-Language",
     "browser.platform_mismatch": "The page's platform is not that of the User-Agent",
@@ -164,6 +170,29 @@ BEHAVIOR = {
     "behavior.straight_pointer": "The pointer moved in a perfectly straight line",
     "behavior.uniform_timing": "The times between events are all the same",
 }
+INPUT = {
+    "input.missing": "The sums of input that the SDK always sends did not come",
+    "input.foreign_clock": "Input events are off the raster of milliseconds that devices of this system have",
+    "input.between_pixels": "A mouse between pixels, where this system has none",
+    "input.adrift": "Positions on the screen that are not where the window is",
+    "input.still_moves": "The pointer moved and its events say that it did not",
+    "input.odd_pressure": "Presses of a mouse with a pressure that no mouse has",
+    "input.ruled_path": "The pointer's strokes are straight lines",
+    "input.even_path": "The steps of the pointer's strokes are all as long",
+    "input.short_press": "Presses shorter than a finger's; also of touchpads that are tapped",
+    "input.jump": "The pointer went to what it pressed in one step; also with remote desktops and voice control",
+    "input.centred": "Presses in the very centre of elements; also with voice control",
+    "input.short_keys": "Keys shorter than a finger's; also of password managers that type",
+    "input.even_keys": "Keys at even times or held equally long",
+    "input.text_without_keys": "Text that no key, composition, clipboard or autofill put there; also by dictation",
+    "input.unled_focus": "Fields that got the focus by neither a press nor a key",
+    "input.robotic": "At least three traits of presses and keys that are not a hand's",
+}
+EVIDENCE = {
+    "evidence.missing": "The evidence, or a part that the SDK always sends, did not come",
+    "evidence.doubtful": "Two independent groups of evidence speak against a person",
+    "evidence.contradictory": "Three do, and one of them is not explained by extensions or privacy tools",
+}
 CONTENT = {
     "content.empty": "The content is blank",
     "content.long": "The content has more than 10,000 characters",
@@ -184,7 +213,24 @@ MODEL = {
 
 LABELS: tuple[SignalLabel, ...] = tuple(
     SignalLabel(name=name, source=name.partition(".")[0], meaning=meaning)
-    for group in (NET, HTTP, PATH, USER_AGENT, BROWSER, PROBES, BEHAVIOR, RATE, AGENT, RECEIPT, CONTENT, LIST, MODEL)
+    for group in (
+        NET,
+        HTTP,
+        PATH,
+        USER_AGENT,
+        BROWSER,
+        BEHAVIOR,
+        INPUT,
+        PROBES,
+        EVIDENCE,
+        CLUSTER_LABELS,
+        RATE,
+        AGENT,
+        RECEIPT,
+        CONTENT,
+        LIST,
+        MODEL,
+    )
     for name, meaning in group.items()
 )
 EXACT_NAMES = frozenset(label.name for label in LABELS if not label.name.endswith(FAMILY))

@@ -10,6 +10,7 @@ from msgspec import Struct
 from agentgate.protection.signals.detectors import CONTENT_SIGNALS, HEADER_SIGNALS, REQUEST_SIGNALS
 from agentgate.protection.signals.detectors.user_agent import view_user_agent
 from agentgate.protection.signals.facts import Observation, RequestFacts
+from agentgate.protection.signals.families import evidence_labels
 from agentgate.protection.signals.numbers import measure
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.intel import Intel
@@ -57,6 +58,8 @@ def _observe_rest(look: Look, observed: ObservedHeaders, cookie_count: int) -> O
     labels = [*observed.labels, *_labels(REQUEST_SIGNALS, look)]
     if facts.evidence is not None or facts.content is not None:
         labels += _labels(CONTENT_SIGNALS, look)
+    if facts.evidence is not None:
+        labels += evidence_labels(labels)
     labels.sort()
     numbers = measure(
         facts,

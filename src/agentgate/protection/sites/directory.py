@@ -12,7 +12,7 @@ import structlog
 from msgspec import Struct
 
 from agentgate.lib.database import Store, StoreUnavailable
-from agentgate.lib.enums import AccountStatus, Mode, WidgetMode
+from agentgate.lib.enums import AccountStatus, Mode, TokenBinding, WidgetMode
 from agentgate.lib.records import to_json
 from agentgate.lib.secrets import digest
 from agentgate.protection.lists.records import StoredEntry
@@ -65,6 +65,8 @@ class SiteView(Struct, frozen=True, kw_only=True):
     matcher: RequestMatcher | None = None
     # Names and classes of programs that the site wants, as `ua.wanted` compares them.
     wanted_programs: frozenset[str] = frozenset()
+    # Who may spend its tokens.
+    token_binding: TokenBinding = TokenBinding.NETWORK
 
 
 class SiteCaller(Struct, frozen=True, gc=False):
@@ -285,6 +287,7 @@ class SiteDirectory:
             open_paths=OpenPaths(site.open_paths) if site.open_paths else NO_OPEN_PATHS,
             matcher=make_matcher(compiled[key].predicates, SiteLists(read.entries) if read.entries else None),
             wanted_programs=frozenset(site.wanted_programs),
+            token_binding=site.token_binding,
         )
 
 

@@ -23,7 +23,7 @@ from agentgate.protection.sites.wanted_programs import canonical_programs
 DEFAULT_ACTIONS = {"submit": SiteAction(browser_required=True)}
 CHANGEABLE = (
     *("name", "allowed_origins", "actions", "routes", "mode", "widget_mode", "form_method_override"),
-    *("clearance_without_script", "whole_site", "open_paths", "wanted_programs"),
+    *("clearance_without_script", "whole_site", "open_paths", "wanted_programs", "token_binding"),
 )
 # Keys that start so belong to the fixed test sites, which exist on every installation.
 RESERVED_KEY_PREFIX = "site_test_"

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from agentgate.lib.enums import Mode, SiteHealthStatus, WidgetMode
+from agentgate.lib.enums import Mode, SiteHealthStatus, TokenBinding, WidgetMode
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record, SiteKey
 from agentgate.people.audit.records import ConfigChange
@@ -47,7 +47,8 @@ class Site(Record, frozen=True, kw_only=True):
     `clearanceWithoutScript` whoever has no JavaScript gets a clearance of the lowest level for waiting. With
     `wholeSite` every browser proves itself once, whatever it asks for; programs are left to the rules.
     `wantedPrograms` are let in wherever they come from: `feeds`, `podcasts`, `monitors`, `previews`, `webhooks`, or a
-    program's name.
+    program's name. `tokenBinding` says who may spend a token: whoever is in the `network` that earned it, only who can
+    be compared with it (`strict`), or anybody who has it (`none`).
     """
 
     id: str
@@ -66,6 +67,7 @@ class Site(Record, frozen=True, kw_only=True):
     created_at: Moment
     updated_at: Moment
     wanted_programs: list[str] = field(default_factory=list)
+    token_binding: TokenBinding = TokenBinding.NETWORK
     rule_set: str | UnsetType = UNSET
     agent_policy: dict[str, Any] | UnsetType = UNSET
 
@@ -141,6 +143,7 @@ class SiteChange(Input, frozen=True, kw_only=True):
     whole_site: bool | UnsetType = UNSET
     open_paths: list[SiteOpenPath] | UnsetType = UNSET
     wanted_programs: list[str] | UnsetType = UNSET
+    token_binding: TokenBinding | UnsetType = UNSET
 
 
 class SiteInput(SiteChange, frozen=True, kw_only=True):

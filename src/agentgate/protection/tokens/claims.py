@@ -36,6 +36,8 @@ class Claims(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     content_digest: str | UnsetType = UNSET
     price: str | UnsetType = UNSET
     test: bool | UnsetType = UNSET
+    # Who may spend it (`binding.py`); absent where anybody may who has it.
+    binding: str | UnsetType = UNSET
 
 
 def is_of_the_future(claims: Claims, *, now_ms: int) -> bool:

@@ -54,6 +54,7 @@ class IssuedClearance(Struct, frozen=True):
     name: str
     value: str
     expires_at: Moment
+    id: str
 
 
 class Clearances:
@@ -91,7 +92,7 @@ class Clearances:
         fields = _fields_of(clearance)
         data = _join(fields) + self._keyring.mac(PURPOSE, *fields)
         value = PREFIX + base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
-        return IssuedClearance(self.cookie_name(site_key), value, Moment(clearance.expires_ms))
+        return IssuedClearance(self.cookie_name(site_key), value, Moment(clearance.expires_ms), clearance.id)
 
     def read(self, value: str, *, site_key: str, now_ms: int) -> Clearance:
         """Return what a clearance says; refuse one that is not ours, not this site's, or over."""

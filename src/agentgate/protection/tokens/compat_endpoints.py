@@ -2,6 +2,7 @@
 
 from msgspec import UNSET
 
+from agentgate.http.address import canonical_address
 from agentgate.http.call import Call
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import json_decoder
@@ -84,7 +85,13 @@ async def _verify(dialect: Dialect, body: CompatInput, redeemer: Redeemer, *, no
     site_key = caller.site.site_key if isinstance(caller, SiteCaller) else body.sitekey
     if dialect.compares_site and body.sitekey and body.sitekey != site_key:
         raise Refused("site_mismatch")
-    demand = Demand(token=body.response, action=None, request_id=request_id_of(body.idempotency_key))
+    demand = Demand(
+        token=body.response,
+        action=None,
+        request_id=request_id_of(body.idempotency_key),
+        # Plug-ins send all kinds of things here; what is no address is left out, as the other services do.
+        remote_address=canonical_address(body.remoteip.strip()) if body.remoteip else None,
+    )
     answer = await redeemer.redeem(caller, demand, now_ms=now_ms)
     return success_answer(dialect, _success_decoder.decode(answer))
 
@@ -97,6 +104,7 @@ def _with_query(body: CompatInput, call: Call) -> CompatInput:
     return CompatInput(
         secret=body.secret or parameters.get("secret", UNSET),
         response=body.response or parameters.get("response", UNSET),
+        remoteip=body.remoteip or parameters.get("remoteip", UNSET),
         sitekey=body.sitekey or parameters.get("sitekey", UNSET),
         idempotency_key=body.idempotency_key or parameters.get("idempotency_key", UNSET),
     )

@@ -27,6 +27,7 @@ class Grant(Struct, frozen=True, kw_only=True):
     content_digest: str | UnsetType = UNSET
     price: str | UnsetType = UNSET
     test: bool = False
+    binding: str | UnsetType = UNSET
 
 
 class IssuedReceipt(Struct, frozen=True):
@@ -70,6 +71,7 @@ class ReceiptIssuer:
             content_digest=grant.content_digest,
             price=grant.price,
             test=True if grant.test else UNSET,
+            binding=grant.binding,
         )
         receipt = write_receipt(claims, self._keys.current(test=grant.test))
         return IssuedReceipt(receipt, Moment(claims.exp * 1000), claims.jti)

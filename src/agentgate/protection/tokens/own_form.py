@@ -28,8 +28,9 @@ class OwnForm:
         if token is None or site is None or site.disabled:
             return False
         caller = SiteCaller(site, _NO_CREDENTIAL, expires_ms=None)
+        demand = Demand(token=token, action=action, remote_address=call.request.address)
         try:
-            await self._redeemer.redeem(caller, Demand(token=token, action=action), now_ms=call.now)
+            await self._redeemer.redeem(caller, demand, now_ms=call.now)
         except Refused:
             return False
         return True

@@ -22,6 +22,7 @@ from agentgate.lib.secrets import digest
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
 from agentgate.protection.tokens import testing_secrets
 from agentgate.protection.tokens.answer import success
+from agentgate.protection.tokens.binding import Bindings
 from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.deadline import DeadlineQueue
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
@@ -49,6 +50,8 @@ class Demand(Struct, frozen=True, kw_only=True, gc=False):
     origin: str | None = None
     request_id: str | None = None
     content_digest: str | None = None
+    # The visitor's, in its one spelling.
+    remote_address: str | None = None
 
 
 class TestCaller(Struct, frozen=True):
@@ -87,12 +90,14 @@ class Redeemer:
         sites: SiteDirectory,
         recorder: Recorder,
         uses: CredentialUses,
+        bindings: Bindings,
     ) -> None:
         self._keys = keys
         self._redemptions = redemptions
         self._sites = sites
         self._recorder = recorder
         self._uses = uses
+        self._bindings = bindings
         # By number of the site and hour: what was redeemed since the loop last had time for the counters.
         self._spent: dict[tuple[int, int], int] = {}
         self._deadlines: DeadlineQueue[PendingRedemption] = DeadlineQueue(STORE_S, self._give_up)
@@ -149,6 +154,7 @@ class Redeemer:
         call = PendingRedemption(site, claims, demand.request_id, now_ms=now_ms, done=done)
         try:
             check_fits(claims, demand, site, now_ms=now_ms)
+            self._check_visitor(claims, demand, site)
             self._spend(call)
         except Refused as misfit:
             # What was answered before is answered again, whatever does not fit by now.
@@ -163,6 +169,11 @@ class Redeemer:
         if claims.aud != site.site_key:
             raise Refused("invalid_token", "The token was issued for another site than the secret's.")
         return claims
+
+    def _check_visitor(self, claims: Claims, demand: Demand, site: SiteView) -> None:
+        address = demand.remote_address
+        if address is not None and not self._bindings.may_redeem(claims, address, site):
+            raise Refused("visitor_mismatch")
 
     def _spend(self, call: PendingRedemption) -> None:
         claims, request_id = call.claims, call.request_id

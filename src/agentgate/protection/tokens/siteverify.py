@@ -4,6 +4,7 @@ import functools
 
 from msgspec import UNSET, UnsetType
 
+from agentgate.http.address import canonical_address
 from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import same
 from agentgate.protection.credentials.bearer_secret import bearer_secret
@@ -45,7 +46,18 @@ def read_demand(body: SiteverifyInput) -> Demand:
         origin=None if body.expected_origin is UNSET else _origin(body.expected_origin),
         request_id=None if body.request_id is UNSET else body.request_id,
         content_digest=None if body.content_digest is UNSET else body.content_digest,
+        remote_address=None if body.remote_address is UNSET else _address(body.remote_address),
     )
+
+
+def _address(text: str) -> str:
+    address = canonical_address(text)
+    if address is None:
+        raise Refused(
+            "invalid_request",
+            "remoteAddress must be the visitor's IP address alone, such as 203.0.113.9.",
+        )
+    return address
 
 
 # A site's server names the same one or two origins in every call.

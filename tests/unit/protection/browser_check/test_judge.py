@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from agentgate.lib.enums import Mode, Outcome
-from agentgate.protection.browser_check.judge import DEFINITE, Proof, Verdict, judge, recorded
+from agentgate.protection.browser_check.judge import DEFINITE, EXCUSED, PROGRAMS, Proof, Verdict, judge, recorded
 from agentgate.protection.signals.labels import is_label
 
 PASSED, STEP_UP, FAILED = Verdict.PASSED, Verdict.STEP_UP, Verdict.FAILED
@@ -29,7 +29,7 @@ def proof(*, work=True, instrument=True, asked=False, answer=None):
         (CHALLENGE, proof(), (), STEP_UP),
         (CHALLENGE, proof(asked=True), (), STEP_UP),
         (CHALLENGE, proof(answer=True), (), PASSED),
-        (CHALLENGE, proof(answer=True), ("behavior.none", "ua.http_library"), PASSED),
+        (CHALLENGE, proof(answer=True), ("behavior.none", "evidence.doubtful", "ua.browser"), PASSED),
         (CHALLENGE, proof(answer=False), (), FAILED),
     ],
 )
@@ -41,6 +41,17 @@ def test_what_the_rules_allow_or_challenge(outcome, given, labels, verdict):
 def test_somebody_who_is_certainly_no_person_is_still_challenged_after_a_right_answer(label):
     assert is_label(label)
     assert judge(proof(answer=True), CHALLENGE, ("behavior.none", label)) is FAILED
+
+
+@pytest.mark.parametrize("label", sorted(PROGRAMS))
+@pytest.mark.parametrize("outcome", [ALLOW, CHALLENGE])
+@pytest.mark.parametrize("given", [proof(), proof(answer=True)])
+def test_a_program_by_its_own_name_gets_no_token(label, outcome, given):
+    assert is_label(label)
+    assert judge(given, outcome, (label,)) is FAILED
+    for excuse in EXCUSED:
+        assert is_label(excuse)
+        assert judge(given, outcome, (label, excuse)) is not FAILED
 
 
 @pytest.mark.parametrize("outcome", [BLOCK, DROP])

@@ -1,19 +1,23 @@
 """The puzzles: what counts as a solution, and that no two challenges have the same."""
 
 import hashlib
+import random
 import secrets
 
 import pytest
 
 from agentgate.lib.limits import WORK_MOST_S
 from agentgate.lib.records import to_builtins
-from agentgate.protection.browser_check.records import MOST_SOLUTIONS
+from agentgate.protection.browser_check.records import MOST_SOLUTIONS, Work
 from agentgate.protection.browser_check.work import (
     AMOUNTS,
+    SCRYPT,
+    SHA_256,
     STEP_UP_AMOUNT,
     Level,
     challenge_work,
     is_solved,
+    scrypt_answer,
     step_up_work,
 )
 from tests.browser_client import solve
@@ -21,6 +25,8 @@ from tests.browser_client import solve
 SEED = bytes(range(16))
 # What a phone of ten years ago does in plain JavaScript.
 SLOW_PHONE_HASHES_PER_S = 250_000
+# Likewise, where the page allows no WebAssembly: 2 ms each on a machine that makes 900,000 hashes a second.
+SLOW_PHONE_PUZZLES_PER_S = 138
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +67,7 @@ def test_a_solution_of_another_challenge_fails(solved):
 
 
 def test_the_bits_are_counted_to_the_last_one():
-    work = challenge_work(SEED, Level.RAISED)
+    work = Work(algorithm=SHA_256, salt=challenge_work(SEED, Level.USUAL).salt, count=8, bits=12)
     zero_bits = {}
     for number in range(200_000):
         digest = int.from_bytes(hashlib.sha256(f"{work.salt}:0:{number}".encode()).digest(), "big")
@@ -74,17 +80,60 @@ def test_the_bits_are_counted_to_the_last_one():
     assert not is_solved(work, [zero_bits[work.bits - 1], *rest])
 
 
-def test_more_is_asked_at_each_level():
-    amounts = [AMOUNTS[level].count << AMOUNTS[level].bits for level in Level]
+def test_raised_levels_need_a_quarter_of_a_mebibyte():
+    hard = (AMOUNTS[Level.RAISED], AMOUNTS[Level.HIGH], STEP_UP_AMOUNT)
 
-    assert amounts == sorted(set(amounts))
+    assert {(amount.algorithm, 128 << amount.bits) for amount in hard} == {(SCRYPT, 256 * 1024)}
+    assert AMOUNTS[Level.USUAL].algorithm == SHA_256
+
+
+def test_more_is_asked_at_each_level():
+    seconds = [_slow_phone_s(AMOUNTS[level]) for level in Level]
+
+    assert seconds == sorted(set(seconds))
 
 
 def test_a_slow_phone_does_the_most_there_is_in_five_seconds():
-    most = AMOUNTS[Level.HIGH]
-    hashes = (most.count << most.bits) + (STEP_UP_AMOUNT.count << STEP_UP_AMOUNT.bits)
+    assert _slow_phone_s(AMOUNTS[Level.HIGH]) + _slow_phone_s(STEP_UP_AMOUNT) <= WORK_MOST_S
 
-    assert hashes / SLOW_PHONE_HASHES_PER_S <= WORK_MOST_S
+
+def _slow_phone_s(amount) -> float:
+    if amount.algorithm == SCRYPT:
+        return amount.count / SLOW_PHONE_PUZZLES_PER_S
+    return (amount.count << amount.bits) / SLOW_PHONE_HASHES_PER_S
+
+
+@pytest.fixture(scope="module")
+def hard():
+    work = Work(algorithm=SCRYPT, salt=SEED.hex(), count=32, bits=6)
+    return work, [scrypt_answer(work, index) for index in range(work.count)]
+
+
+def test_a_memory_hard_answer_is_that_of_rfc_7914():
+    # The first vector of section 12 has r = 1; only N and the salt are others' to choose.
+    assert hashlib.scrypt(b"", salt=b"", n=16, r=1, p=1, dklen=64).hex().startswith("77d6576238657b203b19ca42c18a0497")
+    work = Work(algorithm=SCRYPT, salt="ab", count=1, bits=11)
+    known = hashlib.scrypt(b"ab:0", salt=b"", n=2048, r=1, p=1, dklen=32)
+
+    assert scrypt_answer(work, 0) == int.from_bytes(known[:4], "big")
+
+
+def test_all_memory_hard_puzzles_solved_pass_each_time(hard):
+    assert all(is_solved(*hard) for _ in range(50))
+    assert not is_solved(hard[0], hard[1][:-1])
+    assert not is_solved(hard[0], [0] * hard[0].count)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_whoever_leaves_puzzles_out_pays_more_for_each_pass(hard, share):
+    work, answers = hard
+    tries, passed = 600, 0
+    for _ in range(tries):
+        solved = set(random.sample(range(work.count), int(work.count * share)))
+        passed += is_solved(work, [answer if at in solved else 0 for at, answer in enumerate(answers)])
+
+    # Squared, with three standard deviations of room.
+    assert passed / tries <= share**2 + 3 * (share**2 * (1 - share**2) / tries) ** 0.5
 
 
 def test_a_body_has_room_for_every_level():

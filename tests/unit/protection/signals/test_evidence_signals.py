@@ -59,8 +59,14 @@ def test_evidence_that_cannot_be_read_is_none(evidence):
         ({"screen": {"width": 0, "height": 0, "outerWidth": 1}}, "no_screen"),
         ({"screen": {"width": 800, "height": 600, "outerWidth": 0}}, "no_window_frame"),
         ({"worker": {"hardwareConcurrency": 2}}, "worker_mismatch"),
+        ({"worker": {}}, "worker_missing"),
+        ({"worker": None}, "worker_missing"),
+        ({"frame": {"languages": ["de"]}}, "frame_mismatch"),
+        ({"injected": ["call"]}, "injected"),
+        ({"webdriver": None}, "incomplete"),
+        ({"screen": {"outerWidth": 1900}}, "incomplete"),
         ({"languages": ["ja"]}, "language_mismatch"),
-        ({"platform": "Linux x86_64", "worker": {}}, "platform_mismatch"),
+        ({"platform": "Linux x86_64", "worker": {"userAgent": CHROME}}, "platform_mismatch"),
         ({"patched": ["toString"]}, "patched"),
         ({"timezone": ""}, "no_timezone"),
         ({"debugger": True}, "debugger"),
@@ -72,13 +78,13 @@ def test_a_trait_gives_its_label_and_no_other(change, label):
 
 
 def test_a_page_that_names_another_browser_than_the_header_is_found():
-    signals = {**SOUND, "userAgent": PHONE, "worker": {}}
+    signals = {**SOUND, "userAgent": PHONE, "worker": {"userAgent": PHONE}}
 
     assert found("browser", evidence={"signals": signals}) == {"evidence", "user_agent_mismatch"}
 
 
 def test_a_phone_without_touch_is_found():
-    signals = {**SOUND, "userAgent": PHONE, "platform": "Linux armv81", "worker": {}}
+    signals = {**SOUND, "userAgent": PHONE, "platform": "Linux armv81", "worker": {"userAgent": PHONE}}
 
     assert found("browser", user_agent=PHONE, evidence={"signals": signals}) == {"evidence", "touch_mismatch"}
 

@@ -7,7 +7,11 @@ import pytest
 from agentgate.protection.signals.detectors.rate import NETWORK_EXTREME, NETWORK_HIGH, VISITOR_EXTREME, VISITOR_HIGH
 from agentgate.protection.signals.labels import LABELS, is_label, labels_page
 
-SOURCES = {"net", "http", "path", "ua", "browser", "behavior", "rate", "agent", "receipt", "content", "list", "model"}
+SOURCES = {"net", "http", "path", "ua", "browser", "behavior", "input", "evidence", "rate", "agent", "receipt"} | {
+    "content",
+    "list",
+    "model",
+}
 
 
 def test_every_label_stands_once_under_its_source():

@@ -159,7 +159,8 @@ class Approvals:
             return False
         page = SiteCaller(msgspec.structs.replace(site, site_key=handoff.id), _NO_CREDENTIAL, expires_ms=None)
         try:
-            await self._redeemer.redeem(page, Demand(token=token, action=handoff.action), now_ms=call.now)
+            demand = Demand(token=token, action=handoff.action, remote_address=call.request.address)
+            await self._redeemer.redeem(page, demand, now_ms=call.now)
         except Refused:
             return False
         return True

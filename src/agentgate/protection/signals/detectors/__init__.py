@@ -5,8 +5,10 @@ from agentgate.protection.signals.detectors.agent_claim import agent_labels
 from agentgate.protection.signals.detectors.behavior import behavior_labels
 from agentgate.protection.signals.detectors.browser import browser_labels
 from agentgate.protection.signals.detectors.client_hints import client_hint_labels
+from agentgate.protection.signals.detectors.clusters import cluster_labels
 from agentgate.protection.signals.detectors.content import content_labels
 from agentgate.protection.signals.detectors.headers import header_labels
+from agentgate.protection.signals.detectors.input import input_labels
 from agentgate.protection.signals.detectors.low_harm import low_harm_labels
 from agentgate.protection.signals.detectors.paths import standard_path_labels
 from agentgate.protection.signals.detectors.probes import probe_labels
@@ -32,4 +34,4 @@ REQUEST_SIGNALS = (
     standard_path_labels,
     site_labels,
 )
-CONTENT_SIGNALS = (browser_labels, behavior_labels, probe_labels, content_labels)
+CONTENT_SIGNALS = (browser_labels, behavior_labels, input_labels, probe_labels, cluster_labels, content_labels)

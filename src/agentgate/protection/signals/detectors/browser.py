@@ -9,7 +9,9 @@ from agentgate.protection.signals.evidence import Evidence, read_evidence
 from agentgate.protection.signals.signal_input import Labels, Look
 
 SOFTWARE_RENDERERS = ("swiftshader", "llvmpipe", "softpipe", "microsoft basic render", "mesa offscreen", "virtualbox")
-WORKER_FACTS = ("userAgent", "platform", "hardwareConcurrency", "language", "timezone")
+SHARED_FACTS = ("userAgent", "platform", "hardwareConcurrency", "language", "languages", "timezone")
+# A window's frame may reach over the screen's edges by so much when it is maximised.
+FRAME_PX = 32
 
 Check = Callable[[Evidence, Look], bool]
 
@@ -68,10 +70,45 @@ def _no_window_frame(signals: Evidence, look: Look) -> bool:
 
 
 def _worker_mismatch(signals: Evidence, _look: Look) -> bool:
-    worker = signals.part("worker")
+    return _disagrees(signals, signals.part("worker"))
+
+
+def _frame_mismatch(signals: Evidence, _look: Look) -> bool:
+    return _disagrees(signals, signals.part("frame"))
+
+
+def _disagrees(signals: Evidence, other: Evidence) -> bool:
     return any(
-        worker.has(name) and signals.has(name) and worker.values[name] != signals.values[name] for name in WORKER_FACTS
+        other.has(name) and signals.has(name) and other.values[name] != signals.values[name] for name in SHARED_FACTS
     )
+
+
+def _worker_missing(signals: Evidence, look: Look) -> bool:
+    # Every Chromium, Firefox and Safari of this decade has workers; a page's policy may forbid them.
+    return bool(look.user_agent.engine) and not signals.part("worker").values
+
+
+def _incomplete(signals: Evidence, _look: Look) -> bool:
+    has_flag = signals.is_true("webdriver") or signals.is_false("webdriver")
+    return not (has_flag and signals.text("userAgent") and signals.part("screen").number("width") is not None)
+
+
+def _window_mismatch(signals: Evidence, look: Look) -> bool:
+    """Say whether the page is as large as the screen without filling it, as where the screen is made up."""
+    screen = signals.part("screen")
+    sizes = [screen.number(name) for name in ("width", "height", "innerWidth", "innerHeight", "outerWidth")]
+    width, height, inner_width, inner_height, outer_width = (size or 0 for size in sizes)
+    outer_height, ratio = screen.number("outerHeight") or 0, screen.number("ratio")
+    # Firefox gives the page's size as the screen's where it is told to resist being recognised.
+    if look.user_agent.engine != "chromium" or look.user_agent.mobile or not screen.is_true("isTop") or ratio != 1:
+        return False
+    fills = (inner_width, inner_height) == (width, height) and width > 0
+    is_larger = outer_width > width + FRAME_PX and outer_height > height + FRAME_PX
+    return is_larger or (fills and (outer_height > height or screen.is_false("isWhole")))
+
+
+def _injected(signals: Evidence, _look: Look) -> bool:
+    return bool(signals.texts("injected"))
 
 
 def _user_agent_mismatch(signals: Evidence, look: Look) -> bool:
@@ -133,7 +170,12 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("browser.no_plugins", _no_plugins),
     ("browser.no_screen", _no_screen),
     ("browser.no_window_frame", _no_window_frame),
+    ("browser.window_mismatch", _window_mismatch),
     ("browser.worker_mismatch", _worker_mismatch),
+    ("browser.worker_missing", _worker_missing),
+    ("browser.frame_mismatch", _frame_mismatch),
+    ("browser.injected", _injected),
+    ("browser.incomplete", _incomplete),
     ("browser.user_agent_mismatch", _user_agent_mismatch),
     ("browser.language_mismatch", _language_mismatch),
     ("browser.platform_mismatch", _platform_mismatch),

@@ -17,7 +17,7 @@ RECEIPT_STATES = {
     "wrong_site": "The token or clearance is another site's",
     "wrong_action": "The token is for another action",
     "wrong_origin": "The token is for another origin",
-    "wrong_visitor": "The clearance is another visitor's",
+    "wrong_visitor": "The token or clearance is another visitor's",
     "test": "The token is one for testing",
 }
 

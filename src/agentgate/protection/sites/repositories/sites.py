@@ -10,7 +10,7 @@ from agentgate.events.storage.days.days import Segments
 from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Database, Row, Session, Transaction
-from agentgate.lib.enums import Mode, Outcome, WidgetMode
+from agentgate.lib.enums import Mode, Outcome, TokenBinding, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional, to_json
@@ -19,7 +19,8 @@ from agentgate.protection.sites.records import CredentialCounts, Site, SiteActio
 
 SITE_COLUMNS = """site.id, site.account_id, site.site_key, site.name, site.allowed_origins, site.mode, site.widget_mode,
     site.actions, site.routes, site.created_ms, site.updated_ms, site.agent_policy, site.form_method_override,
-    site.clearance_without_script, site.whole_site, site.open_paths, site.wanted_programs"""
+    site.clearance_without_script, site.whole_site, site.open_paths, site.wanted_programs,
+    site.token_binding"""
 _LISTED = f"""SELECT {SITE_COLUMNS}, account.name,
         (SELECT count(*) FROM credential WHERE credential.site_id = site.id AND revoked_ms IS NULL
             AND (expires_ms IS NULL OR expires_ms > $1)),
@@ -51,11 +52,11 @@ class SqlSites:
         added = await self._session.run(
             """INSERT INTO site (id, number, site_key, account_id, name, mode, widget_mode, allowed_origins, actions,
                     routes, created_ms, updated_ms, form_method_override,
-                    clearance_without_script, whole_site, open_paths, wanted_programs)
+                    clearance_without_script, whole_site, open_paths, wanted_programs, token_binding)
                 SELECT $1, 1 + coalesce(
                         (SELECT max(number) FROM site WHERE number > (SELECT max(last) FROM site_number)),
                         (SELECT max(last) FROM site_number)
-                    ), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16
+                    ), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17
                 WHERE NOT EXISTS (SELECT 1 FROM site WHERE site_key = $2)""",
             site.id,
             site.site_key,
@@ -71,6 +72,7 @@ class SqlSites:
             int(site.whole_site),
             to_json(site.open_paths).decode(),
             to_json(site.wanted_programs).decode(),
+            site.token_binding.value,
         )
         return added == 1
 
@@ -127,7 +129,8 @@ class SqlSites:
         await self._session.run(
             """UPDATE site SET account_id = $2, name = $3, mode = $4, widget_mode = $5, allowed_origins = $6,
                     actions = $7, routes = $8, updated_ms = $9, form_method_override = $10,
-                    clearance_without_script = $11, whole_site = $12, open_paths = $13, wanted_programs = $14
+                    clearance_without_script = $11, whole_site = $12, open_paths = $13, wanted_programs = $14,
+                    token_binding = $15
                 WHERE id = $1""",
             site.id,
             site.customer_id,
@@ -141,6 +144,7 @@ class SqlSites:
             int(site.whole_site),
             to_json(site.open_paths).decode(),
             to_json(site.wanted_programs).decode(),
+            site.token_binding.value,
         )
 
     async def save_agent_policy(self, site_id: str, policy: Mapping[str, Any], now_ms: int) -> None:
@@ -229,7 +233,7 @@ def site_of(row: Row) -> Site:
     """Return the site of a row of SITE_COLUMNS."""
     site_id, account_id, key, name, origins, mode, widget_mode, actions, routes, *rest = row
     created_ms, updated_ms, policy, form_method_override, clearance_without_script, whole_site, *lists = rest
-    open_paths, wanted_programs = lists
+    open_paths, wanted_programs, token_binding = lists
     return Site(
         id=site_id,
         customer_id=account_id,
@@ -247,5 +251,6 @@ def site_of(row: Row) -> Site:
         whole_site=bool(whole_site),
         open_paths=msgspec.json.decode(open_paths, type=list[SiteOpenPath]),
         wanted_programs=json.loads(wanted_programs),
+        token_binding=TokenBinding(token_binding),
         agent_policy=optional(json.loads(policy) if policy else None),
     )

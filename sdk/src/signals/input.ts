@@ -1,0 +1,254 @@
+/**
+ * How pointer and keys were used since the page was loaded: sums only. Positions and times are looked at while a stroke
+ * lasts and then forgotten; which keys were pressed is never looked at.
+ */
+
+import { listen, passive } from "../page";
+
+/** Moves that are further apart belong to different strokes. */
+const STROKE_GAP_MS = 120;
+const STROKE_MOVES = 8;
+const STROKE_PX = 60;
+/** A hand leaves the line between two points by more than this, and its steps differ by more than that. */
+const STRAIGHT_PX = 1.1;
+const EVEN_SPREAD = 0.08;
+const SHORT_MS = 10;
+const JUMP_PX = 40;
+const CENTRE_PX = 1;
+/** What came so shortly before may have been the cause. */
+const CAUSE_MS = 1000;
+/** So much may browser and window manager put around a page that is not in their figures. */
+const FRAME_PX = 40;
+
+const counts = { pointerMoves: 0, touches: 0, keys: 0, scrolls: 0, clicks: 0, untrusted: 0 };
+const pointer = {
+  /** Moves by a mouse; with a fraction of a pixel; that moved and say that they did not; on another screen position. */
+  ...{ moves: 0, fractional: 0, still: 0, adrift: 0, coalesced: 0 },
+  /** Strokes; that are straight lines; whose steps are all as long. */
+  ...{ strokes: 0, straight: 0, even: 0 },
+  /** Presses of a mouse; shorter than a hand's; after a jump; in the very centre; with a pressure that none has. */
+  ...{ presses: 0, short: 0, jumps: 0, centred: 0, pressure: 0 },
+};
+const typed = { presses: 0, short: 0, inserts: 0, bare: 0, focused: 0, unled: 0 };
+/** Events of devices, and those that are off the raster of whole milliseconds that the first one was on. */
+const clock = { events: 0, off: 0 };
+
+/** Count, mean and sum of squared distances from the mean (Welford's way). */
+function makeSpread() {
+  let count = 0;
+  let mean = 0;
+  let squares = 0;
+  return {
+    add(value: number): void {
+      const off = value - mean;
+      mean += off / ++count;
+      squares += off * (value - mean);
+    },
+    count: () => count,
+    mean: () => mean,
+    /** The standard deviation divided by the mean. */
+    ratio: () => (count > 1 && mean > 0 ? Math.sqrt(squares / count) / mean : undefined),
+  };
+}
+
+const gaps = makeSpread();
+const keyGaps = makeSpread();
+const keyHolds = makeSpread();
+
+type Point = readonly [x: number, y: number];
+
+let watchedMs = 0;
+let lastMs = 0;
+let lastKeyMs = 0;
+let fraction: number | undefined;
+let begun: Point | undefined;
+let at: Point = [0, 0];
+let way = 0;
+let stroke: Point[] = [];
+let strokeMs = 0;
+let pressedMs = 0;
+let causeMs = -CAUSE_MS;
+const downMs: Record<string, number> = {};
+
+const isTop = window.top === window.self;
+const between = (a: Point, b: Point): number => Math.hypot(a[0] - b[0], a[1] - b[1]);
+
+function time({ timeStamp }: Event): void {
+  if (lastMs) gaps.add(timeStamp - lastMs);
+  lastMs = timeStamp;
+}
+
+/** Where the system counts input in whole milliseconds, all events share what is left of one. */
+function readClock({ timeStamp }: Event): void {
+  fraction ??= timeStamp % 1;
+  const off = Math.abs((timeStamp % 1) - fraction);
+  clock.events++;
+  if (off > 0.15 && off < 0.85) clock.off++;
+}
+
+/** Sum a stroke up and forget it. */
+function endStroke(): void {
+  const first = stroke[0];
+  const last = stroke[stroke.length - 1];
+  if (first && last && stroke.length >= STROKE_MOVES && between(first, last) >= STROKE_PX) {
+    const steps = makeSpread();
+    let leave = 0;
+    const length = between(first, last);
+    for (let i = 1; i < stroke.length; i++) {
+      const here = stroke[i]!;
+      steps.add(between(here, stroke[i - 1]!));
+      const across = (last[0] - first[0]) * (first[1] - here[1]) - (first[0] - here[0]) * (last[1] - first[1]);
+      leave = Math.max(leave, Math.abs(across) / length);
+    }
+    pointer.strokes++;
+    // A line along an axis is what a hand on a touchpad or a trackpoint draws too.
+    if (leave <= STRAIGHT_PX && first[0] !== last[0] && first[1] !== last[1]) pointer.straight++;
+    if ((steps.ratio() ?? 1) < EVEN_SPREAD) pointer.even++;
+  }
+  stroke = [];
+}
+
+function isAdrift({ screenX: x, screenY: y, clientX, clientY }: PointerEvent): boolean {
+  const { outerWidth, innerWidth, outerHeight, innerHeight, screenX: left, screenY: top, devicePixelRatio } = window;
+  if (!isTop || devicePixelRatio !== 1) return false;
+  return (
+    x - clientX > left + outerWidth - innerWidth + FRAME_PX || y - clientY > top + outerHeight - innerHeight + FRAME_PX
+  );
+}
+
+function move(event: PointerEvent): void {
+  const { clientX, clientY, movementX, movementY, timeStamp } = event;
+  const here: Point = [clientX, clientY];
+  if (begun) way += between(here, at);
+  else begun = here;
+  if (event.pointerType === "mouse") {
+    readClock(event);
+    pointer.moves++;
+    pointer.coalesced += event.getCoalescedEvents?.().length ?? 0;
+    if (isTop && devicePixelRatio === 1 && (clientX % 1 || clientY % 1)) pointer.fractional++;
+    if (stroke.length && between(here, at) > 2 && !movementX && !movementY) pointer.still++;
+    if (isAdrift(event)) pointer.adrift++;
+    if (timeStamp - strokeMs > STROKE_GAP_MS || stroke.length > 255) {
+      endStroke();
+      // Where the stroke before ended is where a jump begins.
+      if (strokeMs) stroke = [at];
+    }
+    stroke[stroke.length] = here;
+    strokeMs = timeStamp;
+  }
+  at = here;
+}
+
+function press(event: PointerEvent): void {
+  causeMs = event.timeStamp;
+  if (event.pointerType !== "mouse" || event.button) return;
+  readClock(event);
+  pressedMs = event.timeStamp;
+  pointer.presses++;
+  if (event.pressure !== 0.5) pointer.pressure++;
+  const { length } = stroke;
+  // The whole way in one event.
+  if (length && length < 4 && between(stroke[length - 1]!, stroke[length - 2] ?? stroke[0]!) > JUMP_PX) pointer.jumps++;
+  endStroke();
+  const target = event.composedPath()[0];
+  if (!(target instanceof Element)) return;
+  const { left, top, width, height } = target.getBoundingClientRect();
+  const centre: Point = [left + width / 2, top + height / 2];
+  if (Math.max(Math.abs(event.clientX - centre[0]), Math.abs(event.clientY - centre[1])) <= CENTRE_PX) pointer.centred++;
+}
+
+function release(event: PointerEvent): void {
+  if (pressedMs && event.timeStamp - pressedMs < SHORT_MS) pointer.short++;
+  pressedMs = 0;
+}
+
+function key(event: KeyboardEvent): void {
+  const { timeStamp, code, repeat } = event;
+  causeMs = timeStamp;
+  if (repeat) return;
+  readClock(event);
+  if (lastKeyMs) keyGaps.add(timeStamp - lastKeyMs);
+  lastKeyMs = timeStamp;
+  // Kept until it is released, to know how long; then no more.
+  downMs[code] = timeStamp;
+}
+
+function keyEnd({ timeStamp, code }: KeyboardEvent): void {
+  const since = downMs[code];
+  if (!since) return;
+  delete downMs[code];
+  typed.presses++;
+  if (timeStamp - since < SHORT_MS) typed.short++;
+  keyHolds.add(timeStamp - since);
+}
+
+/** Text that neither a key nor a composition, the clipboard or the browser itself put there. */
+function insert({ timeStamp, inputType, isComposing }: InputEvent): void {
+  if (inputType !== "insertText" || isComposing) return;
+  typed.inserts++;
+  if (timeStamp - causeMs > CAUSE_MS) typed.bare++;
+}
+
+function focus(event: FocusEvent): void {
+  if (!(event.target instanceof HTMLInputElement)) return;
+  typed.focused++;
+  if (event.timeStamp - causeMs > CAUSE_MS) typed.unled++;
+}
+
+type Watch = readonly [type: string, count: keyof typeof counts | undefined, see?: (event: never) => void];
+
+const EVENTS: readonly Watch[] = [
+  ["pointermove", "pointerMoves", move],
+  ["touchstart", "touches"],
+  ["keydown", "keys", key],
+  ["scroll", "scrolls"],
+  ["click", "clicks"],
+  ["pointerdown", undefined, press],
+  ["pointerup", undefined, release],
+  ["keyup", undefined, keyEnd],
+  ["beforeinput", undefined, insert],
+  ["focusin", undefined, focus],
+];
+
+/** Scripts of pages and extensions fill in forms by events of their own; a pointer that moves by itself is no such thing. */
+export function countUntrusted(): void {
+  counts.untrusted++;
+}
+
+export function watchInput(): void {
+  watchedMs = performance.now();
+  for (const [type, count, see] of EVENTS) {
+    const handle = (event: Event): void => {
+      if (event.isTrusted) {
+        if (count) {
+          counts[count]++;
+          time(event);
+        }
+        see?.(event as never);
+      } else if (count === "pointerMoves") countUntrusted();
+    };
+    listen(window, type, handle, passive);
+  }
+}
+
+const round = (value: number | undefined): number | undefined =>
+  value === undefined ? undefined : Math.round(value * 1e4) / 1e4;
+
+export function sumInput(): object {
+  const distance = begun ? between(at, begun) : 0;
+  return {
+    ...counts,
+    durationMs: lastMs ? Math.round(lastMs - watchedMs) : 0,
+    straightness: distance > 0 ? round(way / distance) : undefined,
+    variation: round(gaps.ratio()),
+    pointer,
+    typed: {
+      ...typed,
+      gapMs: Math.round(keyGaps.mean()),
+      gapSpread: round(keyGaps.ratio()),
+      holdMs: Math.round(keyHolds.mean()),
+      holdSpread: round(keyHolds.ratio()),
+    },
+    clock,
+  };
+}

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-DU7GFTRP.js";import"./chunk-YO6KFSN4.js";import"./chunk-K6GN5ZJZ.js";import"./chunk-LN26H244.js";import"./chunk-ZZG53H52.js";import"./chunk-XXHPJ2FJ.js";import"./chunk-LXII75LY.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

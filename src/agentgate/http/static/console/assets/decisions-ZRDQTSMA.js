@@ -1,0 +1,1 @@
+import{a,b,c}from"./chunk-TQY6J47N.js";import"./chunk-TFE637CW.js";import"./chunk-VWQLZ3GP.js";import"./chunk-JGP5J3V5.js";import"./chunk-VOHK5GRO.js";import"./chunk-LZUMUAJG.js";import"./chunk-277BPHV6.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

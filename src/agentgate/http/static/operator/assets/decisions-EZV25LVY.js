@@ -1,0 +1,1 @@
+import{a,b,c}from"./chunk-GVZFY3YV.js";import"./chunk-W3WZZG5K.js";import"./chunk-MZAANIZ4.js";import"./chunk-OBPJWYJX.js";import"./chunk-EZNHVS6J.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-VDXFKEQH.js";import"./chunk-HPPGNT74.js";import"./chunk-NNDL475D.js";import"./chunk-ZAEZYC6D.js";import"./chunk-VZZVSQDZ.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

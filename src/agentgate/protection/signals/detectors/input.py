@@ -1,0 +1,157 @@
+"""How pointer and keys were used: sums that the SDK made, held against what hands and devices do.
+
+Each label has innocent causes: voice control clicks without a way there, remote desktops send few moves, password
+managers type at once, touchpads tap. So they are weighed in groups (`families.py`), and no group decides alone.
+"""
+
+from collections.abc import Callable
+
+from agentgate.protection.signals.evidence import Evidence, read_evidence
+from agentgate.protection.signals.signal_input import Labels, Look
+
+# So many of a kind before anything is said, and which share of them.
+LEAST_MOVES = 5
+LEAST_EVENTS = 8
+LEAST_STROKES = 2
+LEAST_PRESSES = 2
+LEAST_KEYS = 4
+LEAST_INSERTS = 3
+LEAST_FIELDS = 2
+MOST = 0.8
+HALF = 0.5
+# Shorter than a finger needs to go down and up.
+SHORT_HOLD_MS = 5.0
+# Standard deviation of the times between keys, divided by their mean: the steadiest typist has 0.2.
+EVEN_KEYS = 0.06
+EVEN_HOLDS = 0.04
+# So many of the traits of a robot's presses and keys at once.
+ROBOTIC_TRAITS = 3
+
+Check = Callable[[Evidence, Look], bool]
+
+
+def input_labels(look: Look) -> Labels:
+    """Return `input.*`; nothing where no browser check took part."""
+    if look.facts.evidence is None:
+        return ()
+    evidence = read_evidence(look.facts.evidence)
+    interaction = evidence.part("interaction")
+    # Every release of the SDK sends these sums, also of a page that nobody has touched.
+    if interaction.number("pointerMoves") is None:
+        return ("input.missing",)
+    labels = [label for label, check in CHECKS if check(interaction, look)]
+    if len(MANNERS.intersection(labels)) >= ROBOTIC_TRAITS:
+        labels.append("input.robotic")
+    return labels
+
+
+def _share(part: Evidence, name: str, of: str, least: int) -> float:
+    """Return which share of the sum `of` the sum `name` is; 0 where there are fewer than `least`."""
+    whole, counted = part.number(of) or 0, part.number(name) or 0
+    return counted / whole if whole >= least else 0.0
+
+
+def _counts_whole_milliseconds(look: Look) -> bool:
+    """X11 and Wayland tell input in whole milliseconds; other systems do it in finer ones."""
+    return look.user_agent.platform == "Linux"
+
+
+def _has_whole_pixels(look: Look) -> bool:
+    """A mouse is on whole pixels here; on macOS it may be between them."""
+    return look.user_agent.platform in {"Linux", "Windows"} and look.user_agent.engine == "chromium"
+
+
+def _foreign_clock(interaction: Evidence, look: Look) -> bool:
+    return _counts_whole_milliseconds(look) and _share(interaction.part("clock"), "off", "events", LEAST_EVENTS) > HALF
+
+
+def _between_pixels(interaction: Evidence, look: Look) -> bool:
+    pointer = interaction.part("pointer")
+    return _has_whole_pixels(look) and (pointer.number("fractional") or 0) > 0
+
+
+def _adrift(interaction: Evidence, look: Look) -> bool:
+    # Privacy settings of Firefox put a page's screen positions elsewhere on purpose.
+    return look.user_agent.engine == "chromium" and _share(interaction.part("pointer"), "adrift", "moves", 1) > HALF
+
+
+def _still(interaction: Evidence, _look: Look) -> bool:
+    return _share(interaction.part("pointer"), "still", "moves", LEAST_MOVES) > HALF
+
+
+def _odd_pressure(interaction: Evidence, _look: Look) -> bool:
+    return _share(interaction.part("pointer"), "pressure", "presses", 1) > HALF
+
+
+def _ruled_path(interaction: Evidence, _look: Look) -> bool:
+    return _share(interaction.part("pointer"), "straight", "strokes", LEAST_STROKES) >= MOST
+
+
+def _even_path(interaction: Evidence, _look: Look) -> bool:
+    return _share(interaction.part("pointer"), "even", "strokes", LEAST_STROKES) >= MOST
+
+
+def _short_press(interaction: Evidence, _look: Look) -> bool:
+    return _share(interaction.part("pointer"), "short", "presses", 1) >= MOST
+
+
+def _jump(interaction: Evidence, _look: Look) -> bool:
+    return _share(interaction.part("pointer"), "jumps", "presses", LEAST_PRESSES) >= MOST
+
+
+def _centred(interaction: Evidence, _look: Look) -> bool:
+    return _share(interaction.part("pointer"), "centred", "presses", LEAST_PRESSES) >= MOST
+
+
+def _short_keys(interaction: Evidence, _look: Look) -> bool:
+    typed = interaction.part("typed")
+    hold_ms = typed.number("holdMs")
+    is_short = hold_ms is not None and hold_ms < SHORT_HOLD_MS
+    return is_short and _share(typed, "short", "presses", LEAST_KEYS) >= MOST
+
+
+def _even_keys(interaction: Evidence, _look: Look) -> bool:
+    typed = interaction.part("typed")
+    if (typed.number("presses") or 0) < LEAST_EVENTS:
+        return False
+    gaps, holds = typed.number("gapSpread"), typed.number("holdSpread")
+    return (gaps is not None and gaps < EVEN_KEYS) or (holds is not None and holds < EVEN_HOLDS)
+
+
+def _text_without_keys(interaction: Evidence, look: Look) -> bool:
+    # Keyboards on the screen of a phone need no key events.
+    return not look.user_agent.mobile and _share(interaction.part("typed"), "bare", "inserts", LEAST_INSERTS) >= MOST
+
+
+def _unled_focus(interaction: Evidence, _look: Look) -> bool:
+    return _share(interaction.part("typed"), "unled", "focused", LEAST_FIELDS) >= MOST
+
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("input.foreign_clock", _foreign_clock),
+    ("input.between_pixels", _between_pixels),
+    ("input.adrift", _adrift),
+    ("input.still_moves", _still),
+    ("input.odd_pressure", _odd_pressure),
+    ("input.ruled_path", _ruled_path),
+    ("input.even_path", _even_path),
+    ("input.short_press", _short_press),
+    ("input.jump", _jump),
+    ("input.centred", _centred),
+    ("input.short_keys", _short_keys),
+    ("input.even_keys", _even_keys),
+    ("input.text_without_keys", _text_without_keys),
+    ("input.unled_focus", _unled_focus),
+)
+# What a hand does otherwise; assistive tools share one or two of these.
+MANNERS = frozenset(
+    (
+        "input.short_press",
+        "input.jump",
+        "input.centred",
+        "input.short_keys",
+        "input.even_keys",
+        "input.text_without_keys",
+        "input.unled_focus",
+    )
+)

@@ -1,0 +1,92 @@
+"""Families of evidence: which labels speak of the same thing, and how many different things have to speak.
+
+One family alone never counts: an extension, a privacy browser, a remote desktop, voice control, an open debugger each
+explain one. What is in no family here is never a reason at all: drawing by software, no WebGL, languages, time zones,
+a keyboard alone, an address in a data centre.
+"""
+
+from collections.abc import Iterable
+
+# By what was looked at. Labels of one family have common innocent causes, so they count once.
+FAMILIES: dict[str, tuple[str, ...]] = {
+    # A debugger or driver is attached to the page.
+    "driver": ("browser.debugger", "browser.injected"),
+    # The window's sizes cannot be those of a window.
+    "window": ("browser.no_screen", "browser.no_window_frame", "browser.window_mismatch"),
+    # Input events that no device made.
+    "device": (
+        "input.foreign_clock",
+        "input.between_pixels",
+        "input.adrift",
+        "input.still_moves",
+        "input.odd_pressure",
+        "behavior.untrusted_events",
+    ),
+    # The way of the pointer is drawn and not moved.
+    "path": ("input.ruled_path", "input.even_path", "behavior.straight_pointer", "behavior.uniform_timing"),
+    # Presses and keys unlike a hand's. Assistive tools have some of them.
+    "manner": (
+        "input.short_press",
+        "input.jump",
+        "input.centred",
+        "input.short_keys",
+        "input.even_keys",
+        "input.text_without_keys",
+        "input.unled_focus",
+    ),
+    # So many of those at once that no tool explains them all.
+    "robotic": ("input.robotic",),
+    # The browser's own functions were replaced.
+    "patched": ("browser.patched",),
+    # Page, frame and worker disagree about the browser.
+    "contexts": ("browser.worker_mismatch", "browser.frame_mismatch"),
+    # The browser contradicts its own name.
+    "claims": (
+        "browser.user_agent_mismatch",
+        "browser.platform_mismatch",
+        "browser.touch_mismatch",
+        "browser.no_plugins",
+        "browser.no_languages",
+        "browser.permission_mismatch",
+    ),
+    "headers": (
+        "http.client_hints_mismatch",
+        "http.client_hints_missing",
+        "http.fetch_metadata_mismatch",
+        "http.fetch_metadata_missing",
+        "http.order_mismatch",
+        "http.unlike_browser",
+    ),
+    # A part of the evidence that this browser can give did not come.
+    "absent": ("browser.worker_missing", "probes.missing"),
+    # Answers that no engine of this name gives.
+    "engine": ("probes.wrong", "probes.engine_mismatch"),
+}
+# Families that extensions and privacy tools do not explain: without one of these, somebody is asked and never refused.
+OF_PROGRAMS = frozenset(("driver", "window", "device", "path", "robotic", "engine"))
+ENOUGH_TO_ASK = 2
+ENOUGH_TO_REFUSE = 3
+
+# Parts without which there is nothing to judge. Each release of the SDK has sent them from every browser.
+MISSING = frozenset(("browser.no_evidence", "browser.incomplete", "input.missing"))
+
+_FAMILY_OF = {label: family for family, labels in FAMILIES.items() for label in labels}
+
+
+def families_of(labels: Iterable[str]) -> set[str]:
+    """Return the families that speak."""
+    return {_FAMILY_OF[label] for label in labels if label in _FAMILY_OF}
+
+
+def evidence_labels(labels: Iterable[str]) -> list[str]:
+    """Return `evidence.*`: what the labels of a browser check say together."""
+    found = set(labels)
+    families = families_of(found)
+    together = []
+    if not MISSING.isdisjoint(found):
+        together.append("evidence.missing")
+    if len(families) >= ENOUGH_TO_ASK:
+        together.append("evidence.doubtful")
+    if len(families) >= ENOUGH_TO_REFUSE and not OF_PROGRAMS.isdisjoint(families):
+        together.append("evidence.contradictory")
+    return together

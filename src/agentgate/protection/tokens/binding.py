@@ -1,0 +1,146 @@
+"""Token binding: who earned a token, so that nobody else can spend it.
+
+A token carries keyed digests, made anew for each token: of the network that earned it (/24 of IPv4, /48 of IPv6) and of
+the User-Agent, with the browser's engine and the ID of the clearance that came with it. Nobody but this service can
+compare them, and two tokens of one visitor have nothing in common.
+"""
+
+import base64
+from enum import Enum
+from ipaddress import IPv4Address, IPv6Address, ip_network
+from socket import AF_INET, AF_INET6, inet_pton
+
+from msgspec import UNSET, Struct
+
+from agentgate.lib.enums import TokenBinding
+from agentgate.lib.keyring import Keyring
+from agentgate.protection.signals.detectors.browser_class import browser_class
+from agentgate.protection.sites.directory import SiteView
+from agentgate.protection.tokens.claims import Claims
+
+# The key that rotates with a day's grace: a token lives for minutes.
+PURPOSE = "clearance"
+TAG_BYTES = 16
+V4_BYTES, V6_BYTES = 3, 6
+# Addresses that a visitor has inside a network of its own. A service outside of it sees the visitor under another one.
+_INSIDE = tuple(
+    ip_network(network)
+    for network in (
+        *("10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"),
+        *("::1/128", "fc00::/7", "fe80::/10"),
+    )
+)
+
+
+class Match(Enum):
+    """Whether an address is in the network that earned a token."""
+
+    SAME = "same"
+    OTHER = "other"
+    # One is of IPv4 and the other of IPv6, or one is private: a visitor may well have both.
+    UNKNOWN = "unknown"
+
+
+class Holder(Struct, frozen=True, gc=False):
+    """Who earns a token or shows one."""
+
+    address: str
+    user_agent: str
+    # IDs of genuine clearances: the one that comes with a new token, or those in the request's cookies.
+    clearances: tuple[str, ...] = ()
+
+
+class _Binding(Struct, frozen=True, gc=False):
+    kind: str
+    network: str
+    engine: str
+    user_agent: str
+    clearance: str
+
+
+class Bindings:
+    """Makes the claim `binding`, and compares it with whoever shows the token."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._keyring = keyring
+
+    def bind(self, site_key: str, receipt_id: str, holder: Holder) -> str:
+        """Return the claim for a new token."""
+        kind, network = _network_of(holder.address)
+        parts = (
+            kind,
+            self._tag(site_key, receipt_id, b"network", network),
+            browser_class(holder.user_agent).engine,
+            self._tag(site_key, receipt_id, b"user-agent", holder.user_agent.encode()),
+            holder.clearances[0] if holder.clearances else "",
+        )
+        return ".".join(parts)
+
+    def compare_network(self, claims: Claims, address: str) -> Match:
+        """Say whether an address is in the network that earned a token."""
+        bound = _read(claims)
+        if bound is None:
+            return Match.UNKNOWN
+        kind, network = _network_of(address)
+        if kind != bound.kind:
+            return Match.UNKNOWN
+        return Match.SAME if self._is_tag(bound.network, claims, b"network", network) else Match.OTHER
+
+    def may_redeem(self, claims: Claims, address: str, site: SiteView) -> bool:
+        """Say whether a site's server may redeem a token for a visitor with this address."""
+        if site.token_binding is TokenBinding.NONE or claims.binding is UNSET:
+            return True
+        match = self.compare_network(claims, address)
+        return match is Match.SAME or (match is Match.UNKNOWN and site.token_binding is not TokenBinding.STRICT)
+
+    def may_spend(self, claims: Claims, holder: Holder, site: SiteView) -> bool:
+        """Say whether a visitor may spend a token at the gateway, which sees address, User-Agent and cookies.
+
+        The browser must be of the same family. Beside that the same network or the same clearance will do; where the
+        networks cannot be compared, the whole User-Agent must be the same.
+        """
+        bound = _read(claims)
+        if site.token_binding is TokenBinding.NONE or bound is None:
+            return True
+        is_same_agent = self._is_tag(bound.user_agent, claims, b"user-agent", holder.user_agent.encode())
+        if not is_same_agent and (not bound.engine or browser_class(holder.user_agent).engine != bound.engine):
+            return False
+        match = self.compare_network(claims, holder.address)
+        if match is Match.SAME or (bound.clearance and bound.clearance in holder.clearances):
+            return True
+        return match is Match.UNKNOWN and is_same_agent and site.token_binding is not TokenBinding.STRICT
+
+    def _tag(self, site_key: str, receipt_id: str, what: bytes, value: bytes) -> str:
+        tag = self._keyring.mac(PURPOSE, b"token-binding", site_key.encode(), receipt_id.encode(), what, value)
+        return base64.urlsafe_b64encode(tag[:TAG_BYTES]).decode("ascii").rstrip("=")
+
+    def _is_tag(self, tag: str, claims: Claims, what: bytes, value: bytes) -> bool:
+        try:
+            data = base64.urlsafe_b64decode(tag + "==")
+        except ValueError:
+            return False
+        parts = (b"token-binding", claims.aud.encode(), claims.jti.encode(), what, value)
+        return self._keyring.is_mac(data, PURPOSE, *parts)
+
+
+def _read(claims: Claims) -> _Binding | None:
+    """Return a token's binding; None where it has none, as receipts of agents."""
+    if claims.binding is UNSET:
+        return None
+    parts = claims.binding.split(".")
+    # Signed, so it is as we wrote it, unless a later release did: what it means is not known here.
+    return _Binding(*parts) if len(parts) == len(_Binding.__struct_fields__) else None
+
+
+def _network_of(address: str) -> tuple[str, bytes]:
+    """Return the kind of an address in its one spelling, and the bytes of its network."""
+    if ":" in address:
+        network = inet_pton(AF_INET6, address)
+        return _kind_of(IPv6Address(network), "6"), network[:V6_BYTES]
+    network = inet_pton(AF_INET, address)
+    return _kind_of(IPv4Address(network), "4"), network[:V4_BYTES]
+
+
+def _kind_of(address: IPv4Address | IPv6Address, public: str) -> str:
+    is_inside = any(address.version == network.version and address in network for network in _INSIDE)
+    return f"{public}i" if is_inside else public

@@ -1,0 +1,97 @@
+"""What many visitors together say about one: failed verifications raise the work, a farm is told from people."""
+
+import random
+
+import pytest
+
+from tests.browser_client import INTERACTION, SIGNALS, BrowserClient, create_site, decision_of, get_token
+from tests.running import RunningService
+
+FAILED = "challenge_failed"
+# A server's browser: nobody is there, and nothing differs from one address to the next.
+FARM = {**SIGNALS, "renderer": "ANGLE (Mesa, llvmpipe (LLVM 15.0.7 256 bits), OpenGL 4.5)", "hardwareConcurrency": 2}
+NOTHING = {"pointerMoves": 0, "touches": 0, "keys": 0, "scrolls": 0, "clicks": 0, "untrusted": 0, "durationMs": 0}
+
+
+@pytest.fixture
+def site(service: RunningService) -> str:
+    return create_site(service)
+
+
+def level(page: BrowserClient) -> int:
+    return int(page.challenge().json()["work"]["count"])
+
+
+def test_five_failures_of_a_network_raise_its_work_for_an_hour(service: RunningService, site: str) -> None:
+    network = [BrowserClient(service, site, address=f"192.0.2.{host}") for host in range(1, 7)]
+    other = BrowserClient(service, site, address="198.51.100.1")
+    for number, page in enumerate(network[:5]):
+        assert level(network[-1]) == 16, number
+        failed = page.verify(page.challenge().json(), instrument={"page": "x", "worker": "x"})
+        assert failed.json()["error"] == FAILED
+
+    assert level(network[-1]) == 128
+    assert level(other) == 16
+    service.clock.advance(hours=1)
+    assert level(network[-1]) == 16
+
+
+def test_wrong_work_counts_as_a_failure_and_ends_a_challenge_of_a_raised_level(
+    service: RunningService, site: str
+) -> None:
+    page = BrowserClient(service, site, address="2001:db8:1:2::3")
+    for _ in range(5):
+        challenge = page.challenge().json()
+        assert page.verify(challenge, work=[0] * 16).json()["error"] == FAILED
+        # At the usual level it costs an attempt and nothing more.
+        assert page.verify(challenge, signals=SIGNALS).json()["status"] == "passed"
+    challenge = BrowserClient(service, site, address="2001:db8:1:ffff::4").challenge().json()
+    assert challenge["work"]["count"] == 128
+
+    raised = BrowserClient(service, site, address="2001:db8:1:ffff::4")
+    assert raised.verify(challenge, work=[0] * 128).json()["error"] == FAILED
+    assert raised.verify(challenge).json()["error"] == "challenge_used"
+
+
+def labels_of(service: RunningService, site: str, verified) -> set[str]:
+    told = verified.json()
+    if "decisionId" not in told:
+        return {"asked"}
+    found = decision_of(service, site, told["decisionId"])
+    return {label for label in found["labels"] if label.startswith("cluster.")}
+
+
+def addresses(count: int):
+    return [f"{random.Random(number).randrange(60, 90)}.{number % 250}.{number // 250}.7" for number in range(count)]
+
+
+def test_a_farm_with_a_real_engine_is_a_cluster_before_its_hundredth_token(service: RunningService, site: str) -> None:
+    seen: list[set[str]] = []
+    for address in addresses(100):
+        page = BrowserClient(service, site, address=address)
+        # Solving the raised work is the farm's business, and takes half a minute here.
+        challenge = page.challenge().json()
+        seen.append({"raised"} if challenge["work"]["count"] > 16 else set())
+        if not seen[-1] or len(seen) > 95:
+            seen[-1] |= labels_of(service, site, page.verify(challenge, signals=FARM, interaction=NOTHING))
+
+    first = next(number for number, labels in enumerate(seen) if labels)
+    assert "cluster.shape" in seen[first]
+    assert 20 < first < 60
+    # From then on each of them has the harder work.
+    assert all("raised" in labels for labels in seen[first + 1 :])
+
+
+def test_input_that_is_replayed_is_asked_from_the_fourth_address_on(service: RunningService, site: str) -> None:
+    answers = []
+    for number, address in enumerate(addresses(5)):
+        page = BrowserClient(service, site, address=address)
+        signals = {**SIGNALS, "hardwareConcurrency": number + 1}
+        answers.append(page.verify(page.challenge().json(), signals=signals, interaction=INTERACTION).json()["status"])
+
+    assert answers == ["passed"] * 3 + ["step_up"] * 2
+
+
+def test_the_same_visitor_may_be_checked_as_often_as_it_likes(service: RunningService, site: str) -> None:
+    for _ in range(12):
+        assert get_token(service, site, address="203.0.113.77")
