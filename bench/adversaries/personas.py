@@ -55,7 +55,7 @@ PERSONAS = (
     Persona("chromium zoom 1.5", HELD_OUT, _c(zoom=1.5)),
     Persona("chromium large screen", TUNING, _c(window=(1900, 1000)), screen=(2560, 1440)),
     Persona("chromium two monitors", HELD_OUT, _c(window=(1500, 900)), screen=(3840, 1080)),
-    Persona("chromium dense screen", TUNING, _c(arguments=("--force-device-scale-factor=1.5",)), screen=(1920, 1080)),
+    Persona("chromium dense screen", TUNING, _c(density=1.5), screen=(1920, 1080)),
     Persona("chromium small window", HELD_OUT, _c(window=(520, 640))),
     Persona("chromium private", TUNING, _c(private=True), hand=STEADY),
     Persona("chromium no WebGL", HELD_OUT, _c(arguments=("--disable-3d-apis",))),

@@ -43,21 +43,26 @@ class Visitor:
 
     def look_around(self) -> None:
         """Move the pointer over the page, and learn where on the screen it is."""
-        left, top, _, _, width, height, ratio = self.report()["window"]
-        seen: list[tuple[tuple[float, float], list[float]]] = []
+        left, top, _, _, width, height, _ = self.report()["window"]
         for share_x, share_y in ((0.4, 0.55), (0.62, 0.7), (0.5, 0.62)):
             box = (left + width * share_x, top + height * share_y, 30.0, 20.0)
             self.hands.follow(move(self.hands.at, box, self.hand, self.rng))
-            time.sleep(0.45)
-            pointer = self.report().get("pointer")
-            if pointer:
-                seen.append((self.hands.at, pointer))
-        if not seen:
-            raise RuntimeError("the pointer is not over the page")
-        (at, pointer), (at2, pointer2) = seen[0], seen[1] if len(seen) > 1 else seen[0]
-        across = pointer2[0] - pointer[0]
-        self.scale = (at2[0] - at[0]) / across if abs(across) > 20 else ratio
-        self.origin = (at2[0] - pointer2[0] * self.scale, at2[1] - pointer2[1] * self.scale)
+            time.sleep(0.3)
+        pointer = self.settled_pointer()
+        # What a page says of its pixels is not to be relied on: some privacy settings make it up.
+        self.scale = self.persona.setup.scale
+        self.origin = (self.hands.at[0] - pointer[0] * self.scale, self.hands.at[1] - pointer[1] * self.scale)
+
+    def settled_pointer(self) -> list[float]:
+        """Return where the page says the pointer is, once it says so twice: on a busy machine it lags behind."""
+        before: list[float] | None = None
+        for _ in range(20):
+            time.sleep(0.5)
+            now: list[float] | None = self.report().get("pointer")
+            if now and now == before:
+                return now
+            before = now
+        raise RuntimeError("the pointer is not over the page")
 
     def go(self, place: list[float]) -> None:
         """Move to something on the page and click it."""

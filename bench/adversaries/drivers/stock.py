@@ -48,10 +48,17 @@ class Setup:
     preferences: tuple[tuple[str, Any], ...] = ()
     locale: str = ""
     zoom: float = 1.0
+    # Pixels of the screen for one of a page that is not zoomed.
+    density: float = 1.0
     private: bool = False
     timezone: str = ""
     # Share of a processor, in per cent; 0 is all of it.
     processor: int = 0
+
+    @property
+    def scale(self) -> float:
+        """Pixels of the screen for one of the page."""
+        return self.zoom * self.density
 
 
 def find_browser(name: str) -> str | None:
@@ -113,6 +120,8 @@ def _chromium(setup: Setup, path: str, folder: Path) -> list[str]:
         "--window-position=40,20",
         *setup.arguments,
     ]
+    if setup.density != 1:
+        arguments.append(f"--force-device-scale-factor={setup.density}")
     if setup.private:
         arguments.append("--incognito")
     if setup.locale:

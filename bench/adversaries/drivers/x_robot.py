@@ -40,18 +40,12 @@ class Robot(Visitor):
 
     def look_around(self) -> None:
         """Find the page on the screen with some jumps."""
-        left, top, _, _, width, height, ratio = self.report()["window"]
-        pointer = None
-        for share in (0.5, 0.6, 0.55, 0.65, 0.7):
+        left, top, _, _, width, height, _ = self.report()["window"]
+        for share in (0.5, 0.55, 0.6):
             self.hands.put(left + width * share, top + height * share)
-            time.sleep(1)
-            pointer = self.report().get("pointer")
-            if pointer and share != 0.5:
-                break
-        if not pointer:
-            raise RuntimeError("the pointer is not over the page")
-        self.scale = ratio
-        self.origin = (self.hands.at[0] - pointer[0] * ratio, self.hands.at[1] - pointer[1] * ratio)
+            time.sleep(0.3)
+        pointer = self.settled_pointer()
+        self.origin = (self.hands.at[0] - pointer[0], self.hands.at[1] - pointer[1])
 
     def write(self, text: str) -> None:
         """Type with fixed pauses."""
