@@ -90,8 +90,8 @@ class Visitor:
     def tab_to(self, name: str) -> None:
         """Press Tab until the focus is there."""
         if not self.report().get("focused"):
-            # The focus is in the browser's own bar; F6 leads into the page.
-            self.hands.tap("F6", self.rng.uniform(0.06, 0.12))
+            # Another window has the focus: Alt and Tab lead to this one.
+            self.hands.tap("Tab", self.rng.uniform(0.06, 0.12), with_key="Alt_L")
             time.sleep(1)
         for _ in range(MOST_TABS):
             if self.report().get("focus") == name:
