@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILT_FROM := pyproject.toml packages/python-client/pyproject.toml setup.py src/agentgate/http/connection/_head.pyx
 
-.PHONY: run test check soak mutants bench generate lock clean
+.PHONY: run test check soak mutants bench lab generate lock clean
 
 run: $(VENV)/run.stamp  ## set up, then start the service on the embedded store with a demo site
 	$(BIN)/agentgate serve --demo
@@ -26,6 +26,9 @@ mutants: $(VENV)/dev.stamp  ## seed each defect of tools/mutants and see that it
 
 bench: $(VENV)/dev.stamp  ## the figures that README and docs print
 	$(BIN)/python bench/run.py
+
+lab: $(VENV)/dev.stamp  ## bots and people-like visitors against the service: who gets a token
+	$(BIN)/python -m bench.adversaries --install && $(BIN)/python -m bench.adversaries
 
 generate: $(VENV)/dev.stamp  ## OpenAPI documents, TypeScript types, settings page and map, from the code
 	$(BIN)/python tools/generate.py

@@ -1,0 +1,174 @@
+"""The web server of the site in the lab: the page with its form, and the service below `/gate`.
+
+A lane is a port of its own with one visitor at a time: whatever comes through it carries that visitor's address, so
+that each session is somebody else to the service although all of it happens on loopback.
+"""
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+GATE = "/gate"
+PAGE = (Path(__file__).parent / "page.html").read_text()
+TOKEN_FIELD = "agentgate-token"
+# Headers that describe one connection and must not be handed on to the next.
+HOP_BY_HOP = frozenset(["connection", "keep-alive", "transfer-encoding", "content-length"])
+
+
+@dataclass
+class Visit:
+    """What one visitor did, as seen by the site's own web server."""
+
+    address: str
+    tokens: list[str] = field(default_factory=list)
+    sent: int = 0
+    report: dict[str, Any] = field(default_factory=dict)
+    verified: list[dict[str, Any]] = field(default_factory=list)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    issued: int = 0
+    began_s: float = field(default_factory=time.monotonic)
+
+    def state(self) -> dict[str, Any]:
+        """Return what drivers may know: what their own page said, and what became of it."""
+        return {"report": self.report, "sent": self.sent, "verified": self.verified}
+
+    @property
+    def asked(self) -> bool:
+        """Whether the check was shown."""
+        return any(answer.get("status") == "step_up" for answer in self.verified)
+
+
+class Lane(ThreadingHTTPServer):
+    """A port with one visitor at a time."""
+
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, service_url: str, site_key: str, action: str) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.service_url = service_url
+        self.origin = f"http://127.0.0.1:{self.server_address[1]}"
+        self.page = PAGE.replace("SITE_KEY", site_key).replace("ACTION", action)
+        self.visit = Visit("127.0.0.1")
+
+    def begin(self, address: str) -> Visit:
+        """Let the next visitor come; what comes late of the one before counts for nobody."""
+        self.visit = Visit(address)
+        return self.visit
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing about browsers that close a connection early."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Lane
+
+    def setup(self) -> None:
+        super().setup()
+        # A connection belongs to the visitor who opened it, also when the next one has come meanwhile.
+        self.visit = self.server.visit
+
+    def do_GET(self) -> None:
+        path = urlsplit(self.path).path
+        if path.startswith(GATE + "/"):
+            self._hand_on(b"")
+        elif path == "/lab/state":
+            self._answer(200, json.dumps(self.visit.state()).encode(), "application/json")
+        elif path == "/":
+            self._answer(200, self.server.page.encode(), "text/html; charset=utf-8")
+        else:
+            self._answer(204 if path == "/favicon.ico" else 404, b"", "text/plain")
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        path = urlsplit(self.path).path
+        if path.startswith(GATE + "/"):
+            self._hand_on(body)
+        elif path == "/lab/report":
+            self.visit.report.update(json.loads(body))
+            self._answer(204, b"", "text/plain")
+        elif path == "/send":
+            token = parse_qs(body.decode()).get(TOKEN_FIELD, [""])[0]
+            if token:
+                self.visit.tokens.append(token)
+            self.visit.sent += 1
+            self._answer(200, b"<!doctype html><title>Sent</title><p>Thank you.", "text/html")
+        else:
+            self._answer(404, b"", "text/plain")
+
+    def do_OPTIONS(self) -> None:
+        self._hand_on(b"")
+
+    def _hand_on(self, body: bytes) -> None:
+        parts = urlsplit(self.server.service_url)
+        assert parts.hostname is not None
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+        connection.putrequest(self.command, self.path.removeprefix(GATE), skip_host=True, skip_accept_encoding=True)
+        # The order is the client's: it is part of what the service looks at.
+        for name, value in self.headers.items():
+            if name.lower() == "host":
+                connection.putheader(name, parts.netloc)
+            elif name.lower() not in HOP_BY_HOP | {"x-forwarded-for"}:
+                connection.putheader(name, value)
+        connection.putheader("X-Forwarded-For", self.visit.address)
+        if body:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body or None)
+        reply = connection.getresponse()
+        content = reply.read()
+        headers = [(name, value) for name, value in reply.getheaders() if name.lower() not in HOP_BY_HOP]
+        connection.close()
+        self._note(body, content, reply.status)
+        self.send_response_only(reply.status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _note(self, body: bytes, content: bytes, status: int) -> None:
+        path = urlsplit(self.path).path
+        if path.endswith("/browser/challenge"):
+            self.visit.issued += 1
+        if not path.endswith("/browser/verify"):
+            return
+        try:
+            said = json.loads(content)
+            kept = {name: said[name] for name in ("status", "error", "decisionId") if name in said}
+            self.visit.verified.append({**kept, "http": status})
+            self.visit.bodies.append(json.loads(body))
+        except ValueError:
+            self.visit.verified.append({"error": "unreadable", "http": status})
+
+    def _answer(self, status: int, body: bytes, media_type: str) -> None:
+        self.send_response_only(status)
+        self.send_header("Content-Type", media_type)
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Keep quiet."""
+
+
+@contextmanager
+def open_lane(service_url: str, site_key: str, action: str) -> Iterator[Lane]:
+    """Serve for as long as the block runs."""
+    with Lane(service_url, site_key, action) as lane:
+        thread = threading.Thread(target=lane.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+        thread.start()
+        try:
+            yield lane
+        finally:
+            lane.shutdown()
+            thread.join(10)
