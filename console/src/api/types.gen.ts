@@ -853,6 +853,13 @@ export interface Latency {
   samples: number;
 }
 
+/** A family of programs that a version has begun to answer otherwise. */
+export interface LeftOut {
+  family: string;
+  engine: string;
+  version: number;
+}
+
 /** How much an account may have. An operator can change each of them. */
 export interface Limits {
   sites?: number;
@@ -1231,6 +1238,15 @@ export interface Platt {
   b: number;
 }
 
+/** A pool that is live: how many programs each family has, and which versions of each engine it has seen. */
+export interface ProbePool {
+  key: string;
+  made: string;
+  shipped: boolean;
+  programs: Record<string, number>;
+  seen: Record<string, number[]>;
+}
+
 /** Programs that need a real engine, as `docs/probes.md` writes them; `draw` goes back with the answers. */
 export interface Probes {
   draw: string;
@@ -1241,6 +1257,15 @@ export interface Probes {
 export interface ProbesInput {
   draw: string;
   answers: "none" | (number[] | null)[];
+}
+
+/** What the worker that answers knows: each learns and counts by itself. */
+export interface ProbesState {
+  pools: ProbePool[];
+  learned: Record<string, number>;
+  leftOut: LeftOut[];
+  waiting: LeftOut[];
+  judged: Record<string, number>;
 }
 
 /** A public key as a JSON Web Key (RFC 8037). */
