@@ -69,7 +69,7 @@ def count_right(drawn, answers):
     [
         f"<!doctype html><html lang=en><head>{SCRIPTS}</head><body><p>A page.</body></html>",
         f"<!doctype html><html dir=rtl><head><style>{HOSTILE}</style>{SCRIPTS}</head><body><p>A page.</body></html>",
-        f"<!doctype html><html style='font-size:30px'><head>{SCRIPTS}</head><body style='zoom:1.7'><dialog open>On top</dialog>",
+        f"<!doctype html><html style='font-size:30px'><head>{SCRIPTS}</head><body style='zoom:1.7'><dialog open>A",
     ],
     ids=["plain", "hostile", "scaled body"],
 )
