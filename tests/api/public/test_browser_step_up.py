@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agentgate.lib.enums import ClearanceLevel
+from agentgate.protection.browser_check.probes.ticket import seal, unseal
 from agentgate.protection.browser_check.step_up import WAIT_MS
 from agentgate.protection.browser_check.work import Level, challenge_work, step_up_work
 from agentgate.protection.tokens.clearance import Clearances
@@ -53,6 +54,10 @@ def page(shared_service: RunningService, site_key: str) -> BrowserClient:
 def challenge_of(page: BrowserClient, **fields: Any) -> dict[str, Any]:
     """Return a challenge with the one seed whose puzzles are solved already: a step-up's take a second each time."""
     challenge: dict[str, Any] = page.challenge(**fields).json()
+    challenge_id = challenge["challengeId"]
+    ticket = unseal(challenge["probes"]["draw"], page.seed_of(challenge_id), challenge_id)
+    assert ticket is not None
+    challenge["probes"]["draw"] = seal(ticket, SEED, challenge_id)
     database = page.service.application.stores.databases["hot"]
     page.service.run(database.run("UPDATE challenge SET seed = $2 WHERE id = $1", challenge["challengeId"], SEED))
     challenge["work"]["salt"] = challenge_work(SEED, Level.USUAL).salt
