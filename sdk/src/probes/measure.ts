@@ -34,12 +34,13 @@ export function openRoom(): Room | undefined {
   const close = (): void => host.remove();
   document.documentElement.appendChild(host);
   const box = make("div");
-  box.style.cssText = "width:100px;height:100px";
+  box.style.cssText = "width:100px;height:50px";
   tree.appendChild(box);
   const { width, height } = box.getBoundingClientRect();
   box.remove();
-  const off = width - height;
-  if (!(width > 20 && width < 500) || off > 0.5 || off < -0.5) return close() as undefined;
+  // Twice as wide as high, so that a page that is turned shows.
+  const off = width - 2 * height;
+  if (!(width > 20 && width < 500) || off > 1 || off < -1) return close() as undefined;
   return { tree, scale: width > 99.5 && width < 100.5 ? 1 : width / 100, close };
 }
 

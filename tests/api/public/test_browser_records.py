@@ -59,7 +59,8 @@ def test_what_an_ordinary_visitor_sends_looks_ordinary(page: BrowserClient) -> N
     decision = decision_of(page.service, page.site_key, verified["decisionId"])
 
     # The address of the loopback proxy's client is a made-up one; headers and evidence say nothing odd.
-    assert [label for label in decision["labels"] if not label.startswith("net.")] == ["browser.evidence", "ua.browser"]
+    labels = [label for label in decision["labels"] if not label.startswith("net.")]
+    assert labels == ["browser.evidence", "probes.right", "ua.browser"]
 
 
 def test_a_challenge_and_its_end_are_two_events_of_one_visitor(page: BrowserClient) -> None:

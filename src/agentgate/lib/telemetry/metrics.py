@@ -225,7 +225,7 @@ class _Answered(Collector):
         for (name, _, status), each in self._series.items():
             if name == surface:
                 buckets = [one + other for one, other in zip(buckets, each.buckets, strict=True)]
-                errors += sum(series.buckets) if status >= 500 else 0
+                errors += sum(each.buckets) if status >= 500 else 0
         total = sum(buckets)
         within = zip(DURATION_BUCKETS_S, accumulate(buckets), strict=False)
         return total, errors, next((bound for bound, count in within if total and count >= 0.95 * total), None)

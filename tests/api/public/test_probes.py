@@ -1,0 +1,212 @@
+"""Probes over HTTP: who gets them, what answers become, and who pays for wrong ones."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from agentgate.protection.browser_check.probes.desk import FAILED
+from tests.browser_client import HEADERS, SIGNALS, BrowserClient, create_site, decision_of
+from tests.running import RunningService
+
+# The version that the shipped pool has seen, and so judges strictly.
+CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"
+SEEN = {
+    **HEADERS,
+    "sec-ch-ua-platform": '"Linux"',
+    "User-Agent": CHROME,
+    "sec-ch-ua": '"Chromium";v="156", "Google Chrome";v="156", "Not_A Brand";v="99"',
+}
+FOUND = {**SIGNALS, "userAgent": CHROME, "platform": "Linux x86_64"}
+FOUND["worker"] = {**SIGNALS["worker"], "userAgent": CHROME, "platform": "Linux x86_64"}
+USUAL, RAISED = 16, 32
+
+
+_networks = itertools.count(1)
+
+
+def new_network() -> str:
+    """Return the first three parts of addresses of which nobody came before."""
+    number = next(_networks)
+    return f"82.{number >> 8}.{number & 255}"
+
+
+class Page(BrowserClient):
+    """A page in a browser whose version the pool has seen."""
+
+    agent: str = CHROME
+
+    @property
+    def headers(self) -> dict[str, str]:
+        version = self.agent.partition("Chrome/")[2][:3]
+        hints = SEEN["sec-ch-ua"].replace("156", version or "156")
+        return {**super().headers, **SEEN, "User-Agent": self.agent, "sec-ch-ua": hints}
+
+    def solution(self, challenge: dict[str, Any], **fields: Any) -> dict[str, Any]:
+        worker = {**FOUND["worker"], "userAgent": self.agent}
+        signals = {**FOUND, "userAgent": self.agent, "worker": worker}
+        return super().solution(challenge, **{"signals": signals, **fields})
+
+    def labels(self, challenge: dict[str, Any], **fields: Any) -> set[str]:
+        """Verify and return the decision's labels about probes."""
+        reply = self.verify(challenge, **fields).json()
+        found = decision_of(self.service, self.site_key, reply["decisionId"])["labels"]
+        return {label for label in found if label.startswith("probes.")}
+
+
+@pytest.fixture(scope="module")
+def site_key(shared_service: RunningService) -> str:
+    return create_site(shared_service)
+
+
+@pytest.fixture
+def page(shared_service: RunningService, site_key: str) -> Page:
+    return Page(shared_service, site_key, address=new_network() + ".7")
+
+
+def zeros(probes: dict[str, Any]) -> dict[str, Any]:
+    """Answer as a document without layout does."""
+    return {**probes, "answers": [[0] * len(answer) for answer in probes["answers"]]}
+
+
+def test_a_browser_gets_eight_programs_a_fresh_one_and_three_chains(page: Page) -> None:
+    programs = page.challenge().json()["probes"]["programs"]
+
+    assert len(programs) == 12
+    assert [[measure[0] for measure in measures] for _, measures in programs[-3:]] == [
+        ["e"] * len(measures) for _, measures in programs[-3:]
+    ]
+
+
+def test_right_answers_are_recorded_and_give_a_token(page: Page) -> None:
+    assert page.labels(page.challenge().json()) == {"probes.right"}
+
+
+def test_a_document_without_layout_is_wrong_and_not_refused_for_that_alone(page: Page) -> None:
+    challenge = page.challenge().json()
+    reply = page.verify(challenge, probes=zeros(page.probes(challenge)["probes"]))
+
+    assert reply.json()["status"] == "passed"
+    assert "probes.wrong" in decision_of(page.service, page.site_key, reply.json()["decisionId"])["labels"]
+
+
+@pytest.mark.parametrize("sent", ["wrong", "missing"])
+def test_with_a_second_sign_somebody_is_asked(page: Page, sent: str) -> None:
+    challenge = page.challenge().json()
+    body = page.solution(challenge, signals={**FOUND, "platform": "Win32"})
+    if sent == "missing":
+        del body["probes"]
+    else:
+        body["probes"] = zeros(body["probes"])
+
+    assert page.post("verify", body).json()["status"] == "step_up"
+    # The same sign alone asks nobody.
+    other = page.challenge().json()
+    assert page.verify(other, signals={**FOUND, "platform": "Win32"}).json()["status"] == "passed"
+
+
+def test_answers_left_out_are_missing(page: Page) -> None:
+    challenge = page.challenge().json()
+    body = page.solution(challenge)
+    del body["probes"]
+    reply = page.post("verify", body).json()
+
+    assert reply["status"] == "passed"
+    assert "probes.missing" in decision_of(page.service, page.site_key, reply["decisionId"])["labels"]
+
+
+def test_answers_of_another_challenge_are_wrong(page: Page) -> None:
+    first, second = page.challenge().json(), page.challenge().json()
+
+    assert page.labels(second, **page.probes(first)) == {"probes.wrong"}
+
+
+def test_no_layout_is_no_evidence(page: Page) -> None:
+    challenge = page.challenge().json()
+
+    assert page.labels(challenge, probes={**page.probes(challenge)["probes"], "answers": "none"}) == set()
+
+
+def test_the_answers_of_the_first_verification_count(page: Page) -> None:
+    challenge = page.challenge(widget="interactive").json()
+    right = page.probes(challenge)["probes"]
+    assert page.verify(challenge, probes=zeros(right)).json()["status"] == "step_up"
+    page.service.clock.advance(seconds=5)
+    answer = page.answer(challenge["stepUp"])
+    reply = page.verify(challenge, probes=right, answer=answer).json()
+
+    assert "probes.wrong" in decision_of(page.service, page.site_key, reply["decisionId"])["labels"]
+
+
+def test_a_version_that_nobody_has_seen_is_never_wrong(page: Page) -> None:
+    page.agent = CHROME.replace("156", "157")
+    challenge = page.challenge().json()
+    labels = page.labels(challenge, probes=zeros(page.probes(challenge)["probes"]))
+
+    assert labels == set()
+
+
+def test_another_browser_at_the_verification_is_a_mismatch(page: Page) -> None:
+    challenge = page.challenge().json()
+    body = page.solution(challenge)
+    page.agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+    reply = page.post("verify", body).json()
+    decision = reply.get("decisionId")
+
+    assert decision is None or "probes.engine_mismatch" in decision_of(page.service, page.site_key, decision)["labels"]
+
+
+@pytest.mark.parametrize("agent", ["curl/8.5.0", "AcmeShop/3.1 (iOS)", CHROME.replace("156", "83")])
+def test_who_claims_no_browser_that_can_gets_none_and_no_label(page: Page, agent: str) -> None:
+    page.agent = agent
+    challenge = page.challenge().json()
+
+    assert "probes" not in challenge
+
+
+@pytest.mark.parametrize(
+    "probes",
+    [
+        {"draw": 5, "answers": []},
+        {"draw": "x", "answers": "all"},
+        {"draw": "x", "answers": [["1"]]},
+        {"draw": "x", "answers": [[0.5]]},
+        {"draw": "x" * 3000, "answers": []},
+        {"draw": "x", "answers": [[0] * 100]},
+        {"draw": "x", "answers": [[]] * 100},
+        {"answers": []},
+    ],
+)
+def test_what_cannot_be_an_answer_is_refused_with_a_reason(page: Page, probes: Any) -> None:
+    reply = page.verify(page.challenge().json(), probes=probes, work=[])
+
+    assert reply.status_code == 400
+    assert reply.json()["error"] == "bad_request"
+    assert "probes" in reply.json()["message"]
+
+
+def test_a_network_with_five_wrong_sessions_gets_raised_work(shared_service: RunningService, site_key: str) -> None:
+    network = new_network()
+    for host in range(FAILED.most):
+        page = Page(shared_service, site_key, address=f"{network}.{host}")
+        challenge = page.challenge().json()
+        assert challenge["work"]["count"] == USUAL
+        page.verify(challenge, probes=zeros(page.probes(challenge)["probes"]))
+
+    again = Page(shared_service, site_key, address=f"{network}.200")
+    elsewhere = Page(shared_service, site_key, address=new_network() + ".9")
+    assert again.challenge().json()["work"]["count"] == RAISED
+    assert elsewhere.challenge().json()["work"]["count"] == USUAL
+
+
+def test_operators_see_pools_and_what_answers_said(page: Page) -> None:
+    page.labels(page.challenge().json())
+    state = page.service.operator.get("/v1/admin/probes").json()
+
+    assert [pool["shipped"] for pool in state["pools"]] == [True]
+    assert state["pools"][0]["seen"] == {"blink": [156], "gecko": [140], "webkit": []}
+    assert state["pools"][0]["programs"]["deep"] > 1000
+    assert state["judged"]["right"] >= 1
+    assert state["leftOut"] == state["waiting"] == []
+    metrics = page.service.operator.get("/metrics").text
+    assert 'agentgate_probes_judged_total{state="right"' in metrics
