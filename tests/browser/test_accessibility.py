@@ -139,10 +139,10 @@ def test_axe_finds_nothing_in_the_check_that_is_shown(widget_page, site):
     render(page)
     page.evaluate("void agentgate.execute(window.widget).catch(() => 0)")
     until(page, "interactive")
-    button = page.locator("button.main")
+    button = page.locator("button.press")
     button.wait_for()
     check(page)
-    assert button.text_content().strip()
+    assert button.get_attribute("aria-label").strip()
     box = button.bounding_box()
     assert min(box["width"], box["height"]) >= 44
     button.press("Enter", delay=60)
@@ -158,7 +158,7 @@ def test_axe_finds_nothing_in_the_check_in_front_of_the_page(widget_page, site):
     page = widget_page
     challenge_all(site)
     page.evaluate("void agentgate.execute(window.options).then((found) => window.result = found)")
-    button = page.locator("button.main")
+    button = page.locator("button.press")
     button.wait_for()
     page.wait_for_timeout(200)
     check(page)
@@ -175,11 +175,11 @@ def test_the_words_are_those_of_the_pages_language(page, site):
     look = {"lang": "ar", "dir": "rtl", "ground": "#fff", "ink": "#222"}
     page.goto(site.serve(PAGE.format(script=site.script(), **look)))
     page.evaluate(RENDER, {"sitekey": site.site_key, "action": site.action, "mode": "managed"})
-    button = page.locator("button.main")
+    button = page.locator("button.press")
     button.wait_for()
     page.wait_for_timeout(400)
 
-    assert not button.text_content().isascii()
+    assert not button.get_attribute("aria-label").isascii()
     assert button.evaluate("(element) => getComputedStyle(element).direction") == "rtl"
 
 

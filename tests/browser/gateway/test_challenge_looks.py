@@ -46,7 +46,7 @@ def test_every_state_is_accessible(gated: GatedSite, browser: Browser, look: str
         look_at(page)
         gated.rules(default="challenge")
         page.goto(gated.url("/members"))
-        page.locator("button.main").wait_for()
+        page.locator("button.press").wait_for()
         look_at(page, inside=True)
         page.add_init_script(PASSED_LATELY)
         page.goto(gated.url("/members"))

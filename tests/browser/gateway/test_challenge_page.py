@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.chromium import Chromium, plain_user_agent
 from tests.browser.gateway.conftest import GatedSite
-from tests.browser.steps import COLLECT_VIOLATIONS
+from tests.browser.steps import COLLECT_VIOLATIONS, press_by_hand
 
 STUCK = "The check was passed, but the page still does not open"
 BLOCKED = "This page cannot be opened"
@@ -118,14 +118,15 @@ def test_a_rule_that_no_check_satisfies_is_told_and_not_sent_round(gated: GatedS
 
 def step_up(page: Page) -> None:
     """Press the widget's button twice, as it says."""
-    button = page.locator("button.main")
-    button.click()
+    button = page.locator("button.press")
+    button.wait_for()
+    press_by_hand(page, button)
     page.wait_for_timeout(200)
     page.wait_for_function(
         "() => [...document.querySelectorAll('*')].flatMap((e) => e.shadowRoot ? [...e.shadowRoot.querySelectorAll("
-        "'button.main')] : []).some((b) => b.getAttribute('aria-disabled') !== 'true')"
+        "'button.press')] : []).some((b) => b.getAttribute('aria-disabled') !== 'true')"
     )
-    button.click()
+    press_by_hand(page, button)
 
 
 def test_a_token_each_time_is_explained(gated: GatedSite, page: Page) -> None:

@@ -56,7 +56,10 @@ def open_page(page: Page, scene: HandoffScene, handoff_id: str) -> list[str]:
 
 def focused(page: Page) -> str:
     """Return the name of what has the focus, inside the check too."""
-    script = "() => { const own = document.activeElement; return (own?.shadowRoot?.activeElement ?? own)?.textContent }"
+    script = """() => {
+      const own = document.activeElement?.shadowRoot?.activeElement ?? document.activeElement;
+      return own?.ariaLabel || own?.textContent;
+    }"""
     return str(page.evaluate(script)).strip()
 
 
