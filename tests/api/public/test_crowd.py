@@ -67,17 +67,17 @@ def addresses(count: int):
 
 def test_a_farm_with_a_real_engine_is_a_cluster_before_its_hundredth_token(service: RunningService, site: str) -> None:
     seen: list[set[str]] = []
-    for address in addresses(100):
+    for address in addresses(60):
         page = BrowserClient(service, site, address=address)
-        # Solving the raised work is the farm's business, and takes half a minute here.
+        # Solving the raised work is the farm's business.
         challenge = page.challenge().json()
         seen.append({"raised"} if challenge["work"]["count"] > 16 else set())
-        if not seen[-1] or len(seen) > 95:
+        if not seen[-1]:
             seen[-1] |= labels_of(service, site, page.verify(challenge, signals=FARM, interaction=NOTHING))
 
     first = next(number for number, labels in enumerate(seen) if labels)
     assert "cluster.shape" in seen[first]
-    assert 20 < first < 60
+    assert 20 < first < 50
     # From then on each of them has the harder work.
     assert all("raised" in labels for labels in seen[first + 1 :])
 
