@@ -76,7 +76,7 @@ def parameters(path: str, scene: Scene, things: Things) -> dict[str, str]:
     known |= {"decisionId": things.decision, "visitorId": things.visitor}
     known |= {"webhookId": things.webhook, "grantId": things.grant, "entryId": things.list_entry}
     known["appealId"] = things.appeal
-    known |= {"site": things.site, "kind": "bot", "role": "candidate"}
+    known |= {"site": things.site, "kind": "bot", "role": "candidate", "purpose": "receipt"}
     id_of_path = next((value for start, value in ids.items() if path.startswith(start)), None)
     return known if id_of_path is None else {**known, "id": id_of_path}
 

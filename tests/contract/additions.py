@@ -7,6 +7,11 @@ ADDITIONS = {
     "GET /v1/admin/sessions": 4,
     "DELETE /v1/admin/sessions/{id}": 4,
     "POST /v1/admin/sessions/revoke-others": 4,
+    # The installation as operators see it, and what they did.
+    "GET /v1/admin/service": 2,
+    "GET /v1/admin/settings": 2,
+    "POST /v1/admin/keys/{purpose}/rotate": 2,
+    "GET /v1/admin/audit": 4,
     # Pages for people beside the documents.
     "GET /openapi/": 2,
     "GET /openapi/style.css": 2,

@@ -59,11 +59,6 @@ def challenge_of(page: BrowserClient, **fields: Any) -> dict[str, Any]:
     assert ticket is not None
     challenge["probes"]["draw"] = seal(ticket, SEED, challenge_id)
     database = page.service.application.stores.databases["hot"]
-    if "probes" in challenge:
-        sealed = challenge["probes"]
-        ticket = unseal(sealed["draw"], page.seed_of(challenge["challengeId"]), challenge["challengeId"])
-        assert ticket is not None
-        sealed["draw"] = seal(ticket, SEED, challenge["challengeId"])
     page.service.run(database.run("UPDATE challenge SET seed = $2 WHERE id = $1", challenge["challengeId"], SEED))
     challenge["work"]["salt"] = challenge_work(SEED, Level.USUAL).salt
     if "stepUp" in challenge:

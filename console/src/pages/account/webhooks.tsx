@@ -109,6 +109,7 @@ function Hook({ siteKey, hook, reload, onSecret, open, onOpen }: { siteKey: stri
   return (
     <Card
       title={new URL(hook.url).host}
+      label={`${new URL(hook.url).host} ${hook.id}`}
       lead={<code>{hook.url}</code>}
       side={<span class="tag" data-o={TONES[hook.status]}>{t(`hook.is.${hook.status}`)}</span>}
       footer={
