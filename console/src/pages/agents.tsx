@@ -171,7 +171,7 @@ function Policy({ siteKey }: { siteKey: string }) {
             {choice("unverified")}
             <Field id="quota" label={t("agents.quota")} help={t("agents.quotaHelp")} value={value.quota} inputMode="numeric" readOnly={readOnly} onInput={(event: InputEvent) => edited.set({ ...value, quota: (event.currentTarget as HTMLInputElement).value.replace(/\D/g, "") })} />
           </div>
-          <section class="stack tight" aria-label={t("agents.named")}>
+          <div class="stack tight">
             <h3>{t("agents.named")}</h3>
             <RowEditor
               label={t("agents.named")}
@@ -188,8 +188,8 @@ function Policy({ siteKey }: { siteKey: string }) {
                 { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "60" },
               ]}
             />
-          </section>
-          <section class="stack tight" aria-label={t("agents.actions")}>
+          </div>
+          <div class="stack tight">
             <h3>{t("agents.actions")}</h3>
             <RowEditor
               label={t("agents.actions")}
@@ -205,7 +205,7 @@ function Policy({ siteKey }: { siteKey: string }) {
                 { name: "handoff", label: t("agents.handoff"), kind: "switch" },
               ]}
             />
-          </section>
+          </div>
         </div>
       </Card>
       <WhatIf siteKey={siteKey} edited={value} />

@@ -76,7 +76,7 @@ function Effective({ set, overrides, onOverride }: { set: RuleSet; overrides: Re
   const mayWrite = may("sites:write");
   return (
     <Card title={t("rules.effective")} lead={t("rules.effectiveLead")} side={<code class="s faint">{set.version}</code>}>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label={t("rules.effective")}>
+      <div class="scroll tall" tabIndex={0} role="region" aria-label={set.version}>
         <table class="tbl">
           <caption class="vh">{t("rules.effective")}</caption>
           <thead>

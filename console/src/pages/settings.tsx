@@ -203,7 +203,7 @@ export default function Settings() {
               </li>
             ))}
           </ul>
-          <section class="stack tight" aria-label={t("settings.actions")}>
+          <div class="stack tight">
             <h3>{t("settings.actions")}</h3>
             <RowEditor
               label={t("settings.actions")}
@@ -219,8 +219,8 @@ export default function Settings() {
                 { name: "requireContentDigest", label: t("settings.digest"), kind: "switch" },
               ]}
             />
-          </section>
-          <section class="stack tight" aria-label={t("settings.routes")}>
+          </div>
+          <div class="stack tight">
             <h3>{t("settings.routes")}</h3>
             <RowEditor
               label={t("settings.routes")}
@@ -235,8 +235,8 @@ export default function Settings() {
                 { name: "action", label: t("filter.action"), kind: "select", options: actions },
               ]}
             />
-          </section>
-          <section class="stack tight" aria-label={t("settings.openPaths")}>
+          </div>
+          <div class="stack tight">
             <h3>{t("settings.openPaths")}</h3>
             <p class="s soft">{t("settings.openPathsHelp")}</p>
             <RowEditor
@@ -252,7 +252,7 @@ export default function Settings() {
                 { name: "note", label: t("lists.note"), kind: "text" },
               ]}
             />
-          </section>
+          </div>
           <Field id="site-wanted" label={t("settings.wanted")} help={t("settings.wantedHelp")}>
             <textarea id="site-wanted" class="mono" rows={3} spellcheck={false} value={value.wanted} readOnly={readOnly} onInput={(event) => part({ wanted: event.currentTarget.value })} />
           </Field>
