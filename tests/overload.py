@@ -26,7 +26,7 @@ PATIENCE_S = 2.0
 AT_ONCE = 8
 VISITORS = 20_000
 WORKER = re.compile(r'worker="([^"]+)"')
-FIGURE = re.compile(r"^agentgate_event(?:s|_write)_(\w+?)(?:_total)?{[^}]*} ([\d.e+]+)$", re.MULTILINE)
+FIGURE = re.compile(r"^agentgate_event(?:s|_write)_(\w+?)(?:_total)?(?:{[^}]*})? ([\d.e+]+)$", re.MULTILINE)
 ALLOW_ALL = {"version": "1", "rules": [], "default_action": "allow"}
 # Half of the questions are about pages that anybody may see, the others need a token that nobody shows.
 PAGES = (b"/", b"/login")

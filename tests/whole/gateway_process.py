@@ -12,7 +12,7 @@ from tests.api.public.test_gateway import ORIGIN, VISITOR
 from tests.minting import keys_of_process, mint
 from tests.processes import AdminConnection, ServeProcess, serving
 
-FIGURE = re.compile(r"^agentgate_event(?:s|_write)_(\w+?)(?:_total)?{[^}]*} ([\d.]+)$", re.MULTILINE)
+FIGURE = re.compile(r"^agentgate_event(?:s|_write)_(\w+?)(?:_total)?(?:{[^}]*})? ([\d.]+)$", re.MULTILINE)
 DECIDED, NO_TOKEN, USED = (204, "allowed"), (401, "receipt_required"), (401, "token_used")
 REFUSED, LET_THROUGH = (503, "service_unavailable"), (204, "service_unavailable")
 

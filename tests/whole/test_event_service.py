@@ -30,7 +30,9 @@ async def test_events_survive_a_restart_and_the_metrics_tell_of_them(settings: S
     await application.close()
 
     shown = application.metrics.exposition()[0].decode()
-    figures = dict(re.findall(r"^agentgate_event(?:s|_write)_(\w+?)(?:_total)?{[^}]*} ([\d.]+)$", shown, re.MULTILINE))
+    figures = dict(
+        re.findall(r"^agentgate_event(?:s|_write)_(\w+?)(?:_total)?(?:{[^}]*})? ([\d.]+)$", shown, re.MULTILINE)
+    )
     assert figures == {"sent": "50.0", "stored": "50.0", "waiting": "0.0", "failures": "0.0"}
 
     again = await Application.open(settings, clock=FixedClock(NOON_MS))
