@@ -169,6 +169,8 @@ def _of_kind(kind: str, schema: Schema, schemas: Mapping[str, Schema], *, name: 
         case "object":
             return _object(schema, schemas, name=name)
         case "array":
+            if parts := schema.get("prefixItems"):
+                return [example(part, schemas, name=name) for part in parts]
             return [example(schema.get("items", {}), schemas, name=name)] * max(1, schema.get("minItems", 1))
         case "string":
             return _text(schema, name)

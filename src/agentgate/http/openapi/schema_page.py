@@ -35,7 +35,9 @@ class SchemaPage:
         if "enum" in shape or "const" in shape:
             return _one_of(shape)
         if shape.get("type") == "array":
-            return joined(["array of ", self.kind(shape.get("items", {}))])
+            # `items: false` after the parts of a tuple says only that there are no more.
+            parts = shape.get("prefixItems") or [shape.get("items", {})]
+            return joined(["array of ", joined((self.kind(part) for part in parts), " and ")])
         if isinstance(shape.get("additionalProperties"), dict):
             return joined(["map of name to ", self.kind(shape["additionalProperties"])])
         names = shape.get("type", "any value")
@@ -124,7 +126,7 @@ class SchemaPage:
         if shape.get("properties"):
             yield name, shape
             return
-        parts: list[Schema] = [*alternatives(shape)]
+        parts: list[Schema] = [*alternatives(shape), *shape.get("prefixItems", ())]
         parts += [shape[key] for key in ("items", "additionalProperties") if isinstance(shape.get(key), dict)]
         for part in parts:
             yield from self._objects(part)

@@ -67,6 +67,7 @@ def test_an_example_of_every_schema_is_valid(described):
         ({"type": ["string", "null"]}, "example"),
         ({"anyOf": [{"type": "boolean"}, {"type": "null"}]}, True),
         ({"type": "array", "items": {"type": "integer"}, "minItems": 2}, [1, 1]),
+        ({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "boolean"}], "items": False}, [1, True]),
         ({"type": "object", "additionalProperties": {"type": "null"}}, {"example": None}),
         ({"type": "string", "examples": ["nice"]}, "nice"),
         ({"const": 3}, 3),

@@ -174,6 +174,10 @@ def page_of(schemas, operation=None):
             {"type": "array", "items": {}, "minItems": 1, "uniqueItems": True},
             "array of any value at least 1 items no item twice",
         ),
+        (
+            {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False},
+            "array of integer and string",
+        ),
         ({"enum": ["a", 2, None]}, "a, 2, null"),
         ({"type": "string", "minLength": 6, "maxLength": 6}, "string exactly 6 characters"),
         ({"type": "integer", "exclusiveMinimum": 0, "multipleOf": 5}, "integer more than 0 a multiple of 5"),
