@@ -7,7 +7,7 @@ import pytest
 from tests.browser.steps import check_token, execute
 
 PAGE = "<!doctype html><html lang=en><title>Requests</title><link rel=icon href='data:,'>{script}<body><p>Page"
-COLD = ["GET agentgate.js", "GET challenge", "GET evidence.js", "GET worker.js", "POST verify"]
+COLD = ["GET agentgate.js", "GET challenge", "GET evidence.js", "GET probes.js", "GET worker.js", "POST verify"]
 WARM = ["GET challenge", "POST verify"]
 
 
@@ -33,7 +33,7 @@ def opening(context, site):
     return open_tab
 
 
-def test_a_check_with_an_empty_cache_makes_five_requests(opening):
+def test_a_check_with_an_empty_cache_makes_six_requests(opening):
     assert opening()[0] == COLD
 
 
