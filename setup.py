@@ -13,6 +13,7 @@ DOCUMENTS = (
     "docs/*.md",
     "docs/decisions/*.md",
     "docs/openapi/*.json",
+    "docs/screenshots/*.webp",
     "*.md",
     "deploy/*/README.md",
     "packages/*/README.md",

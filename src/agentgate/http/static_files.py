@@ -103,5 +103,6 @@ def _file(entry: Traversable) -> StaticFile:
 def made_file(content: bytes, media_type: str) -> StaticFile:
     """Return content as it is sent."""
     # No time in the header, so that every worker has the same bytes.
-    compressed = gzip.compress(content, 9, mtime=0) if len(content) >= LEAST_COMPRESSED_BYTES else None
+    worthwhile = len(content) >= LEAST_COMPRESSED_BYTES and media_type != "image/webp"
+    compressed = gzip.compress(content, 9, mtime=0) if worthwhile else None
     return StaticFile(content, compressed, media_type, f'"{hashlib.sha256(content).hexdigest()[:24]}"')

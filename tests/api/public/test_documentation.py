@@ -22,6 +22,7 @@ class Links(HTMLParser):
         self.targets: list[str] = []
         self.anchors: set[str] = set()
         self.loaded: set[tuple[str, str]] = set()
+        self.pictures: set[str] = set()
         self.inline: list[str] = []
         self.feed(html)
 
@@ -31,7 +32,9 @@ class Links(HTMLParser):
         self.inline += [f"{tag} {name}" for name in given if name.startswith("on") or name == "style"]
         if tag == "a" and given.get("href"):
             self.targets.append(str(given["href"]))
-        elif tag in {"link", "script", "img", "iframe", "style"}:
+        elif tag == "img":
+            self.pictures.add(str(given.get("src") or ""))
+        elif tag in {"link", "script", "iframe", "style"}:
             self.loaded.add((tag, str(given.get("href") or given.get("src") or "")))
 
 
@@ -79,6 +82,12 @@ def test_every_link_of_every_page_leads_somewhere(listener):
     assert {f"/docs/{slug}" for slug in Library().pages} <= pages.keys() | {"/docs/"}
     assert broken == []
     assert all(found.loaded == LOADED and not found.inline for found in pages.values())
+    shown = set().union(*(found.pictures for found in pages.values()))
+    assert shown
+    for source in shown:
+        reply = listener.get(source)
+        assert source.startswith("/docs/"), source
+        assert (reply.status_code, reply.headers["content-type"]) == (200, "image/webp"), source
 
 
 def test_a_page_is_html_under_a_strict_policy_and_markdown_under_its_other_name(shared_service: RunningService) -> None:

@@ -68,6 +68,9 @@ class Documentation:
         if path.startswith("openapi/"):
             content = self._library.attachment(path.removeprefix("openapi/"))
             return None if content is None else lambda: made_file(content, "application/json")
+        if path.startswith("screenshots/"):
+            picture = self._library.picture(path.removeprefix("screenshots/"))
+            return None if picture is None else lambda: made_file(picture, "image/webp")
         return self._page_maker(path)
 
     def _page_maker(self, path: str) -> Callable[[], StaticFile] | None:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 PACKAGED = Path(__file__).parent / "pages"
 CHECKOUT = Path(__file__).parents[4]
 INDEX = "docs/index.md"
+PICTURES = "docs/screenshots"
 # Documents outside of `docs/` that pages link to.
 BESIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/*/README.md", "packages/*/README.md")
 
@@ -90,6 +91,11 @@ class Library:
     def attachment(self, path: str) -> bytes | None:
         """Return a file beside the pages, such as `docs/openapi/public.json`; None unless it is one of those."""
         known = {file.name: file for file in (self._root / "docs" / "openapi").glob("*.json")}
+        return known[path].read_bytes() if path in known else None
+
+    def picture(self, path: str) -> bytes | None:
+        """Return a picture of the pages by its name in `docs/screenshots`; None unless it is one of those."""
+        known = {file.name: file for file in (self._root / PICTURES).glob("*.webp")}
         return known[path].read_bytes() if path in known else None
 
     def neighbours(self, page: Page) -> tuple[Page | None, Page | None]:

@@ -48,8 +48,11 @@ def render(page: Page, library: Library) -> Rendered:
         if token.type in {"th_open", "td_open"} and token.attrs:
             token.attrs = {"class": str(token.attrs["style"]).removeprefix("text-align:")}
         for child in token.children or ():
-            if child.type in {"link_open", "image"}:
+            if child.type == "link_open":
                 _redirect(child, page, library)
+            elif child.type == "image":
+                child.attrSet("src", f"/{resolve(page.source, str(child.attrGet('src')))}")
+                child.attrSet("loading", "lazy")
     html = parser.renderer.render(tokens, parser.options, {})
     return Rendered(Markup(html), headings)
 
