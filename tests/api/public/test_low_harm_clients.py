@@ -45,7 +45,6 @@ BROWSER = {
     "sec-ch-ua": '"Chromium";v="142", "Google Chrome";v="142", "Not_A Brand";v="99"',
     "sec-ch-ua-mobile": "?0",
     "sec-ch-ua-platform": '"Windows"',
-    "Upgrade-Insecure-Requests": "1",
     "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
     "Sec-Fetch-Site": "none",
     "Sec-Fetch-Mode": "navigate",
@@ -192,6 +191,8 @@ class Site:
             "X-Original-Method": method,
             "X-Original-URL": f"https://shop.example{target}",
             "X-Original-Address": address,
+            # Chromium writes its hints before its name.
+            **{name: value for name, value in headers.items() if name.startswith("sec-ch-")},
             **({} if user_agent is None else {"User-Agent": user_agent}),
             **headers,
         }

@@ -18,8 +18,13 @@ SEEN = {
     "sec-ch-ua": '"Chromium";v="156", "Google Chrome";v="156", "Not_A Brand";v="99"',
 }
 FOUND = {**SIGNALS, "userAgent": CHROME, "platform": "Linux x86_64"}
-FOUND["worker"] = {**SIGNALS["worker"], "userAgent": CHROME, "platform": "Linux x86_64"}
-USUAL, RAISED = 16, 32
+for context in ("worker", "frame"):
+    FOUND[context] = {**SIGNALS[context], "userAgent": CHROME, "platform": "Linux x86_64"}
+# One more sign, of one family: page, worker and frame agree on a system that is not the header's.
+ELSEWHERE = {**FOUND, "platform": "Win32"}
+for context in ("worker", "frame"):
+    ELSEWHERE[context] = {**FOUND[context], "platform": "Win32"}
+USUAL, RAISED = 16, 128
 
 
 _networks = itertools.count(1)
@@ -44,7 +49,8 @@ class Page(BrowserClient):
 
     def solution(self, challenge: dict[str, Any], **fields: Any) -> dict[str, Any]:
         worker = {**FOUND["worker"], "userAgent": self.agent}
-        signals = {**FOUND, "userAgent": self.agent, "worker": worker}
+        frame = {**FOUND["frame"], "userAgent": self.agent}
+        signals = {**FOUND, "userAgent": self.agent, "worker": worker, "frame": frame}
         return super().solution(challenge, **{"signals": signals, **fields})
 
     def labels(self, challenge: dict[str, Any], **fields: Any) -> set[str]:
@@ -93,7 +99,7 @@ def test_a_document_without_layout_is_wrong_and_not_refused_for_that_alone(page:
 @pytest.mark.parametrize("sent", ["wrong", "missing"])
 def test_with_a_second_sign_somebody_is_asked(page: Page, sent: str) -> None:
     challenge = page.challenge().json()
-    body = page.solution(challenge, signals={**FOUND, "platform": "Win32"})
+    body = page.solution(challenge, signals=ELSEWHERE)
     if sent == "missing":
         del body["probes"]
     else:
@@ -102,7 +108,7 @@ def test_with_a_second_sign_somebody_is_asked(page: Page, sent: str) -> None:
     assert page.post("verify", body).json()["status"] == "step_up"
     # The same sign alone asks nobody.
     other = page.challenge().json()
-    assert page.verify(other, signals={**FOUND, "platform": "Win32"}).json()["status"] == "passed"
+    assert page.verify(other, signals=ELSEWHERE).json()["status"] == "passed"
 
 
 def test_answers_left_out_are_missing(page: Page) -> None:

@@ -45,7 +45,7 @@ def client_hint_labels(look: Look) -> Labels:
             labels.append("http.client_hints_headless")
         if claimed.engine and not _hints_agree(headers, claimed, hints):
             labels.append("http.client_hints_mismatch")
-    elif site is not None and _misses_hints(look):
+    elif _misses_hints(look):
         labels.append("http.client_hints_missing")
     if site is not None:
         if not _fetch_agrees(headers, site):
@@ -57,6 +57,8 @@ def client_hint_labels(look: Look) -> Labels:
 
 def _misses_hints(look: Look) -> bool:
     claimed = look.user_agent
+    if "sec-fetch-site" not in look.headers or "sec-ch-ua" in look.headers:
+        return False
     if claimed.device in LENIENT_DEVICES or claimed.major < HINTS_SINCE.get(claimed.engine, NEVER):
         return False
     # A preflight has none.

@@ -27,7 +27,7 @@ PAGE_PREFIX = "text/html,application/xhtml+xml,application/xml;q=0.9,"
 # Chromium has taken these pictures as pages since 2014.
 CHROMIUM_PICTURES = "image/webp"
 # How unlike a browser each is, in tenths (`headers.py`).
-WRONG_ORDER, WRONG_ACCEPT, NO_PICTURES, WRONG_ENCODING = 15, 15, 10, 10
+WRONG_ORDER, WRONG_ACCEPT, NO_PICTURES, WRONG_ENCODING = 15, 15, 5, 10
 
 
 def page_load_points(look: Look, view: UserAgentView, *, is_sorted: bool) -> int:
