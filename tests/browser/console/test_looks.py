@@ -1,12 +1,17 @@
-"""Every page: axe finds nothing, in both themes, widths and languages; nothing scrolls sideways."""
+"""Every page: axe finds nothing, in both themes, widths and languages; nothing scrolls sideways.
 
+Each page is looked at once, in another look than the page before it; `make soak` looks at every page in every look.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import count, product
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from tests.browser.console.furniture import furnish_account, sign_in_operator
-from tests.browser.console.steps import SITE, Console, check_page, looking, sign_in
+from tests.browser.console.steps import SITE, Console, check_page, looking, sign_in, watch
 from tests.browser.steps import wait_for
 
 # Path below the service, and what must stand on the page before it is looked at.
@@ -54,64 +59,86 @@ OPERATOR_PAGES = {
     "/operator/audit": "tbody code",
     f"/operator/sites/{SITE}/labelling": "aside .path",
 }
-LOOKS = (("light", 1280, "en"), ("dark", 360, "de"))
+# Theme, width, language: all that there are.
+LOOKS = tuple(product(("light", "dark"), (1280, 360), ("en", "de")))
 # axe looks at fifteen pages in one go, beside everything else that a busy machine does.
 LONG_S = 400
 
 
+class Onlooker:
+    """A tab that looks at one page after the other, each in the next of its looks."""
+
+    def __init__(self, page: Page, looks: Sequence[Any]) -> None:
+        self.page = page
+        self._looks = looks
+        self._seen = count()
+
+    def look(self, url: str, there: str, key: str = "") -> None:
+        """Open a page, press a key if there is one to press, and check the page when `there` is on it."""
+        scheme, width, language = self._looks[next(self._seen) % len(self._looks)]
+        self.page.emulate_media(color_scheme=scheme)
+        self.page.set_viewport_size({"width": width, "height": 800})
+        self.page.set_extra_http_headers({"Accept-Language": language})
+        self.page.goto(url)
+        if key:
+            wait_for(self.page, lambda: self.page.locator("tbody .out").count())
+            self.page.keyboard.press(key)
+        wait_for(self.page, lambda: self.page.locator(there).count())
+        assert self.page.evaluate("document.documentElement.lang") == language, url
+        check_page(self.page)
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Page]:
+    """A tab whose violations of policy are collected, and that axe can be put into."""
+    context = looking({}, browser)
+    page = context.new_page()
+    watch(page)
+    yield page
+    context.close()
+
+
+def look_at_customers_pages(onlooker: Onlooker, console: Console) -> None:
+    """Look at the pages of everybody, then at those of the owner."""
+    for path, there in ACCOUNT_PAGES.items():
+        onlooker.look(console.url + path, there)
+    sign_in(onlooker.page, console)
+    for path, there in CONSOLE_PAGES.items():
+        onlooker.look(console.url + path, there)
+    onlooker.look(f"{console.url}/console/sites/{SITE}/decisions?range=7d", "aside .path", key="j")
+
+
+def look_at_operators_pages(onlooker: Onlooker, console: Console) -> None:
+    """Look at the pages of operators and those about the account."""
+    sign_in(onlooker.page, console)
+    furnish_account(onlooker.page, console)
+    sign_in_operator(onlooker.page, console)
+    [customer, *_] = console.service.operator.get("/v1/admin/customers").json()["items"]
+    pages = {console.url + path: there for path, there in MANAGEMENT_PAGES.items()}
+    pages |= {console.admin_url + path: there for path, there in OPERATOR_PAGES.items()}
+    pages[f"{console.admin_url}/operator/customers/{customer['id']}"] = ".danger"
+    for url, there in pages.items():
+        onlooker.look(url, there)
+
+
 @pytest.mark.timeout(LONG_S)
-@pytest.mark.parametrize(("scheme", "width", "language"), LOOKS)
-def test_every_page_is_accessible_in_both_themes_widths_and_languages(
-    browser: Browser, console: Console, scheme: Any, width: int, language: str
-) -> None:
-    options = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
-    context = looking({**options, "extra_http_headers": {"Accept-Language": language}}, browser)
-    try:
-        page = context.new_page()
-        for path, there in ACCOUNT_PAGES.items():
-            page.goto(console.url + path)
-            page.evaluate("window.violations ??= []")
-            assert page.locator(there).count() == 1, path
-            check_page(page)
-        sign_in(page, console)
-        for path, there in CONSOLE_PAGES.items():
-            page.goto(console.url + path)
-            wait_for(page, lambda there=there: page.locator(there).count())
-            assert page.evaluate("document.documentElement.lang") == language
-            check_page(page)
-        page.goto(f"{console.url}/console/sites/{SITE}/decisions?range=7d")
-        wait_for(page, lambda: page.locator("tbody .out").count())
-        page.keyboard.press("j")
-        wait_for(page, lambda: page.locator("aside .path").count())
-        check_page(page)
-    finally:
-        context.close()
+def test_every_page_is_accessible(tab: Page, console: Console) -> None:
+    look_at_customers_pages(Onlooker(tab, LOOKS), console)
 
 
 @pytest.mark.timeout(LONG_S)
 @pytest.mark.usefixtures("furniture")
-@pytest.mark.parametrize(("scheme", "width", "language"), LOOKS)
-def test_every_page_of_operators_and_of_the_account_is_accessible(
-    browser: Browser, console: Console, scheme: Any, width: int, language: str
-) -> None:
-    options = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
-    context = looking({**options, "extra_http_headers": {"Accept-Language": language}}, browser)
-    try:
-        page = context.new_page()
-        sign_in(page, console)
-        furnish_account(page, console)
-        sign_in_operator(page, console)
-        [customer, *_] = console.service.operator.get("/v1/admin/customers").json()["items"]
-        pages = {console.url + path: there for path, there in MANAGEMENT_PAGES.items()}
-        pages |= {console.admin_url + path: there for path, there in OPERATOR_PAGES.items()}
-        pages[f"{console.admin_url}/operator/customers/{customer['id']}"] = ".danger"
-        for url, there in pages.items():
-            page.goto(url)
-            wait_for(page, lambda there=there: page.locator(there).count())
-            assert page.evaluate("document.documentElement.lang") == language
-            check_page(page)
-    finally:
-        context.close()
+def test_every_page_of_operators_and_of_the_account_is_accessible(tab: Page, console: Console) -> None:
+    look_at_operators_pages(Onlooker(tab, LOOKS), console)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(LONG_S)
+@pytest.mark.usefixtures("furniture")
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize("pages", [look_at_customers_pages, look_at_operators_pages])
+def test_every_page_is_accessible_in_every_look(tab: Page, console: Console, pages: Any, look: Any) -> None:
+    pages(Onlooker(tab, [look]), console)
 
 
 def test_text_of_twice_the_size_does_not_scroll_sideways(browser: Browser, console: Console) -> None:

@@ -55,16 +55,21 @@ class Guide:
         (programs / "flask").chmod(0o755)
         (programs / "python3").symlink_to(sys.executable)
         self._programs = programs
-        self.group: int | None = None
+        self._done = 0
+        self.groups: list[int] = []
 
     def url(self, port: int, path: str = "/") -> str:
         """Return the address that the page prints with this port."""
         return f"http://127.0.0.1:{self._ports[port]}{path}"
 
-    def follow(self) -> str:
-        """Write the files and run the commands; return what was printed. A command that fails fails the test."""
+    def follow(self, until: str = "") -> str:
+        """Write the files and run the commands; return what was printed. A command that fails fails the test.
+
+        With `until`, stop before the heading that begins so; the next call goes on there.
+        """
         script = ["set -e", "trap 'echo \"failed at: $BASH_COMMAND\" >&2' ERR"]
-        for found in BLOCK.finditer(self._text):
+        start, self._done = self._done, self._text.index(f"\n## {until}") + 1 if until else len(self._text)
+        for found in BLOCK.finditer(self._text, start, self._done):
             code = self._at_free_ports(found["code"])
             if found["language"] == "sh":
                 script.append(code)
@@ -101,7 +106,7 @@ class Guide:
                 start_new_session=True,
             )
             # What the page leaves running is in the same group, and is ended with it.
-            self.group = process.pid
+            self.groups.append(process.pid)
             code = process.wait(LONGEST_S)
         told = printed.read_text()
         assert code == 0, f"{told}\n{self._logs()}"
@@ -115,9 +120,9 @@ class Guide:
         nginx = self._folder / "nginx.pid"
         with contextlib.suppress(OSError, ValueError):
             os.kill(int(nginx.read_text()), signal.SIGTERM)
-        if self.group is not None:
+        for group in self.groups:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.group, signal.SIGTERM)
+                os.killpg(group, signal.SIGTERM)
 
 
 @contextlib.contextmanager
