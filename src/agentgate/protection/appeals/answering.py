@@ -26,7 +26,7 @@ from agentgate.protection.appeals.ports import AppealStores
 from agentgate.protection.appeals.records import Appeal, AppealAnswerInput, AppealDetail, StoredAppeal
 from agentgate.protection.lists.editing import add_entry, remove_entry
 from agentgate.protection.lists.records import ListEntryInput, StoredEntry
-from agentgate.protection.scoring.labels import put_label
+from agentgate.protection.scoring.labels import find_evidence, save_label
 from agentgate.protection.scoring.ports import Evidence
 from agentgate.protection.scoring.records import LabelRequest
 
@@ -120,17 +120,19 @@ async def label(
     store: Store[AppealStores], events: Evidence, call: SiteCall, appeal_id: str, value: DecisionLabelValue
 ) -> Appeal:
     """Label the appealed decision. An operator's label is not replaced by an owner's."""
-    found = await find(store.read, call, appeal_id)
-    before = await store.read.decision_labels.find_label(call.site_id, found.decision)
+    decision = (await find(store.read, call, appeal_id)).decision
+    evidence = await find_evidence(store, events, call, decision)
     is_operator = call.actor.kind is ActorKind.OPERATOR
-    if before is not None and before.source is LabelSource.OPERATOR and not is_operator:
-        raise Refused("invalid_state", f"An operator has labelled this decision {before.label} already.")
-    source = LabelSource.OPERATOR if is_operator else LabelSource.APPEAL
-    await put_label(store, events, call, found.decision, LabelRequest(label=value, source=source))
+    given = LabelRequest(label=value, source=LabelSource.OPERATOR if is_operator else LabelSource.APPEAL)
 
     async def keep(stores: AppealStores) -> Appeal:
         await stores.appeals.lock_appeals(call.site_id)
         made = replace(await find(stores, call, appeal_id), label=value)
+        await stores.decision_labels.lock_label(call.site_id, decision)
+        before = await stores.decision_labels.find_label(call.site_id, decision)
+        if before is not None and before.source is LabelSource.OPERATOR and not is_operator:
+            raise Refused("invalid_state", f"An operator has labelled this decision {before.label} already.")
+        await save_label(stores, call, decision, given, evidence)
         await stores.appeals.save_answer(made)
         told = {"id": made.id, "label": value.value, "decisionId": write_id(made.decision)}
         await record(stores, call, Action.APPEAL_LABEL, _subject(call), told)

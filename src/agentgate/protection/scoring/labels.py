@@ -47,29 +47,41 @@ async def put_label(
     store: Store[ScoringStores], events: Evidence, call: SiteCall, decision: int, given: LabelRequest
 ) -> DecisionLabel:
     """Label a decision, or replace its label: evidence and time of the first one stay."""
-    known = await store.read.decision_labels.find_label(call.site_id, decision)
-    evidence = known.evidence if known else await _read_evidence(store, events, call, decision)
+    evidence = await find_evidence(store, events, call, decision)
 
     async def work(stores: ScoringStores) -> StoredLabel:
         await stores.decision_labels.lock_label(call.site_id, decision)
-        before = await stores.decision_labels.find_label(call.site_id, decision)
-        label = StoredLabel(
-            site_id=call.site_id,
-            decision=decision,
-            label=given.label,
-            source=given.source,
-            note=None if isinstance(given.note, UnsetType) else given.note,
-            actor=call.actor.name,
-            created_ms=call.now,
-            updated_ms=call.now,
-            evidence=evidence,
-        )
-        if before is not None:
-            label = replace(label, created_ms=before.created_ms, evidence=before.evidence)
-        await stores.decision_labels.save_label(label)
-        return label
+        return await save_label(stores, call, decision, given, evidence)
 
     return (await store.change(work)).wire()
+
+
+async def find_evidence(store: Store[ScoringStores], events: Evidence, call: SiteCall, decision: int) -> LabelEvidence:
+    """Return what is kept with a label: that of the first one, else that of the event, else refuse."""
+    known = await store.read.decision_labels.find_label(call.site_id, decision)
+    return known.evidence if known else await _read_evidence(store, events, call, decision)
+
+
+async def save_label(
+    stores: ScoringStores, call: SiteCall, decision: int, given: LabelRequest, evidence: LabelEvidence
+) -> StoredLabel:
+    """Keep a label, in a unit of work that has locked it."""
+    before = await stores.decision_labels.find_label(call.site_id, decision)
+    label = StoredLabel(
+        site_id=call.site_id,
+        decision=decision,
+        label=given.label,
+        source=given.source,
+        note=None if isinstance(given.note, UnsetType) else given.note,
+        actor=call.actor.name,
+        created_ms=call.now,
+        updated_ms=call.now,
+        evidence=evidence,
+    )
+    if before is not None:
+        label = replace(label, created_ms=before.created_ms, evidence=before.evidence)
+    await stores.decision_labels.save_label(label)
+    return label
 
 
 def operator_label(label: DecisionLabelValue, note: str | UnsetType) -> LabelRequest:
