@@ -26,6 +26,9 @@ UNKNOWN = {
     "file": "none.js",
     "proxy": "none",
     "grantId": "agr_0000000000000000",
+    "purpose": "none",
+    "page": "none",
+    "folder": "none",
     "/handoff/{id}": "ho_00000000000000000000000000",
     "/v1/handoff/{id}": "ho_00000000000000000000000000",
     "/v1/account/sessions/{id}": "ses_0000000000000000",
@@ -46,8 +49,9 @@ PUBLIC_ROUTES = {name_of(row): row for surface in PUBLIC_LISTENER for row in sur
 ADMIN_ROUTES = {name_of(row): row for surface in ADMIN_LISTENER for row in surface.rows}
 
 
-def parameters(path: str, scene: Scene, things: Things) -> dict[str, str]:
-    """Return a real value for each placeholder of a path."""
+def parameters(row: Endpoint, scene: Scene, things: Things) -> dict[str, str]:
+    """Return a real value for each placeholder of a route's path."""
+    path = row.path
     user = things.member
     if path.endswith("resend-invite"):
         user = things.invited
@@ -71,11 +75,14 @@ def parameters(path: str, scene: Scene, things: Things) -> dict[str, str]:
     known["proxy"] = "nginx"
     # The pages of the consoles: the same shell whatever the address says.
     known |= {"page": "sites", "name": things.site, "part": "overview"}
+    if path.startswith("/docs/"):
+        known |= {"page": "appeals"} if "{folder}" not in path else {"folder": "decisions", "page": "0041-appeals"}
     if "/assets/" in path:
         known["file"] = "icon.svg"
     known |= {"decisionId": things.decision, "visitorId": things.visitor}
     known |= {"webhookId": things.webhook, "grantId": things.grant, "entryId": things.list_entry}
-    known["appealId"] = things.appeal
+    # Only an answer that was given can be taken back.
+    known["appealId"] = things.answered_appeal if row.method == "DELETE" else things.appeal
     known |= {"site": things.site, "kind": "bot", "role": "candidate", "purpose": "receipt"}
     id_of_path = next((value for start, value in ids.items() if path.startswith(start)), None)
     return known if id_of_path is None else {**known, "id": id_of_path}
@@ -102,7 +109,7 @@ def fill(path: str, values: dict[str, str]) -> str:
 
 def ask(client: ApiClient, row: Endpoint, scene: Scene, headers: Headers, **changes: str) -> httpx.Response:
     """Call a route of Acme's things with the example body; `changes` replaces parameters of the path."""
-    values = {**parameters(row.path, scene, scene.acme), **changes}
+    values = {**parameters(row, scene, scene.acme), **changes}
     body = bodies(scene).get(name_of(row))
     options: dict[str, Any] = {} if body is None else {"json": body}
     query = shape_of(row.handler).query

@@ -6,6 +6,8 @@ Callers are the headers they send, so that no answer can change who the next req
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from agentgate.lib.decision_ids import read_id
 from agentgate.lib.enums import AccountRole, AgentVerdict, ApiTokenScope, AppealState, Outcome
 from agentgate.lib.ids import new_appeal_id
@@ -46,6 +48,7 @@ class Things:
     webhook: str
     list_entry: str
     appeal: str
+    answered_appeal: str
     handoff: str
     grant: str
 
@@ -127,7 +130,8 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
         session=owner.get("/v1/account/sessions").json()["items"][0]["id"],
         webhook=webhook,
         list_entry=list_entry,
-        appeal=_appeal(service, made["id"], decision, number),
+        appeal=_appeal(service, made["id"], read_id(decision) or 0, number),
+        answered_appeal=_answered_appeal(service, made["id"], (read_id(decision) or 0) + 1, number),
         handoff=handoff,
         grant=grant,
         decision=decision,
@@ -136,13 +140,13 @@ def _things(service: RunningService, owner: ApiClient, account_id: str, *, domai
     )
 
 
-def _appeal(service: RunningService, site_id: str, decision: str, visitor: int) -> str:
-    """Return an appeal that waits."""
-    made = StoredAppeal(
+def _appeal(service: RunningService, site_id: str, decision: int, visitor: int, **answer: Any) -> str:
+    """Return an appeal that waits, unless it is given an answer."""
+    waiting = StoredAppeal(
         id=new_appeal_id(),
         site_id=site_id,
         link_digest=new_appeal_id(),
-        decision=read_id(decision) or 0,
+        decision=decision,
         visitor=visitor,
         outcome=Outcome.BLOCK,
         method="GET",
@@ -152,8 +156,14 @@ def _appeal(service: RunningService, site_id: str, decision: str, visitor: int) 
         state=AppealState.WAITING,
         created_ms=NOON_MS,
     )
+    made = replace(waiting, **answer)
     service.change(lambda stores: stores.appeals.add_appeal(made))
     return made.id
+
+
+def _answered_appeal(service: RunningService, site_id: str, decision: int, visitor: int) -> str:
+    answer = {"state": AppealState.REFUSED, "answered_ms": NOON_MS, "answered_by": "operator", "reply": "No."}
+    return _appeal(service, site_id, decision, visitor, **answer)
 
 
 def _agents_things(service: RunningService, site_key: str) -> tuple[str, str]:

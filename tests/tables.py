@@ -7,7 +7,7 @@ from tests.running import RunningService
 Rows = dict[str, list[tuple[Any, ...]]]
 
 # What timed work writes by itself, whatever a test does.
-OWN_TIME = frozenset({"job_lease", "job_run", "schema_migration"})
+OWN_TIME = frozenset({"job_lease", "job_result", "job_run", "schema_migration"})
 # Where a time of use is kept, and in which column: the one thing that a refused request may leave behind.
 USE_COLUMNS = {"user_session": "last_used_ms", "operator_session": "last_used_ms", "api_token": "last_used_ms"}
 

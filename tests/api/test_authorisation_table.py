@@ -39,6 +39,11 @@ EXPECTED: dict[str, Outcome] = {
     "POST /v1/admin/sites/{siteKey}/list-entries": (400, "invalid_request"),
     "POST /v1/admin/sites/{siteKey}/list-entries/backtest": (400, "invalid_request"),
     "DELETE /v1/admin/sites/{siteKey}/list-entries/{entryId}": (404, "site_not_found"),
+    "GET /v1/admin/sites/{siteKey}/appeals": (404, "site_not_found"),
+    "GET /v1/admin/sites/{siteKey}/appeals/{appealId}": (404, "site_not_found"),
+    "POST /v1/admin/sites/{siteKey}/appeals/{appealId}/answer": (400, "invalid_request"),
+    "DELETE /v1/admin/sites/{siteKey}/appeals/{appealId}/answer": (404, "site_not_found"),
+    "PUT /v1/admin/sites/{siteKey}/appeals/{appealId}/label": (400, "invalid_request"),
     "GET /v1/admin/managed-groups": (200, None),
     "GET /v1/admin/metrics": (400, "invalid_site"),
     "GET /v1/admin/visitors": (400, "invalid_site"),
@@ -96,6 +101,11 @@ EXPECTED: dict[str, Outcome] = {
     "POST /v1/admin/users/{userId}/mfa/reset": (404, "not_found"),
     "GET /v1/admin/outbox": (200, None),
     "GET /v1/admin/docs-feedback": (200, None),
+    "GET /v1/admin/service": (200, None),
+    "GET /v1/admin/settings": (200, None),
+    "POST /v1/admin/keys/{purpose}/rotate": (404, "not_found"),
+    "GET /v1/admin/audit": (200, None),
+    "GET /v1/admin/probes": (200, None),
 }
 # Whoever signs in is nobody yet.
 OPEN = {"POST /v1/admin/login"}

@@ -34,6 +34,7 @@ SILENT = {
     # What stands in for an answer of a site, and what a person says to an agent, who has no account.
     *(f"{method} /v1/gateway/challenge" for method in ("POST", "PUT", "PATCH", "DELETE")),
     "POST /v1/gateway/pass",
+    "POST /v1/gateway/appeal",
     "POST /v1/gateway/replay",
     "POST /handoff/{id}",
     # The console's route has ended this one before, in a store that is not put back.

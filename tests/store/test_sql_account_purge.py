@@ -40,6 +40,8 @@ TABLES = {
 }
 # Tables that know no account, site or person of one.
 IMPERSONAL = {"access_request", "docs_feedback", "job_lease", "job_run", "operator_session", "schema_migration"}
+# Of a job that failed, only the kind of failure is kept, never what it says.
+IMPERSONAL |= {"job_result"}
 # The service's own site is named there by the settings, and its account is protected.
 IMPERSONAL |= {"model", "service_key", "service_site", "site_number", "worker_number"}
 
