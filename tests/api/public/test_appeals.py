@@ -8,8 +8,9 @@ from urllib.parse import quote, urlencode
 import httpx
 import pytest
 
+from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.limits import APPEAL_CHARACTERS, APPEAL_KEPT_DAYS
-from agentgate.protection.appeals import filing
+from agentgate.protection.appeals import answering, filing
 from agentgate.protection.appeals.filing import PER_VISITOR, SAME_MOST, clean
 from agentgate.server.scheduler.jobs import sweep
 from tests.api.public.challenge_page import NAVIGATION, ORIGIN, Visitor
@@ -351,6 +352,21 @@ def test_a_label_teaches_and_an_operators_label_counts_more(
     as_operator = f"/v1/admin/decisions/{appeal['decisionId']}/label"
     shop.service.operator.put(as_operator, params={"siteKey": shop.site_key}, json={"label": "bot"})
     assert people.bob.put(path, json={"label": "human"}).json()["error"] == "invalid_state"
+
+
+def test_a_label_without_its_entry_in_the_trail_is_not_kept(
+    people: Cast, shop: Refused, appeal: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise StoreUnavailable
+
+    monkeypatch.setattr(answering, "record", fail)
+    path = at(shop, f"/{appeal['id']}")
+    assert people.bob.put(f"{path}/label", json={"label": "human"}).status_code == 503
+
+    found = shop.service.operator.get("/v1/admin/labels", params={"siteKey": shop.site_key, "limit": 1000}).json()
+    assert appeal["decisionId"] not in {each["decisionId"] for each in found["items"]}
+    assert "label" not in people.bob.get(path).json()["appeal"]
 
 
 def test_the_queue_has_pages_and_counts(people: Cast, shop: Refused, appeal: dict[str, Any]) -> None:
