@@ -68,6 +68,9 @@ class Shop:
             pages[page] = reply.json()
             # Bound to the keys and the moment, not to what is shown.
             pages[page].pop("nextCursor", None)
+        # When a secret was used is noted now and then, and at the end.
+        for credential in pages[site]["credentialList"]:
+            credential.pop("lastUsedAt")
         return pages
 
 
