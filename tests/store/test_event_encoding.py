@@ -22,8 +22,8 @@ from tests.made_events import NOON_MS, EventPlace, embedded_events, many_events,
 
 pytestmark = pytest.mark.anyio
 
-# 4 ms on a quick core, 5 on a slow one. The batch as a whole takes a hundred.
-LONGEST_TURN_S = 0.008
+# 4 ms on a quick core, twice as much where others share it. The batch as a whole takes a hundred and more.
+LONGEST_TURN_S = 0.02
 
 
 @pytest.fixture
