@@ -226,6 +226,8 @@ PANELS = (
     Panel("Agents", "reqps", ((f"topk(10, {_rate(s.AGENT_DECISIONS, 'agent, outcome')})", "{{agent}} {{outcome}}"),)),
     Panel("Tokens", "reqps", ((_rate(s.TOKENS, "what"), "{{what}}"),)),
     Panel("Siteverify", "reqps", ((_rate(s.SITEVERIFY, "result"), "{{result}}"),)),
+    Panel("Probes", "reqps", ((_rate(s.PROBES, "state"), "{{state}}"),)),
+    Panel("Families of probes left out", "short", ((f"max({s.PROBES_LEFT_OUT.name})", "left out"),)),
     Panel("API calls by status", "reqps", ((_rate(s.HTTP_REQUESTS, "surface, status"), "{{surface}} {{status}}"),)),
     Panel("API calls: p99", "s", ((_quantile(0.99, s.HTTP_SECONDS, "surface", "$__rate_interval"), "{{surface}}"),)),
     Panel(
