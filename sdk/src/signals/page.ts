@@ -41,7 +41,7 @@ function attempt<T>(read: () => T): T | undefined {
 function readWindow(): object {
   const { width, height, availWidth, availHeight } = screen;
   const { outerWidth, outerHeight, innerWidth, innerHeight, screenX, screenY, devicePixelRatio: ratio } = window;
-  const isWhole = matchMedia("(display-mode:fullscreen)").matches;
+  const isWhole = attempt(() => matchMedia("(display-mode:fullscreen)").matches) === true;
   const inner = { innerWidth, innerHeight, screenX, screenY, ratio, isWhole, isTop: window.top === window.self };
   return { width, height, availWidth, availHeight, outerWidth, outerHeight, ...inner };
 }
