@@ -34,7 +34,7 @@ function begin(options) {
 }
 
 const isAsked = () =>
-  [...document.querySelectorAll('*')].some((element) => element.shadowRoot?.activeElement?.matches?.('button.main'));
+  [...document.querySelectorAll('*')].some((element) => element.shadowRoot?.activeElement?.matches?.('button.press'));
 /* eslint-enable no-undef */
 
 async function visit(browser, { url, options, press }) {
@@ -44,7 +44,7 @@ async function visit(browser, { url, options, press }) {
   if (press) {
     await until(() => page.evaluate(isAsked));
     for (const key of press) {
-      await page.keyboard.press(key);
+      await page.keyboard.press(key, { delay: 60 });
       await pause(1100);
     }
   }
