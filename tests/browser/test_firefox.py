@@ -20,7 +20,15 @@ STRICT = (
     "default-src 'none'; script-src {gate}; connect-src {gate}; worker-src blob:; "
     "require-trusted-types-for 'script'; trusted-types agentgate; style-src 'self'"
 )
-EXPECTED = {"browser.evidence", "probes.right", "browser.webdriver", "ua.browser", "net.private", "behavior.none"}
+EXPECTED = {
+    "browser.injected",
+    "browser.evidence",
+    "probes.right",
+    "browser.webdriver",
+    "ua.browser",
+    "net.private",
+    "behavior.none",
+}
 RUN_S = 100
 
 
