@@ -4,7 +4,7 @@ Client hints are in `client_hints.py`. What is unlike the claimed browser is add
 because proxies, extensions and assistive tools change a header now and then.
 """
 
-from agentgate.protection.signals.detectors.page_load import page_load_points
+from agentgate.protection.signals.detectors.page_load import follows, page_load_points
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.views import UserAgentView
 
@@ -81,8 +81,8 @@ def _is_ordered(names: tuple[str, ...], engine: str) -> bool:
     if _is_sorted(names):
         return True
     if engine == "safari":
-        return any(_follows(names, order) for order in SAFARI_ORDERS)
-    return engine not in ORDER or _follows(names, ORDER[engine])
+        return any(follows(names, order) for order in SAFARI_ORDERS)
+    return engine not in ORDER or follows(names, ORDER[engine])
 
 
 def _is_sorted(names: tuple[str, ...]) -> bool:
@@ -90,11 +90,6 @@ def _is_sorted(names: tuple[str, ...]) -> bool:
     # the client.
     rest = [name for name in names if name not in WRITTEN_FIRST]
     return len(rest) >= SORTED_HEADERS and rest == sorted(rest)
-
-
-def _follows(names: tuple[str, ...], expected: tuple[str, ...]) -> bool:
-    places = [names.index(name) for name in expected if name in names]
-    return places == sorted(places)
 
 
 def _is_unlike(look: Look, view: UserAgentView, labels: Labels) -> bool:

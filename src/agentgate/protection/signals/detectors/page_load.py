@@ -24,7 +24,7 @@ ACCEPTS_SINCE = {"chromium": 40, "firefox": 60, "safari": 12}
 NEVER = 1_000_000
 PAGE = "text/html"
 PAGE_PREFIX = "text/html,application/xhtml+xml,application/xml;q=0.9,"
-# Chromium has taken these pictures as pages since 2014.
+# Chromium names it in every page load since 2014.
 CHROMIUM_PICTURES = "image/webp"
 # How unlike a browser each is, in tenths (`headers.py`).
 WRONG_ORDER, WRONG_ACCEPT, NO_PICTURES, WRONG_ENCODING = 15, 15, 5, 10
@@ -35,8 +35,9 @@ def page_load_points(look: Look, view: UserAgentView, *, is_sorted: bool) -> int
     if view.device or view.major < ACCEPTS_SINCE.get(view.engine, NEVER) or not is_page_load(look):
         return 0
     headers, accept, points = look.headers, look.headers["accept"], 0
-    if not is_sorted and view.major >= ORDERED_SINCE[view.engine]:
-        points += 0 if all(_follows(look.names, order) for order in ORDERS[view.engine]) else WRONG_ORDER
+    is_ordered = is_sorted or view.major < ORDERED_SINCE[view.engine]
+    if not (is_ordered or all(follows(look.names, order) for order in ORDERS[view.engine])):
+        points += WRONG_ORDER
     if not accept.startswith(PAGE_PREFIX):
         points += WRONG_ACCEPT
     elif view.engine == "chromium" and CHROMIUM_PICTURES not in accept:
@@ -59,6 +60,7 @@ def is_page_load(look: Look) -> bool:
     return "x-requested-with" not in headers and "referer" not in headers and "sec-fetch-site" not in headers
 
 
-def _follows(names: tuple[str, ...], expected: tuple[str, ...]) -> bool:
+def follows(names: tuple[str, ...], expected: tuple[str, ...]) -> bool:
+    """Say whether those of the expected headers that are there stand in the expected order."""
     places = [names.index(name) for name in expected if name in names]
     return places == sorted(places)
