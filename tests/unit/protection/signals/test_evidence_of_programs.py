@@ -128,3 +128,13 @@ def test_people_s_page_loads_are_not_unlike():
         headers = [(name.lower(), value) for name, value in visitor.first_navigation().headers]
 
         assert "http.unlike_browser" not in labels_of(headers, address=visitor.address), visitor.browser.user_agent
+
+
+@pytest.mark.parametrize("left_out", ["accept", "accept-language", "sec-fetch-dest", "sec-fetch-site"])
+def test_a_page_load_with_a_header_left_out_is_unlike(left_out):
+    visitor = next(each for each in population(5, visitors=50, pages=1) if each.browser.name == "Chrome")
+    headers = [(name.lower(), value) for name, value in visitor.first_navigation().headers]
+
+    labels = labels_of([pair for pair in headers if pair[0] != left_out], address=visitor.address)
+
+    assert "http.unlike_browser" in labels

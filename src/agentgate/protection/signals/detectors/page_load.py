@@ -22,17 +22,23 @@ ORDERS = {
 ORDERED_SINCE = {"chromium": 80, "firefox": 90, "safari": 12}
 ACCEPTS_SINCE = {"chromium": 40, "firefox": 60, "safari": 12}
 NEVER = 1_000_000
+# Whoever says that it opens a page sends these too, in every engine. Proxies take Accept-Encoding away, not these.
+ALWAYS = ("accept", "accept-language", "sec-fetch-dest", "sec-fetch-site")
 PAGE = "text/html"
 PAGE_PREFIX = "text/html,application/xhtml+xml,application/xml;q=0.9,"
 # Chromium names it in every page load since 2014.
 CHROMIUM_PICTURES = "image/webp"
 # How unlike a browser each is, in tenths (`headers.py`).
-WRONG_ORDER, WRONG_ACCEPT, NO_PICTURES, WRONG_ENCODING = 15, 15, 5, 10
+INCOMPLETE, WRONG_ORDER, WRONG_ACCEPT, NO_PICTURES, WRONG_ENCODING = 15, 15, 15, 5, 10
 
 
 def page_load_points(look: Look, view: UserAgentView, *, is_sorted: bool) -> int:
     """Return how unlike a page load of the claimed browser this is; nothing where it is none, or none is known."""
-    if view.device or view.major < ACCEPTS_SINCE.get(view.engine, NEVER) or not is_page_load(look):
+    if view.device or view.major < ACCEPTS_SINCE.get(view.engine, NEVER):
+        return 0
+    if look.headers.get("sec-fetch-mode") == "navigate" and not all(name in look.headers for name in ALWAYS):
+        return INCOMPLETE
+    if not is_page_load(look):
         return 0
     headers, accept, points = look.headers, look.headers["accept"], 0
     is_ordered = is_sorted or view.major < ORDERED_SINCE[view.engine]
