@@ -8,6 +8,7 @@ a test holds both against each other. What it does not take goes through the par
 import re
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 from agentgate.http.request_guard import is_plain_name
 
@@ -46,11 +47,14 @@ LONGEST_HEAD = 4096
 
 # The key, then what GIVEN names; None where a header did not come.
 Cut = tuple[bytes, bytes | None, bytes | None, bytes | None, bytes | None]
+# Names and values, each in the order of arrival.
+Lines = tuple[tuple[bytes, ...], list[bytes]]
 
 _NAME, _VALUE = rb"[A-Za-z0-9-]++", rb"[!-~](?:[ -~]*[!-~])?"
 _WHOLE = re.compile(rb"GET /[!-~]* HTTP/1\.1(?:\r\n%b: %b)*+\r\n\r\n" % (_NAME, _VALUE))
 _UNREAD = re.compile(rb"(\r\n(?!(?:%b): )%b): [^\r]*" % (b"|".join(KEPT), _NAME), re.IGNORECASE)
 _GIVEN = re.compile(rb"\r\n(%b): ([^\r]*)" % b"|".join(GIVEN), re.IGNORECASE)
+_LINE = re.compile(rb"\r\n(%b): ([^\r]*)" % _NAME)
 
 
 def cut_plainly(data: bytes) -> Cut | None:
@@ -65,22 +69,26 @@ def cut_plainly(data: bytes) -> Cut | None:
     return _UNREAD.sub(rb"\1", data)[:-4], authorization, url, address, cookie
 
 
-def split(data: bytes) -> dict[bytes, bytes] | None:
-    """Return the headers of a head that `cut` took, names in lower case; None where a name is not plain or repeated."""
-    lines = data[:-4].split(b"\r\n")[1:]
-    fields = {}
-    for line in lines:
-        name, _, value = line.partition(b": ")
-        fields[name.lower()] = value
-    return fields if len(fields) == len(lines) and all(map(is_plain_name, fields)) else None
+def lines_plainly(data: bytes) -> Lines:
+    """Return names and values of the headers of a head that `cut` took, as they arrived."""
+    found = _LINE.findall(data)
+    return tuple([name for name, _ in found]), [value for _, value in found]
 
 
-def _compiled() -> Callable[[bytes], Cut | None] | None:
+def _compiled(name: str) -> Callable[[bytes], Any] | None:
     try:
-        return import_module("agentgate.http.connection._head").cut  # type: ignore[no-any-return]
+        return getattr(import_module("agentgate.http.connection._head"), name, None)
     except ImportError:
         return None
 
 
-cut = _compiled() or cut_plainly
+cut: Callable[[bytes], Cut | None] = _compiled("cut") or cut_plainly
+lines: Callable[[bytes], Lines] = _compiled("lines") or lines_plainly
 IS_COMPILED = cut is not cut_plainly
+
+
+def split(data: bytes) -> dict[bytes, bytes] | None:
+    """Return the headers of a head that `cut` took, names in lower case; None where a name is not plain or repeated."""
+    names, values = lines(data)
+    fields = {name.lower(): value for name, value in zip(names, values, strict=True)}
+    return fields if len(fields) == len(names) and all(map(is_plain_name, fields)) else None

@@ -14,7 +14,7 @@ import structlog
 
 from agentgate.events.records import Correlation
 from agentgate.http.connection.fast_functions import HotRequest, Reply
-from agentgate.http.connection.head import GIVEN, Cut, cut, split
+from agentgate.http.connection.head import GIVEN, Cut, cut, lines, split
 from agentgate.http.connection.loop_budget import Turn
 from agentgate.lib.clock import Clock
 from agentgate.lib.decision_ids import encode_id
@@ -26,7 +26,7 @@ from agentgate.protection.decision.decider import Decider
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import CachedDecision, decide
 from agentgate.protection.gateway.event_log import Journal
-from agentgate.protection.gateway.heads import LONGEST_KEY, UNFIT, Head, HeadKey, Heads, is_fit, key_of, read_parts
+from agentgate.protection.gateway.heads import LONGEST_KEY, UNFIT, Head, HeadKey, Heads, key_of, read_parts
 from agentgate.protection.gateway.original_request import Malformed
 from agentgate.protection.gateway.pages import Page, PageKind, Pages
 from agentgate.protection.gateway.pending_check import PendingCheck
@@ -247,8 +247,7 @@ class GatewayCheck:
         found = heads.get(key)
         if found is None:
             self.misses["heads"] += 1
-            target, fields = data[4 : data.index(b" ", 4)], split(data)
-            found = self._heads.read(target, fields) if fields is not None and is_fit(target, fields) else UNFIT
+            found = self._heads.read_lines(data[4 : data.index(b" ", 4)], *lines(data))
             if len(key) <= LONGEST_KEY:
                 heads.put(key, found)
         return found

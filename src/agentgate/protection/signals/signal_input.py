@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from agentgate.protection.signals.facts import RequestFacts
+from agentgate.protection.signals.languages import LanguageForm
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.views import UserAgentView
 
@@ -19,6 +20,7 @@ class Look(Struct, frozen=True, gc=False):
     # Names only, in the order in which each came first.
     names: tuple[str, ...]
     user_agent: UserAgentView
+    language_form: LanguageForm
 
 
 Labels = tuple[str, ...] | list[str]

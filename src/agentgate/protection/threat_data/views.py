@@ -20,6 +20,7 @@ class UserAgentView(Struct, frozen=True, kw_only=True, gc=False):
     mobile: bool = False
     # `tv`, `console`, `webview`, `legacy`: they leave out headers that other browsers send.
     device: str = ""
+    is_mail_program: bool = False
     # Words by which a site may say that it wants this program; none for browsers.
     programs: tuple[str, ...] = ()
     # The name of the listed program that it is, as one part of a label; None for tools of attack and libraries.

@@ -6,13 +6,16 @@ from msgspec.structs import replace
 
 from agentgate.http.connection.head import KEPT
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.gateway.heads import ADAPTERS, Heads, is_fit, key_of
+from agentgate.protection.gateway.header_layout import ADAPTERS, HeaderLayout
+from agentgate.protection.gateway.heads import UNFIT, Heads, key_of
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.signals.detectors import HEADER_SIGNALS, REQUEST_SIGNALS
 from agentgate.protection.signals.detectors.user_agent import view_user_agent
 from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
-from agentgate.protection.signals.observe import observe, observe_headers, observe_rest
+from agentgate.protection.signals.languages import language_form
+from agentgate.protection.signals.observe import VALUES, observe, observe_headers, observe_rest
+from agentgate.protection.signals.request_class import class_of
 from agentgate.protection.signals.signal_input import Look
 from agentgate.protection.threat_data.intel import load_intel
 from agentgate.server.demo.traffic import CLIENTS
@@ -80,20 +83,28 @@ def test_observing_in_two_steps_gives_what_observing_in_one_gives():
         assert rest == observe(facts, INTEL)
 
 
+def told_of(head):
+    """Return all that checks read of a head."""
+    return (
+        head.kind,
+        head.methods,
+        head.has_secret,
+        head.is_complete,
+        head.is_plain,
+        head.waits,
+        head.needs_fields,
+        head.signatures,
+        head.is_counted,
+        head.is_correlated,
+    )
+
+
 def test_one_key_is_one_head():
     chance, heads, seen, shared = random.Random(5), Heads(INTEL, ModelDirectory().view.reading), {}, 0
     for _ in range(4_000):
         fields = some_fields(chance)
         key, head = key_of(b"/v1/gateway/check", fields), heads.read(b"/v1/gateway/check", fields)
-        told = (
-            head.kind,
-            head.methods,
-            head.has_secret,
-            head.is_complete,
-            head.is_plain,
-            head.waits,
-            head.needs_fields,
-        )
+        told = told_of(head)
         shared += key in seen
 
         assert seen.setdefault(key, told) == told
@@ -132,20 +143,25 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
     for _ in range(2_000):
         facts = some_facts(chance)
         headers = Noting(facts.headers)
-        user_agent = view_user_agent(headers.get("user-agent"), INTEL)
-        look = Look(Barred(facts, {"method", "headers", "ja4"}), INTEL, headers, tuple(headers), user_agent)
+        user_agent = view_user_agent(dict(facts.headers).get("user-agent"), INTEL)
+        view = Barred(user_agent, {"labels", "engine", "major", "platform", "mobile", "device", "is_mail_program"})
+        form = language_form(dict(facts.headers).get("accept-language"))
+        look = Look(Barred(facts, {"method", "headers", "ja4"}), INTEL, headers, tuple(headers), view, form)
         for signal in HEADER_SIGNALS:
             signal(look)
+        class_of(facts.method, headers, is_browser=True)
         read |= headers.read
 
         # What is asked for each request anew looks at no header, and at nothing that a decision is not cached by.
         allowed = {"address", "rates", "receipt", "agent", "now_ms", "method", "target", "is_plain", "wanted"}
-        look = Look(Barred(facts, allowed), INTEL, None, None, user_agent)
+        look = Look(Barred(facts, allowed), INTEL, None, None, user_agent, None)
         for signal in REQUEST_SIGNALS:
             signal(look)
 
-    assert "user-agent" in read
-    assert {name.encode() for name in read} <= set(KEPT)
+    assert "accept" in read
+    # By these, the User-Agent's view and the languages' form the labels of a header set are cached.
+    assert read <= set(VALUES)
+    assert {name.encode() for name in VALUES} <= set(KEPT)
     assert not any(name.startswith(ADAPTERS) for name in KEPT if not name.endswith((b"-method", b"-ja4")))
 
 
@@ -185,6 +201,11 @@ def test_names_tell_what_must_be_waited_for_or_read_again():
     assert heads.read(b"/", incomplete).needs_fields
 
 
+def is_fit(target, fields):
+    """Return whether a head may be answered without the parser."""
+    return HeaderLayout(tuple(fields)).is_fit(target, fields)
+
+
 def test_what_says_something_about_the_connection_is_left_to_the_parser():
     assert is_fit(b"/v1/gateway/check", ADAPTER)
     for name in (
@@ -200,4 +221,23 @@ def test_what_says_something_about_the_connection_is_left_to_the_parser():
     assert is_fit(b"/v1/gateway/check", {**ADAPTER, b"content-length": b"0"})
     assert not is_fit(b"/v1/gateway/check", {**ADAPTER, b"content-length": b"00"})
     assert not is_fit(b"/v1/gateway/check", {**ADAPTER, b"host": b"a/b"})
-    assert not is_fit(b"/v1/gateway/check", None)
+    assert not is_fit(b"/v1/gateway/check#", ADAPTER)
+    assert not is_fit(b"/v1/gateway/check", {name: value for name, value in ADAPTER.items() if name != b"host"})
+
+
+def test_a_name_that_comes_twice_is_left_to_the_parser():
+    heads = Heads(INTEL, ModelDirectory().view.reading)
+    names, values = (*ADAPTER, b"Accept", b"accept"), [*ADAPTER.values(), b"a", b"b"]
+
+    assert heads.read_lines(b"/v1/gateway/check", names, values) is UNFIT
+    assert heads.read_lines(b"/v1/gateway/check", names[:-1], values[:-1]) is not UNFIT
+
+
+def test_a_head_as_it_arrived_is_read_as_the_parser_reads_it():
+    chance, heads = random.Random(7), Heads(INTEL, ModelDirectory().view.reading)
+    for _ in range(500):
+        fields = some_fields(chance)
+        arrived = heads.read_lines(b"/v1/gateway/check", tuple(map(bytes.title, fields)), [*fields.values()])
+        parsed = heads.read(b"/v1/gateway/check", fields)
+
+        assert arrived is UNFIT if b"connection" in fields else told_of(arrived) == told_of(parsed)

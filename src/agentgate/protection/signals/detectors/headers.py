@@ -5,6 +5,7 @@ because proxies, extensions and assistive tools change a header now and then.
 """
 
 from agentgate.protection.signals.detectors.page_load import follows, page_load_points
+from agentgate.protection.signals.languages import LanguageForm
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.views import UserAgentView
 
@@ -51,12 +52,7 @@ PART_OF_A_PAGE = frozenset({"referer", "origin", "sec-fetch-site", "range", "upg
 def header_labels(look: Look) -> Labels:
     """Return `http.*` of the headers' shape, and of the few values that have one."""
     view = look.user_agent
-    key = (look.names, view.engine)
-    shape = look.intel.shapes.get(key)
-    if shape is None:
-        shape = look.intel.shapes.put(key, shape_labels(*key))
-    special = _special(look)
-    labels = (*shape, *special) if special else shape
+    labels = (*shape_labels(look.names, view.engine), *_special(look))
     if (view.engine or "ua.text_browser" in view.labels) and _is_unlike(look, view, labels):
         return (*labels, "http.unlike_browser")
     return labels
@@ -99,7 +95,7 @@ def _is_unlike(look: Look, view: UserAgentView, labels: Labels) -> bool:
         points += UNLIKE.get(label, 0)
     if "text/html" not in look.headers.get("accept", "text/html") and PART_OF_A_PAGE.isdisjoint(look.headers):
         points += NOT_A_PAGE
-    if look.headers.get("accept-language") == "*":
+    if look.language_form is LanguageForm.ANY:
         points += ANY_LANGUAGE
     if view.device == "webview" and view.engine == "chromium" and "sec-fetch-site" not in look.headers:
         points += WEBVIEW_WITHOUT_FETCH_METADATA

@@ -97,8 +97,12 @@ def tool_labels(look: Look) -> Labels:
     """Return `ua.sync_client` of a mail program that keeps calendars in step; the others are told by the name alone."""
     if look.facts.method not in SYNC_METHODS or "ua.sync_client" in look.user_agent.labels:
         return ()
-    text = look.headers.get("user-agent", "")[:_LOOKED_AT].lower()
-    return ("ua.sync_client",) if any(name in text for name in MAIL_PROGRAMS) else ()
+    return ("ua.sync_client",) if look.user_agent.is_mail_program else ()
+
+
+def is_mail_program(lowered: str) -> bool:
+    """Say whether a User-Agent in lower case names a mail program that shows pages too."""
+    return any(name in lowered[:_LOOKED_AT] for name in MAIL_PROGRAMS)
 
 
 def tool_classes(lowered: str) -> Labels:

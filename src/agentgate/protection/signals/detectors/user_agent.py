@@ -12,7 +12,7 @@ from agentgate.protection.signals.detectors.browser_class import (
     device_labels,
     names_part,
 )
-from agentgate.protection.signals.detectors.tools import tool_classes
+from agentgate.protection.signals.detectors.tools import is_mail_program, tool_classes
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.search_operators import SearchOperator
@@ -158,6 +158,7 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
         platform=browser.platform,
         mobile=browser.mobile,
         device=browser.device,
+        is_mail_program=is_mail_program(lowered),
         programs=() if "ua.browser" in labels else tuple(_programs(tokens, kinds, named)),
         program=_program(tokens),
         length=len(text),
