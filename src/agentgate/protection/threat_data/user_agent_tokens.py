@@ -56,10 +56,28 @@ class TokenMatcher:
         return found
 
 
+class Words:
+    """Words that are searched for all at once, anywhere in a text."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._automaton = AhoCorasick(words)
+
+    def find(self, text: str) -> list[int]:
+        """Return the positions in the list of all words that a text has."""
+        return [index for index, *_ in self._automaton.find_matches_as_indexes(_whole(text), overlapping=True)]
+
+    def has_any(self, text: str) -> bool:
+        """Say whether a text has one of the words."""
+        return bool(self._automaton.find_matches_as_indexes(_whole(text)))
+
+
 def searchable(text: str) -> str:
     """Return a text in lower case in which half characters, which no search takes, are replaced."""
-    lowered = text.lower()
-    return lowered if lowered.isascii() else lowered.encode("utf-8", "replace").decode()
+    return _whole(text.lower())
+
+
+def _whole(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _is_at(boundary: Boundary, text: str, *, start: int, end: int) -> bool:

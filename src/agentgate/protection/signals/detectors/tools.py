@@ -1,6 +1,7 @@
 """Package managers, programs that keep calendars and files in step, and checkers of pages: by the User-Agent."""
 
 from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.threat_data.user_agent_tokens import Words
 
 # As each writes itself, in lower case. None of these is a library: whoever uses one for something else names it anew.
 PACKAGE_MANAGERS = (
@@ -71,23 +72,33 @@ SYNC_CLIENTS = (
     *("google-calendar-importer", "onecalendar", "fantastical", "busycal", "webdavfs/", "webdavlib/"),
 )
 # What site owners have their own pages looked at by: accessibility, correctness, speed. Anywhere in the text.
-CHECKERS = (
-    *("w3c_validator/", "w3c-checklink/", "w3c_css_validator", "w3c_i18n-checker", "validator.nu/", "w3c_unicorn/"),
-    *(
-        "siteimprove",
-        "webaim",
-        "silktide",
-        "monsido",
-        "pope tech",
-        "accessibe",
-        "accessibilitychecker",
-        "tenon.io",
-        "pa11y",
-    ),
-    *("chrome-lighthouse", "google page speed insights", "gtmetrix", "webpagetest", "ptst/", "speedcurve", "yellowlab"),
+CHECKERS = Words(
+    (
+        *("w3c_validator/", "w3c-checklink/", "w3c_css_validator", "w3c_i18n-checker", "validator.nu/", "w3c_unicorn/"),
+        *(
+            "siteimprove",
+            "webaim",
+            "silktide",
+            "monsido",
+            "pope tech",
+            "accessibe",
+            "accessibilitychecker",
+            "tenon.io",
+            "pa11y",
+        ),
+        *(
+            "chrome-lighthouse",
+            "google page speed insights",
+            "gtmetrix",
+            "webpagetest",
+            "ptst/",
+            "speedcurve",
+            "yellowlab",
+        ),
+    )
 )
 # Mail programs with a browser's engine: they show pages too, and with these methods they keep calendars in step.
-MAIL_PROGRAMS = (" thunderbird/", " betterbird/", " icedove/")
+MAIL_PROGRAMS = Words((" thunderbird/", " betterbird/", " icedove/"))
 SYNC_METHODS = frozenset({"PROPFIND", "PROPPATCH", "REPORT", "OPTIONS", "PUT", "DELETE", "MKCALENDAR", "MKCOL"})
 # No longer text is looked through.
 _LOOKED_AT = 512
@@ -102,7 +113,7 @@ def tool_labels(look: Look) -> Labels:
 
 def is_mail_program(lowered: str) -> bool:
     """Say whether a User-Agent in lower case names a mail program that shows pages too."""
-    return any(name in lowered[:_LOOKED_AT] for name in MAIL_PROGRAMS)
+    return MAIL_PROGRAMS.has_any(lowered[:_LOOKED_AT])
 
 
 def tool_classes(lowered: str) -> Labels:
@@ -112,4 +123,4 @@ def tool_classes(lowered: str) -> Labels:
         return ("ua.package_manager",)
     if lowered.startswith(SYNC_CLIENTS):
         return ("ua.sync_client",)
-    return ("ua.checker",) if any(name in lowered for name in CHECKERS) else ()
+    return ("ua.checker",) if CHECKERS.has_any(lowered) else ()

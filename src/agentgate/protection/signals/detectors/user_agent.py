@@ -16,7 +16,7 @@ from agentgate.protection.signals.detectors.tools import is_mail_program, tool_c
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.search_operators import SearchOperator
-from agentgate.protection.threat_data.user_agent_tokens import Token, searchable
+from agentgate.protection.threat_data.user_agent_tokens import Token, Words, searchable
 from agentgate.protection.threat_data.views import UserAgentView
 
 # No browser's User-Agent is longer; what follows is not looked at.
@@ -56,22 +56,11 @@ GENERIC_CRAWLER = re.compile(
     r"(?<!cu)bots?(?![a-z])|crawl|spider|scrap(?:er|ing|y)|slurp|harvest|archiver|fetcher|indexer|(?<!cam)scanner"
     r"|https?://|\bwww\.|[\w.-]@[a-z][\w-]*\.[a-z]|\bapi client|validator|link ?check|sitemap|web ?check|headless"
 )
-GENERIC_PARTS = (
-    *(
-        "bot",
-        "crawl",
-        "spider",
-        "scrap",
-        "slurp",
-        "harvest",
-        "archiver",
-        "fetcher",
-        "indexer",
-        "scanner",
-        "http",
-        "www.",
-    ),
-    *("@", "api client", "validator", "check", "sitemap", "headless"),
+GENERIC_PARTS = Words(
+    (
+        *("bot", "crawl", "spider", "scrap", "slurp", "harvest", "archiver", "fetcher", "indexer", "scanner", "http"),
+        *("www.", "@", "api client", "validator", "check", "sitemap", "headless"),
+    )
 )
 ADDRESSES = ("http", "www")
 # Old browsers say that they are compatible too, and name the system that they run on.
@@ -98,10 +87,23 @@ PRODUCT = re.compile(r"(?:^mozilla/\d\.\d \((?:compatible; ?)|^)([a-z][\w .!+-]{
 PHONE_PREVIEWS = ("whatsapp/", "signal/", "signal-android/", "viber/")
 MESSAGES = "facebookexternalhit/1.1 facebot twitterbot/1.0"
 # An app on a phone, a watch or a television that names no browser's engine: its owner is a person.
-PERSONAL_DEVICES = (
-    *("android", "dalvik/", "iphone", "ipad", "ipod", "watchos", "watch os", "cfnetwork", "darwin/", "windows phone"),
-    *("upnp/", "hbbtv", "hybridcast", "smarttv", "smart-tv", "roku", "tizen", "webos", "netcast", "applecoremedia"),
-    *("appletv", "apple-", "tv bro", "vizio", "libvlc", "stagefright", "windows ce", "symbian", "mobile"),
+PERSONAL_DEVICES = Words(
+    (
+        *(
+            "android",
+            "dalvik/",
+            "iphone",
+            "ipad",
+            "ipod",
+            "watchos",
+            "watch os",
+            "cfnetwork",
+            "darwin/",
+            "windows phone",
+        ),
+        *("upnp/", "hbbtv", "hybridcast", "smarttv", "smart-tv", "roku", "tizen", "webos", "netcast", "applecoremedia"),
+        *("appletv", "apple-", "tv bro", "vizio", "libvlc", "stagefright", "windows ce", "symbian", "mobile"),
+    )
 )
 
 # Releases that are more than two years old; browsers update themselves.
@@ -144,9 +146,8 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
     labels.update(tools)
     if "ua.preview" in labels and (lowered.startswith(PHONE_PREVIEWS) or lowered.endswith(MESSAGES)):
         labels.add("ua.phone_preview")
-    if not (browser.engine or labels.isdisjoint(("ua.unknown", "ua.feed_reader"))) and any(
-        name in lowered for name in PERSONAL_DEVICES
-    ):
+    is_unnamed = not (browser.engine or labels.isdisjoint(("ua.unknown", "ua.feed_reader")))
+    if is_unnamed and PERSONAL_DEVICES.has_any(lowered):
         labels.add("ua.app")
     claim = _claim(tokens, is_classed=not kinds.isdisjoint(PROGRAM_KINDS) or bool(tools)) if tokens else None
     return UserAgentView(
@@ -207,15 +208,12 @@ def _search(tokens: list[Token], intel: Intel) -> tuple[SearchOperator, ...]:
 
 
 def _says_crawler(named: str, browser: BrowserClass) -> bool:
-    # Plain looks first: the expression costs more than all else here, and most texts have none of the words.
     if not browser.engine and named.startswith("mozilla/") and "compatible;" in named:
         return not any(system in named for system in SYSTEMS) or GENERIC_CRAWLER.search(named) is not None
-    for part in GENERIC_PARTS:
-        if part in named:
-            found = GENERIC_CRAWLER.search(named)
-            # Apps of people name their maker's site now and then; their browsers are no crawlers for that.
-            return found is not None and not (browser.device in APPS and found[0].startswith(ADDRESSES))
-    return False
+    # The words first: the expression costs more than all else here, and most texts have none of them.
+    found = GENERIC_CRAWLER.search(named) if GENERIC_PARTS.has_any(named) else None
+    # Apps of people name their maker's site now and then; their browsers are no crawlers for that.
+    return found is not None and not (browser.device in APPS and found[0].startswith(ADDRESSES))
 
 
 def _form(text: str, browser: BrowserClass) -> Iterator[str]:
