@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentgate.lib.settings.schema import Settings
-from agentgate.protection.decision.correlation import correlation_in, correlation_of
+from agentgate.protection.decision.correlation import correlation_of
 from tests.api.public.test_gateway import Gate
 from tests.browser_client import decision_of
 from tests.running import RunningService, running_service
@@ -77,9 +77,9 @@ def test_a_decision_is_labelled_by_the_proxys_id(gate: Gate) -> None:
 
 @pytest.mark.parametrize("request_id", MADE_BY_PROXIES)
 def test_ids_of_known_proxies_are_taken(request_id: str) -> None:
-    head = f"GET / HTTP/1.1\r\nHost: a\r\nX-REQUEST-ID: {request_id}\r\nTraceParent: {PARENT}\r\n\r\n"
+    fields = {b"x-request-id": request_id.encode(), b"traceparent": PARENT.encode()}
 
-    assert correlation_in(head.encode()) == (request_id, TRACE)
+    assert correlation_of(fields) == (request_id, TRACE)
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,11 @@ KEPT = (
     b"x-original-method",
 )
 # Values that are handed out beside the key, in this order.
-GIVEN = (b"authorization", b"x-original-url", b"x-original-address", b"cookie")
+GIVEN = (b"authorization", b"x-original-url", b"x-original-address", b"cookie", b"x-request-id", b"traceparent")
 LONGEST_HEAD = 4096
 
 # The key, then what GIVEN names; None where a header did not come.
-Cut = tuple[bytes, bytes | None, bytes | None, bytes | None, bytes | None]
+Cut = tuple[bytes, bytes | None, bytes | None, bytes | None, bytes | None, bytes | None, bytes | None]
 # Names and values, each in the order of arrival.
 Lines = tuple[tuple[bytes, ...], list[bytes]]
 
@@ -65,8 +65,8 @@ def cut_plainly(data: bytes) -> Cut | None:
     found = {name.lower(): value for name, value in lines}
     if len(found) != len(lines):
         return None
-    authorization, url, address, cookie = map(found.get, GIVEN)
-    return _UNREAD.sub(rb"\1", data)[:-4], authorization, url, address, cookie
+    authorization, url, address, cookie, request_id, trace = map(found.get, GIVEN)
+    return _UNREAD.sub(rb"\1", data)[:-4], authorization, url, address, cookie, request_id, trace
 
 
 def lines_plainly(data: bytes) -> Lines:

@@ -15,19 +15,17 @@ CORRELATED = (REQUEST_ID_HEADER, TRACE_HEADER)
 
 # What the known proxies make: hex digits, UUIDs, Apache's unique IDs, AWS's `Root=1-...`.
 _REQUEST_ID = re.compile(rf"[A-Za-z0-9._:@=+/~-]{{1,{REQUEST_ID_CHARACTERS.most}}}\Z")
-_IN_HEAD = re.compile(rb"\r\n(x-request-id|traceparent): ([^\r]*)", re.IGNORECASE)
 
 
 def correlation_of(fields: Mapping[bytes, bytes]) -> Correlation | None:
     """Return the IDs in headers whose names are in lower case; None where there is neither."""
-    request_id = read_request_id(fields.get(REQUEST_ID_HEADER))
-    trace_id = read_trace_id(fields.get(TRACE_HEADER))
-    return None if request_id is None and trace_id is None else (request_id, trace_id)
+    return read_correlation(fields.get(REQUEST_ID_HEADER), fields.get(TRACE_HEADER))
 
 
-def correlation_in(head: bytes) -> Correlation | None:
-    """Return the same of a head as it arrived, without taking all of it apart."""
-    return correlation_of({name.lower(): value for name, value in _IN_HEAD.findall(head)})
+def read_correlation(request_id: bytes | None, trace: bytes | None) -> Correlation | None:
+    """Return the IDs in the values of the two headers; None where there is neither."""
+    found = read_request_id(request_id), read_trace_id(trace)
+    return None if found == (None, None) else found
 
 
 def read_request_id(value: bytes | None) -> str | None:

@@ -12,7 +12,6 @@ from hashlib import sha256
 
 import structlog
 
-from agentgate.events.records import Correlation
 from agentgate.http.connection.fast_functions import HotRequest, Reply
 from agentgate.http.connection.head import GIVEN, Cut, cut, lines, split
 from agentgate.http.connection.loop_budget import Turn
@@ -21,7 +20,7 @@ from agentgate.lib.decision_ids import encode_id
 from agentgate.lib.enums import Outcome
 from agentgate.protection.agents.policy_checker import AgentDesk
 from agentgate.protection.credentials.bearer_secret import bearer_secret, shown_secret
-from agentgate.protection.decision.correlation import correlation_in, correlation_of
+from agentgate.protection.decision.correlation import read_correlation
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import CachedDecision, decide
@@ -132,8 +131,8 @@ class GatewayCheck:
             head = self._heads.read(target, fields)
             if sum(len(value) for _, value in key) <= LONGEST_KEY:
                 self._snapshot.heads.put(key, head)
-        authorization, url, address, cookie = map(fields.get, GIVEN)
-        return self._check(head, (b"", authorization, url, address, cookie), fields)
+        authorization, url, address, cookie, request_id, trace = map(fields.get, GIVEN)
+        return self._check(head, (b"", authorization, url, address, cookie, request_id, trace), fields)
 
     # The check.
 
@@ -213,7 +212,7 @@ class GatewayCheck:
             self._earn(counted, now_ms)
         # The event, and the answer.
         duration_us = (time.perf_counter_ns() - started_ns) // 1000
-        correlation = self._correlate(fields) if head.is_correlated else None
+        correlation = None if given[5] is given[6] is None else read_correlation(given[5], given[6])
         decision_id = self._journal.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         return cached.start, cached.middle + encode_id(decision_id) + cached.end
 
@@ -225,10 +224,6 @@ class GatewayCheck:
         if request_class is RequestClass.FETCH:
             return self._decider.count_fetch(counted, now_ms)
         return *self._count(counted, now_ms), COUNTED
-
-    def _correlate(self, fields: Fields) -> Correlation | None:
-        """Return the IDs of the request in hand. A head that is answered as it arrived was not split."""
-        return correlation_of(fields) if fields else correlation_in(self._data)
 
     # What is found out once.
 

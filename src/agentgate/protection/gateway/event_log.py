@@ -63,7 +63,7 @@ class Journal:
         """Record a decision, under an ID that was made before or a new one, and return the ID."""
         decision_id = self._ids.next() if decision_id is None else decision_id
         event = self.event_of(check, ruling, status, decision_id)
-        correlation = correlation_of(check.pending.fields) if check.pending.head.is_correlated else None
+        correlation = correlation_of(check.pending.fields)
         if correlation is not None:
             event = msgspec.structs.replace(event, request_id=correlation[0], trace_id=correlation[1])
         self._recorder.put(event)

@@ -3,14 +3,17 @@
 Visitors have thousands of header sets and a few dozen layouts, so all this is worked out once per layout.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
+from agentgate.http.connection.head import KEPT
 from agentgate.http.request_guard import MAX_HEADERS, is_plain_name, judge_host, judge_target
 from agentgate.protection.credentials.bearer_secret import SECRET_HEADER
 from agentgate.protection.decision.correlation import CORRELATED
-from agentgate.protection.gateway.original_request import FORWARDED_REQUEST
+from agentgate.protection.gateway.original_request import FORWARDED_REQUEST, method_header
 from agentgate.protection.gateway.receipts import TOKEN_HEADER
+from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.signals.detectors.webhook import signatures_of
+from agentgate.protection.sites.request_methods import OVERRIDE_HEADERS, is_form
 
 # The TLS handshake, as an adapter that can see it writes it down.
 JA4 = b"x-ja4"
@@ -35,47 +38,86 @@ OF_CONNECTION = frozenset(
 _ORIGINAL = frozenset((b"x-original-method", b"x-original-url", b"x-original-address"))
 
 
+# Values that header signals read as they are. Of the User-Agent they read its view, of the languages their form.
+READ_VALUES = frozenset(KEPT) - {b"user-agent", b"accept-language", JA4}
+
+
 class HeaderLayout:
-    """The names of a check's headers, in the order of arrival."""
+    """The names of a check's headers, in the order of arrival, and where the values are that are read."""
 
     __slots__ = (
+        "_content_length",
+        "_host",
+        "content_type",
         "has_secret",
         "has_token",
         "is_complete",
-        "is_correlated",
         "is_plain",
         "is_signed",
-        "names",
+        "ja4",
+        "languages",
+        "method",
+        "overrides",
+        "read_places",
         "signatures",
+        "user_agent",
         "visitor_names",
         "visitor_places",
     )
 
     def __init__(self, arrived: tuple[bytes, ...]) -> None:
-        self.names = names = tuple(map(bytes.lower, arrived))
-        present = frozenset(names)
+        names = tuple(map(bytes.lower, arrived))
+        places = {name: place for place, name in enumerate(names)}
         # The parser would read the same: no name comes twice, needs a second look or says something of the connection.
         self.is_plain = (
-            len(present) == len(names) <= MAX_HEADERS
+            len(places) == len(names) <= MAX_HEADERS
             and all(map(is_plain_name, names))
-            and b"host" in present
-            and OF_CONNECTION.isdisjoint(present)
+            and b"host" in places
+            and OF_CONNECTION.isdisjoint(places)
         )
-        # Where the visitor's own headers are, and their names.
+        self._host, self._content_length = places.get(b"host"), places.get(b"content-length")
+        self.method = places.get(method_header(places))
+        self.overrides = tuple(places[name] for name in OVERRIDE_HEADERS if name in places)
+        self.content_type = places.get(b"content-type")
+        self.user_agent, self.languages = places.get(b"user-agent"), places.get(b"accept-language")
+        self.ja4 = places.get(JA4)
+        # The visitor's own headers, and those of them that signals read.
         self.visitor_places = tuple(place for place, name in enumerate(names) if not name.startswith(ADAPTERS))
         self.visitor_names = tuple(names[place].decode("latin-1") for place in self.visitor_places)
+        self.read_places = tuple(place for place in self.visitor_places if names[place] in READ_VALUES)
         # Headers in which senders of webhooks sign: that is what they are known by.
         self.signatures = signatures_of(name.decode("latin-1") for name in names)
-        self.has_secret = SECRET_HEADER in present
-        self.has_token = TOKEN_HEADER in present
-        self.is_signed = not SIGNED.isdisjoint(present)
+        self.has_secret = SECRET_HEADER in places
+        self.has_token = TOKEN_HEADER in places
+        self.is_signed = not SIGNED.isdisjoint(places)
         # The adapter said all there is to know of the original request, in headers of its own and in no others.
-        self.is_complete = present >= _ORIGINAL and FORWARDED_REQUEST.isdisjoint(present)
-        # The request has an ID elsewhere, which is recorded.
-        self.is_correlated = not present.isdisjoint(CORRELATED)
+        self.is_complete = places.keys() >= _ORIGINAL and FORWARDED_REQUEST.isdisjoint(places)
 
-    def is_fit(self, target: bytes, fields: Mapping[bytes, bytes]) -> bool:
+    def is_fit(self, target: bytes, values: Sequence[bytes]) -> bool:
         """Say whether a head that was cut may be answered without the parser: it would read the same, and allow it."""
-        if not self.is_plain or fields.get(b"content-length", b"0") != b"0":
+        if not self.is_plain or self._host is None or judge_target(target) is not None:
             return False
-        return judge_target(target) is None and judge_host(fields[b"host"]) is None
+        if self._content_length is not None and values[self._content_length] != b"0":
+            return False
+        return judge_host(values[self._host]) is None
+
+    def claims(self, method: str, values: Sequence[bytes]) -> MethodClaims:
+        """Return what the headers say about the method."""
+        # Of several overrides, any may be the one that the server behind obeys, also one without a value.
+        overrides = tuple([values[place] for place in self.overrides]) if self.overrides else ()
+        if method != "POST":
+            return MethodClaims(method, overrides)
+        return MethodClaims(method, overrides, is_form(_value_at(self.content_type, values)))
+
+    def headers(self, values: Sequence[bytes]) -> tuple[tuple[str, str], ...]:
+        """Return the visitor's headers."""
+        texts = [values[place].decode("latin-1") for place in self.visitor_places]
+        return tuple(zip(self.visitor_names, texts, strict=True))
+
+    def text_at(self, place: int | None, values: Sequence[bytes]) -> str | None:
+        """Return the value at a place; None where the header did not come."""
+        return None if place is None else values[place].decode("latin-1")
+
+
+def _value_at(place: int | None, values: Sequence[bytes]) -> bytes | None:
+    return None if place is None else values[place]

@@ -9,21 +9,23 @@ from collections.abc import Mapping, Sequence
 from agentgate.http.connection.head import KEPT
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.gateway import original_request
-from agentgate.protection.gateway.header_layout import JA4, HeaderLayout
+from agentgate.protection.gateway.header_layout import HeaderLayout
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.scoring.score import FigureReading
+from agentgate.protection.signals.detectors.user_agent import view_user_agent
 from agentgate.protection.signals.facts import RequestFacts
+from agentgate.protection.signals.languages import LanguageForm, language_form
 from agentgate.protection.signals.observe import ObservedHeaders, observe_headers
-from agentgate.protection.signals.request_class import RequestClass
-from agentgate.protection.sites.request_methods import OVERRIDE_HEADERS, is_form
+from agentgate.protection.signals.request_class import RequestClass, class_of
 from agentgate.protection.threat_data.intel import Intel
+from agentgate.protection.threat_data.views import UserAgentView
 
 Fields = Mapping[bytes, bytes]
 # What a head is cached by: its bytes without the values that nobody reads, or the same as pairs.
 HeadKey = bytes | tuple[tuple[bytes, bytes], ...]
 
 _KEPT = frozenset(KEPT)
-_KINDS, _LAYOUTS = 4_096, 1_024
+_KINDS, _LAYOUTS, _LABELS = 4_096, 1_024, 2_048
 # No longer head is cached: visitors choose most of it.
 LONGEST_KEY = 2_048
 
@@ -46,7 +48,6 @@ class Head:
         "has_secret",
         "is_agents",
         "is_complete",
-        "is_correlated",
         "is_counted",
         "is_plain",
         "kind",
@@ -57,16 +58,15 @@ class Head:
         "waits",
     )
 
-    def __init__(self, layout: HeaderLayout, fields: Fields, kind: HeadKind, observed: ObservedHeaders) -> None:
+    def __init__(self, layout: HeaderLayout, methods: MethodClaims, kind: HeadKind, observed: ObservedHeaders) -> None:
         self.kind = kind
         # Its own: figures that are captured for training are those of this head, and not of another one of its kind.
         self.observed = observed
-        self.methods = method_claims(kind.method, fields)
+        self.methods = methods
         self.signatures = layout.signatures
         # It is something that is done, whatever it asks for.
         self.is_counted = kind.request_class <= RequestClass.PAGE
         self.has_secret, self.is_complete = layout.has_secret, layout.is_complete
-        self.is_correlated = layout.is_correlated
         user_agent = observed.user_agent
         self.is_agents = layout.is_signed or user_agent.claimed_agent is not None
         # Something must be waited for: who signed, or that a token is spent.
@@ -88,38 +88,69 @@ class Heads:
         self._intel = intel
         self._ranks = tuple(map(figures.ranks_of, ("header_count", "ua_length", "accept_language_count")))
         self._kinds: BoundedCache[tuple[object, ...], HeadKind] = BoundedCache(_KINDS)
+        self._labels: BoundedCache[tuple[object, ...], tuple[tuple[str, ...], RequestClass]] = BoundedCache(_LABELS)
         # By names as they arrived.
         self._layouts: BoundedCache[tuple[bytes, ...], HeaderLayout] = BoundedCache(_LAYOUTS)
 
     def read_lines(self, target: bytes, names: tuple[bytes, ...], values: Sequence[bytes]) -> Head:
         """Read the headers of a GET as they arrived; UNFIT where only the parser may."""
         layout = self._layout_of(names)
-        fields = dict(zip(layout.names, values, strict=True))
-        return self._read(target, layout, fields, values) if layout.is_fit(target, fields) else UNFIT
+        return self._read(target, layout, values) if layout.is_fit(target, values) else UNFIT
 
     def read(self, target: bytes, fields: Fields) -> Head:
         """Read the headers of a GET that the parser has judged."""
-        return self._read(target, self._layout_of(tuple(fields)), fields, tuple(fields.values()))
+        return self._read(target, self._layout_of(tuple(fields)), tuple(fields.values()))
 
-    def _read(self, target: bytes, layout: HeaderLayout, fields: Fields, values: Sequence[bytes]) -> Head:
-        method = original_request.method_in(fields)
-        texts = [values[place].decode("latin-1") for place in layout.visitor_places]
-        headers = tuple(zip(layout.visitor_names, texts, strict=True))
-        ja4 = fields[JA4].decode("latin-1") if JA4 in fields else None
-        facts = RequestFacts(now_ms=0, method=method, target="", address="", headers=headers, ja4=ja4)
-        observed = observe_headers(facts, self._intel)
-        kind = self._kind_of(method, observed, is_ok_200=target.endswith(b"?ok=200"))
-        return Head(layout, fields, kind, observed)
+    def _read(self, target: bytes, layout: HeaderLayout, values: Sequence[bytes]) -> Head:
+        method = layout.text_at(layout.method, values) or ""
+        user_agent = view_user_agent(layout.text_at(layout.user_agent, values), self._intel)
+        languages = layout.text_at(layout.languages, values)
+        labels, request_class = self._read_labels(layout, method, user_agent, language_form(languages), values)
+        language_count = languages.count(",") + 1 if languages else 0
+        observed = ObservedHeaders(labels, user_agent, len(layout.visitor_names), language_count)
+        kind = self._kind_of(method, request_class, observed, is_ok_200=target.endswith(b"?ok=200"))
+        return Head(layout, layout.claims(method, values), kind, observed)
+
+    def _read_labels(
+        self, layout: HeaderLayout, method: str, view: UserAgentView, form: LanguageForm, values: Sequence[bytes]
+    ) -> tuple[tuple[str, ...], RequestClass]:
+        """Return the labels and the class of a request, cached by everything that header signals read."""
+        read = [values[place] for place in layout.read_places]
+        key = (
+            layout,
+            method,
+            view.labels,
+            view.engine,
+            view.major,
+            view.platform,
+            view.mobile,
+            view.device,
+            view.is_mail_program,
+            form,
+            None if layout.ja4 is None else values[layout.ja4],
+            *read,
+        )
+        found = self._labels.get(key)
+        if found is None:
+            headers, ja4 = layout.headers(values), layout.text_at(layout.ja4, values)
+            facts = RequestFacts(now_ms=0, method=method, target="", address="", headers=headers, ja4=ja4)
+            request_class = class_of(method, dict(headers), is_browser=bool(view.engine))
+            found = observe_headers(facts, self._intel).labels, request_class
+            if sum(map(len, read)) <= LONGEST_KEY:
+                self._labels.put(key, found)
+        return found
 
     def _layout_of(self, names: tuple[bytes, ...]) -> HeaderLayout:
         return self._layouts.get(names) or self._layouts.put(names, HeaderLayout(names))
 
-    def _kind_of(self, method: str, observed: ObservedHeaders, *, is_ok_200: bool) -> HeadKind:
+    def _kind_of(
+        self, method: str, request_class: RequestClass, observed: ObservedHeaders, *, is_ok_200: bool
+    ) -> HeadKind:
         user_agent = observed.user_agent
         counts, ua_lengths, languages = self._ranks
         key = (
             method,
-            observed.request_class,
+            request_class,
             is_ok_200,
             observed.labels,
             user_agent.claim_labels,
@@ -131,20 +162,13 @@ class Heads:
             languages[observed.language_count],
         )
         found = self._kinds.get(key)
-        return found or self._kinds.put(key, HeadKind(method, observed.request_class, is_ok_200=is_ok_200))
-
-
-def method_claims(method: str, fields: Fields) -> MethodClaims:
-    """Return what the headers say about the method."""
-    # Of several overrides, any may be the one that the server behind obeys. One without a value is there all the same.
-    overrides = tuple(fields[name] for name in OVERRIDE_HEADERS if name in fields)
-    return MethodClaims(method, overrides, method == "POST" and is_form(fields.get(b"content-type")))
+        return found or self._kinds.put(key, HeadKind(method, request_class, is_ok_200=is_ok_200))
 
 
 def read_parts(fields: Fields) -> tuple[MethodClaims, bytes, bytes]:
     """Return method, URL and address of an original request whose headers are not the usual three."""
     method, url, address = original_request.read_parts(fields)
-    return method_claims(method, fields), url, address
+    return HeaderLayout(tuple(fields)).claims(method, tuple(fields.values())), url, address
 
 
 def key_of(target: bytes, fields: Fields) -> tuple[tuple[bytes, bytes], ...]:

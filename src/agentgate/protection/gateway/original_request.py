@@ -1,7 +1,7 @@
 """The original request: what the adapter says that the visitor asked for. Nothing of it is taken from the visitor."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from msgspec import Struct
 
@@ -58,10 +58,10 @@ def read_original(headers: Headers) -> Original:
     return Original(check_method(method), *read_url(url), read_address(address))
 
 
-def method_in(headers: Headers) -> str:
-    """Return the original method as the adapter sent it; nothing where it did not."""
-    is_original = b"x-original-url" in headers or b"x-original-method" in headers
-    return headers.get(b"x-original-method" if is_original else b"x-forwarded-method", b"").decode("latin-1")
+def method_header(names: Container[bytes]) -> bytes:
+    """Return the header in which the adapter says the method, given the names of all."""
+    is_original = b"x-original-url" in names or b"x-original-method" in names
+    return b"x-original-method" if is_original else b"x-forwarded-method"
 
 
 def read_parts(headers: Headers) -> tuple[str, bytes, bytes]:

@@ -7,29 +7,21 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from agentgate.http.connection.head import KEPT
 from agentgate.protection.signals.detectors import CONTENT_SIGNALS, HEADER_SIGNALS, REQUEST_SIGNALS
 from agentgate.protection.signals.detectors.user_agent import view_user_agent
 from agentgate.protection.signals.facts import Observation, RequestFacts
 from agentgate.protection.signals.families import evidence_labels
 from agentgate.protection.signals.languages import LanguageForm, language_form
 from agentgate.protection.signals.numbers import measure
-from agentgate.protection.signals.request_class import RequestClass, class_of
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.views import UserAgentView
-
-# Values that header signals may read as they are. Of the User-Agent they read its view, of the languages their form.
-VALUES = tuple(name.decode() for name in KEPT if name not in {b"user-agent", b"accept-language"})
-# No longer header set is cached: visitors choose most of it.
-LONGEST_HEADERS = 2_048
 
 
 class ObservedHeaders(Struct, frozen=True, gc=False):
     """What method and headers say on their own."""
 
     labels: tuple[str, ...]
-    request_class: RequestClass
     user_agent: UserAgentView
     header_count: int
     language_count: int
@@ -58,36 +50,8 @@ def _observe_headers(facts: RequestFacts, intel: Intel) -> tuple[ObservedHeaders
     languages = headers.get("accept-language")
     language_count = languages.count(",") + 1 if languages else 0
     look = Look(facts, intel, headers, tuple(headers), user_agent, language_form(languages))
-    labels, request_class = _read_headers(look)
-    return ObservedHeaders(labels, request_class, user_agent, len(facts.headers), language_count), look
-
-
-def _read_headers(look: Look) -> tuple[tuple[str, ...], RequestClass]:
-    """Return the labels and the class of a request, cached by everything that header signals read."""
-    facts, view, headers = look.facts, look.user_agent, look.headers
-    key = (
-        facts.method,
-        look.names,
-        len(facts.headers),
-        facts.ja4,
-        view.labels,
-        view.engine,
-        view.major,
-        view.platform,
-        view.mobile,
-        view.device,
-        view.is_mail_program,
-        look.language_form,
-        *map(headers.get, VALUES),
-    )
-    cached = look.intel.header_labels
-    found = cached.get(key)
-    if found is None:
-        request_class = class_of(facts.method, headers, is_browser=bool(view.engine))
-        found = tuple(_labels(HEADER_SIGNALS, look)), request_class
-        if sum(map(len, look.names)) + sum(len(headers.get(name, "")) for name in VALUES) <= LONGEST_HEADERS:
-            cached.put(key, found)
-    return found
+    labels = tuple(_labels(HEADER_SIGNALS, look))
+    return ObservedHeaders(labels, user_agent, len(facts.headers), language_count), look
 
 
 def _observe_rest(look: Look, observed: ObservedHeaders, cookie_count: int) -> Observation:

@@ -6,7 +6,6 @@ The bundled part lies in `data/`; what `agentgate intel update` imported is read
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from ahocorasick_rs import AhoCorasick
@@ -49,7 +48,7 @@ PRIVATE_NETWORKS = (
 )
 
 # A busy site sees some thousand browsers and many more addresses; a flood of new ones must not grow without bound.
-USER_AGENTS, ADDRESSES, HEADER_SETS = 4_096, 8_192, 2_048
+USER_AGENTS, ADDRESSES = 4_096, 8_192
 
 
 class BundledToken(Struct, frozen=True, array_like=True):
@@ -93,7 +92,6 @@ class Intel(Struct, frozen=True, kw_only=True):
     # The cached results belong to this data, so they come and go with it.
     user_agents: "BoundedCache[str | None, UserAgentView]"
     addresses: "BoundedCache[str, AddressView]"
-    header_labels: "BoundedCache[tuple[object, ...], tuple[tuple[str, ...], Any]]"
 
 
 def load_intel(folder: Path | None, standings: SearchStandings | None = None) -> Intel:
@@ -125,7 +123,6 @@ def make_intel(imported: ImportedSet | None, standings: SearchStandings | None =
         standings=standings,
         user_agents=BoundedCache(USER_AGENTS),
         addresses=BoundedCache(ADDRESSES),
-        header_labels=BoundedCache(HEADER_SETS),
     )
 
 

@@ -6,7 +6,7 @@ import httptools
 import pytest
 
 from agentgate.http.connection import head
-from agentgate.http.connection.head import GIVEN, KEPT, LONGEST_HEAD, cut_plainly, split
+from agentgate.http.connection.head import GIVEN, KEPT, LONGEST_HEAD, cut_plainly, lines_plainly, split
 
 USUAL = (
     b"GET /v1/gateway/check?ok=200 HTTP/1.1\r\nHost: gate.example\r\nAuthorization: Bearer ags_x\r\n"
@@ -40,10 +40,10 @@ def bodies():
 
 @pytest.mark.parametrize("cut", bodies())
 def test_a_usual_head_is_cut(cut):
-    key, authorization, url, address, cookie = cut(USUAL)
+    key, authorization, url, address, cookie, request_id, trace = cut(USUAL)
 
     assert (authorization, url, address) == (b"Bearer ags_x", b"https://a.example/b?c", b"203.0.113.7")
-    assert cookie == b"a=b; c=d"
+    assert (cookie, request_id, trace) == (b"a=b; c=d", None, None)
     assert key.split(b"\r\n") == [
         b"GET /v1/gateway/check?ok=200 HTTP/1.1",
         b"Host: gate.example",
@@ -150,6 +150,7 @@ def test_both_bodies_give_the_same_and_what_the_parser_gives():
         taken += 1
         parsed = _Parsed(data)
         assert (parsed.ends, parsed.method) == (1, b"GET"), data
+        assert head.lines(data) == lines_plainly(data), data
         fields = split(data)
         if fields is not None:
             assert list(fields.items()) == [(name.lower(), value) for name, value in parsed.lines]

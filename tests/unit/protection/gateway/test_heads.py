@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from agentgate.http.connection.head import KEPT
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.gateway.header_layout import ADAPTERS, HeaderLayout
+from agentgate.protection.gateway.header_layout import ADAPTERS, JA4, READ_VALUES, HeaderLayout
 from agentgate.protection.gateway.heads import UNFIT, Heads, key_of
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.scoring.models import ModelDirectory
@@ -14,7 +14,7 @@ from agentgate.protection.signals.detectors import HEADER_SIGNALS, REQUEST_SIGNA
 from agentgate.protection.signals.detectors.user_agent import view_user_agent
 from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
 from agentgate.protection.signals.languages import language_form
-from agentgate.protection.signals.observe import VALUES, observe, observe_headers, observe_rest
+from agentgate.protection.signals.observe import observe, observe_headers, observe_rest
 from agentgate.protection.signals.request_class import class_of
 from agentgate.protection.signals.signal_input import Look
 from agentgate.protection.threat_data.intel import load_intel
@@ -95,7 +95,6 @@ def told_of(head):
         head.needs_fields,
         head.signatures,
         head.is_counted,
-        head.is_correlated,
     )
 
 
@@ -160,8 +159,8 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
 
     assert "accept" in read
     # By these, the User-Agent's view and the languages' form the labels of a header set are cached.
-    assert read <= set(VALUES)
-    assert {name.encode() for name in VALUES} <= set(KEPT)
+    assert {name.encode() for name in read} <= READ_VALUES
+    assert READ_VALUES | {JA4, b"user-agent", b"accept-language"} == set(KEPT)
     assert not any(name.startswith(ADAPTERS) for name in KEPT if not name.endswith((b"-method", b"-ja4")))
 
 
@@ -203,7 +202,7 @@ def test_names_tell_what_must_be_waited_for_or_read_again():
 
 def is_fit(target, fields):
     """Return whether a head may be answered without the parser."""
-    return HeaderLayout(tuple(fields)).is_fit(target, fields)
+    return HeaderLayout(tuple(fields)).is_fit(target, tuple(fields.values()))
 
 
 def test_what_says_something_about_the_connection_is_left_to_the_parser():

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from agentgate.protection.gateway.heads import method_claims
+from agentgate.protection.gateway.header_layout import HeaderLayout
 from agentgate.protection.gateway.route_protection import OPEN, MethodClaims, Protection, protections_of, strongest
 from agentgate.protection.sites import test_keys
 from agentgate.protection.sites.directory import SiteView
@@ -31,6 +31,10 @@ SITE = site_with(
     ("GET", "/search", "open_search"),
     ("DELETE", "/items/*", "delete"),
 )
+
+
+def method_claims(method: str, fields: dict[bytes, bytes]) -> MethodClaims:
+    return HeaderLayout(tuple(fields)).claims(method, tuple(fields.values()))
 
 
 def actions_of(method: str, path: str, **headers: bytes) -> list[str | None]:
