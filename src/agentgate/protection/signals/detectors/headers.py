@@ -4,7 +4,7 @@ Client hints are in `client_hints.py`. What is unlike the claimed browser is add
 because proxies, extensions and assistive tools change a header now and then.
 """
 
-from agentgate.protection.signals.detectors.page_load import follows, page_load_points
+from agentgate.protection.signals.detectors.page_load import follows, own_order, page_load_points
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.views import UserAgentView
 
@@ -80,6 +80,7 @@ def shape_labels(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
 def _is_ordered(names: tuple[str, ...], engine: str) -> bool:
     if _is_sorted(names):
         return True
+    names = own_order(names, engine)
     if engine == "safari":
         return any(follows(names, order) for order in SAFARI_ORDERS)
     return engine not in ORDER or follows(names, ORDER[engine])
