@@ -41,11 +41,13 @@ def main() -> int:
     print(f"{options.way}, seed {options.seed}, {time.monotonic() - started_s:.0f} s")
     for (kind, name), (count, first) in outcomes.wrong.items():
         print(f"  wrong: {kind} / {name}: {count} (first {first})", file=sys.stderr)
-    for name in changes.below():
+    # Caddy is written in Go, which sorts the headers.
+    below = changes.below(keeps_order=options.way != "caddy")
+    for name in below:
         print(f"  wrong: page loads, {name}", file=sys.stderr)
     if options.out is not None:
         options.out.write_text(tables)
-    return 0 if outcomes.is_good() and not changes.below() else 1
+    return 0 if outcomes.is_good() and not below else 1
 
 
 def _runner(way: str) -> Callable[..., None]:

@@ -191,4 +191,5 @@ def test_a_navigation_for_nobody_is_one_that_chromiums_worker_passed_on():
     )
 
     assert "http.fetch_metadata_mismatch" not in passed_on
+    assert "http.fetch_metadata_mismatch" not in changed("Chrome/", lambda headers: sorted(for_nobody(headers)))
     assert "http.fetch_metadata_mismatch" in changed("Chrome/", for_nobody)

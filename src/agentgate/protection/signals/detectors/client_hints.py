@@ -6,6 +6,7 @@ Browsers send both to secure origins only, so neither is missed where the other 
 import re
 from collections.abc import Mapping
 
+from agentgate.protection.signals.detectors.headers import is_sorted
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.views import UserAgentView
 
@@ -147,4 +148,4 @@ def _navigates_to(look: Look, destination: str | None) -> bool:
     names = look.names
     if destination != "empty" or "upgrade-insecure-requests" not in names or "sec-fetch-user" in names:
         return False
-    return names.index("user-agent") < names.index("upgrade-insecure-requests")
+    return is_sorted(names) or names.index("user-agent") < names.index("upgrade-insecure-requests")

@@ -78,7 +78,7 @@ def shape_labels(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
 
 
 def _is_ordered(names: tuple[str, ...], engine: str) -> bool:
-    if _is_sorted(names):
+    if is_sorted(names):
         return True
     names = own_order(names, engine)
     if engine == "safari":
@@ -86,7 +86,8 @@ def _is_ordered(names: tuple[str, ...], engine: str) -> bool:
     return engine not in ORDER or follows(names, ORDER[engine])
 
 
-def _is_sorted(names: tuple[str, ...]) -> bool:
+def is_sorted(names: tuple[str, ...]) -> bool:
+    """Say whether the headers are sorted by name."""
     # Some proxies sort the headers, programs written in Go all but the first few; then their order says nothing about
     # the client.
     rest = [name for name in names if name not in WRITTEN_FIRST]
@@ -104,7 +105,7 @@ def _is_unlike(look: Look, view: UserAgentView, labels: Labels) -> bool:
         points += ANY_LANGUAGE
     if view.device == "webview" and view.engine == "chromium" and "sec-fetch-site" not in look.headers:
         points += WEBVIEW_WITHOUT_FETCH_METADATA
-    points += page_load_points(look, view, is_sorted=_is_sorted(look.names))
+    points += page_load_points(look, view, is_sorted=is_sorted(look.names))
     return points >= (LENIENT_FROM if view.device in LENIENT_DEVICES or not view.engine else UNLIKE_FROM)
 
 
