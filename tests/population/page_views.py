@@ -5,7 +5,7 @@ requests, the tenth part below 25, a tenth above 170): here 20 to 150, and some 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from tests.population.headers import Headers, Load, headers_of
@@ -28,7 +28,16 @@ _PARTS = (
     ("manifest", 1, ("/site.webmanifest",), ()),
     ("video", 1, ("/clips/{}.mp4",), ("/stream/{}",)),
 )
-_DYNAMIC_SHARE = 0.18
+_DYNAMIC_SHARE, _SPECULATION_SHARE = 0.18, 0.4
+# Chromium's order of a page load that a service worker passed on, and of one that it makes ahead (speculation rules).
+_WORKERS = (
+    *("host", "connection", "sec-ch-ua-platform", "user-agent", "accept", "sec-ch-ua", "upgrade-insecure-requests"),
+    *("sec-ch-ua-mobile", "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest", "referer", "accept-encoding"),
+)
+_SPECULATED = (
+    *("host", "connection", "upgrade-insecure-requests", "sec-purpose", "accept", "sec-ch-ua", "sec-ch-ua-mobile"),
+    *("sec-ch-ua-platform", "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest", "referer", "user-agent"),
+)
 _SHARES = [share for _, share, *_ in _PARTS]
 
 
@@ -95,7 +104,8 @@ class Visit:
         # Between two views of one person: some seconds of reading.
         self._at_ms += 0 if first else self._chance.randrange(3_000, 25_000)
         if self._habits.service_worker and not first:
-            headers = _by_service_worker(headers)
+            is_chromium = self._visitor.browser.engine == "chromium"
+            headers = _page_by_chromiums_worker(headers) if is_chromium else _by_service_worker(headers)
         sent = [self._sent(method, url, headers)]
         for count, part in enumerate(self._parts(page, first=first, few=few)):
             sent.append(part._replace(at_ms=self._at_ms + 80 + count * 12))
@@ -115,7 +125,12 @@ class Visit:
             yield self._part(destination, path, page)
         if self._habits.prefetches:
             for _ in range(chance.randrange(1, 6)):
-                request = visitor.part("empty", f"/products/{chance.randrange(9_000)}", page=page)
+                path = f"/products/{chance.randrange(9_000)}"
+                if visitor.browser.engine == "chromium" and chance.random() < _SPECULATION_SHARE:
+                    navigation = replace(visitor, paths=(*visitor.paths[: page + 1], path)).navigation(page + 1)
+                    yield self._sent("GET", navigation.url, _in_order(_SPECULATED, navigation.headers))
+                    continue
+                request = visitor.part("empty", path, page=page)
                 purpose = "x-moz" if visitor.browser.engine == "gecko" else "sec-purpose"
                 yield self._sent("GET", request.url, [*request.headers, (purpose, "prefetch")])
         if self._habits.posts_forms:
@@ -159,6 +174,22 @@ def _by_service_worker(headers: Headers) -> Headers:
         for name, value in headers
         if name.lower() not in {"sec-fetch-user", "upgrade-insecure-requests"}
     ]
+
+
+def _page_by_chromiums_worker(headers: Headers) -> Headers:
+    """Return a page load that a worker passed on with `fetch(event.request)`: it stays a navigation, for nobody."""
+    changed = [(name, "empty" if name.lower() == "sec-fetch-dest" else value) for name, value in headers]
+    return _in_order(_WORKERS, [pair for pair in changed if pair[0].lower() != "sec-fetch-user"])
+
+
+def _in_order(order: tuple[str, ...], headers: Headers) -> Headers:
+    """Return headers in another order of Chromium's; all else stays at the end."""
+    given = {"sec-purpose": ("sec-purpose", "prefetch")} if "sec-purpose" in order else {}
+    by_name = given | {name.lower(): (name, value) for name, value in headers}
+    if "sec-purpose" in order:
+        by_name.pop("sec-fetch-user", None)
+    listed = [by_name.pop(name) for name in order if name in by_name]
+    return [*listed, *by_name.values()]
 
 
 def _after(headers: Headers, name: str, header: tuple[str, str], http: int) -> Headers:

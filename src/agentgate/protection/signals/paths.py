@@ -60,10 +60,11 @@ _GIT = re.compile(
     r".*/(?:info/refs|git-(?:upload|receive)-pack|info/lfs/.+|HEAD|objects/(?:info/.+|pack/.+|[0-9a-f]{2}/[0-9a-f]{38}))\Z",
     re.ASCII,
 )
+# Words for nothing else may stand anywhere; words that sites use for other things too, and senders' names, come last.
 _WEBHOOK = re.compile(
-    r"(?:.*[/._-])?(?:(?:web)?hooks?|webhook[a-z0-9]*|ipn|callbacks?|notif(?:y|ications?)|postbacks?|events?|listener"
-    r"|stripe|paypal|shopify|mollie|adyen|twilio|sendgrid|mailgun|postmark|svix|slack|github|gitlab|square|paddle|klarna)"
-    r"(?:[/._-].*)?\Z",
+    r"(?:.*[/._-])?(?:(?:(?:web)?hooks?|webhook[a-z0-9]*|ipn|postbacks?)(?:[/._-].*)?"
+    r"|(?:callbacks?|notif(?:y|ications?)|events?|listener"
+    r"|stripe|paypal|shopify|mollie|adyen|twilio|sendgrid|mailgun|postmark|svix|slack|github|gitlab|square|paddle|klarna)/?)\Z",
     re.ASCII | re.IGNORECASE,
 )
 _SIGN_IN = re.compile(

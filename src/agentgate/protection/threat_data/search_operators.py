@@ -26,6 +26,8 @@ class SearchOperator(Struct, frozen=True, gc=False):
     kind: str = "search"
     # Networks that the operator publishes, as far as they are bundled; imported lists add to them.
     networks: tuple[str, ...] = ()
+    # Where it publishes them.
+    source: str = ""
 
     @property
     def is_search(self) -> bool:

@@ -130,7 +130,7 @@ def test_people_s_page_loads_are_not_unlike():
         assert "http.unlike_browser" not in labels_of(headers, address=visitor.address), visitor.browser.user_agent
 
 
-@pytest.mark.parametrize("left_out", ["accept", "accept-language", "sec-fetch-dest", "sec-fetch-site"])
+@pytest.mark.parametrize("left_out", ["accept", "accept-encoding", "accept-language", "sec-fetch-dest"])
 def test_a_page_load_with_a_header_left_out_is_unlike(left_out):
     visitor = next(each for each in population(5, visitors=50, pages=1) if each.browser.name == "Chrome")
     headers = [(name.lower(), value) for name, value in visitor.first_navigation().headers]
@@ -138,3 +138,58 @@ def test_a_page_load_with_a_header_left_out_is_unlike(left_out):
     labels = labels_of([pair for pair in headers if pair[0] != left_out], address=visitor.address)
 
     assert "http.unlike_browser" in labels
+
+
+def changed(user_agent_part, change):
+    """Return the page load of somebody with such a browser, its headers changed."""
+    everybody = population(5, visitors=200, pages=1)
+    visitor = next(each for each in everybody if user_agent_part in each.browser.user_agent)
+    headers = [(name.lower(), value) for name, value in visitor.first_navigation().headers]
+    return labels_of(change(headers), address=visitor.address)
+
+
+def moved_behind(name, before):
+    def change(headers):
+        pair = next(pair for pair in headers if pair[0] == name)
+        rest = [each for each in headers if each != pair]
+        place = [each for each, _ in rest].index(before) + 1
+        return [*rest[:place], pair, *rest[place:]]
+
+    return change
+
+
+def test_brave_writes_the_language_behind_the_wish_for_privacy():
+    def brave(headers):
+        place = [name for name, _ in headers].index("accept") + 1
+        return moved_behind("accept-language", "sec-gpc")([*headers[:place], ("sec-gpc", "1"), *headers[place:]])
+
+    assert "http.unlike_browser" not in changed("Chrome/", brave)
+    assert "http.unlike_browser" in changed("Chrome/", moved_behind("accept-language", "accept"))
+
+
+@pytest.mark.parametrize("in_front", ["cf-ray", "cdn-loop", "via", "x-varnish"])
+def test_a_network_in_front_writes_the_encodings_itself(in_front):
+    def by_network(headers):
+        rest = [pair for pair in headers if pair[0] not in {"host", "accept-encoding"}]
+        return [headers[0], ("accept-encoding", "gzip"), (in_front, "1"), *rest]
+
+    def without_encodings(headers):
+        return [*(pair for pair in headers if pair[0] != "accept-encoding"), (in_front, "1")]
+
+    for browser in ("Chrome/", "Firefox/", "iPhone"):
+        assert "http.unlike_browser" not in changed(browser, by_network), browser
+        assert "http.unlike_browser" not in changed(browser, without_encodings), browser
+
+
+def test_a_navigation_for_nobody_is_one_that_chromiums_worker_passed_on():
+    def for_nobody(headers):
+        kept = [pair for pair in headers if pair[0] != "sec-fetch-user"]
+        return [(name, "empty" if name == "sec-fetch-dest" else value) for name, value in kept]
+
+    passed_on = changed(
+        "Chrome/", lambda headers: moved_behind("upgrade-insecure-requests", "accept")(for_nobody(headers))
+    )
+
+    assert "http.fetch_metadata_mismatch" not in passed_on
+    assert "http.fetch_metadata_mismatch" not in changed("Chrome/", lambda headers: sorted(for_nobody(headers)))
+    assert "http.fetch_metadata_mismatch" in changed("Chrome/", for_nobody)

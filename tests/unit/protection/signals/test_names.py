@@ -39,6 +39,9 @@ def decide(headers, **facts):
 
 def page_load(user_agent, *more, fetch=True):
     fetched = (("sec-fetch-site", "none"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document"))
+    if "iPhone" in user_agent:
+        # Safari writes it first.
+        fetched, more = fetched[:2], (fetched[2], *more)
     return [
         ("host", "shop.example"),
         *more,

@@ -6,15 +6,21 @@ Browsers send both to secure origins only, so neither is missed where the other 
 import re
 from collections.abc import Mapping
 
+from agentgate.protection.signals.detectors.headers import is_sorted
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.views import UserAgentView
 
-# The first releases that send them, on every kind of request.
+# The first releases that send them, on every kind of request. Since 95 all three hints come together, or none.
 HINTS_SINCE = {"chromium": 90}
+HINTS = ("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform")
+ALL_HINTS_SINCE = 95
+FETCH_METADATA = ("sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest")
 FETCH_METADATA_SINCE = {"chromium": 80, "firefox": 90, "safari": 17}
 NEVER = 1_000_000
 # Engines that send no client hints; of others nothing is known.
 WITHOUT_HINTS = frozenset({"firefox", "safari", "edgehtml", "trident"})
+# Browsers of these are not known well enough.
+UNKNOWN_DEVICES = frozenset({"tv", "console", "legacy"})
 # Televisions, consoles and browsers inside apps leave some of them out.
 LENIENT_DEVICES = frozenset({"webview", "tv", "console", "legacy"})
 
@@ -31,24 +37,28 @@ PART_OF_A_PAGE = frozenset({"referer", "origin", "range"})
 
 SITES = frozenset({"cross-site", "same-origin", "same-site", "none"})
 MODES = frozenset({"cors", "navigate", "no-cors", "same-origin", "websocket", "nested-navigate", "webtransport"})
-# What a navigation may be for.
+# What a navigation may be for, and what nothing but a navigation is for.
 NAVIGATION_DESTINATIONS = frozenset({"document", "iframe", "frame", "embed", "object", "fencedframe"})
+PAGE_DESTINATIONS = frozenset({"document", "iframe", "frame"})
+# Never what a page is loaded with.
+PART_MODES = frozenset({"cors", "no-cors", "websocket"})
 
 
 def client_hint_labels(look: Look) -> Labels:
     """Return `http.client_hints_*` and `http.fetch_metadata_*`."""
     headers, claimed = look.headers, look.user_agent
-    hints, site = headers.get("sec-ch-ua"), headers.get("sec-fetch-site")
     labels = []
-    if hints is not None:
+    # The platform alone is seen of people now and then.
+    if "sec-ch-ua" in headers or "sec-ch-ua-mobile" in headers:
+        hints = headers.get("sec-ch-ua", "")
         if "Headless" in hints:
             labels.append("http.client_hints_headless")
         if claimed.engine and not _hints_agree(headers, claimed, hints):
             labels.append("http.client_hints_mismatch")
     elif _misses_hints(look):
         labels.append("http.client_hints_missing")
-    if site is not None:
-        if not _fetch_agrees(headers, site):
+    if "sec-fetch-site" in headers:
+        if not _fetch_agrees(look):
             labels.append("http.fetch_metadata_mismatch")
     elif claimed.major >= FETCH_METADATA_SINCE.get(claimed.engine, NEVER):
         labels += _without_fetch_metadata(look)
@@ -57,7 +67,7 @@ def client_hint_labels(look: Look) -> Labels:
 
 def _misses_hints(look: Look) -> bool:
     claimed = look.user_agent
-    if "sec-fetch-site" not in look.headers or "sec-ch-ua" in look.headers:
+    if "sec-fetch-site" not in look.headers:
         return False
     if claimed.device in LENIENT_DEVICES or claimed.major < HINTS_SINCE.get(claimed.engine, NEVER):
         return False
@@ -91,10 +101,22 @@ def _is_safaris(look: Look) -> bool:
 def _hints_agree(headers: Mapping[str, str], claimed: UserAgentView, hints: str) -> bool:
     if claimed.engine != "chromium":
         return claimed.engine not in WITHOUT_HINTS
+    is_known = claimed.major >= ALL_HINTS_SINCE and claimed.device not in UNKNOWN_DEVICES
+    if is_known and not all(name in headers for name in HINTS):
+        return False
     versions = {int(version) for brand, version in BRAND.findall(hints) if brand in ENGINE_BRANDS}
     if versions and claimed.major not in versions:
         return False
-    if claimed.platform in {"Windows", "macOS"} and headers.get("sec-ch-ua-mobile") == "?1":
+    return _platform_agrees(headers, claimed)
+
+
+def _platform_agrees(headers: Mapping[str, str], claimed: UserAgentView) -> bool:
+    phone = headers.get("sec-ch-ua-mobile")
+    if claimed.platform in {"Windows", "macOS"} and phone == "?1":
+        return False
+    # Apps give the browser in them a name of their own, and it keeps its hints.
+    is_named_by_itself = claimed.platform == "Android" and not claimed.device
+    if is_named_by_itself and phone not in {None, "?1" if claimed.mobile else "?0"}:
         return False
     told = headers.get("sec-ch-ua-platform", "").strip('"').lower()
     named = claimed.platform.lower()
@@ -103,11 +125,27 @@ def _hints_agree(headers: Mapping[str, str], claimed: UserAgentView, hints: str)
     return told in ALSO_NAMED.get(named, ())
 
 
-def _fetch_agrees(headers: Mapping[str, str], site: str) -> bool:
-    mode, destination = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+def _fetch_agrees(look: Look) -> bool:
+    headers, claimed = look.headers, look.user_agent
+    site, mode, destination = (headers.get(name) for name in FETCH_METADATA)
     if site not in SITES or (mode is not None and mode not in MODES):
         return False
+    if (mode is None or destination is None) and claimed.major >= FETCH_METADATA_SINCE.get(claimed.engine, NEVER):
+        # Browsers that send one send all three.
+        return False
     if mode == "navigate":
-        return destination is None or destination in NAVIGATION_DESTINATIONS
+        return _navigates_to(look, destination)
+    if mode in PART_MODES and (destination in PAGE_DESTINATIONS or "upgrade-insecure-requests" in headers):
+        return False
     # Only a navigation comes from a person's own hand.
     return "sec-fetch-user" not in headers
+
+
+def _navigates_to(look: Look, destination: str | None) -> bool:
+    if destination is None or destination in NAVIGATION_DESTINATIONS:
+        return True
+    # A service worker that passes a page's request on: Chromium writes it as what scripts fetch, the name first.
+    names = look.names
+    if destination != "empty" or "upgrade-insecure-requests" not in names or "sec-fetch-user" in names:
+        return False
+    return is_sorted(names) or names.index("user-agent") < names.index("upgrade-insecure-requests")

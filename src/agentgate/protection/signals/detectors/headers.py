@@ -4,7 +4,7 @@ Client hints are in `client_hints.py`. What is unlike the claimed browser is add
 because proxies, extensions and assistive tools change a header now and then.
 """
 
-from agentgate.protection.signals.detectors.page_load import follows, page_load_points
+from agentgate.protection.signals.detectors.page_load import follows, own_order, page_load_points
 from agentgate.protection.signals.languages import LanguageForm
 from agentgate.protection.signals.signal_input import Labels, Look
 from agentgate.protection.threat_data.views import UserAgentView
@@ -74,14 +74,16 @@ def shape_labels(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
 
 
 def _is_ordered(names: tuple[str, ...], engine: str) -> bool:
-    if _is_sorted(names):
+    if is_sorted(names):
         return True
+    names = own_order(names, engine)
     if engine == "safari":
         return any(follows(names, order) for order in SAFARI_ORDERS)
     return engine not in ORDER or follows(names, ORDER[engine])
 
 
-def _is_sorted(names: tuple[str, ...]) -> bool:
+def is_sorted(names: tuple[str, ...]) -> bool:
+    """Say whether the headers are sorted by name."""
     # Some proxies sort the headers, programs written in Go all but the first few; then their order says nothing about
     # the client.
     rest = [name for name in names if name not in WRITTEN_FIRST]
@@ -99,7 +101,7 @@ def _is_unlike(look: Look, view: UserAgentView, labels: Labels) -> bool:
         points += ANY_LANGUAGE
     if view.device == "webview" and view.engine == "chromium" and "sec-fetch-site" not in look.headers:
         points += WEBVIEW_WITHOUT_FETCH_METADATA
-    points += page_load_points(look, view, is_sorted=_is_sorted(look.names))
+    points += page_load_points(look, view, is_sorted=is_sorted(look.names))
     return points >= (LENIENT_FROM if view.device in LENIENT_DEVICES or not view.engine else UNLIKE_FROM)
 
 

@@ -1,67 +1,80 @@
-"""A page load: in which order the claimed engine writes its headers, and what it accepts.
+"""A page load: which headers the claimed engine sends with it, in which order, and what it accepts.
 
 Engines have written a page load in one order for years, over HTTP/1 and HTTP/2; what scripts and pictures ask for is
-written in other orders, so only page loads are judged. Headers that an adapter need not pass on are not missed.
+written in other orders, so only page loads are judged. `docs/adapters.md` says what each adapter passes on: all of it.
 """
 
+from agentgate.protection.signals.languages import LanguageForm
 from agentgate.protection.signals.signal_input import Look
 from agentgate.protection.threat_data.views import UserAgentView
 
-# Only what holds for every release since, and for browsers made from an engine: not where each Sec-Fetch header stands.
+# What a navigation is for when it loads a page.
+PAGE_DESTINATIONS = frozenset({"document", "iframe", "frame"})
+_FETCH = ("sec-fetch-site", "sec-fetch-mode", "sec-fetch-user", "sec-fetch-dest")
+_HINTS = ("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform")
 ORDERS = {
     "chromium": (
-        ("sec-ch-ua", "user-agent", "accept", "accept-encoding", "accept-language"),
-        ("sec-ch-ua-mobile", "user-agent", "sec-fetch-site"),
-        ("upgrade-insecure-requests", "user-agent", "sec-fetch-mode"),
+        *(*_HINTS, "upgrade-insecure-requests", "user-agent", "accept", *_FETCH),
+        *("accept-encoding", "accept-language"),
     ),
-    "firefox": (("user-agent", "accept", "accept-language", "accept-encoding", "sec-fetch-site"),),
-    # Of Safari's several orders all have the language after the name.
-    "safari": (("user-agent", "accept-language"),),
+    "firefox": (
+        *("user-agent", "accept", "accept-language", "accept-encoding", "upgrade-insecure-requests"),
+        *("sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user"),
+    ),
 }
+# Before, Chromium wrote the Sec-Fetch headers in other places, and had no hints.
+OLD_CHROMIUM, CHROMIUM_ORDERED = ("upgrade-insecure-requests", "user-agent", "accept", "accept-encoding"), 90
+# What Chromium loads before anybody asks for it (Sec-Purpose).
+PREFETCH = ("upgrade-insecure-requests", "accept", *_HINTS, *_FETCH, "user-agent", "accept-encoding", "accept-language")
+# Of Safari's several orders all have the language after the name. With Sec-Fetch, which is newer, these come after
+# Accept, and the name after Accept or after Sec-Fetch-Dest.
+SAFARI_ORDER = ("user-agent", "accept-language")
+SAFARI_AFTER_ACCEPT = ("accept-encoding", "accept-language", "sec-fetch-site", "sec-fetch-mode")
 # Older releases have other orders, and too few people have them to learn which.
 ORDERED_SINCE = {"chromium": 80, "firefox": 90, "safari": 12}
 ACCEPTS_SINCE = {"chromium": 40, "firefox": 60, "safari": 12}
 NEVER = 1_000_000
-# Whoever says that it opens a page sends these too, in every engine. Proxies take Accept-Encoding away, not these.
-ALWAYS = ("accept", "accept-language", "sec-fetch-dest", "sec-fetch-site")
+# Devices whose browsers are not written down well enough.
+UNKNOWN_DEVICES = frozenset({"tv", "console", "legacy"})
+# Whoever says that it opens a page sends these too, in every engine. Chromium and Firefox, which alone say that a
+# person did it (Sec-Fetch-User), wish to be led to secure pages.
+ALWAYS = ("accept", "accept-language", "accept-encoding", "sec-fetch-dest", "sec-fetch-site")
+BY_HAND, UPGRADES = "sec-fetch-user", "upgrade-insecure-requests"
+# A proxy or network in front that says so. These write Accept-Encoding themselves, or leave it out.
+IN_FRONT = frozenset({"via", "cdn-loop", "cf-ray", "x-varnish", "x-amz-cf-id", "fastly-ff", "x-azure-ref"})
+# Proxies written in Go ask for this alone where they were given nothing, and sort the headers.
+GO_ENCODING = "gzip"
 PAGE = "text/html"
 PAGE_PREFIX = "text/html,application/xhtml+xml,application/xml;q=0.9,"
-# Chromium names it in every page load since 2014.
-CHROMIUM_PICTURES = "image/webp"
+# Chromium names the first in every page load since 2014, and no other engine the second.
+CHROMIUM_PICTURES, ONLY_CHROMIUM = "image/webp", "image/apng"
 # How unlike a browser each is, in tenths (`headers.py`).
-INCOMPLETE, WRONG_ORDER, WRONG_ACCEPT, NO_PICTURES, WRONG_ENCODING = 15, 15, 15, 5, 10
+INCOMPLETE, WRONG_ORDER, WRONG_ACCEPT, NO_PICTURES, WRONG_ENCODING, WRONG_LANGUAGES = 15, 15, 15, 5, 10, 15
 
 
 def page_load_points(look: Look, view: UserAgentView, *, is_sorted: bool) -> int:
     """Return how unlike a page load of the claimed browser this is; nothing where it is none, or none is known."""
-    if view.device or view.major < ACCEPTS_SINCE.get(view.engine, NEVER):
+    if view.device in UNKNOWN_DEVICES or view.major < ACCEPTS_SINCE.get(view.engine, NEVER):
         return 0
-    if look.headers.get("sec-fetch-mode") == "navigate" and not all(name in look.headers for name in ALWAYS):
+    says_so = _says_page_load(look)
+    if says_so and not _is_complete(look):
         return INCOMPLETE
-    if not is_page_load(look):
+    # Apps change the headers of the browsers in them, unless these say that a page is loaded.
+    if not is_page_load(look) or (view.device and not says_so):
         return 0
-    headers, accept, points = look.headers, look.headers["accept"], 0
-    is_ordered = is_sorted or view.major < ORDERED_SINCE[view.engine]
-    if not (is_ordered or all(follows(look.names, order) for order in ORDERS[view.engine])):
+    points = 0
+    if not (is_sorted or view.major < ORDERED_SINCE[view.engine] or _is_ordered(look, view)):
         points += WRONG_ORDER
-    if not accept.startswith(PAGE_PREFIX):
-        points += WRONG_ACCEPT
-    elif view.engine == "chromium" and CHROMIUM_PICTURES not in accept:
-        points += NO_PICTURES
-    # Browsers take Brotli from secure sites only.
-    if "sec-fetch-site" in headers and "br" not in headers.get("accept-encoding", "br"):
-        points += WRONG_ENCODING
-    return points
+    return points + _accept_points(look, view) + _encoding_points(look, is_sorted=is_sorted) + _language_points(look)
 
 
 def is_page_load(look: Look) -> bool:
     """Say whether a person's browser would open a page with this: not a part, not a call of a script."""
     headers = look.headers
+    if "sec-fetch-mode" in headers:
+        return _says_page_load(look)
     if PAGE not in headers.get("accept", "") or look.facts.method not in {"GET", "HEAD", "POST"}:
         return False
-    mode = headers.get("sec-fetch-mode")
-    if mode is not None:
-        return mode == "navigate"
     # Scripts of pages ask for HTML too; they say so, or the page is named.
     return "x-requested-with" not in headers and "referer" not in headers and "sec-fetch-site" not in headers
 
@@ -70,3 +83,77 @@ def follows(names: tuple[str, ...], expected: tuple[str, ...]) -> bool:
     """Say whether those of the expected headers that are there stand in the expected order."""
     places = [names.index(name) for name in expected if name in names]
     return places == sorted(places)
+
+
+def own_order(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
+    """Return the names without those that stand in a place of their own for a known reason."""
+    if not IN_FRONT.isdisjoint(names):
+        names = tuple(name for name in names if name != "accept-encoding")
+    if engine == "chromium" and "sec-gpc" in names:
+        # Brave writes both anew, the language behind the wish for privacy.
+        names = tuple(name for name in names if name != "accept-language")
+    return names
+
+
+def _says_page_load(look: Look) -> bool:
+    headers = look.headers
+    destination = headers.get("sec-fetch-dest", "document")
+    return headers.get("sec-fetch-mode") == "navigate" and destination in PAGE_DESTINATIONS
+
+
+def _is_complete(look: Look) -> bool:
+    headers = look.headers
+    missing = [name for name in ALWAYS if name not in headers]
+    if missing == ["accept-encoding"]:
+        return not IN_FRONT.isdisjoint(headers)
+    return not missing and (BY_HAND not in headers or UPGRADES in headers)
+
+
+def _is_ordered(look: Look, view: UserAgentView) -> bool:
+    engine = "chromium" if _is_emulated(look, view) else view.engine
+    names = own_order(look.names, engine)
+    if engine == "safari":
+        return _is_safari_ordered(names)
+    if engine == "chromium" and "sec-purpose" in names:
+        return follows(names, PREFETCH)
+    is_old = view.engine == "chromium" and view.major < CHROMIUM_ORDERED
+    return follows(names, OLD_CHROMIUM if is_old else ORDERS[engine])
+
+
+def _is_safari_ordered(names: tuple[str, ...]) -> bool:
+    if not follows(names, SAFARI_ORDER):
+        return False
+    if "sec-fetch-mode" not in names or "accept" not in names:
+        return True
+    accept, agent = names.index("accept"), names.index("user-agent")
+    first = min(accept, names.index("sec-fetch-dest")) if "sec-fetch-dest" in names else accept
+    return first < agent and all(accept < names.index(name) for name in SAFARI_AFTER_ACCEPT if name in names)
+
+
+def _accept_points(look: Look, view: UserAgentView) -> int:
+    accept = look.headers["accept"]
+    if not accept.startswith(PAGE_PREFIX):
+        return WRONG_ACCEPT
+    if view.engine == "chromium":
+        if CHROMIUM_PICTURES in accept:
+            return 0
+        return WRONG_ACCEPT if BY_HAND in look.headers else NO_PICTURES
+    return WRONG_ACCEPT if ONLY_CHROMIUM in accept and not _is_emulated(look, view) else 0
+
+
+def _is_emulated(look: Look, view: UserAgentView) -> bool:
+    """Say whether Chromium loads a page under an iPhone's name: Chrome's engine there, or its developer tools."""
+    return view.engine == "safari" and UPGRADES in look.headers and ONLY_CHROMIUM in look.headers["accept"]
+
+
+def _encoding_points(look: Look, *, is_sorted: bool) -> int:
+    headers = look.headers
+    encoding = headers.get("accept-encoding", "br")
+    # Browsers take Brotli from secure sites only.
+    if "br" in encoding or "sec-fetch-site" not in headers or not IN_FRONT.isdisjoint(headers):
+        return 0
+    return INCOMPLETE if is_sorted and encoding == GO_ENCODING else WRONG_ENCODING
+
+
+def _language_points(look: Look) -> int:
+    return WRONG_LANGUAGES if look.language_form in {LanguageForm.ANY, LanguageForm.ODD} else 0
