@@ -235,6 +235,16 @@ async def test_the_quota_is_by_agent_and_by_action(desk: Desk) -> None:
     assert found == [None, over, None, over]
 
 
+async def test_the_quota_of_one_site_is_not_used_up_at_another(desk: Desk) -> None:
+    desk.with_policy(quotaPerMinute=1)
+    assert against(await desk.look(signed())) is None
+
+    desk.site = replace(desk.site, number=desk.site.number + 1)
+
+    assert against(await desk.look(signed())) is None
+    assert against(await desk.look(signed())) == ("rate_limited", Outcome.BLOCK)
+
+
 async def test_a_priced_action_asks_for_its_price_and_settles_it_once_let_through(desk: Desk) -> None:
     desk.with_policy(actions={"submit": {"price": "USD 0.05"}})
 
