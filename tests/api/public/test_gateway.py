@@ -4,7 +4,7 @@ import httpx
 import pytest
 from msgspec import UNSET
 
-from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.clock import DAY_MS, MINUTE_MS
 from agentgate.lib.enums import ReceiptKind
 from tests.browser_client import create_site, decision_of, get_token
 from tests.minting import mint
@@ -98,6 +98,16 @@ def test_a_token_opens_its_route_once(gate: Gate) -> None:
     token = get_token(gate.service, gate.site_key, "login", ORIGIN, address=gate.address)
 
     assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (204, "allow", "allowed")
+    assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (401, "challenge", "token_used")
+
+
+def test_a_spent_token_is_remembered_for_longer_than_it_lives(gate: Gate) -> None:
+    token = get_token(gate.service, gate.site_key, "login", ORIGIN, address=gate.address)
+    gate.check("POST", "/login", X_AgentGate_Token=token)
+    redemptions, now_ms = gate.service.application.stores.redemptions, gate.service.clock.now_ms()
+
+    gate.service.run(redemptions.forget_redemptions(now_ms + DAY_MS, most=1_000_000))
+
     assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (401, "challenge", "token_used")
 
 
