@@ -102,8 +102,9 @@ async def test_whichever_bit_of_the_journal_turns_nothing_can_be_spent_again(ima
         lambda image: journal(image).write_bytes(journal(image).read_bytes()[: -5 * 4096]),
         lambda image: journal(image).write_bytes(bytes(50_000)),
         lambda image: (image / "spent-worker-1.mark").write_bytes(b"{"),
+        lambda image: (journal(image).unlink(), (image / "spent-worker-1.mark").write_bytes(b"{")),
     ],
-    ids=["gone", "cut", "emptied", "mark"],
+    ids=["gone", "cut", "emptied", "mark", "gone with its mark"],
 )
 async def test_whatever_became_of_the_files_nothing_can_be_spent_again(
     image: Path, damage: Callable[[Path], None]
