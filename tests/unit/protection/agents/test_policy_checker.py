@@ -186,6 +186,9 @@ async def test_a_request_that_is_repeated_is_refused(desk: Desk) -> None:
 
     assert against(first) is None
     assert against(second) == ("agent_signature_invalid", Outcome.BLOCK)
+    # In monitor mode the rules go on: to them it is nobody's.
+    assert second.facts is not None
+    assert (second.facts.verdict, second.facts.agent) == (AgentVerdict.INVALID, None)
 
 
 async def test_of_64_equal_requests_at_once_one_is_let_through(desk: Desk) -> None:
