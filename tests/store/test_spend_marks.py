@@ -132,8 +132,11 @@ async def test_after_a_loss_what_is_issued_later_counts_and_other_workers_know_o
     async with opened(image, "worker-2", now_ms=NOW_MS + 500) as redemptions:
         assert not await spend(redemptions, SPENT[0])
         told: asyncio.Future[SpendOutcome] = asyncio.get_running_loop().create_future()
-        redemptions.spend_then(SITE, SPENT[1], Redemption(), kept_until_ms=NOW_MS + LONGEST_MS, done=told.set_result)
+        mine = Redemption("mine", b"{}")
+        redemptions.spend_then(SITE, SPENT[1], mine, kept_until_ms=NOW_MS + LONGEST_MS, done=told.set_result)
         assert await told is False
+        # Or the same call, repeated, would be given a success that it never had.
+        assert await redemptions.find_redemption(SITE, SPENT[1]) == Redemption()
 
 
 async def test_a_receipt_that_was_forgotten_in_its_time_is_not_missed(image: Path) -> None:
