@@ -162,3 +162,12 @@ async def test_after_a_failure_of_any_kind_it_is_looked_whether_the_last_spend_i
         # As another server has it, which never heard of the first.
         await database.run(str(table[0]))
         assert not await spend(redemptions, "rcp_first")
+
+
+async def test_a_lower_floor_of_another_worker_changes_nothing(tmp_path: Path) -> None:
+    marks = SpendMarks(tmp_path, "worker-1", longest_ms=LONGEST_MS)
+    marks.take_over(NOW_MS)
+
+    marks.take_over(NOW_MS - 1)
+
+    assert marks.is_doubtful(NOW_MS)

@@ -161,7 +161,7 @@ def _become_pytest(tests: list[str], copy: Path, output: Path) -> None:
         os.environ |= {"PYTHONPATH": f"{copy / 'src'}:{copy}", "PYTHONDONTWRITEBYTECODE": "1"}
         sys.dont_write_bytecode = True
         sys.path[:0] = [str(copy / "src"), str(copy)]
-        options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "not postgres"]
+        options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "not postgres or postgresql"]
         # Nothing that is imported before pytest starts can be rewritten, and need not be.
         code = sys.modules["pytest"].main([*options, "-W", "ignore::pytest.PytestAssertRewriteWarning", *tests])
     finally:

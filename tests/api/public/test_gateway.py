@@ -94,6 +94,18 @@ def test_a_browser_route_needs_a_token_or_a_clearance(gate: Gate) -> None:
     assert reply.json() == {"decision": "challenge", "reason": "receipt_required"}
 
 
+@pytest.mark.parametrize(
+    "agent",
+    [
+        *("kube-probe/1.30", "GoogleHC/1.0", "ELB-HealthChecker/2.0", "Prometheus/2.53", "Consul Health Check"),
+        *("Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)", "agentgate", "Envoy/HC"),
+    ],
+)
+def test_no_user_agent_is_exempt(gate: Gate, agent: str) -> None:
+    """Whoever says that it looks whether the site is well gets into no route that asks for a token."""
+    assert gate.check("POST", "/login", User_Agent=agent).status_code in {401, 403}
+
+
 def test_a_token_opens_its_route_once(gate: Gate) -> None:
     token = get_token(gate.service, gate.site_key, "login", ORIGIN, address=gate.address)
 
