@@ -1,5 +1,6 @@
-"""The browser check without a browser: `tests/browser_client.py` solves the work with hashlib and knows the program's
-answer from the store. `get_token(service, site_key, action, origin)` is the quickest way to a real token.
+"""The browser check without a browser: the work is solved with hashlib, and the program's answer read from the store.
+
+`get_token(service, site_key, action, origin)` is the quickest way to a real token.
 """
 
 import hashlib

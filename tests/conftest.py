@@ -13,11 +13,25 @@ from tests.running import ADMIN_KEY, RunningService, running_service
 from tests.servers import PostgresServer, RedisServer, empty_database, postgres_server, redis_server
 from tests.store_owner import StoreOwner, store_owner
 
+# Tests of the API that run on PostgreSQL too, where the two stores could differ: one call of every route, races and
+# limits, which are kept by locks, and queries over many rows. The others differ in what is sent; their SQL is that of
+# `tests/store`, which runs on both.
+ON_BOTH_STORES = (
+    *("test_every_route.py", "test_races.py", "test_state_machine.py", "test_store_away.py", "test_outbox_mail.py"),
+    *("account/test_invite.py", "account/test_mfa.py"),
+    *("admin/test_analytics.py", "admin/test_decisions.py", "admin/test_export.py", "admin/test_health.py"),
+    *("admin/test_labels.py", "admin/test_metrics.py", "admin/test_visitors.py"),
+    *("console/test_audit.py", "console/test_credentials.py", "console/test_lists.py", "console/test_members.py"),
+    *("console/test_tokens.py", "console/test_traffic.py"),
+    *("public/test_agent_replays.py", "public/test_agent_submit.py", "public/test_browser_races.py"),
+    "public/test_siteverify.py",
+)
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the cases of one test, run all on SQLite and the first on PostgreSQL: they differ in what is sent.
+    """Of the API's tests run those of the list above on PostgreSQL too, and of the cases of one test the first.
 
-    With `EVERY_CASE=1` all are run on both.
+    With `EVERY_CASE=1`, as `make soak` has it, all are run on both.
     """
     # The longest go first: were one of them the last, all other processes would wait for it.
     items.sort(key=lambda item: not item.nodeid.startswith("tests/whole/"))
@@ -28,13 +42,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         cases = getattr(getattr(item, "callspec", None), "params", {})
         name = item.nodeid.partition("[")[0]
-        is_further = cases.get("settings") == "postgres" and len(cases) > 1 and name in seen
+        is_further = cases.get("settings") == "postgres" and (
+            (len(cases) > 1 and name in seen) or not _is_on_both_stores(name)
+        )
         (dropped if is_further else kept).append(item)
         if cases.get("settings") == "postgres":
             seen.add(name)
     if dropped:
         config.hook.pytest_deselected(items=dropped)
         items[:] = kept
+
+
+def _is_on_both_stores(name: str) -> bool:
+    path = name.partition("::")[0]
+    return not path.startswith("tests/api/") or path.removeprefix("tests/api/") in ON_BOTH_STORES
 
 
 def pytest_collection_finish() -> None:

@@ -1,7 +1,7 @@
 """More questions than two workers can answer, what became of each of them, and of the events they left.
 
-`python -m tests.overload PORT RATE SECONDS CONNECTIONS SECRET SECRET` asks at a constant rate, whatever the answers do,
-at a site that enforces and one that monitors, and prints JSON. Rate 0: as fast as the answers come.
+`python -m tests.overload PORT RATE SECONDS CONNECTIONS SECRET SECRET` asks at a constant rate, whatever the answers
+do, at a site that enforces and one that monitors, and prints JSON. Rate 0: as fast as the answers come.
 """
 
 import json

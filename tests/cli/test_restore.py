@@ -78,11 +78,18 @@ def test_another_root_secret_is_told_before_anything_changes(folder: Path) -> No
     assert contents(folder / "data") == {**before, "root.secret": b"ab" * 32}
 
 
+def add_damaged_day(copy: Path) -> None:
+    (copy / "events").mkdir(exist_ok=True)
+    (copy / "events" / "2026-11-17.db").write_bytes(b"not a database" * 1000)
+
+
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
         (lambda copy: (copy / "hot.db").unlink(), "not a whole backup: hot.db is missing"),
         (lambda copy: (copy / "stats.db").write_bytes(b"not a database" * 1000), "stats.db"),
+        # A day of events: nothing but the look at each copy opens it before it is in place.
+        (add_damaged_day, "2026-11-17.db"),
         (shutil.rmtree, "there is no folder copy"),
     ],
 )

@@ -1,7 +1,6 @@
 """The gateway middleware before real applications on uvicorn and wsgiref, with the real service behind it."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,8 @@ from tests.site_server.gateway_apps import asgi_site, ask_once, gated_site
 
 ORIGIN = "https://shop.example"
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"
+# Much more than a busy machine takes beside the 0.3 seconds, and much less than for good.
+LONGEST_WAIT_S = 10.0
 XHR = {
     "User-Agent": CHROME,
     "Accept": "application/json",
@@ -246,11 +247,12 @@ def test_without_the_service_the_site_is_open_where_it_was_told_to_be(kind: str,
 
 def test_a_service_that_does_not_answer_is_given_up_in_time(kind: str, shop: Shop) -> None:
     with odd_server(silent) as odd, gated_site(kind, **{**shop.options, "service": odd.url, "timeout_s": 0.3}) as url:
-        started_s = time.monotonic()
-        reply = httpx.get(url, headers=XHR)
+        # The first request of a new site is not timed: it may load modules.
+        first, reply = httpx.get(url, headers=XHR, timeout=60), httpx.get(url, headers=XHR, timeout=60)
 
-    assert reply.status_code == 503
-    assert time.monotonic() - started_s < 1.5
+    assert first.status_code == reply.status_code == 503
+    # Without its end of 0.3 seconds it would wait for good.
+    assert reply.elapsed.total_seconds() < LONGEST_WAIT_S
 
 
 @pytest.mark.parametrize(

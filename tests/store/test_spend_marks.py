@@ -102,8 +102,9 @@ async def test_whichever_bit_of_the_journal_turns_nothing_can_be_spent_again(ima
         lambda image: journal(image).write_bytes(journal(image).read_bytes()[: -5 * 4096]),
         lambda image: journal(image).write_bytes(bytes(50_000)),
         lambda image: (image / "spent-worker-1.mark").write_bytes(b"{"),
+        lambda image: (journal(image).unlink(), (image / "spent-worker-1.mark").write_bytes(b"{")),
     ],
-    ids=["gone", "cut", "emptied", "mark"],
+    ids=["gone", "cut", "emptied", "mark", "gone with its mark"],
 )
 async def test_whatever_became_of_the_files_nothing_can_be_spent_again(
     image: Path, damage: Callable[[Path], None]
@@ -131,8 +132,11 @@ async def test_after_a_loss_what_is_issued_later_counts_and_other_workers_know_o
     async with opened(image, "worker-2", now_ms=NOW_MS + 500) as redemptions:
         assert not await spend(redemptions, SPENT[0])
         told: asyncio.Future[SpendOutcome] = asyncio.get_running_loop().create_future()
-        redemptions.spend_then(SITE, SPENT[1], Redemption(), kept_until_ms=NOW_MS + LONGEST_MS, done=told.set_result)
+        mine = Redemption("mine", b"{}")
+        redemptions.spend_then(SITE, SPENT[1], mine, kept_until_ms=NOW_MS + LONGEST_MS, done=told.set_result)
         assert await told is False
+        # Or the same call, repeated, would be given a success that it never had.
+        assert await redemptions.find_redemption(SITE, SPENT[1]) == Redemption()
 
 
 async def test_a_receipt_that_was_forgotten_in_its_time_is_not_missed(image: Path) -> None:
@@ -158,3 +162,12 @@ async def test_after_a_failure_of_any_kind_it_is_looked_whether_the_last_spend_i
         # As another server has it, which never heard of the first.
         await database.run(str(table[0]))
         assert not await spend(redemptions, "rcp_first")
+
+
+async def test_a_lower_floor_of_another_worker_changes_nothing(tmp_path: Path) -> None:
+    marks = SpendMarks(tmp_path, "worker-1", longest_ms=LONGEST_MS)
+    marks.take_over(NOW_MS)
+
+    marks.take_over(NOW_MS - 1)
+
+    assert marks.is_doubtful(NOW_MS)

@@ -18,7 +18,8 @@ from tests.whole.test_workers import MOST_CONNECTIONS, one_connection_each
 LOGIN, SESSION = "/v1/account/login", "/v1/account/session"
 ANSWERED = re.compile(r'agentgate_http_requests_total{[^}]*route="/v1/account/session"[^}]*} ([\d.]+)')
 OWNER_STARTED = "owner of the fast store started"
-# Five hundredths of the limit of 1,200.
+# Five hundredths more or less.
+LIMIT = 1_200
 LEAST, MOST = 1_140, 1_260
 
 
@@ -34,9 +35,12 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
 def test_one_visitor_is_allowed_its_limit_whoever_serves(process: ServeProcess, shares: list[int]) -> None:
     visitor = OneVisitor(process, f"shop_{len(shares)}")
 
+    began_s = time.monotonic()
     reasons = visitor.burst(shares)
+    took_s = time.monotonic() - began_s
 
-    assert LEAST <= passed(reasons) <= MOST, reasons
+    # What slides out of the minute while the requests last may be asked for again.
+    assert LEAST <= passed(reasons) <= MOST + LIMIT * took_s / 60, (reasons, took_s)
     assert passed(reasons) + reasons[LIMITED] == sum(shares)
 
 
@@ -117,7 +121,7 @@ def wait_until_ready(process: ServeProcess) -> None:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < deadline_s
         time.sleep(0.05)

@@ -10,6 +10,8 @@ from msgspec import Struct, convert
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+# What a copy has of its own; defects are put nowhere else.
+COPIED = "src"
 
 
 class Mutant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,6 +38,8 @@ class Mutant(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         path = root / self.file
         if not path.is_file():
             return f"{self.area}: there is no {self.file}"
+        if not self.file.startswith(COPIED + "/"):
+            return f"{self.area}: {self.file} is not below {COPIED}, of which a copy is changed"
         count = path.read_text(encoding="utf-8").count(self.old)
         if count != 1:
             return f"{self.area}: {self.old!r} occurs {count} times in {self.file}"

@@ -5,8 +5,12 @@ has it, `--changed` those in files that differ from git's merge base, `--seconds
 """
 
 import argparse
+import compileall
+import contextlib
+import importlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,12 +19,28 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tools.mutants.mutants import ROOT, Mutant, read_mutants
+from tools.mutants.mutants import COPIED, ROOT, Mutant, read_mutants
 
-# What a copy needs of its own; the rest is linked to.
-COPIED = "src"
 # A defect that makes a test hang is caught as well.
 LONGEST_S = 180
+LOOK_S = 0.05
+# What nearly every test imports and no defect changes: imported once, and inherited by the process of each test.
+PRELOADED = (
+    *(
+        "pytest",
+        "anyio",
+        "hypothesis",
+        "httpx",
+        "msgspec",
+        "msgspec.json",
+        "structlog",
+        "apsw",
+        "asyncpg",
+        "redis.asyncio",
+    ),
+    *("argon2", "uvloop", "httptools", "http_sf", "typer", "cryptography.hazmat.primitives.serialization"),
+    *("cryptography.hazmat.primitives.asymmetric.ed25519", "cryptography.hazmat.primitives.ciphers.aead"),
+)
 KILLED, SURVIVED, BROKEN = "killed", "SURVIVED", "BROKEN"
 MAIN_BRANCHES = ("origin/HEAD", "origin/main", "main", "master")
 # What pytest says when tests failed, and when it could not even collect them.
@@ -103,17 +123,55 @@ def run(mutant: Mutant, copy: Path) -> str:
 
 
 def _outcome(mutant: Mutant, copy: Path) -> str:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "not postgres"]
-    environ = {**os.environ, "PYTHONPATH": f"{copy / 'src'}:{copy}", "PYTHONDONTWRITEBYTECODE": "1"}
+    output = copy.parent / "output"
+    code = _run_tests(mutant.tests, copy, output)
+    if code is None or code == FAILED or (code == NOT_COLLECTED and b"ImportError" in output.read_bytes()):
+        return KILLED
+    return SURVIVED if code == 0 else BROKEN
+
+
+def _run_tests(tests: list[str], copy: Path, output: Path) -> int | None:
+    """Run tests in a process of their own, with what is imported here; return pytest's code, None without an end."""
+    for name in PRELOADED:
+        importlib.import_module(name)
+    child = os.fork()
+    if child == 0:
+        _become_pytest(tests, copy, output)
+    ends_s = time.monotonic() + LONGEST_S
+    while time.monotonic() < ends_s:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            _end_group(child)
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(LOOK_S)
+    _end_group(child)
+    os.waitpid(child, 0)
+    return None
+
+
+def _become_pytest(tests: list[str], copy: Path, output: Path) -> None:
+    code = FAILED
     try:
-        done = subprocess.run(
-            [*command, *mutant.tests], cwd=copy, env=environ, capture_output=True, timeout=LONGEST_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return KILLED
-    if done.returncode == FAILED or (done.returncode == NOT_COLLECTED and b"ImportError" in done.stdout):
-        return KILLED
-    return SURVIVED if done.returncode == 0 else BROKEN
+        # A group of its own, so that the processes which tests start end with it.
+        os.setsid()
+        with output.open("wb") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        os.chdir(copy)
+        os.environ |= {"PYTHONPATH": f"{copy / 'src'}:{copy}", "PYTHONDONTWRITEBYTECODE": "1"}
+        sys.dont_write_bytecode = True
+        sys.path[:0] = [str(copy / "src"), str(copy)]
+        options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "not postgres or postgresql"]
+        # Nothing that is imported before pytest starts can be rewritten, and need not be.
+        code = sys.modules["pytest"].main([*options, "-W", "ignore::pytest.PytestAssertRewriteWarning", *tests])
+    finally:
+        sys.stdout.flush()
+        os._exit(int(code))
+
+
+def _end_group(leader: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def _copy(to: Path) -> Path:
@@ -124,6 +182,8 @@ def _copy(to: Path) -> Path:
             shutil.copytree(entry, to / entry.name, ignore=shutil.ignore_patterns("__pycache__"))
         elif not entry.name.startswith(".") or entry.name == ".venv":
             (to / entry.name).symlink_to(entry)
+    # Each test starts with compiled modules; the one with the defect is newer than what was compiled of it.
+    compileall.compile_dir(to / COPIED, quiet=2)
     return to
 
 

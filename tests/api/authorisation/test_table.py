@@ -9,6 +9,8 @@ from tests.every_route import ADMIN_ROUTES, PUBLIC_ROUTES
 from tests.running import RunningService
 
 
+# Thousands of calls: on a machine that does something else as well they take minutes.
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 def test_every_route_answers_every_caller_as_the_table_says(service: RunningService) -> None:
     written, found = PATH.read_text(encoding="utf-8"), make_table(service)

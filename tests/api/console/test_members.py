@@ -4,10 +4,14 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.enums import AccountRole
+from agentgate.lib.enums import AccountRole, ConsolePermission
+from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.secrets import digest
+from agentgate.people.accounts.members import lock_acting_role
 from tests.api.console.steps import CONSOLE, at_once, outbox, refusal, same_person, set_limits, told, trail
 from tests.cast import Cast, add_user
 from tests.client import ApiClient
@@ -310,6 +314,23 @@ def test_two_owners_who_demote_each_other_leave_one(service: RunningService, peo
             assert owners[left].patch(f"{MEMBERS}/{lost}", json={"role": "owner"}).status_code == 200
     for client in owners.values():
         client.close()
+
+
+@pytest.mark.parametrize("name", ["rita", "bob"])
+def test_who_lost_the_permission_after_the_guard_looked_is_refused(
+    service: RunningService, people: Cast, name: str
+) -> None:
+    """The guard let both in; meanwhile the one is a reader, and the other was removed."""
+    acme, user_id = people.acme, people.user_ids[name]
+    if name == "bob":
+        assert people.alice.delete(f"{MEMBERS}/{user_id}").status_code == 204
+
+    with pytest.raises(Refused, match="forbidden"):
+        service.run(
+            service.application.stores.store.change(
+                lambda stores: lock_acting_role(stores, acme, user_id, ConsolePermission.MEMBERS_WRITE)
+            )
+        )
 
 
 def test_two_owners_who_leave_at_once_leave_one(service: RunningService, people: Cast) -> None:

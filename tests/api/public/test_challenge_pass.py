@@ -3,8 +3,10 @@
 import pytest
 
 from agentgate.lib.clock import MINUTE_MS, SECOND_MS
+from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.wait import MOST_PASSES
 from tests.api.public.challenge_page import ORIGIN, Visitor, cookie_of, facts_of
+from tests.minting import mint
 from tests.running import RunningService
 
 
@@ -51,6 +53,17 @@ def test_what_is_no_token_for_this_gives_no_clearance(visitor: Visitor, shared_s
             reply = visitor.script("pass", {"token": token})
             assert (reply.status_code, reply.json()["reason"]) == (401, reason)
             assert "set-cookie" not in reply.headers
+
+
+def test_a_token_that_names_the_visitor_and_another_site_gives_no_clearance(
+    visitor: Visitor, shared_service: RunningService
+) -> None:
+    application = shared_service.application
+    number = application.deciding.decider.visitors.find(visitor.site_key, visitor.address)
+    made = {"now_ms": application.clock.now_ms(), "action": "read", "subject": write_visitor(number)}
+    tokens = [mint(application.signing_keys, key, **made) for key in ("site_of_another", visitor.site_key)]
+
+    assert [visitor.script("pass", {"token": token}).status_code for token in tokens] == [401, 200]
 
 
 def test_an_expired_token_gives_no_clearance(visitor: Visitor) -> None:

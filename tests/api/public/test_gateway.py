@@ -4,7 +4,7 @@ import httpx
 import pytest
 from msgspec import UNSET
 
-from agentgate.lib.clock import MINUTE_MS
+from agentgate.lib.clock import DAY_MS, MINUTE_MS
 from agentgate.lib.enums import ReceiptKind
 from tests.browser_client import create_site, decision_of, get_token
 from tests.minting import mint
@@ -94,10 +94,32 @@ def test_a_browser_route_needs_a_token_or_a_clearance(gate: Gate) -> None:
     assert reply.json() == {"decision": "challenge", "reason": "receipt_required"}
 
 
+@pytest.mark.parametrize(
+    "agent",
+    [
+        *("kube-probe/1.30", "GoogleHC/1.0", "ELB-HealthChecker/2.0", "Prometheus/2.53", "Consul Health Check"),
+        *("Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)", "agentgate", "Envoy/HC"),
+    ],
+)
+def test_no_user_agent_is_exempt(gate: Gate, agent: str) -> None:
+    """Whoever says that it looks whether the site is well gets into no route that asks for a token."""
+    assert gate.check("POST", "/login", User_Agent=agent).status_code in {401, 403}
+
+
 def test_a_token_opens_its_route_once(gate: Gate) -> None:
     token = get_token(gate.service, gate.site_key, "login", ORIGIN, address=gate.address)
 
     assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (204, "allow", "allowed")
+    assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (401, "challenge", "token_used")
+
+
+def test_a_spent_token_is_remembered_for_longer_than_it_lives(gate: Gate) -> None:
+    token = get_token(gate.service, gate.site_key, "login", ORIGIN, address=gate.address)
+    gate.check("POST", "/login", X_AgentGate_Token=token)
+    redemptions, now_ms = gate.service.application.stores.redemptions, gate.service.clock.now_ms()
+
+    gate.service.run(redemptions.forget_redemptions(now_ms + DAY_MS, most=1_000_000))
+
     assert said(gate.check("POST", "/login", X_AgentGate_Token=token)) == (401, "challenge", "token_used")
 
 

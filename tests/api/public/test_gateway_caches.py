@@ -229,7 +229,7 @@ def change_something(service: RunningService, gate: Gate, chance: random.Random)
         return
     else:
         revision = service.operator.get(f"{site}/rules").json()["revision"]
-        label = chance.choice(("receipt.clearance", "ua.browser", "ua.http_library", "rate.visitor.high"))
+        label = chance.choice(("receipt.clearance", "ua.browser", "ua.http_library", "rate.visitor.high", "list.block"))
         action = chance.choice(("block", "challenge", "allow"))
         rules = [{"name": "r", "match": {"all_labels": [label]}, "action": action}]
         if what == 3:
@@ -240,8 +240,12 @@ def change_something(service: RunningService, gate: Gate, chance: random.Random)
     service.run(service.application.deciding.sites.settle())
 
 
-def test_a_cached_check_is_answered_as_one_that_nothing_is_cached_for(service: RunningService, gate: Gate) -> None:
+def test_a_cached_check_is_answered_as_one_that_nothing_is_cached_for(
+    service: RunningService, gate: Gate, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     application, clock = service.application, service.clock
+    # One of the addresses is not like the others.
+    block_addresses(application, tmp_path_factory.mktemp("lists"), f"{ADDRESSES[0]}/32")
     models = ModelDirectory()
     views = [models.view, models_of().view, models_of("figures").view]
     known, strange = Side(application, models), Side(application, models)
@@ -358,9 +362,9 @@ def test_nothing_that_was_cached_outlives_a_rotated_key(service: RunningService,
     assert (b"x-service-decision: allow" in answer) is (purpose == "clearance")
 
 
-def block_addresses(application: Application, folder: Path) -> None:
-    """Let the threat data say from now on that the addresses here are blocked."""
-    (folder / "block.txt").write_text("203.0.113.0/24\n")
+def block_addresses(application: Application, folder: Path, network: str = "203.0.113.0/24") -> None:
+    """Let the threat data say from now on that addresses are blocked."""
+    (folder / "block.txt").write_text(f"{network}\n")
     intel = application.deciding.intel
     assert intel._folder is not None
     intel._folder.mkdir(exist_ok=True)

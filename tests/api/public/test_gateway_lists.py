@@ -117,6 +117,17 @@ def test_who_only_claims_to_be_an_agent_can_be_kept_out_but_not_let_in(gate: Gat
     assert gate.check(User_Agent=GPTBOT).status_code == 403
 
 
+def test_a_claim_opens_no_rule_where_the_policy_lets_claims_pass(gate: Gate) -> None:
+    policy = {"default": "challenge", "unverified": "allow"}
+    saved = gate.service.operator.put(f"/v1/admin/sites/{gate.site_key}/agent-policy", json=policy)
+    assert saved.status_code == 200, saved.text
+    rules(gate, {"name": "r", "match": {"all_labels": ["agent.claimed"]}, "action": "block"})
+
+    add(gate, "agent", "GPTBot", "allow")
+
+    assert gate.check(User_Agent=GPTBOT).status_code == 403
+
+
 def test_monitor_mode_only_says_what_a_list_would_do(service: RunningService) -> None:
     gate = Gate(service, mode="monitor")
     add(gate, "address", ADDRESS, "block")

@@ -112,6 +112,16 @@ def test_64_polls_at_once_get_the_same_receipt(scene: HandoffScene) -> None:
     assert len(set(found)) == 1
 
 
+def test_polling_again_makes_no_receipt_live_longer(scene: HandoffScene) -> None:
+    handoff = scene.open(submission_id="longer")
+    approve(scene, handoff.id)
+    first = scene.poll(handoff.id).json()["receipt"]
+
+    scene.service.clock.advance(seconds=RECEIPT_S - 1)
+
+    assert scene.poll(handoff.id).json()["receipt"] == first
+
+
 def test_a_receipt_that_ran_out_unused_is_given_again_under_the_same_id(scene: HandoffScene) -> None:
     handoff = scene.open(submission_id="ran-out")
     approve(scene, handoff.id)

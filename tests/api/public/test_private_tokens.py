@@ -78,9 +78,10 @@ def test_a_token_is_taken_once_and_for_its_own_challenge(page: BrowserClient) ->
 def test_a_forged_token_is_refused(page: BrowserClient) -> None:
     challenge = page.challenge().json()
     token = issue(show(page, challenge).headers["www-authenticate"])
-    forged = token[:100] + ("A" if token[100] != "A" else "B") + token[101:]
+    # In its nonce, in what it was made for, and twice in its signature.
+    forged = [token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1 :] for at in (30, 100, 200, -20)]
 
-    for wrong in (forged, "PrivateToken token=AAI", "Bearer abc"):
+    for wrong in (*forged, "PrivateToken token=AAI", "Bearer abc"):
         assert show(page, challenge, wrong).status_code == 403, wrong
     assert "privacy_pass.verified" not in labels_of(page, challenge)
 

@@ -149,6 +149,16 @@ def test_saying_that_a_page_is_a_picture_buys_no_pages(site: Site) -> None:
     assert set(found[20:]) == {403}
 
 
+def test_where_a_page_is_asked_for_proof_a_picture_without_a_page_is_refused(site: Site) -> None:
+    """A picture cannot answer a challenge. With a page that was allowed it is let through, without one it is not."""
+    rules = {"version": "1", "rules": [], "default_action": "challenge"}
+    saved = site.service.operator.put(f"/v1/admin/sites/{site.key}/rules", json={"ruleSet": rules, "revision": 0})
+    assert saved.status_code == 200, saved.text
+    visitor = visitor_of("81.2.73.9")
+
+    assert site.status(part(visitor, "image", "/picture/1"), visitor.address) == 403
+
+
 def test_a_picture_that_accepts_a_page_or_belongs_to_none_is_a_page(site: Site) -> None:
     visitor = visitor_of("81.2.74.1")
     lies = [("Accept", "text/html,*/*"), ("Sec-Fetch-Site", "none")]

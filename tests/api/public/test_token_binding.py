@@ -38,7 +38,7 @@ def test_the_same_network_spends_a_token(gate: Gate, earned: str, spent: str) ->
     assert spend(gate, earned, spent) == PASSED
 
 
-@pytest.mark.parametrize(("earned", "spent"), [(HERE, FAR), (HERE_V6, FAR_V6)])
+@pytest.mark.parametrize(("earned", "spent"), [(HERE, FAR), (HERE, "203.0.114.9"), (HERE_V6, FAR_V6)])
 def test_another_network_does_not(gate: Gate, earned: str, spent: str) -> None:
     assert spend(gate, earned, spent) == REFUSED
 

@@ -186,6 +186,9 @@ async def test_a_request_that_is_repeated_is_refused(desk: Desk) -> None:
 
     assert against(first) is None
     assert against(second) == ("agent_signature_invalid", Outcome.BLOCK)
+    # In monitor mode the rules go on: to them it is nobody's.
+    assert second.facts is not None
+    assert (second.facts.verdict, second.facts.agent) == (AgentVerdict.INVALID, None)
 
 
 async def test_of_64_equal_requests_at_once_one_is_let_through(desk: Desk) -> None:
@@ -233,6 +236,16 @@ async def test_the_quota_is_by_agent_and_by_action(desk: Desk) -> None:
 
     over = ("rate_limited", Outcome.BLOCK)
     assert found == [None, over, None, over]
+
+
+async def test_the_quota_of_one_site_is_not_used_up_at_another(desk: Desk) -> None:
+    desk.with_policy(quotaPerMinute=1)
+    assert against(await desk.look(signed())) is None
+
+    desk.site = replace(desk.site, number=desk.site.number + 1)
+
+    assert against(await desk.look(signed())) is None
+    assert against(await desk.look(signed())) == ("rate_limited", Outcome.BLOCK)
 
 
 async def test_a_priced_action_asks_for_its_price_and_settles_it_once_let_through(desk: Desk) -> None:

@@ -7,7 +7,7 @@ import pytest
 from agentgate.http.request import Request
 from agentgate.lib.clock import DAY_MS, SystemClock
 from agentgate.protection.browser_check import clusters as module
-from agentgate.protection.browser_check.clusters import Clusters
+from agentgate.protection.browser_check.clusters import Cluster, Clusters, shape_labels
 from agentgate.storage.shared_cache.memory import MemoryFastStore
 from tests.browser_client import CHROME, SIGNALS
 from tests.running import NOON_MS
@@ -153,3 +153,13 @@ async def test_workers_count_addresses_together() -> None:
 
     assert next(number for number, labels in enumerate(seen) if labels) < 80
     assert not any(alone)
+
+
+@pytest.mark.parametrize(("with_input", "labels"), [(0, ["cluster.shape", "cluster.farm"]), (20, ["cluster.shape"])])
+async def test_computers_at_which_somebody_types_are_no_farm(with_input: int, labels: list[str]) -> None:
+    draw = random.Random(10)
+    cluster = Cluster(with_input=with_input)
+    for _ in range(100):
+        cluster.add(draw.getrandbits(64), draw.getrandbits(64))
+
+    assert shape_labels(cluster, share=0.9) == labels

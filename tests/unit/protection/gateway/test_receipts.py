@@ -45,6 +45,15 @@ def snapshot_of(site):
     return SiteSnapshot(site, Clearances(keyring(), LIFETIME_S).cookie_name(site.site_key))
 
 
+def test_a_clearance_opens_nothing_at_another_origin_or_for_another_visitor():
+    ring = keyring()
+    shown = cookie(ring)
+
+    assert look(reading(ring), shown).reason is None
+    assert look(reading(ring), shown, origin=THERE).reason == "origin_mismatch"
+    assert look(reading(ring), shown, visitor=2).reason == "invalid_clearance"
+
+
 def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_anew():
     chance, ring = random.Random(2), keyring()
     genuine = [

@@ -154,6 +154,19 @@ def test_a_plain_target_is_matched_as_it_stands_and_folded(target: bytes, expect
     assert actions(target) == expected
 
 
+def test_a_closing_slash_more_or_less_is_the_same_path_where_every_route_is_of_small_letters():
+    table = RouteTable(
+        [SiteRoute(method="*", action="pay", path="/pay"), SiteRoute(method="*", action="hub", path="/hub/")]
+    )
+
+    assert [actions(target, table=table) for target in (b"/pay", b"/pay/", b"/hub", b"/hub/")] == [
+        ["pay"],
+        ["pay"],
+        ["hub"],
+        ["hub"],
+    ]
+
+
 @pytest.mark.parametrize(
     "target",
     [

@@ -4,14 +4,17 @@ import random
 
 import pytest
 
-from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.protection.browser_check.probes.desk import is_odd
+from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
+from agentgate.lib.limiter import Limiter
+from agentgate.protection.browser_check.probes.desk import ProbeDesk, is_odd
 from agentgate.protection.browser_check.probes.drift import MOST_KEYS, DriftGuard
 from agentgate.protection.browser_check.probes.engines import Claim
 from agentgate.protection.browser_check.probes.generate import family_of
 from agentgate.protection.browser_check.probes.judge import Judgement, State, Vote
 from agentgate.protection.browser_check.probes.learning import HOURS, MOST_VOTES, OPEN, PROGRAMS, Learner
+from agentgate.protection.browser_check.probes.pools import Pools
 from agentgate.protection.browser_check.probes.ticket import Asked
+from agentgate.storage.shared_cache.memory import MemoryFastStore
 
 SAFARI = Claim("webkit", 26)
 TRUTH, LIE = (100, 200, 300), (900, 900, 900)
@@ -117,6 +120,20 @@ def test_fresh_programs_are_the_first_that_are_open_and_new_each_hour():
 )
 def test_sessions_that_show_something_odd_are_not_learned_from(label, odd):
     assert is_odd(label) is odd
+
+
+def test_the_desk_learns_from_sessions_without_anything_odd_only():
+    def learned(label):
+        clock = FixedClock(0)
+        fast = MemoryFastStore(clock)
+        desk = ProbeDesk(Pools(None), fast=fast, limiter=Limiter(fast, clock))
+        pool, _ = desk.learner.fresh(SAFARI, b"seed", 0)
+        for network in range(20):
+            desk.learn(session(pool.key, 0, TRUTH), ("ua.browser", label), address=f"82.1.{network}.7", now_ms=0)
+        return desk.learner.count(0)
+
+    assert learned("probes.right") == {"webkit": 1}
+    assert learned("net.datacenter") == {}
 
 
 def asked(family, *, right, version=150, state=State.DRIFT):

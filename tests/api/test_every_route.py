@@ -1,0 +1,58 @@
+"""Every route is called once on PostgreSQL by somebody who may, with IDs of real things: its SQL is understood there.
+
+What each route answers to whom is tested on the embedded store (`authorisation/test_table.py`), and most of the API's
+tests run there only; `tests/conftest.py` says which run on both.
+"""
+
+import pytest
+
+from tests.every_route import ADMIN_ROUTES, PUBLIC_ROUTES, ask, listener_of
+from tests.running import RunningService
+from tests.scene import set_scene
+from tests.servers import RedisServer
+
+ROUTES = {**PUBLIC_ROUTES, **ADMIN_ROUTES}
+# Whatever takes things or sessions away comes after what needs them.
+TAKES_AWAY = (
+    "logout",
+    "switch",
+    "suspend",
+    "revoke",
+    "reset",
+    "password",
+    "mfa",
+    "move",
+    "transfer",
+    "decline",
+    "delete",
+)
+ANYBODY = (
+    *("POST /v1/account/login", "POST /v1/account/invite/accept"),
+    *("POST /v1/account/password/forgot", "POST /v1/account/password/reset"),
+)
+# Of those that change something, so many are refused here: forms, what another has used up, what needs a token.
+MOST_REFUSED = 60
+
+
+def harm_of(name: str) -> tuple[bool, bool, bool]:
+    """Return how late a route is to be called."""
+    method, _, path = name.partition(" ")
+    return method != "GET", any(word in path for word in TAKES_AWAY), method == "DELETE"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("settings", ["postgres"], indirect=True)
+def test_every_route_is_answered_on_postgresql(service: RunningService, redis: RedisServer) -> None:
+    scene = set_scene(service)
+    config, answers = service.application.stores.databases["config"], {}
+    for name in sorted(ROUTES, key=harm_of):
+        caller = "anonymous" if name in ANYBODY else "owner" if name in PUBLIC_ROUTES else "operator key"
+        answers[name] = ask(listener_of(service, name), ROUTES[name], scene, scene.callers[caller])
+        redis.flush()
+        # Some routes give the caller another session in place of the one that is used here.
+        service.run(config.run("UPDATE user_session SET ended_ms = NULL, account_id = $1", scene.acme.account))
+
+    assert {name: reply.text for name, reply in answers.items() if reply.status_code >= 500} == {}
+    refused = [name for name, reply in answers.items() if reply.status_code >= 400]
+    assert len([name for name in refused if not name.startswith("GET")]) <= MOST_REFUSED, refused
+    assert len([name for name in refused if name.startswith("GET")]) <= 10, refused
