@@ -158,6 +158,17 @@ def restart(place: Place, strike: Strike) -> None:
     _any_node(place, strike).restart(stop=signal.SIGTERM)
 
 
+def upgrade(place: Place, strike: Strike) -> None:
+    """Node by node, the release before is stopped in order and this one started; the first applies the migrations."""
+    for node in place.nodes:
+        before = node.settings["PYTHONPATH"]
+        node.end(signal.SIGTERM)
+        # The folder of the release before comes first.
+        node.settings["PYTHONPATH"] = before.partition(os.pathsep)[2]
+        node.start()
+        time.sleep(strike.lasts_s)
+
+
 def backup_and_restore(place: Place, strike: Strike) -> None:
     """A backup is made under load; later the machine is lost, and the backup put in place of it."""
     node = place.nodes[0]
@@ -230,6 +241,7 @@ FAULTS = {
     "disk full": Fault(fill_disk, (EMBEDDED,)),
     "clock jump": Fault(jump_clock, (EMBEDDED, SERVERS)),
     "restart": Fault(restart, (EMBEDDED, SERVERS)),
+    "upgrade": Fault(upgrade, (SERVERS,)),
     "backup and restore": Fault(backup_and_restore, (EMBEDDED,)),
     "copy": Fault(copy_to_postgres, (EMBEDDED,)),
 }

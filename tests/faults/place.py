@@ -9,6 +9,7 @@ import mmap
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,10 +29,11 @@ from tests.servers import PostgresServer, RedisServer, postgres_server, redis_se
 from tests.whole.gateway_process import FIGURE, wait_until
 
 GONE = (OSError, http.client.HTTPException)
+ROOT = Path(__file__).parents[2]
 ROOT_SECRET = "5a" * 32
 EMBEDDED, SERVERS = "embedded", "servers"
 WELL_S = 30.0
-START_AGAIN_S = 20.0
+START_AGAIN_S = 60.0
 # Python's clock, moved by what a file says: a process that runs notices a jump at once.
 CLOCK = """
 import mmap, os, struct, time
@@ -235,6 +237,8 @@ def installation(kind: str, folder: Path, plan: Plan) -> Iterator[Place]:
                 "AGENTGATE_DATABASE_URL": f"postgresql://postgres@127.0.0.1:{place.database.port}/postgres",
                 "AGENTGATE_REDIS_URL": f"redis://127.0.0.1:{place.cache.port}/0",
             }
+        if "upgrade" in plan.faults:
+            settings |= release_before(folder / "before", settings["PYTHONPATH"]) | {"AGENTGATE_DRAIN_SECONDS": "10"}
         for number in range(1 if kind == EMBEDDED else 2):
             links = tuple(Link(any_request, plan.draw("link", number, each)) for each in ("public", "admin"))
             for link in links:
@@ -256,3 +260,25 @@ def small_disk(folder: Path, megabytes: int = 32) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def release_before(folder: Path, python_path: str) -> dict[str, str]:
+    """Return the settings with which the release before runs: the last tag, or what came before the last migration.
+
+    Skip the test where there is no history.
+    """
+    tag = _git("describe", "--tags", "--abbrev=0").strip()
+    added = _git("log", "-1", "--format=%H", "--diff-filter=A", "--", "src/agentgate/storage/migrations").strip()
+    commit = tag or (f"{added}^" if added else "")
+    if not commit or not _git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
+        pytest.skip("the release before is not in this checkout's history")
+    folder.mkdir()
+    archive = subprocess.run(["git", "-C", str(ROOT), "archive", commit, "src"], check=True, capture_output=True)
+    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
+    # An installed release has its bytecode.
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(folder / "src")], check=True)
+    return {"PYTHONPATH": os.pathsep.join([str(folder / "src"), python_path])}
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], check=False, capture_output=True, text=True).stdout

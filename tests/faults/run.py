@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.faults.faults import FAULTS
 from tests.faults.place import GONE, Place, installation
 from tests.faults.plan import Plan
-from tests.faults.workloads import CLIENTS, PAUSE_S, WORKLOADS, Workload
+from tests.faults.workloads import CLIENTS, PAUSE_S, WORKLOADS, Checks, Workload
 
 SETTLE_S = 0.5
 
@@ -23,20 +23,23 @@ class Report:
     plan: Plan
     kind: str
     acknowledged: dict[str, int]
-    unanswered: int
+    unanswered: dict[str, int]
+    # Gateway checks that no node could decide; proxies refuse their visitors meanwhile.
+    failed_checks: int
     problems: tuple[str, ...]
 
     def __str__(self) -> str:
         """Say it in a line."""
         done = ", ".join(f"{count} {name}" for name, count in self.acknowledged.items())
-        return f"{self.plan} ({self.kind}): {done}, {self.unanswered} unanswered, {len(self.problems)} problems"
+        left = f"{sum(self.unanswered.values())} unanswered, {self.failed_checks} checks failed"
+        return f"{self.plan} ({self.kind}): {done}, {left}, {len(self.problems)} problems"
 
 
 class Clients:
     """The clients of one workload: each goes from node to node when one does not answer."""
 
     def __init__(self, name: str, workload: Workload, place: Place, stop: threading.Event) -> None:
-        self._name, self._workload, self._place, self._stop = name, workload, place, stop
+        self.name, self._workload, self._place, self._stop = name, workload, place, stop
         self.unanswered = 0
         self.failures: list[BaseException] = []
         self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(CLIENTS)]
@@ -50,7 +53,7 @@ class Clients:
             raise self.failures[0]
 
     def _run(self, number: int) -> None:
-        draw = self._place.plan.draw(self._name, number)
+        draw = self._place.plan.draw(self.name, number)
         nodes = itertools.cycle(self._place.nodes[number % len(self._place.nodes) :] + self._place.nodes[:number])
         node = next(nodes)
         try:
@@ -92,13 +95,20 @@ def run(plan: Plan, kind: str, folder: Path) -> Report:
         problems = [f"{name}: {line}" for name, workload in workloads.items() for line in workload.problems()]
         for workload in workloads.values():
             workload.release()
+        unanswered = {each.name: each.unanswered for each in clients}
         return Report(
             plan=plan,
             kind=kind,
             acknowledged={name: workload.acknowledged for name, workload in workloads.items()},
-            unanswered=sum(each.unanswered for each in clients),
+            unanswered=unanswered,
+            failed_checks=unanswered.get("checks", 0) + _undecided(workloads),
             problems=tuple(problems),
         )
+
+
+def _undecided(workloads: dict[str, Workload]) -> int:
+    checks = workloads.get("checks")
+    return sum(check.status >= 500 for check in checks.checks) if isinstance(checks, Checks) else 0
 
 
 def pairs() -> Iterator[tuple[str, str, str]]:
