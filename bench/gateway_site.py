@@ -72,14 +72,14 @@ class BenchSite:
 
 
 @contextmanager
-def gateway(folder: Path) -> Iterator[tuple[ServeProcess, BenchSite]]:
-    """Run `agentgate serve` with the site, in a folder."""
+def gateway(folder: Path, **more: str) -> Iterator[tuple[ServeProcess, BenchSite]]:
+    """Run `agentgate serve` with the site, in a folder; `more` are settings."""
     folder.mkdir(parents=True, exist_ok=True)
     logs.configure("json", "warning")
     # The service has a process group of its own, and would outlive a bench that is told to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     site = asyncio.run(_set_up(read_settings(environment(folder, SETTINGS))))
-    with serving(folder, **SETTINGS) as process:
+    with serving(folder, **SETTINGS, **more) as process:
         yield process, site
 
 

@@ -28,7 +28,6 @@ WON = frozenset(("siteverify 200", "gateway 204 allowed"))
 LOST = frozenset(("siteverify 409", "gateway 401 token_used"))
 CONNECTIONS = 32
 TOKEN_S = 3600
-MOST_RETRIES = 10
 GONE = (OSError, EOFError, asyncio.IncompleteReadError)
 
 
@@ -120,12 +119,6 @@ class Connection:
         status, head, _ = await self._receive(reader)
         return status, head.partition(b"x-service-reason: ")[2].partition(b"\r\n")[0].decode()
 
-    async def leave(self, token: str, request_id: str) -> None:
-        """Send the call and go away without reading what is answered."""
-        _, writer = await self._send(self._siteverify(token, request_id))
-        await writer.drain()
-        await self.close()
-
     async def close(self) -> None:
         """Let go of the connection."""
         if self._streams is not None:
@@ -178,61 +171,6 @@ async def race(scene: Scene, tokens: list[str], *, attempts_each: int, seed: int
     await asyncio.gather(*(try_all() for _ in range(CONNECTIONS)))
     outcome.seconds = time.monotonic() - began_s
     return outcome
-
-
-async def lose_answers(scene: Scene, tokens: list[str]) -> Outcome:
-    """Go away before each answer, ask again with the same ID until there is one, then try with another ID."""
-    outcome = Outcome(attempts=len(tokens))
-    began_s = time.monotonic()
-    left = iter(tokens)
-
-    async def lose() -> None:
-        connection = Connection(scene)
-        for token in left:
-            await connection.leave(token, "mine")
-            await asyncio.sleep(random.Random(token).choice((0, 0, 0.002, 0.01)))
-            bodies = set()
-            for request_id in ("mine", "mine", "other"):
-                status, body = await _ask_until_known(connection, token, request_id)
-                outcome.statuses[f"{request_id} {status}"] += 1
-                if status == 200:
-                    bodies.add(body)
-            outcome.wins[token] = len(bodies)
-        await connection.close()
-
-    await asyncio.gather(*(lose() for _ in range(CONNECTIONS)))
-    outcome.seconds = time.monotonic() - began_s
-    return outcome
-
-
-async def _ask_until_known(connection: Connection, token: str, request_id: str) -> tuple[int, bytes]:
-    """Repeat a call while the service says that nobody knows, as it does when the store takes more than a second."""
-    for _ in range(MOST_RETRIES):
-        status, body = await connection.redeem(token, request_id)
-        if status != 503:
-            break
-    return status, body
-
-
-async def redeem_until_gone(scene: Scene, tokens: list[str]) -> dict[str, bytes | None]:
-    """Redeem tokens until the service is gone; return what was answered, None for a call that was left open."""
-    told: dict[str, bytes | None] = {}
-    left = iter(tokens)
-
-    async def redeem() -> None:
-        connection = Connection(scene)
-        for token in left:
-            told[token] = None
-            try:
-                status, body = await _ask_until_known(connection, token, "mine")
-            except GONE:
-                break
-            assert status == 200, body
-            told[token] = body
-        await connection.close()
-
-    await asyncio.gather(*(redeem() for _ in range(CONNECTIONS)))
-    return told
 
 
 async def _verify(connection: Connection, token: str) -> str:

@@ -48,6 +48,11 @@ class PostgresServer:
         """The URL of the server's own database."""
         return f"postgresql://postgres@/postgres?host={self._folder}"
 
+    @property
+    def socket(self) -> Path:
+        """The socket on which the server listens."""
+        return self._folder / ".s.PGSQL.5432"
+
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
         """Let the server hang for as long as the block runs: it has the connections and says nothing."""
@@ -103,6 +108,18 @@ class PostgresServer:
             _end(self._process, signal.SIGQUIT)
             self._process = None
 
+    def crash(self) -> None:
+        """Kill the server and everything it started, and start it again: it recovers by its log."""
+        process = self._process
+        assert process is not None
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        for process_id in (process.pid, *map(int, children)):
+            # A backend may have ended meanwhile.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process_id, signal.SIGKILL)
+        process.wait(STOP_S)
+        self.start()
+
     def create_schema(self) -> str:
         """Create an empty schema and return the URL under which it looks like a database of its own.
 
@@ -118,8 +135,11 @@ class PostgresServer:
         self._administer(f"SET lock_timeout = '3s'; DROP SCHEMA {name} CASCADE")
 
     def _administer(self, sql: str) -> None:
+        self._administer_in("postgres", sql)
+
+    def _administer_in(self, database: str, sql: str) -> None:
         async def administer() -> None:
-            connection = await asyncpg.connect(self.url, timeout=START_S)
+            connection = await asyncpg.connect(self.url, database=database, timeout=START_S)
             try:
                 await connection.execute(sql)
             finally:
@@ -181,6 +201,10 @@ class RedisServer:
     def flush(self) -> None:
         """Forget every key."""
         self._say(b"FLUSHALL\r\n")
+
+    def save(self) -> None:
+        """Write what there is to the disk: a later start has it again."""
+        assert self._say(b"SAVE\r\n").startswith(b"+OK")
 
     def _answers(self) -> bool:
         try:

@@ -74,13 +74,6 @@ def test_a_backup_without_a_data_folder_is_refused(tmp_path):
     assert "there is no data folder" in result.stderr
 
 
-def test_a_backup_of_postgresql_is_left_to_its_own_tool(tmp_path):
-    result = agentgate(tmp_path, "backup", "copy", AGENTGATE_DATABASE_URL="postgresql://127.0.0.1:1/gate")
-
-    assert result.returncode == 2
-    assert "pg_dump" in result.stderr
-
-
 def test_rotating_a_key_makes_a_new_one_and_keeps_the_old(tmp_path):
     before = json.loads(agentgate(tmp_path, "keys", "list", "--json").stdout)
 

@@ -46,13 +46,36 @@ def test_the_images_own_settings_are_valid() -> None:
     assert (settings.public_listen.port, settings.admin_listen.port) == (8080, 8081)
 
 
-def test_the_unit_exposes_little() -> None:
-    command = [tool("systemd-analyze"), "security", "--offline=true", str(DEPLOY / "systemd" / "agentgate.service")]
+@pytest.mark.parametrize("name", ["agentgate.service", "agentgate@.service"])
+def test_the_unit_exposes_little(name: str) -> None:
+    command = [tool("systemd-analyze"), "security", "--offline=true", str(DEPLOY / "systemd" / name)]
     told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     exposed = re.search(r"Overall exposure level for \S+: ([\d.]+)", told.stdout)
     assert exposed is not None, told.stderr
     assert float(exposed[1]) < MOST_EXPOSED
+
+
+def test_the_sockets_name_a_listener_each_and_lead_to_the_service() -> None:
+    texts = [(DEPLOY / "systemd" / f"{name}.socket").read_text() for name in ("agentgate", "agentgate-admin")]
+
+    assert [re.findall(r"^FileDescriptorName=(.+)$", text, re.MULTILINE) for text in texts] == [["public"], ["admin"]]
+    assert "\nService=agentgate.service\n" in texts[1]
+    # The admin listener is for operators.
+    assert "\nListenStream=127.0.0.1:8081\n" in texts[1]
+
+
+def test_both_units_have_the_same_rights() -> None:
+    one, several = ((DEPLOY / "systemd" / f"{name}.service").read_text() for name in ("agentgate", "agentgate@"))
+    hardening = "# It needs its folder, the network, and nothing else.\n"
+
+    assert one.partition(hardening)[2] == several.partition(hardening)[2] != ""
+
+
+def test_scripts_are_sound_shell() -> None:
+    scripts = [DEPLOY / "debian" / name for name in ("build", "postinst", "prerm")]
+    for script in (*scripts, DEPLOY / "container" / "from-debian"):
+        subprocess.run(["sh", "-n", str(script)], check=True, timeout=10)
 
 
 @pytest.mark.parametrize("name", ["compose.yml", "compose.nodes.yml"])

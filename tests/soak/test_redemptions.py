@@ -1,4 +1,4 @@
-"""A million attempts to redeem a hundred thousand tokens on each store, and ten thousand answers that nobody read."""
+"""A million attempts to redeem a hundred thousand tokens on each store."""
 
 import asyncio
 import os
@@ -7,12 +7,11 @@ import sys
 
 import pytest
 
-from tests.redemptions import lose_answers, race, scene
+from tests.redemptions import race, scene
 
 # Fewer for a first look: REDEMPTION_ATTEMPTS=100000.
 ATTEMPTS = int(os.environ.get("REDEMPTION_ATTEMPTS") or 1_000_000)
 ATTEMPTS_EACH = 10
-LOST = ATTEMPTS // 100
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 
@@ -36,13 +35,3 @@ def test_a_million_attempts_spend_no_token_twice(tmp_path, settings_of, capsys):
         sys.stdout.write(f"\nredemptions: {outcome} (RACE_SEED={seed})\n")
     assert outcome.double() == []
     assert [token for token in tokens if not outcome.wins[token] and token not in outcome.doubtful] == []
-
-
-def test_no_lost_answer_loses_a_token_or_spends_it_twice(tmp_path, settings_of, capsys):
-    with scene(tmp_path, **settings_of) as site:
-        outcome = asyncio.run(lose_answers(site, site.tokens(LOST)))
-
-    with capsys.disabled():
-        sys.stdout.write(f"\nlost answers: {outcome}\n")
-    assert outcome.statuses == {"mine 200": 2 * LOST, "other 409": LOST}
-    assert set(outcome.wins.values()) == {1}

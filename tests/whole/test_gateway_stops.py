@@ -1,4 +1,4 @@
-"""Stopped, killed, out of descriptors, or unable to store events: what the gateway answered holds, and no event is lost
+"""Stopped, out of descriptors, or unable to store events: what the gateway answered holds, and no event is lost
 that is not counted.
 """
 
@@ -22,7 +22,6 @@ from tests.api.public.test_gateway import Gate, said
 from tests.running import RunningService, running_service
 from tests.whole.gateway_process import (
     DECIDED,
-    USED,
     Asked,
     Door,
     GatewayProcess,
@@ -31,7 +30,7 @@ from tests.whole.gateway_process import (
 )
 from tests.whole.test_gateway_faults import environ
 
-STOPS, KILLS, CLIENTS = 2, 1, 2
+STOPS, CLIENTS = 2, 2
 QUEUE, TOO_MANY = 50, 30
 GONE = (OSError, http.client.HTTPException)
 
@@ -113,43 +112,6 @@ def stop_often(folder: Path, stops: int) -> None:
 
 def test_stopped_while_it_is_asked_it_breaks_no_answer_and_loses_no_event(tmp_path: Path) -> None:
     stop_often(tmp_path, STOPS)
-
-
-def kill_often(folder: Path, kills: int) -> None:
-    """Kill the service so many times while it spends tokens: what opened the door before does not do so again."""
-    opened: list[str] = []
-    doubtful: list[str] = []
-    for kill in range(1, kills + 1):
-        with gateway_process(folder) as gateway, ThreadPoolExecutor(1) as client:
-            spending = client.submit(spend_until_gone, gateway, opened, doubtful)
-            wait_until(lambda enough=10 * kill: len(opened) >= enough, 10, "no token is spent")
-            gateway.process.kill()
-            spending.result()
-    with gateway_process(folder) as gateway:
-        # From elsewhere each: one visitor alone would soon be too quick for the rules.
-        places = [f"10.2.{number // 250}.{number % 250}" for number in range(len(opened))]
-        again = {gateway.enforcing.ask(token, address=place) for token, place in zip(opened, places, strict=True)}
-        assert again <= {USED, (401, "expired_token")}
-        for token in doubtful:
-            # Whether it was spent nobody knows; that it opens once at most is certain.
-            assert [gateway.enforcing.ask(token), gateway.enforcing.ask(token)] in ([DECIDED, USED], [USED, USED])
-
-
-def test_killed_while_tokens_are_spent_it_lets_none_open_again(tmp_path: Path) -> None:
-    kill_often(tmp_path, KILLS)
-
-
-def spend_until_gone(gateway: GatewayProcess, opened: list[str], doubtful: list[str]) -> None:
-    """Spend token after token until the service is gone; one may be left of which nobody knows."""
-    for number in range(10_000):
-        token = gateway.token(gateway.enforcing)
-        try:
-            spent = gateway.enforcing.ask(token, address=f"10.1.{number // 250}.{number % 250}")
-        except GONE:
-            doubtful.append(token)
-            return
-        assert spent == DECIDED
-        opened.append(token)
 
 
 @contextlib.contextmanager

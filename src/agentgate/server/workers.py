@@ -20,7 +20,7 @@ from typing import NamedTuple
 import structlog
 from msgspec import Struct
 
-from agentgate.lib.settings.schema import Settings
+from agentgate.lib.settings.schema import Settings, passed_sockets
 from agentgate.lib.settings.values import ListenAddress
 from agentgate.storage.shared_cache.owner import Pair, open_pairs, run_owner
 
@@ -99,13 +99,30 @@ def supervise(
 
 
 def open_sockets(settings: Settings) -> Sockets:
-    """Bind and listen on both addresses, or raise ListenRefused saying which one is not to be had."""
-    public = _listen(settings.public_listen, "AGENTGATE_PUBLIC_LISTEN")
+    """Take the sockets that systemd passed and open the others, or raise ListenRefused saying which cannot be had."""
+    passed = passed_sockets()
+    public = _take(passed, "public") or _listen(settings.public_listen, "AGENTGATE_PUBLIC_LISTEN")
     try:
-        return Sockets(public, _listen(settings.admin_listen, "AGENTGATE_ADMIN_LISTEN"))
+        return Sockets(public, _take(passed, "admin") or _listen(settings.admin_listen, "AGENTGATE_ADMIN_LISTEN"))
     except ListenRefused:
         public.close()
         raise
+
+
+def _take(passed: dict[str, int], name: str) -> socket.socket | None:
+    """Return a passed socket. It outlives this process: whoever connects meanwhile waits for the next one."""
+    if name not in passed:
+        return None
+    os.set_inheritable(passed[name], False)  # noqa: FBT003 - the standard library's signature
+    try:
+        listener = socket.socket(fileno=passed[name])
+    except OSError as error:
+        raise ListenRefused(f"the {name} socket of systemd cannot be used: {error.strerror}") from error
+    if listener.type != socket.SOCK_STREAM or not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        listener.close()
+        raise ListenRefused(f"the {name} socket of systemd is not one that listens; use ListenStream=")
+    listener.setblocking(False)  # noqa: FBT003 - likewise
+    return listener
 
 
 def _listen(address: ListenAddress, variable: str) -> socket.socket:

@@ -23,6 +23,9 @@ PREFIX = "AGENTGATE_"
 FILE_SUFFIX = "_FILE"
 DEFAULT_TOML = Path("agentgate.toml")
 SECRET_FILE_BYTES = 64 * 1024
+LISTENERS = ("public", "admin")
+# After standard input, output and error: systemd's convention.
+FIRST_PASSED_SOCKET = 3
 LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 
@@ -256,6 +259,20 @@ def read_process_settings(toml_path: Path | None) -> Settings:
     if toml_path is None and DEFAULT_TOML.exists():
         toml_path = DEFAULT_TOML
     return read_settings(os.environ, toml_path)
+
+
+def passed_sockets() -> dict[str, int]:
+    """Return the descriptors of listening sockets that systemd opened for this process, by listener.
+
+    A socket unit names its listener (`FileDescriptorName=public` or `admin`); without names the public one comes first.
+    """
+    if os.environ.get("LISTEN_PID") != str(os.getpid()):
+        return {}
+    count = int(os.environ.get("LISTEN_FDS", "0"))
+    names = os.environ.get("LISTEN_FDNAMES", "").split(":")
+    if not set(names) <= set(LISTENERS) or len(names) != count:
+        names = list(LISTENERS[:count])
+    return {name: FIRST_PASSED_SOCKET + number for number, name in enumerate(names)}
 
 
 def read_settings(environ: Mapping[str, str], toml_path: Path | None = None) -> Settings:

@@ -1,4 +1,4 @@
-"""`agentgate backup`: copy every embedded database while the service runs, and prove that the copies are sound."""
+"""`agentgate backup`: copy every database while the service runs, and prove that the copies are sound."""
 
 import asyncio
 import os
@@ -30,11 +30,18 @@ def backup(
     folder: Annotated[Path, typer.Argument(help="An empty or new folder for the copies.")],
     config: ConfigOption = None,
 ) -> None:
-    """Copy every embedded database into a folder and check each copy. The service may go on running."""
+    """Copy every database into a folder and check each copy. The service may go on running.
+
+    With PostgreSQL the copy is a dump, made by pg_dump.
+    """
     settings = read_process_settings(config)
-    if settings.database_url:
-        raise CommandRefused("the store is PostgreSQL; back it up with pg_dump")
     check_empty(folder)
+    if settings.database_url:
+        from agentgate.server.cli.postgres_dump import dump  # noqa: PLC0415 - keeps the command line quick
+
+        print(dump(settings, folder))
+        print("Dumped and read once to the end. Not in it: the root secret and the admin key. Keep them elsewhere.")
+        return
     # Opening the stores would create what is missing, and the backup of a mistyped folder would look like a success.
     if not settings.data_dir.is_dir():
         raise CommandRefused(f"there is no data folder {settings.data_dir}; set AGENTGATE_DATA_DIR")

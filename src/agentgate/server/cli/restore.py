@@ -1,4 +1,4 @@
-"""`agentgate restore`: put a backup in place of the embedded databases, so that no token is accepted a second time."""
+"""`agentgate restore`: put a backup in place of the databases, so that no token is accepted a second time."""
 
 import asyncio
 import shutil
@@ -20,7 +20,8 @@ EVENTS = "events"
 
 def restore(
     folder: Annotated[
-        Path | None, typer.Argument(help="What `agentgate backup` made. With PostgreSQL, leave it out.")
+        Path | None,
+        typer.Argument(help="What `agentgate backup` made. Leave it out after a restore by PostgreSQL's own tools."),
     ] = None,
     config: ConfigOption = None,
     overwrite: Annotated[
@@ -29,14 +30,12 @@ def restore(
 ) -> None:
     """Put a backup in place. The service must be stopped. No token that was issued until now can be spent any more.
 
-    With PostgreSQL: restore the database with its own tools, then run this without a folder.
+    With PostgreSQL that was put back by other tools (a base backup, a snapshot): run this without a folder afterwards.
     """
     settings = read_process_settings(config)
     if settings.database_url:
         if folder is not None:
-            raise CommandRefused(
-                "the store is PostgreSQL; restore it with pg_restore, then run `agentgate restore` without a folder"
-            )
+            _load_dump(settings, folder, overwrite=overwrite)
         asyncio.run(_raise_floor(settings))
         print("No token that was issued until now can be spent any more, on any machine that uses this database.")
         return
@@ -48,6 +47,24 @@ def restore(
     for path in restored:
         print(path)
     print(f"{len(restored)} databases restored. No token that was issued until now can be spent any more.")
+
+
+def _load_dump(settings: Settings, folder: Path, *, overwrite: bool) -> None:
+    from agentgate.server.cli.postgres_dump import load  # noqa: PLC0415 - keeps the command line quick
+
+    _check_root_secret(settings)
+    aside = load(settings, folder, overwrite=overwrite)
+    if aside:
+        print(f"What was there is in the schema {aside}. Drop it when you do not need it any more.")
+
+
+def _check_root_secret(settings: Settings) -> None:
+    # Without it the restored keys cannot be opened, and a start would make another one.
+    if not settings.root_secret and not settings.root_secret_path.exists():
+        raise CommandRefused(
+            f"{settings.root_secret_path} is missing; first put the root secret there with which the backup was made,"
+            " it is kept apart from backups"
+        )
 
 
 def find_copies(folder: Path) -> list[str]:
@@ -64,12 +81,7 @@ def _check_target(settings: Settings, folder: Path, *, overwrite: bool) -> None:
     data = settings.data_dir
     if folder.resolve() == data.resolve():
         raise CommandRefused(f"{folder} is the data folder itself; give a folder that `agentgate backup` made")
-    # Without it the restored keys cannot be opened, and a start would make another one.
-    if not settings.root_secret and not settings.root_secret_path.exists():
-        raise CommandRefused(
-            f"{settings.root_secret_path} is missing; first put the root secret there with which the backup was made,"
-            " it is kept apart from backups"
-        )
+    _check_root_secret(settings)
     present = _databases(data)
     if not present:
         return

@@ -1,33 +1,28 @@
-"""Kills the service while clients write, starts it again on the same data, and compares that with what was promised.
+"""Changes of sites by the admin API while a fault strikes, compared with what was acknowledged and the audit trail.
 
-Each client keeps to sites of its own, so that what it was told is the whole truth about them, but for the one request
-that was open at the moment of the crash: that one may have happened or not.
+Each client keeps to sites of its own, so that what it was told is the whole truth about them, but for one request that
+was not answered: that one may have happened or not, and the site is left alone afterwards.
 """
 
-import contextlib
-import http.client
 import itertools
 import json
 import random
-import time
+import threading
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import apsw
-
 from agentgate.lib.moment import Moment
-from tests.processes import AdminConnection, ServeProcess, serving
+from tests.faults.place import GONE, Node, Place
+from tests.processes import AdminConnection, Answer
 
-CLIENTS = 4
-LEAST_LIFE_S, MOST_LIFE_S = 0.060, 0.150
 SITES = "/v1/admin/sites"
 CHANGES_PER_SITE = 12
 TRAIL = "SELECT action, time_ms, account_id, site_id, target, detail FROM audit_entry ORDER BY id"
-GONE = (OSError, http.client.HTTPException)
+
+
+class Unanswered(Exception):  # noqa: N818 - says what happened
+    """The service could not say whether a change was made."""
 
 
 @dataclass
@@ -53,130 +48,102 @@ class SiteLedger:
         return [each for each in self.credentials if each not in self.revoked and each not in self.replaced]
 
 
-class Client:
-    """Changes sites one after the other until the service is gone, and writes down each acknowledged answer."""
+class _Client(threading.local):
+    """What a client thread works on: the connection to a node, and the site that it changes now."""
 
-    def __init__(self, name: str, chance: random.Random) -> None:
-        self._name = name
-        self._chance = chance
+    connection: AdminConnection | None = None
+    ledger: SiteLedger | None = None
+    changes = 0
+
+
+class ConsoleWrites:
+    """Changes sites one after the other, and notes each acknowledged answer."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
         self._numbers = itertools.count(1)
+        self._client = _Client()
         self.ledgers: list[SiteLedger] = []
 
-    def run(self, url: str) -> None:
-        """Write until the connection breaks."""
-        with contextlib.suppress(*GONE), AdminConnection(url) as connection:
-            while True:
-                ledger = SiteLedger(key=f"site_{self._name}_{next(self._numbers)}")
-                self.ledgers.append(ledger)
-                self._create(connection, ledger)
-                for _ in range(CHANGES_PER_SITE):
-                    self._change(connection, ledger)
+    def step(self, node: Node, draw: random.Random) -> None:
+        client = self._client
+        try:
+            if client.connection is None or client.ledger is None or client.changes == CHANGES_PER_SITE:
+                client.connection = client.connection or node.admin()
+                client.ledger, client.changes = SiteLedger(key=f"site_console_{next(self._numbers)}"), 0
+                self.ledgers.append(client.ledger)
+                self._create(client.connection, client.ledger)
+            else:
+                client.changes += 1
+                self._change(client.connection, client.ledger, draw)
+        except (*GONE, Unanswered) as error:
+            self.release()
+            if not isinstance(error, Unanswered):
+                raise
+
+    def release(self) -> None:
+        if self._client.connection is not None:
+            self._client.connection.__exit__()
+        self._client.connection = self._client.ledger = None
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(ledger.acknowledged for ledger in self.ledgers)
+
+    def problems(self) -> list[str]:
+        if self._place.is_put_back:
+            return []
+        stored = Stored.read(self._place)
+        problems = stored.problems() + self._place.damage()
+        with self._place.nodes[-1].admin() as connection:
+            for ledger in self.ledgers:
+                if ledger.site_id:
+                    problems += [f"{ledger.key}: {line}" for line in _broken_promises(connection, ledger, stored)]
+        return problems
 
     def _create(self, connection: AdminConnection, ledger: SiteLedger) -> None:
         body = {"name": f"{ledger.key} new", "siteKey": ledger.key}
-        answer = connection.call("POST", SITES, body)
-        assert answer.status == 201, answer
+        answer = _answered(201, connection.call("POST", SITES, body))
         ledger.site_id = answer.body["id"]
         ledger.names.append(answer.body["name"])
 
-    def _change(self, connection: AdminConnection, ledger: SiteLedger) -> None:
+    def _change(self, connection: AdminConnection, ledger: SiteLedger, draw: random.Random) -> None:
         usable = ledger.usable()
         # A third credential is never asked for, so that neither limit is in the way.
         steps = [self._rename, self._rename]
         steps += [self._add_credential] * 2 if len(usable) < 2 else []
         steps += [self._rotate] if usable and len(ledger.replaced) < 2 else []
         steps += [self._revoke] if usable else []
-        self._chance.choice(steps)(connection, ledger)
+        draw.choice(steps)(connection, ledger, draw)
 
-    def _rename(self, connection: AdminConnection, ledger: SiteLedger) -> None:
+    def _rename(self, connection: AdminConnection, ledger: SiteLedger, _draw: random.Random) -> None:
         ledger.open_name = f"{ledger.key} {next(self._numbers)}"
-        answer = connection.call("PATCH", f"{SITES}/{ledger.key}", {"name": ledger.open_name})
-        assert answer.status == 200, answer
+        answer = _answered(200, connection.call("PATCH", f"{SITES}/{ledger.key}", {"name": ledger.open_name}))
         ledger.names.append(answer.body["name"])
         ledger.open_name = None
 
-    def _add_credential(self, connection: AdminConnection, ledger: SiteLedger) -> None:
-        answer = connection.call("POST", f"{SITES}/{ledger.key}/credentials")
-        assert answer.status == 201, answer
+    def _add_credential(self, connection: AdminConnection, ledger: SiteLedger, _draw: random.Random) -> None:
+        answer = _answered(201, connection.call("POST", f"{SITES}/{ledger.key}/credentials"))
         ledger.credentials[answer.body["credential"]["id"]] = answer.body["credential"]
 
-    def _rotate(self, connection: AdminConnection, ledger: SiteLedger) -> None:
-        old = self._chance.choice(ledger.usable())
-        answer = connection.call("POST", f"{SITES}/{ledger.key}/credentials/{old}/rotate")
-        assert answer.status == 201, answer
+    def _rotate(self, connection: AdminConnection, ledger: SiteLedger, draw: random.Random) -> None:
+        old = draw.choice(ledger.usable())
+        answer = _answered(201, connection.call("POST", f"{SITES}/{ledger.key}/credentials/{old}/rotate"))
         ledger.credentials[answer.body["credential"]["id"]] = answer.body["credential"]
         ledger.replaced[old] = answer.body["credential"]["id"]
 
-    def _revoke(self, connection: AdminConnection, ledger: SiteLedger) -> None:
-        victim = self._chance.choice(ledger.usable())
-        answer = connection.call("POST", f"{SITES}/{ledger.key}/credentials/{victim}/revoke")
-        assert answer.status == 200, answer
+    def _revoke(self, connection: AdminConnection, ledger: SiteLedger, draw: random.Random) -> None:
+        victim = draw.choice(ledger.usable())
+        answer = _answered(200, connection.call("POST", f"{SITES}/{ledger.key}/credentials/{victim}/revoke"))
         ledger.revoked[victim] = answer.body["revokedAt"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class CrashReport:
-    """What a run of crashes came to."""
-
-    kills: int
-    acknowledged: int
-    ready_s: tuple[float, ...]
-    problems: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """Write it as one line."""
-        slowest, mean = max(self.ready_s), sum(self.ready_s) / len(self.ready_s)
-        return (
-            f"{self.kills} kills, {self.acknowledged} acknowledged changes, {len(self.problems)} problems; "
-            f"ready after {slowest:.2f} s at most, {mean:.2f} s on average"
-        )
-
-
-def crash_repeatedly(folder: Path, *, kills: int, seed: int) -> CrashReport:
-    """Start, compare, write and kill, so many times; then start once more and compare everything."""
-    chance = random.Random(seed)
-    everything: list[SiteLedger] = []
-    newest: list[SiteLedger] = []
-    problems: list[str] = []
-    ready_s: list[float] = []
-    for number in range(1, kills + 1):
-        with serving(folder) as process:
-            ready_s.append(process.ready_s)
-            problems += _compare(process, newest)
-            newest = _write_until_killed(process, number, chance)
-            everything += newest
-    with serving(folder) as process:
-        ready_s.append(process.ready_s)
-        problems += _compare(process, everything)
-    return CrashReport(
-        kills=kills,
-        acknowledged=sum(ledger.acknowledged for ledger in everything),
-        ready_s=tuple(ready_s),
-        problems=tuple(problems),
-    )
-
-
-def _write_until_killed(process: ServeProcess, number: int, chance: random.Random) -> list[SiteLedger]:
-    clients = [Client(f"{number}_{each}", random.Random(chance.random())) for each in range(CLIENTS)]
-    with ThreadPoolExecutor(CLIENTS) as threads:
-        runs = [threads.submit(client.run, process.admin_url) for client in clients]
-        time.sleep(chance.uniform(LEAST_LIFE_S, MOST_LIFE_S))
-        process.kill()
-        for run in runs:
-            run.result()
-    return [ledger for client in clients for ledger in client.ledgers]
-
-
-def _compare(process: ServeProcess, ledgers: list[SiteLedger]) -> list[str]:
-    """Return what is wrong: files, what was promised, what stands beside its audit entry."""
-    problems = [f"{path.name}: {line}" for path in sorted(process.data.glob("*.db")) for line in _damage(path)]
-    stored = Stored.read(process.data / "config.db")
-    problems += stored.problems()
-    with process.admin() as connection:
-        for ledger in ledgers:
-            if ledger.site_id:
-                problems += [f"{ledger.key}: {line}" for line in _broken_promises(connection, ledger, stored)]
-    return problems
+def _answered(status: int, answer: Answer) -> Answer:
+    """Return an answer of this status. Whether something was done nobody knows after one of 500 and above."""
+    if answer.status >= 500:
+        raise Unanswered
+    assert answer.status == status, answer
+    return answer
 
 
 def _broken_promises(connection: AdminConnection, ledger: SiteLedger, stored: "Stored") -> list[str]:
@@ -229,18 +196,15 @@ class Stored:
     entries: list[Entry]
 
     @classmethod
-    def read(cls, path: Path) -> "Stored":
-        """Read all of it in one transaction."""
-        with _opened(path) as connection, connection:
-            accounts: list[Any] = connection.execute("SELECT id FROM account").fetchall()
-            sites: list[Any] = connection.execute("SELECT id, account_id, name FROM site").fetchall()
-            credentials: list[Any] = connection.execute("SELECT id, expires_ms, revoked_ms FROM credential").fetchall()
-            trail: list[Any] = connection.execute(TRAIL).fetchall()
+    def read(cls, place: Place) -> "Stored":
+        """Read all of it; nobody writes any more."""
         return cls(
-            accounts=[row[0] for row in accounts],
-            sites={row[0]: (row[1], row[2]) for row in sites},
-            credentials={row[0]: (row[1], row[2]) for row in credentials},
-            entries=[Entry._make((*columns, json.loads(detail))) for *columns, detail in trail],
+            accounts=[row[0] for row in place.rows("SELECT id FROM account")],
+            sites={row[0]: (row[1], row[2]) for row in place.rows("SELECT id, account_id, name FROM site")},
+            credentials={
+                row[0]: (row[1], row[2]) for row in place.rows("SELECT id, expires_ms, revoked_ms FROM credential")
+            },
+            entries=[Entry._make((*columns, json.loads(detail))) for *columns, detail in place.rows(TRAIL)],
         )
 
     def names(self, site_id: str) -> list[str]:
@@ -287,19 +251,3 @@ class Stored:
 
     def _of(self, *actions: str) -> list[Entry]:
         return [entry for entry in self.entries if entry.action in actions]
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[apsw.Connection]:
-    # Read-only: what is looked at must stay as the crash and the restart left it.
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        yield connection
-    finally:
-        connection.close()
-
-
-def _damage(path: Path) -> list[str]:
-    with _opened(path) as connection:
-        found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
-    return [line for line in found if line != "ok"]

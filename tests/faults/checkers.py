@@ -1,0 +1,139 @@
+"""What must hold after any fault, as functions of what clients were told and what the stores hold afterwards.
+
+Each returns a line for every problem. They know no process and no network: tests/faults/test_checkers.py seeds defects.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+# An event is stored within this time after its decision, but for the moments before a kill.
+EVENT_LOST_MS = 200
+# What a busy machine adds: a process that does not get to run cannot store anything either.
+EVENT_SLACK_MS = 1_800
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A gateway check that was answered. `must_refuse`: whatever is broken, it must not be let through."""
+
+    case: str
+    must_refuse: bool
+    status: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spend:
+    """An attempt to spend a token. `caller` repeats a call under the same name; `won` is None where nobody knows."""
+
+    token: str
+    caller: str
+    won: bool | None
+    body: bytes = b""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """A decision that was answered: when it was asked for, and when its answer was there."""
+
+    event_id: int
+    asked_ms: int
+    told_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventCounts:
+    """What the recorder of one process says."""
+
+    sent: int
+    stored: int
+    failures: int
+    waiting: int
+
+
+def failed_open(checks: Sequence[Check]) -> list[str]:
+    """No check that must be refused is let through."""
+    return [
+        f"let through: {check.case} ({check.status} {check.reason})"
+        for check in checks
+        if check.must_refuse and 200 <= check.status < 300
+    ]
+
+
+def double_spends(spends: Sequence[Spend]) -> list[str]:
+    """A token has one winner, whose repeated calls get the same answer."""
+    winners: defaultdict[str, dict[str, set[bytes]]] = defaultdict(lambda: defaultdict(set))
+    for spend in spends:
+        if spend.won:
+            winners[spend.token][spend.caller].add(spend.body)
+    problems = [f"spent by {sorted(callers)}: {token}" for token, callers in winners.items() if len(callers) > 1]
+    return problems + [
+        f"answered differently to {caller}: {token}"
+        for token, callers in winners.items()
+        for caller, bodies in callers.items()
+        if len(bodies) > 1
+    ]
+
+
+def lost_spends(before: Sequence[Spend], after: Sequence[Spend]) -> list[str]:
+    """Whoever was told that a token is spent is told so again, and nobody is left with a token that none can spend."""
+    won = {spend.token: spend.caller for spend in before if spend.won}
+    again = {(spend.token, spend.caller): spend.won for spend in after}
+    problems = [
+        f"spent by {caller}, and now refused to it: {token}"
+        for token, caller in won.items()
+        if again.get((token, caller)) is False
+    ]
+    open_to_others = [
+        spend.token for spend in after if spend.won and won.get(spend.token, spend.caller) != spend.caller
+    ]
+    problems += [f"spent, and now open to somebody else: {token}" for token in open_to_others]
+    tried: defaultdict[str, list[bool | None]] = defaultdict(list)
+    for spend in before:
+        tried[spend.token].append(spend.won)
+    return problems + [f"refused to everybody: {token}" for token, wins in tried.items() if set(wins) == {False}]
+
+
+def ledger_problems(acknowledged: Collection[str], doubtful: Collection[str], charged: int) -> list[str]:
+    """Every acknowledged charge is in the ledger once; of those that nobody knows each may be."""
+    least, most = len(set(acknowledged)), len(set(acknowledged) | set(doubtful))
+    if least <= charged <= most:
+        return []
+    return [f"the ledger has {charged} charges; {least} were acknowledged and {most - least} are in doubt"]
+
+
+def event_problems(
+    told: Sequence[Told], stored: Collection[int], kills_ms: Sequence[int], *, shown: int | None
+) -> list[str]:
+    """Every decision that was told is stored, but for those just before a kill; pages show as many as are stored."""
+    kept = set(stored)
+    within_ms = EVENT_LOST_MS + EVENT_SLACK_MS
+    lost = [
+        each
+        for each in told
+        if each.event_id not in kept
+        and not any(each.asked_ms <= killed <= each.told_ms + within_ms for killed in kills_ms)
+    ]
+    problems = [f"not stored: event {each.event_id}, told at {each.told_ms}" for each in lost]
+    twice = [each for each, count in Counter(stored).items() if count > 1]
+    problems += [f"stored twice: event {each}" for each in twice]
+    if shown is not None and shown != len(kept):
+        problems.append(f"{len(kept)} events are stored, and the pages show {shown}")
+    return problems
+
+
+def count_problems(counts: Mapping[str, EventCounts]) -> list[str]:
+    """Of the events that a process made each is stored, waits or is counted as failed."""
+    return [
+        f"{name}: {each.sent} events sent, {each.stored} stored, {each.failures} failed, {each.waiting} waiting"
+        for name, each in counts.items()
+        if each.sent != each.stored + each.failures + each.waiting
+    ]
+
+
+def is_back(checks: Sequence[Check]) -> list[str]:
+    """After the fault what may pass passes again, and the rest is refused for its own reason."""
+    away = [check for check in checks if check.reason == "service_unavailable"]
+    closed = [check for check in checks if not check.must_refuse and check.status != 204]
+    return [f"still refused after the fault: {each.case} ({each.status} {each.reason})" for each in (*away, *closed)]
