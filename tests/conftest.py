@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from agentgate.lib.settings.schema import Settings, read_settings
+from tests.clickhouse_server import ClickhouseServer, clickhouse_server
 from tests.migrated import MigratedSchemas
 from tests.running import ADMIN_KEY, RunningService, running_service
-from tests.servers import PostgresServer, RedisServer, empty_database, postgres_server, redis_server
+from tests.servers import PostgresServer, RedisServer, empty_database, free_port, postgres_server, redis_server
 from tests.store_owner import StoreOwner, store_owner
 
 # Tests of the API that run on PostgreSQL too, where the two stores could differ: one call of every route, races and
@@ -117,9 +118,27 @@ def redis_url(redis: RedisServer) -> str:
     return redis.url
 
 
+@pytest.fixture(scope="session")
+def clickhouse() -> Iterator[ClickhouseServer]:
+    """A ClickHouse of this test run."""
+    with clickhouse_server(free_port()) as server:
+        yield server
+
+
+@pytest.fixture
+def clickhouse_url(clickhouse: ClickhouseServer) -> str:
+    """An empty ClickHouse."""
+    return clickhouse.new_database()
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     """Settings for a service on SQLite and memory, then for one on PostgreSQL and Redis."""
+    return settings_on(request.param, request, tmp_path)
+
+
+def settings_on(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    """Return settings for a service on stores of a kind."""
     environ = {
         "AGENTGATE_DATA_DIR": str(tmp_path / "data"),
         "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
@@ -128,7 +147,9 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
         "AGENTGATE_DRAIN_SECONDS": "0",
         "AGENTGATE_CONFIRM_CRAWLERS": "off",
     }
-    if request.param == "postgres":
+    if kind == "clickhouse":
+        environ["AGENTGATE_EVENTS_URL"] = request.getfixturevalue("clickhouse_url")
+    if kind == "postgres":
         environ["AGENTGATE_DATABASE_URL"] = request.getfixturevalue("migrated_url")
         environ["AGENTGATE_REDIS_URL"] = request.getfixturevalue("redis_url")
     return read_settings(environ)

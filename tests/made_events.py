@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from agentgate.events.records import Event
-from agentgate.events.storage.days.days import Segments, day_bounds
+from agentgate.events.storage.clickhouse.days import ClickhouseDays
+from agentgate.events.storage.clickhouse.events import ClickhouseEvents
+from agentgate.events.storage.clickhouse.spool import Spool
+from agentgate.events.storage.days.days import EventDays, Segments, day_bounds
 from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
 from agentgate.events.storage.dictionary import Words
@@ -21,6 +24,7 @@ from agentgate.lib.clock import DAY_MS, Clock, FixedClock
 from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
 from agentgate.server.stores.open import READING_THREADS, STATS
+from agentgate.storage.clickhouse.client import ClickhouseClient
 from agentgate.storage.migrate import MigratedDatabase, apply
 from agentgate.storage.postgres.database import PostgresDatabase
 from agentgate.storage.sqlite.database import SqliteDatabase
@@ -37,9 +41,9 @@ class EventPlace:
     """Where events are kept: the store, and what lies under it."""
 
     stats: MigratedDatabase
-    segments: Segments
+    segments: EventDays
     words: Words
-    events: SqlEvents
+    events: SqlEvents | ClickhouseEvents
 
     async def read(self, day: int = DAY, *, site: int | None = None) -> list[Event]:
         """Return the events of a day as they were stored, oldest first."""
@@ -85,10 +89,33 @@ async def postgres_events(url: str, *, clock: Clock | None = None) -> AsyncItera
 
 
 @contextlib.asynccontextmanager
+async def clickhouse_events(url: str, folder: Path, *, spool_bytes: int = 10**7) -> AsyncIterator[EventPlace]:
+    """Keep events in ClickHouse, and everything else in a folder."""
+    clock = FixedClock(NOON_MS)
+    folder.mkdir(exist_ok=True)  # noqa: ASYNC240 - nobody waits for this loop
+    stats = SqliteDatabase(folder / "stats.db")
+    client = ClickhouseClient(url)
+    days = ClickhouseDays(client)
+    words = Words(stats)
+    spool = Spool(folder / "spool", most_bytes=spool_bytes)
+    try:
+        await apply(stats, STATS, clock=clock)
+        await days.migrate(clock)
+        events = ClickhouseEvents(stats, client, days, words, spool=spool, clock=clock)
+        yield EventPlace(stats=stats, segments=days, words=words, events=events)
+    finally:
+        await days.close()
+        await stats.close()
+
+
+@contextlib.asynccontextmanager
 async def events_on(kind: str, request: pytest.FixtureRequest, folder: Path) -> AsyncIterator[EventPlace]:
-    """Keep events on the store of this kind, for fixtures that take both."""
+    """Keep events on the store of this kind, for fixtures that take several."""
     if kind == "sqlite":
         async with embedded_events(folder) as place:
+            yield place
+    elif kind == "clickhouse":
+        async with clickhouse_events(request.getfixturevalue("clickhouse_url"), folder) as place:
             yield place
     else:
         async with postgres_events(request.getfixturevalue("migrated_url")) as place:

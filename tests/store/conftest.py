@@ -10,11 +10,13 @@ import apsw
 import pytest
 
 from agentgate.lib.clock import FixedClock
+from agentgate.lib.settings.schema import Settings
 from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import apply
 from agentgate.storage.postgres.database import PostgresDatabase
 from agentgate.storage.sqlite.database import SqliteDatabase
+from tests.conftest import settings_on
 from tests.servers import PostgresServer
 
 AnyDatabase = SqliteDatabase | PostgresDatabase
@@ -49,6 +51,12 @@ def _backend(request: pytest.FixtureRequest, tmp_path: Path, *, url_fixture: str
     server = request.getfixturevalue("postgres")
     # Patient, because a slow machine is not what these tests are about.
     return Backend("postgres", lambda: PostgresDatabase(url, acquire_timeout_s=5), lambda: _stopped(server))
+
+
+@pytest.fixture(params=["sqlite", "postgres", "clickhouse"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    """Settings for stores on SQLite, on PostgreSQL, and with events in ClickHouse."""
+    return settings_on(request.param, request, tmp_path)
 
 
 @pytest.fixture

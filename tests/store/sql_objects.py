@@ -3,8 +3,10 @@
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.enums import AccountStatus, Mode, WidgetMode
 from agentgate.lib.moment import Moment
@@ -35,7 +37,11 @@ async def migrated(backend: Any) -> AsyncIterator[Opened]:
     try:
         for name in SETS:
             await apply(database, name, clock=FixedClock(NOW_MS))
-        yield Opened(database, SqlStore(database), SqlActivity(database, database))
+        yield Opened(
+            database,
+            SqlStore(database),
+            SqlActivity(database, database, forget_site=partial(forget_site, database, None)),
+        )
     finally:
         await database.close()
 

@@ -25,6 +25,7 @@ async def stores(settings: Settings) -> AsyncIterator[Stores]:
     try:
         for name, database in stores.databases.items():
             await apply(database, name, clock=clock)
+        await stores.segments.migrate(clock)
         await add_two_tenants(stores.store)
         yield stores
     finally:

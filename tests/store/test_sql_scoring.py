@@ -44,6 +44,7 @@ async def stores(settings: Settings) -> AsyncIterator[Stores]:
     opened = await open_stores(settings, clock)
     for name, database in opened.databases.items():
         await apply(database, name, clock=clock)
+    await opened.segments.migrate(clock)
     await add_two_tenants(opened.store)
     yield opened
     await opened.close()

@@ -2,9 +2,11 @@
 
 import asyncio
 import random
+from functools import partial
 
 import pytest
 
+from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import ChargeSource
@@ -176,7 +178,8 @@ async def test_an_account_that_is_purged_leaves_nothing_here(opened, submissions
         site = f"st_{number}"
         await submissions.accept(submission(site=site), charge(f"dec_{number}", site_id=site))
 
-    await SqlActivity(opened.database, opened.database, hot=opened.database).forget_sites("acc_1")
+    forget = partial(forget_site, opened.database, None)
+    await SqlActivity(opened.database, opened.database, forget_site=forget, hot=opened.database).forget_sites("acc_1")
 
     assert await submissions.find_submission("st_1", AGENT, "a") is None
     assert await sums(submissions, site="st_1") == []

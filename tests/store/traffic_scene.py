@@ -197,6 +197,7 @@ async def opened_traffic(settings: Settings) -> AsyncIterator[Traffic]:
     try:
         for name, database in stores.databases.items():
             await apply(database, name, clock=clock)
+        await stores.segments.migrate(clock)
         yield Traffic(stores)
     finally:
         await stores.close()

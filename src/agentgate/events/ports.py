@@ -1,9 +1,21 @@
 """What the pipeline asks of the store of events."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from agentgate.events.records import Count, Recorded
+
+
+class Batching(NamedTuple):
+    """How events are put together for one write: after how long, at how many at once, and how many at most."""
+
+    flush_s: float = 0.1
+    enough: int = 1_000
+    # When more waits than is enough, it is written together: a large commit costs less for each event.
+    most: int = 4_000
+
+
+USUAL_BATCHING = Batching()
 
 
 class EventStore(Protocol):

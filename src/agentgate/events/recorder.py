@@ -15,17 +15,13 @@ import structlog
 from agentgate.events.count_buffer import CountBuffer, Key
 from agentgate.events.decision_counts import DecisionCounts
 from agentgate.events.decision_log import DecisionLog
-from agentgate.events.ports import EventStore
+from agentgate.events.ports import USUAL_BATCHING, Batching, EventStore
 from agentgate.events.records import CounterName, Recorded
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.decision_ids import id_day
 
 QUEUE_LIMIT = 50_000
-BATCH = 1_000
-# When more waits than a batch, it is written together: a large commit costs less for each event.
-LARGEST_BATCH = 4_000
-FLUSH_S = 0.1
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 5.0
 # How long stopping goes on trying. An attempt that is then under way is awaited: only its end tells whether it was
 # committed. Stores end their attempts by themselves within seconds, unless the disk hangs.
@@ -53,8 +49,10 @@ class Recorder:
         queue_limit: int = QUEUE_LIMIT,
         stop_s: float = STOP_S,
         failed: Callable[[int], None] = _ignore,
+        batching: Batching = USUAL_BATCHING,
     ) -> None:
         self._store = store
+        self._batching = batching
         self._queue_limit = queue_limit
         self._stop_s = stop_s
         self._tell_failed = failed
@@ -118,7 +116,7 @@ class Recorder:
         waiting = len(queue)
         if waiting == 1:
             self._something.set()
-        elif waiting == BATCH:
+        elif waiting == self._batching.enough:
             self._enough.set()
         return True
 
@@ -161,7 +159,7 @@ class Recorder:
             await self._something.wait()
             # Whatever comes within this time is written with it.
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(FLUSH_S):
+                async with asyncio.timeout(self._batching.flush_s):
                     await self._enough.wait()
             self._something.clear()
             self._enough.clear()
@@ -170,7 +168,7 @@ class Recorder:
             await self._flush_counts()
             if self._queue or self._counts:
                 self._something.set()
-            if len(self._queue) >= BATCH:
+            if len(self._queue) >= self._batching.enough:
                 self._enough.set()
         while self._queue and not self._is_late():
             await self._keep(self._take())
@@ -179,7 +177,7 @@ class Recorder:
 
     def _take(self) -> list[Recorded]:
         queue = self._queue
-        batch = [queue.popleft() for _ in range(min(LARGEST_BATCH, len(queue)))]
+        batch = [queue.popleft() for _ in range(min(self._batching.most, len(queue)))]
         self._set_in_flight(len(batch))
         self.decisions.add(batch)
         if self.log is not None:
@@ -236,7 +234,7 @@ class Recorder:
 
     async def _flush_counts(self) -> None:
         now_s = asyncio.get_running_loop().time()
-        if not self._counts or now_s - self._counts_written_s < FLUSH_S:
+        if not self._counts or now_s - self._counts_written_s < self._batching.flush_s:
             return
         self._counts_written_s = now_s
         counts = self._counts.take()

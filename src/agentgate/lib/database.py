@@ -57,8 +57,8 @@ class NewRows(NamedTuple):
         return tuple(name for name, _ in self.types)
 
 
-class Session(Protocol):
-    """Runs statements: inside a transaction, or each on its own."""
+class Reader(Protocol):
+    """Answers questions."""
 
     async def one(self, sql: str, *values: Value) -> Row | None:
         """Return the first row, or None."""
@@ -67,6 +67,10 @@ class Session(Protocol):
     async def all(self, sql: str, *values: Value) -> list[Row]:
         """Return every row."""
         ...
+
+
+class Session(Reader, Protocol):
+    """Runs statements: inside a transaction, or each on its own."""
 
     async def run(self, sql: str, *values: Value) -> int:
         """Run a statement and return how many rows it changed."""

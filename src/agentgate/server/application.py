@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import apsw
+import structlog
 
 from agentgate import __version__
 from agentgate.events.decision_counts import DecisionMetrics
@@ -15,6 +16,7 @@ from agentgate.events.ports import EventStore
 from agentgate.events.queries.ports import TrafficStore
 from agentgate.events.queries.terms import TrafficTerms
 from agentgate.events.recorder import Recorder
+from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.webhooks.deliver import Push
 from agentgate.events.webhooks.health import HealthWatch
 from agentgate.http.address import ClientAddress, address_id
@@ -94,6 +96,8 @@ from agentgate.storage.migrate import apply
 NOTICE_S = 1.0
 # A slow client is gone within 10 s: deadlines are looked at once a second, and a refusal lingers for a second more.
 READ_DEADLINE_S = 8.0
+# How often events that waited on disk are handed in.
+SPOOL_S = 1.0
 
 _ALIVE = HotReply(200, [(b"content-type", b"application/json"), (b"cache-control", b"no-store")], b'{"status":"ok"}')
 
@@ -117,7 +121,7 @@ class Application:
         self._outages = OutageLog()
         self.deciding = Deciding(stores.store, stores.fast, settings=settings, clock=clock, keyring=keyring)
         stores.store.on_configuration_change = self.deciding.wake
-        self.recorder = Recorder(stores.events, failed=self.metrics.event_write_failed)
+        self.recorder = Recorder(stores.events, failed=self.metrics.event_write_failed, batching=stores.events.batching)
         self.recorder.log = DecisionLog(settings.decision_log_every, self.deciding.sites.key_of)
         self.recorder.took = self.metrics.timing("events")
         for name, database in stores.databases.items():
@@ -168,6 +172,7 @@ class Application:
         self._listeners: tuple[Listener, ...] = ()
         self._keys = Recurring("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
         self._marks = Recurring("marks", self._keep_marks, interval_s=INTERVAL_MS / 2 / 1000)
+        self._spool = _spool_delivery(stores, self.metrics)
 
     @property
     def signing_keys(self) -> SigningKeys:
@@ -186,7 +191,7 @@ class Application:
         try:
             for name, database in stores.databases.items():
                 await apply(database, name, clock=clock)
-            await stores.segments.migrate(clock)
+            await _migrate_events(stores, clock)
             await name_own_site(stores.store, settings.access_site_key)
             now_ms = clock.now_ms()
             await check_restored(stores, mark, now_ms)
@@ -215,6 +220,8 @@ class Application:
         self._link_urls.note_port(self.public_address[1])
         self._keys.start()
         self._marks.start()
+        if self._spool is not None:
+            self._spool.start()
         self._jobs.start()
 
     @property
@@ -238,6 +245,8 @@ class Application:
         await self._jobs.stop()
         await self._keys.stop()
         await self._marks.stop()
+        if self._spool is not None:
+            await self._spool.stop()
         for listener in self._listeners:
             await listener.drain(0)
         await self.background.settle()
@@ -398,6 +407,40 @@ class Application:
         await self.stores.redemptions.read_floor()
 
 
+async def _migrate_events(stores: Stores, clock: Clock) -> None:
+    try:
+        await stores.segments.migrate(clock)
+    except StoreUnavailable as failure:
+        if not isinstance(stores.events, ClickhouseEvents):
+            raise
+        # Decisions need no ClickHouse. Whoever delivers the spool makes the tables first.
+        structlog.get_logger().warning("ClickHouse is away, events will wait in the spool", why=str(failure))
+
+
+async def _probe_events(stores: Stores, metrics: Metrics, recorder: Recorder) -> str:
+    if not recorder.is_well:
+        raise StoreUnavailable("events wait, or there are more than can wait")
+    if not isinstance(stores.events, ClickhouseEvents):
+        return "recorded"
+    try:
+        await stores.events.ping()
+    except StoreUnavailable:
+        metrics.store_answers("clickhouse", up=False)
+        raise
+    metrics.store_answers("clickhouse", up=True)
+    return "recorded in ClickHouse"
+
+
+def _spool_delivery(stores: Stores, metrics: Metrics) -> Recurring | None:
+    """Return what hands events in that waited on disk, where there is ClickHouse."""
+    events = stores.events
+    if not isinstance(events, ClickhouseEvents):
+        return None
+    events.watch(metrics.timing("clickhouse"))
+    metrics.watch_spool(lambda: events.spooled)
+    return Recurring("events-spool", events.deliver, interval_s=SPOOL_S)
+
+
 def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Recorder) -> tuple[Check, ...]:
     async def probe(name: str) -> str:
         database = stores.databases[name]
@@ -414,11 +457,6 @@ def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Reco
             raise StoreUnavailable("the fast store is away; limits are counted per worker")
         return stores.fast.kind
 
-    async def probe_events() -> str:
-        if not recorder.is_well:
-            raise StoreUnavailable("events wait, or there are more than can wait")
-        return "recorded"
-
     async def probe_intel() -> str:
         is_well, line = deciding.intel.status()
         if not is_well:
@@ -431,7 +469,7 @@ def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Reco
         Check("config", required=True, probe=lambda: probe("config")),
         Check("hot", required=True, probe=lambda: probe("hot")),
         Check("stats", required=False, probe=lambda: probe("stats")),
-        Check("events", required=False, probe=probe_events),
+        Check("events", required=False, probe=lambda: _probe_events(stores, metrics, recorder)),
         Check("fast", required=False, probe=probe_fast),
         Check("intel", required=False, probe=probe_intel),
     )

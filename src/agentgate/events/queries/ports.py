@@ -111,6 +111,14 @@ class CountStore(Protocol):
         ...
 
 
+class SightingStore(Protocol):
+    """When sites were seen."""
+
+    async def find_sighting(self, site: int) -> tuple[int, int] | None:
+        """Return when a site was first and last seen, in ms, or None when it never was."""
+        ...
+
+
 class ValueStore(Protocol):
     """What occurred how often, and what leaves no event."""
 

@@ -13,6 +13,7 @@ from operator import itemgetter
 import msgspec
 import structlog
 
+from agentgate.events.ports import USUAL_BATCHING
 from agentgate.events.records import Count, Event, Recorded
 from agentgate.events.storage import rollups
 from agentgate.events.storage.codes import KINDS, MODES, OUTCOMES, SOLVE_TYPES, STAGES, unsigned
@@ -39,45 +40,18 @@ _SITE = itemgetter(0)
 _FEATURES = "INSERT INTO feature_vector (site, id, features) VALUES ($1, $2, $3) ON CONFLICT (site, id) DO NOTHING"
 
 
-class SqlEvents:
-    """Implements EventStore over the statistics and the days of events."""
+class EventEncoding:
+    """What every store of events does alike: encoding, counters of what leaves no event, and feature vectors.
 
-    def __init__(self, stats: Database, segments: Segments, words: Words) -> None:
+    These lie in the statistics, beside the dictionary.
+    """
+
+    def __init__(self, stats: Database, words: Words) -> None:
         self._stats = stats
-        self._segments = segments
         self._words = words
         self._remembered = Remembered()
         # Feature vectors that could not be kept. They come after the events and are worth no second attempt.
         self.features_failed = 0
-        self._batches_apart = 0
-        self._events_apart = 0
-
-    async def write(self, events: Sequence[Recorded], *, again: bool = False) -> None:
-        """Keep events of one UTC day with all their counters, in one commit: all of them or none."""
-        day = id_day(events[0].id)
-        if id_day(events[-1].id) != day:
-            raise ValueError("a batch of events is of one UTC day")
-        encoded = await self._encode(events)
-
-        async def write(transaction: Transaction) -> Callable[[], None] | None:
-            first = events[0]
-            known = "SELECT 1 FROM event WHERE id = $1 AND site = $2"
-            if again and await transaction.one(known, first.id, first.site):
-                return None
-            remember = await self._segments.insert(transaction, encoded)
-            await transaction.add_up(SITE_HOUR, encoded.hours)
-            if self._segments.layout.patterns:
-                await transaction.load(VALUE_TABLE, JSON_PACK_COLUMNS, encoded.objects())
-            else:
-                await transaction.load(VALUE_TABLE, PACK_COLUMNS, encoded.arrays())
-            return remember
-
-        remember = await self._segments.write(day, write)
-        if remember is not None:
-            remember()
-        await self._index(day, Counter(map(_SITE, encoded.events)))
-        await self._pack(len(events))
-        await self._keep_features(events)
 
     async def add_counts(self, counts: Sequence[Count]) -> None:
         """Add to the hourly counters."""
@@ -88,31 +62,14 @@ class SqlEvents:
         rows = [(*key, counted) for key, counted in sorted(sums.items())]
         await self._stats.transaction(lambda transaction: transaction.add_up(COUNTER_HOUR, rows))
 
-    async def list_days(self) -> list[int]:
-        """Return the UTC days (since 1970) that have events, oldest first."""
-        return await self._segments.days()
-
-    async def close_days(self, *, now_ms: int) -> list[int]:
-        """Roll up every day that has ended and is not rolled up as it is now; return which. May be repeated."""
-        return await rollups.close_days(
-            self._stats, self._segments, ended_before_ms=now_ms - CLOSE_AFTER_MS, now_ms=now_ms
-        )
-
-    async def forget(self, *, events_before_day: int, metrics_before_day: int) -> None:
-        """Remove the events of days before the one, and the aggregates of days before the other."""
-        await rollups.forget(
-            self._stats, self._segments, events_before_day=events_before_day, metrics_before_day=metrics_before_day
-        )
-
     async def forget_features(self, site: int, *, before_id: int) -> None:
         """Remove the feature vectors of a site's decisions before an ID."""
         await self._stats.run("DELETE FROM feature_vector WHERE site = $1 AND id < $2", site, before_id)
 
-    async def forget_site(self, site: int) -> None:
-        """Remove everything that was recorded about a site."""
-        await rollups.forget_site(self._stats, self._segments, site)
-
-    async def _encode(self, events: Sequence[Recorded]) -> EncodedEvents:
+    async def encode(self, events: Sequence[Recorded]) -> EncodedEvents:
+        """Return the rows of events of one UTC day. Words that are new are in the dictionary afterwards."""
+        if id_day(events[-1].id) != id_day(events[0].id):
+            raise ValueError("a batch of events is of one UTC day")
         encoder = EventEncoder(self._words, self._remembered)
         encoded = await self._in_slices(encoder, events)
         if not encoder.missing:
@@ -139,6 +96,79 @@ class SqlEvents:
             await asyncio.sleep(0)
             slice_s = min(max(SLICE_S, (time.perf_counter() - left_s) * SHARE_OF_TURN), LONGEST_SLICE_S)
 
+    async def keep_features(self, events: Sequence[Recorded]) -> None:
+        """Keep the feature vectors of events that are kept, as far as that goes."""
+        rows = [
+            (event.site, event.id, msgspec.json.encode(dict(event.features)).decode())
+            for event in events
+            if event.features is not None
+        ]
+        if not rows:
+            return
+        try:
+            await self._stats.run_many(_FEATURES, rows)
+        except StoreUnavailable:
+            self.features_failed += len(rows)
+            structlog.get_logger().warning("feature vectors not kept", count=len(rows))
+
+
+class SqlEvents(EventEncoding):
+    """Implements EventStore over the statistics and the days of events."""
+
+    # How often a batch is written, and what is enough to write at once: a commit costs little.
+    batching = USUAL_BATCHING
+
+    def __init__(self, stats: Database, segments: Segments, words: Words) -> None:
+        super().__init__(stats, words)
+        self._segments = segments
+        self._batches_apart = 0
+        self._events_apart = 0
+
+    async def write(self, events: Sequence[Recorded], *, again: bool = False) -> None:
+        """Keep events of one UTC day with all their counters, in one commit: all of them or none."""
+        encoded = await self.encode(events)
+        day = id_day(events[0].id)
+
+        async def write(transaction: Transaction) -> Callable[[], None] | None:
+            first = events[0]
+            known = "SELECT 1 FROM event WHERE id = $1 AND site = $2"
+            if again and await transaction.one(known, first.id, first.site):
+                return None
+            remember = await self._segments.insert(transaction, encoded)
+            await transaction.add_up(SITE_HOUR, encoded.hours)
+            if self._segments.layout.patterns:
+                await transaction.load(VALUE_TABLE, JSON_PACK_COLUMNS, encoded.objects())
+            else:
+                await transaction.load(VALUE_TABLE, PACK_COLUMNS, encoded.arrays())
+            return remember
+
+        remember = await self._segments.write(day, write)
+        if remember is not None:
+            remember()
+        await self._index(day, Counter(map(_SITE, encoded.events)))
+        await self._pack(len(events))
+        await self.keep_features(events)
+
+    async def list_days(self) -> list[int]:
+        """Return the UTC days (since 1970) that have events, oldest first."""
+        return await self._segments.days()
+
+    async def close_days(self, *, now_ms: int) -> list[int]:
+        """Roll up every day that has ended and is not rolled up as it is now; return which. May be repeated."""
+        return await rollups.close_days(
+            self._stats, self._segments, ended_before_ms=now_ms - CLOSE_AFTER_MS, now_ms=now_ms
+        )
+
+    async def forget(self, *, events_before_day: int, metrics_before_day: int) -> None:
+        """Remove the events of days before the one, and the aggregates of days before the other."""
+        await rollups.forget(
+            self._stats, self._segments, events_before_day=events_before_day, metrics_before_day=metrics_before_day
+        )
+
+    async def forget_site(self, site: int) -> None:
+        """Remove everything that was recorded about a site."""
+        await rollups.forget_site(self._stats, self._segments, site)
+
     async def _index(self, day: int, events_by_site: Mapping[int, int]) -> None:
         try:
             await self._segments.index_newest(day, events_by_site)
@@ -157,20 +187,6 @@ class SqlEvents:
         except StoreUnavailable:
             # The events are kept, and the counts are right as they lie.
             structlog.get_logger().warning("counts of events not packed")
-
-    async def _keep_features(self, events: Sequence[Recorded]) -> None:
-        rows = [
-            (event.site, event.id, msgspec.json.encode(dict(event.features)).decode())
-            for event in events
-            if event.features is not None
-        ]
-        if not rows:
-            return
-        try:
-            await self._stats.run_many(_FEATURES, rows)
-        except StoreUnavailable:
-            self.features_failed += len(rows)
-            structlog.get_logger().warning("feature vectors not kept", count=len(rows))
 
 
 async def read_events(rows: Sequence[Row], words: Words) -> list[Event]:

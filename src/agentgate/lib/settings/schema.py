@@ -59,6 +59,29 @@ class Settings(Struct, frozen=True, kw_only=True):
             secret=True,
         ),
     ] = ""
+    events_url: Annotated[
+        str,
+        Setting(
+            values.servers_url("clickhouse", "clickhouses"),
+            "ClickHouse for decision events, with commas between several servers (`clickhouses` over TLS); when empty,"
+            " events lie beside everything else",
+            secret=True,
+        ),
+    ] = ""
+    events_cluster: Annotated[
+        str,
+        Setting(
+            values.cluster_name(),
+            "ClickHouse's own name of the cluster whose shards and replicas hold the events; when empty, one server",
+        ),
+    ] = ""
+    events_spool_mb: Annotated[
+        int,
+        Setting(
+            values.number(1, 1_000_000),
+            "Megabytes of events that may wait in the data folder while ClickHouse is away, for all workers together",
+        ),
+    ] = 1024
     public_base_url: Annotated[
         str,
         Setting(values.base_url(), "Address under which people reach the public listener", variable="PUBLIC_BASE_URL"),

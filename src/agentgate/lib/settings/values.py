@@ -90,6 +90,34 @@ def url(*schemes: str) -> Kind[str]:
     )
 
 
+def servers_url(*schemes: str) -> Kind[str]:
+    """Return the kind of addresses that may name several servers, with commas between them; empty means none."""
+
+    def parse(text: str) -> str:
+        if not text:
+            return ""
+        scheme, _, rest = text.partition("://")
+        places = rest.partition("/")[0].rpartition("@")[2]
+        for place in places.split(","):
+            _split_url(f"{scheme}://{place}", schemes)
+        if "?" in text or "#" in text:
+            raise Unfit("it has a query or a fragment")
+        return text
+
+    return Kind(parse=parse, right=f"an address such as `{schemes[0]}://user:password@host:8123/name`", show=_show_url)
+
+
+def cluster_name() -> Kind[str]:
+    """Return the kind of names of a cluster; empty means none."""
+
+    def parse(text: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9_.-]{0,100}", text):
+            raise Unfit("it has other characters than letters, digits, `_`, `.` and `-`")
+        return text
+
+    return Kind(parse=parse, right="the name of a cluster, or nothing")
+
+
 def base_url() -> Kind[str]:
     """Return the kind of addresses to which a path is appended: no query, no fragment, no final slash kept."""
 

@@ -34,6 +34,7 @@ class Metrics:
         self._misses: Callable[[], Mapping[str, int]] | None = None
         self._probes: Callable[[], tuple[Mapping[str, int], int]] | None = None
         self._ledger: Callable[[], Mapping[str, int]] | None = None
+        self._spool: Callable[[], tuple[int, int]] | None = None
         self._event_write_failures = 0
         self._webhooks: dict[tuple[str, ...], int] = {}
         self._job_runs: dict[tuple[str, ...], int] = {}
@@ -91,6 +92,10 @@ class Metrics:
     def watch_events(self, read: Callable[[], Mapping[str, int]]) -> None:
         """Show the ledger of decision events: how many were `sent` and `stored`, and how many are `waiting`."""
         self._ledger = read
+
+    def watch_spool(self, read: Callable[[], tuple[int, int]]) -> None:
+        """Show how many events wait on disk for ClickHouse, and how many bytes they take."""
+        self._spool = read
 
     def event_write_failed(self, count: int = 1) -> None:
         """Count decision events that were dropped or not committed."""
@@ -155,6 +160,11 @@ class Metrics:
             waiting = series.EVENTS_WAITING.gauge()
             waiting.add_metric([], ledger["waiting"])
             yield waiting
+        if self._spool is not None:
+            for kind, figure in zip((series.EVENTS_SPOOLED, series.SPOOL_BYTES), self._spool(), strict=True):
+                gauge = kind.gauge()
+                gauge.add_metric([], figure)
+                yield gauge
         if self._misses is not None:
             yield _counter(series.CACHE_MISSES, {(cache,): count for cache, count in self._misses().items()})
         if self._probes is not None:

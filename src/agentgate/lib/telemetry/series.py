@@ -120,6 +120,20 @@ EVENTS_WAITING = Series(
     (),
     "Decision events to be written; grows while the store is away, up to 50,000 for each worker",
 )
+EVENTS_SPOOLED = Series(
+    "agentgate_events_spooled",
+    _G,
+    (),
+    "Decision events of all workers that wait on disk because ClickHouse was away; they count as stored",
+    Merge.GREATEST,
+)
+SPOOL_BYTES = Series(
+    "agentgate_events_spool_bytes",
+    _G,
+    (),
+    "Size of what waits on disk; at `AGENTGATE_EVENTS_SPOOL_MB` events wait in memory and are then lost",
+    Merge.GREATEST,
+)
 EVENT_FAILURES = Series(
     "agentgate_event_write_failures",
     _C,
@@ -136,7 +150,7 @@ STORE_UP = Series(
     "agentgate_store_up",
     _G,
     ("store",),
-    "1 while the store (`config`, `hot`, `stats`) answers, 0 while it does not, as of the last `/readyz`",
+    "1 while the store (`config`, `hot`, `stats`, `clickhouse`) answers, 0 while it does not, as of the last `/readyz`",
     Merge.LEAST,
 )
 WEBHOOKS = Series(
@@ -169,7 +183,7 @@ _PROCESS = (
 SERIES = (
     *(DECISIONS, DECISION_SECONDS, AGENT_DECISIONS, CACHE_MISSES, TOKENS, SITEVERIFY, PROBES, PROBES_LEFT_OUT),
     *(HTTP_REQUESTS, HTTP_SECONDS, IN_FLIGHT, PUT_OFF, REFUSED),
-    *(EVENTS_SENT, EVENTS_STORED, EVENTS_WAITING, EVENT_FAILURES, STORE_SECONDS, STORE_UP),
+    *(EVENTS_SENT, EVENTS_STORED, EVENTS_WAITING, EVENTS_SPOOLED, SPOOL_BYTES, EVENT_FAILURES, STORE_SECONDS, STORE_UP),
     *(WEBHOOKS, JOB_RUNS, JOB_SECONDS, JOB_DONE, WORKERS, BUILD),
     *(Series(name, kind, ("worker",), meaning, Merge.EACH) for name, kind, meaning in _PROCESS),
 )

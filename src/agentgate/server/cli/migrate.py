@@ -31,7 +31,11 @@ async def _migrate(settings: Settings, *, check: bool) -> int:
         for set_name, files in pending.items():
             for migration in files:
                 print(f"pending: {set_name} {migration.name}")
-        count = sum(len(files) for files in pending.values())
+        # Of events in ClickHouse, which have a schema of their own.
+        of_events = await stores.segments.pending()
+        for name in of_events:
+            print(f"pending: clickhouse {name}")
+        count = sum(len(files) for files in pending.values()) + len(of_events)
         if not count:
             print("nothing is pending")
         elif not check:

@@ -11,9 +11,11 @@ from typing import NamedTuple
 import msgspec
 
 from agentgate.events.storage.days.days import Segments, day_bounds, day_name
+from agentgate.events.storage.days.postgres import PostgresSegments
+from agentgate.events.storage.days.sqlite import SqliteSegments
 from agentgate.events.storage.encoding import PACK_COLUMNS, SITE_HOUR, WIDE_COLUMNS, packed_key
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Database, Row, Session, Transaction, Value
+from agentgate.lib.database import Database, Reader, Row, Session, Transaction, Value
 from agentgate.server.stores.open import CONFIG, HOT, STATS, Stores
 
 ROWS = 5_000
@@ -58,7 +60,8 @@ async def copy_stores(source: Stores, target: Stores, progress: Progress) -> dic
     for name, tables in reversed(sets):
         for table in reversed([each for each in tables if each.name != SITE_HOUR.table]):
             await _empty_unless_equal(source.databases[name], target.databases[name], table)
-    days = await source.segments.days()
+    days_from, days_to = _segments(source), _segments(target)
+    days = await days_from.days()
     for name, tables in sets:
         for table in tables:
             if table.name != KEYS:
@@ -67,15 +70,21 @@ async def copy_stores(source: Stores, target: Stores, progress: Progress) -> dic
                 compared[table.name] = copied
                 progress(table.name, copied.rows)
     for day in days:
-        compared[day_name(day)] = copied = await _copy_day(source.segments, target.segments, day)
+        compared[day_name(day)] = copied = await _copy_day(days_from, days_to, day)
         progress(day_name(day), copied.rows)
     for (day,) in await source.databases[STATS].all("SELECT day FROM segment ORDER BY day"):
-        await target.segments.index(day)
+        await days_to.index(day)
     await _go_on_counting(target.databases[CONFIG])
     keys = next(table for table in dict(sets)[CONFIG] if table.name == KEYS)
     compared[KEYS] = await _copy_table(source.databases[CONFIG], target.databases[CONFIG], keys, None)
     progress(KEYS, compared[KEYS].rows)
     return compared
+
+
+def _segments(stores: Stores) -> Segments:
+    """Return the days of events that lie beside everything else: `copy` leaves ClickHouse out."""
+    assert isinstance(stores.segments, SqliteSegments | PostgresSegments), "opened without AGENTGATE_EVENTS_URL"
+    return stores.segments
 
 
 async def _check_target(target: Stores) -> None:
@@ -94,7 +103,7 @@ async def _tables(database: Database) -> list[Table]:
     return tables
 
 
-async def read_rows(session: Session, table: Table, where: str = "", *values: Value) -> AsyncIterator[list[Row]]:
+async def read_rows(session: Reader, table: Table, where: str = "", *values: Value) -> AsyncIterator[list[Row]]:
     """Read a table in portions, in the order of its key."""
     named = ", ".join(table.columns)
     if not table.key:
@@ -151,7 +160,7 @@ async def _copy_table(source: Database, target: Database, table: Table, keep: Ca
             await transaction.load(table.name, table.columns, [row for row in rows if keep is None or keep(row)])
 
     await target.transaction(copy)
-    return _agreed(table.name, wanted, await sum_of(read_rows(target, table), keep))
+    return agreed(table.name, wanted, await sum_of(read_rows(target, table), keep))
 
 
 async def _copy_day(source: Segments, target: Segments, day: int) -> Sum:
@@ -174,7 +183,7 @@ async def _copy_day(source: Segments, target: Segments, day: int) -> Sum:
         await transaction.load("dimension_pack", PACK_COLUMNS, await _packs(session))
 
     await target.write(day, copy)
-    return _agreed(day_name(day), wanted, await sum_of(read_rows(target.session(day), events, within, *bounds)))
+    return agreed(day_name(day), wanted, await sum_of(read_rows(target.session(day), events, within, *bounds)))
 
 
 async def _packs(session: Session) -> list[Row]:
@@ -197,7 +206,8 @@ async def _go_on_counting(config: Database) -> None:
     )
 
 
-def _agreed(name: str, wanted: Sum, found: Sum) -> Sum:
+def agreed(name: str, wanted: Sum, found: Sum) -> Sum:
+    """Return what both have, or refuse the copy."""
     if found != wanted:
         raise CopyRefused(f"{name} has {found.rows} rows in the target, which are not the {wanted.rows} of the source")
     return found

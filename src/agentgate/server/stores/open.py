@@ -6,7 +6,13 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from agentgate.events.storage.days.days import Segments
+from agentgate.events.label_ports import LabelStore
+from agentgate.events.queries.ports import TrafficStore
+from agentgate.events.storage.clickhouse.days import ClickhouseDays
+from agentgate.events.storage.clickhouse.events import ClickhouseEvents
+from agentgate.events.storage.clickhouse.read_models import ClickhouseTraffic
+from agentgate.events.storage.clickhouse.spool import Spool
+from agentgate.events.storage.days.days import EventDays, Segments
 from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
 from agentgate.events.storage.dictionary import Words
@@ -14,6 +20,7 @@ from agentgate.events.storage.events import SqlEvents
 from agentgate.events.storage.queries.decision_feed import SqlDecisionFeed
 from agentgate.events.storage.queries.read_models import SqlTraffic
 from agentgate.lib.clock import HOUR_MS, SECOND_MS, Clock
+from agentgate.lib.database import Reader
 from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.shared_cache import FastStore
@@ -31,6 +38,7 @@ from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
 from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
 from agentgate.server.stores.files import check_files
 from agentgate.server.stores.unit_of_work import SqlStore
+from agentgate.storage.clickhouse.client import ClickhouseClient
 from agentgate.storage.migrate import MigratedDatabase
 from agentgate.storage.postgres.database import PostgresDatabase
 from agentgate.storage.shared_cache.fallback import FallbackFastStore
@@ -44,6 +52,9 @@ CONFIG, STATS, HOT = "config", "stats", "hot"
 SETS = (CONFIG, STATS, HOT)
 # Reads of events and statistics take milliseconds. Two at a time leave the event loop its share of the interpreter.
 READING_THREADS = 2
+# The folder of events that wait for ClickHouse.
+SPOOL = "events-spool"
+MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +64,9 @@ class Stores:
     databases: dict[str, MigratedDatabase]
     store: SqlStore
     activity: SqlActivity
-    segments: Segments
+    segments: EventDays
     words: Words
-    events: SqlEvents
+    events: SqlEvents | ClickhouseEvents
     evidence: SqlEvidence
     challenges: SqlChallenges
     feed: SqlDecisionFeed
@@ -69,7 +80,7 @@ class Stores:
     # One writer for both: a submission is kept with its charge or not at all.
     submissions: SqlSubmissions
     charges: SqlSubmissions
-    traffic: SqlTraffic
+    traffic: TrafficStore
     site_health: SqlSiteHealth
     fast: FastStore
     reads: ThreadPoolExecutor
@@ -93,32 +104,88 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
     stats = databases[STATS]
     words = Words(stats)
     store = SqlStore(databases[CONFIG])
+    labels = store.read.decision_labels
+    kept = (
+        _clickhouse(settings, clock, stats, words, labels)
+        if settings.events_url
+        else _kept(stats, segments, words, labels)
+    )
+    days = kept.days
     submissions = SqlSubmissions(databases[HOT])
     marks = _spend_marks(settings)
     return Stores(
         databases=databases,
         store=store,
-        activity=SqlActivity(databases[CONFIG], stats, segments, hot=databases[HOT]),
-        segments=segments,
+        activity=SqlActivity(
+            databases[CONFIG],
+            kept.counted,
+            forget_site=kept.events.forget_site,
+            hot=databases[HOT],
+            days=kept.open_days,
+        ),
+        segments=days,
         words=words,
-        events=SqlEvents(stats, segments, words),
-        evidence=SqlEvidence(stats, segments, words),
+        events=kept.events,
+        evidence=SqlEvidence(stats, days, words),
         challenges=SqlChallenges(databases[HOT]),
-        feed=SqlDecisionFeed(segments, words),
+        feed=SqlDecisionFeed(days, words),
         redemptions=SqlRedemptions(databases[HOT], marks, clock=clock),
         agent_replays=SqlReplays(databases[HOT], lambda: marks.lost_ms),
         agent_grants=SqlAgentGrants(databases[HOT]),
         handoffs=SqlHandoffs(databases[HOT]),
-        replay=SqlReplay(databases[CONFIG], segments, words),
-        client_replay=SqlClientReplay(databases[CONFIG], segments, words),
-        score_samples=SqlScoreSamples(stats, segments, words),
+        replay=SqlReplay(databases[CONFIG], days, words),
+        client_replay=SqlClientReplay(databases[CONFIG], days, words),
+        score_samples=SqlScoreSamples(stats, days, words),
         submissions=submissions,
         charges=submissions,
-        site_health=SqlSiteHealth(stats, segments),
-        traffic=SqlTraffic(stats, segments, words, store.read.decision_labels),
+        site_health=SqlSiteHealth(stats, kept.traffic.counts),
+        traffic=kept.traffic,
         fast=_fast_store(settings, clock, cache_end),
         reads=reads,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kept:
+    """Where events lie: beside everything else, or in ClickHouse."""
+
+    days: EventDays
+    events: SqlEvents | ClickhouseEvents
+    traffic: SqlTraffic | ClickhouseTraffic
+    # What has the hours and days of sites, and the days whose hours lie in themselves as long as they are open.
+    counted: Reader
+    open_days: EventDays | None
+
+
+def _kept(stats: MigratedDatabase, segments: Segments, words: Words, labels: LabelStore) -> _Kept:
+    return _Kept(
+        days=segments,
+        events=SqlEvents(stats, segments, words),
+        traffic=SqlTraffic(stats, segments, words, labels),
+        counted=stats,
+        open_days=None if segments.hours_in_stats else segments,
+    )
+
+
+def _clickhouse(settings: Settings, clock: Clock, stats: MigratedDatabase, words: Words, labels: LabelStore) -> _Kept:
+    client = open_clickhouse(settings.events_url, settings.events_cluster)
+    days = ClickhouseDays(client, settings.events_cluster)
+    spool = Spool(settings.data_dir / SPOOL, most_bytes=settings.events_spool_mb * MEGABYTE)
+    return _Kept(
+        days=days,
+        events=ClickhouseEvents(stats, client, days, words, spool=spool, clock=clock),
+        traffic=ClickhouseTraffic(stats, client, words, labels),
+        counted=client,
+        open_days=None,
+    )
+
+
+def open_clickhouse(url: str, cluster: str) -> ClickhouseClient:
+    """Return a client of ClickHouse, or of a cluster of it."""
+    # A shard has all events of a visitor, so it answers for itself who comes again; and an insert is answered when all
+    # shards have it.
+    settings = {"distributed_product_mode": "local", "distributed_foreground_insert": "1"} if cluster else {}
+    return ClickhouseClient(url, settings=settings)
 
 
 def _sqlite(

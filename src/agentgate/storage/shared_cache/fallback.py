@@ -21,8 +21,8 @@ MOST_MISSED = 50_000
 
 
 @runtime_checkable
-class ForgetfulFastStore(FastStore, Protocol):
-    """A shared store in memory: when its process was replaced, what it had counted is lost."""
+class RestoredFastStore(FastStore, Protocol):
+    """A shared store that can be told what it missed. One in memory that was replaced has a new incarnation."""
 
     async def restore(self, counters: Sequence[tuple[str, int, int]]) -> None:
         """Add to counters: key, count, remaining time to live of each."""
@@ -37,10 +37,11 @@ class FallbackFastStore:
 
     def __init__(self, primary: FastStore, local: MemoryFastStore, clock: Clock) -> None:
         self._primary = primary
-        self._forgetful = primary if isinstance(primary, ForgetfulFastStore) else None
+        self._restored = primary if isinstance(primary, RestoredFastStore) else None
         self._incarnation = 0
         self._restoring = asyncio.Lock()
-        # What was counted here alone.
+        # What was counted here alone. An addition without an answer is among it, so it may be counted twice: a limit on
+        # guessing holds a little early then, where it would otherwise begin anew with every outage.
         self._missed: dict[str, int] = {}
         self._local = local
         self._clock = clock
@@ -91,7 +92,7 @@ class FallbackFastStore:
                     return shared
                 # What it was told just now may be of this key.
                 return await self._ask(lambda store: store.add(key, 0, ttl_ms=ttl_ms))
-        if amount and self._forgetful is not None and len(self._missed) < MOST_MISSED:
+        if amount and self._restored is not None and len(self._missed) < MOST_MISSED:
             self._missed[key] = self._missed.get(key, 0) + amount
         return counted
 
@@ -149,7 +150,7 @@ class FallbackFastStore:
         That is all of them when it was replaced; the other workers do the same. Otherwise, whoever has used a limit up
         could start anew. `counted_there` is the one addition that a new primary has already.
         """
-        primary = self._forgetful
+        primary = self._restored
         if primary is None:
             return False
         if not self._incarnation:

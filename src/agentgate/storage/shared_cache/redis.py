@@ -25,6 +25,10 @@ end
 return count
 """
 
+# What is told after an outage: so many counters in one round trip, those together that end at about the same time.
+MOST_TOGETHER = 1_000
+TTL_STEP_MS = 10_000
+
 
 class RedisFastStore:
     """Expiring values and counters on Redis or a server that speaks its protocol."""
@@ -77,6 +81,15 @@ class RedisFastStore:
         """Add to many counters in one round trip; return the new counts."""
         _check_ttl(ttl_ms)
         return [int(count) for count in await self._answer(self._add(additions, ttl_ms))]
+
+    async def restore(self, counters: Sequence[tuple[str, int, int]]) -> None:
+        """Add to counters what was counted elsewhere meanwhile: key, count, remaining time to live of each."""
+        groups: dict[int, list[Addition]] = {}
+        for key, count, ttl_ms in counters:
+            groups.setdefault(-(-ttl_ms // TTL_STEP_MS) * TTL_STEP_MS, []).append((key, count))
+        for ttl_ms, additions in groups.items():
+            for start in range(0, len(additions), MOST_TOGETHER):
+                await self.exchange(additions[start : start + MOST_TOGETHER], ttl_ms=ttl_ms)
 
     def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> None:  # noqa: ARG002 - the interface's
         """Return None: a server on the network is not waited for in the event loop."""

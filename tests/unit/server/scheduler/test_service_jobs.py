@@ -1,12 +1,14 @@
 """The jobs of the service: accounts purged in time and never early, messages and links forgotten."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.lib.enums import AccountStatus, ActorKind
 from agentgate.lib.moment import Moment
@@ -36,7 +38,7 @@ async def store(tmp_path: Path, clock: FixedClock) -> AsyncIterator[SqlStore]:
 
 
 def activity_of(store: SqlStore) -> SqlActivity:
-    return SqlActivity(store._database, store._database)
+    return SqlActivity(store._database, store._database, forget_site=partial(forget_site, store._database, None))
 
 
 async def add_account(store: SqlStore, account_id: str, **changes: Any) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from agentgate.events.storage.encoding import EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
-from agentgate.lib.database import Session, Transaction
+from agentgate.lib.database import Reader, Session, Transaction
 from agentgate.lib.decision_ids import first_id
 
 T = TypeVar("T")
@@ -35,27 +35,51 @@ class Layout(NamedTuple):
     event_tables: tuple[str, ...]
 
 
-class Segments(Protocol):
-    """The days of events."""
-
-    @property
-    def hours_in_stats(self) -> bool:
-        """Whether `site_hour` of an open day already is that of the statistics (PostgreSQL), or lies in the day."""
-        ...
+class EventDays(Protocol):
+    """The days of events as readers see them."""
 
     @property
     def layout(self) -> Layout:
         """How a day's events lie."""
         ...
 
-    def session(self, day: int) -> Session:
-        """Return a session that reads a day. A day without events, or dropped meanwhile, has no rows, not even of
-        an aggregate: `one` then returns None.
-        """
+    def session(self, day: int) -> Reader:
+        """Return what reads a day. A day without events, or dropped meanwhile, has no rows."""
         ...
 
     async def days(self) -> list[int]:
         """Return the days that exist, oldest first."""
+        ...
+
+    async def drop(self, day: int) -> None:
+        """Remove a day with everything in it. Removing what is not there is no mistake."""
+        ...
+
+    async def pending(self) -> list[str]:
+        """Return the names of schema changes that `migrate` would make, where these are listed."""
+        ...
+
+    async def migrate(self, clock: Clock) -> None:
+        """Bring the days that exist up to this release's schema."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was accepted and let go."""
+        ...
+
+
+class Segments(EventDays, Protocol):
+    """The days of events in a database that has transactions."""
+
+    @property
+    def hours_in_stats(self) -> bool:
+        """Whether `site_hour` of an open day already is that of the statistics (PostgreSQL), or lies in the day."""
+        ...
+
+    def session(self, day: int) -> Session:
+        """Return a session that reads a day. A day without events, or dropped meanwhile, has no rows, not even of
+        an aggregate: `one` then returns None.
+        """
         ...
 
     async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
@@ -84,18 +108,6 @@ class Segments(Protocol):
 
     async def index(self, day: int) -> None:
         """Make what finds rare values in a day that has ended, where that is not made with each event."""
-        ...
-
-    async def drop(self, day: int) -> None:
-        """Remove a day with everything in it. Removing what is not there is no mistake."""
-        ...
-
-    async def migrate(self, clock: Clock) -> None:
-        """Bring the days that exist up to this release's schema."""
-        ...
-
-    async def close(self) -> None:
-        """Finish what was accepted and let go."""
         ...
 
 

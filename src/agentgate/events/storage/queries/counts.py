@@ -16,9 +16,12 @@ from agentgate.events.storage.queries.packs import joined, joined_rows, numbers,
 from agentgate.events.storage.queries.sketch import KEPT, estimate_sources
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Row, Session
-from agentgate.lib.decision_ids import first_id
+from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 from agentgate.lib.time_ranges import TimeRange
+
+# Later than any day there will be.
+_LAST_DAY = 1_000_000
 
 _COLUMNS = ", ".join(COUNT_COLUMNS)
 _HOURS = ("hour", *COUNT_COLUMNS)
@@ -32,13 +35,12 @@ _CONDITIONS = (
     *(f"NOT {_REQUEST} AND stage = {STAGE_CODES[stage]}" for stage in ChallengeStage),
 )
 # The same columns, counted in the events.
-COUNTED = ", ".join(
-    (
-        *(f"count(*) FILTER (WHERE {condition})" for condition in _CONDITIONS),
-        f"sum(duration_us) FILTER (WHERE {_REQUEST})",
-        f"count(*) FILTER (WHERE {_REQUEST} AND error <> 0)",
-    )
+COUNT_EXPRESSIONS = (
+    *(f"count(*) FILTER (WHERE {condition})" for condition in _CONDITIONS),
+    f"sum(duration_us) FILTER (WHERE {_REQUEST})",
+    f"count(*) FILTER (WHERE {_REQUEST} AND error <> 0)",
 )
+COUNTED = ", ".join(COUNT_EXPRESSIONS)
 
 
 class SqlCounts:
@@ -111,6 +113,34 @@ class SqlCounts:
         open_days = await self._days.open(first_day, last_day)
         others = [await self._smallest(site, day, *day_bounds(day)) for day in open_days]
         return await self._merge(site, (first_day, last_day), others)
+
+    async def find_sighting(self, site: int) -> tuple[int, int] | None:
+        """Return when a site was first and last seen, or None when it never was."""
+        # The days that are not rolled up first: one that is closed in between is then found twice, not never.
+        seen = [await self._seen_on(site, day) for day in await self._days.open(0, _LAST_DAY)]
+        row = await self._stats.one("SELECT min(day), max(last_event_ms) FROM site_day WHERE site = $1", site)
+        if row is not None and row[0] is not None:
+            seen.append((row[0], row[1]))
+        found = [each for each in seen if each is not None]
+        if not found:
+            return None
+        return await self._first_of_day(site, min(day for day, _ in found)), max(last for _, last in found)
+
+    async def _seen_on(self, site: int, day: int) -> tuple[int, int] | None:
+        row = await self._days.session(day).one(
+            "SELECT max(last_event_ms) FROM site_hour WHERE site = $1 AND hour >= $2 AND hour < $3",
+            site,
+            day * 24,
+            day * 24 + 24,
+        )
+        return (day, row[0]) if row is not None and row[0] else None
+
+    async def _first_of_day(self, site: int, day: int) -> int:
+        row = await self._days.session(day).one(
+            "SELECT id FROM event WHERE site = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT 1", site, *day_bounds(day)
+        )
+        # Of a day whose events are gone, only the day is known.
+        return id_time_ms(row[0]) if row is not None and row[0] is not None else day * DAY_MS
 
     async def _merge(self, site: int, days: tuple[int, int] | None, others: Sequence[list[int]]) -> int:
         sketches: list[bytes] = []

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from agentgate.events.queries.ports import CounterRow, ValueCounts
 from agentgate.events.records import Dimension
@@ -13,7 +13,7 @@ from agentgate.events.storage.queries.days import DayPart, TrafficDays, counted_
 from agentgate.events.storage.queries.edges import edges
 from agentgate.events.storage.queries.packs import joined, joined_rows, numbers, rows_of
 from agentgate.lib.clock import HOUR_MS
-from agentgate.lib.database import Row, Session
+from agentgate.lib.database import Reader, Row, Session
 from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import ChallengeStage, SolveType
 from agentgate.lib.time_ranges import TimeRange
@@ -51,40 +51,11 @@ _SOLVED_DETAILS = f"""SELECT {joined("solve_ms")} FROM (
 _BRACKETS = str.maketrans("", "", "[]")
 
 
-class SqlValues:
-    """Implements ValueStore."""
+class SqlCounters:
+    """What leaves no event, counted by the hour."""
 
-    def __init__(self, stats: Session, days: TrafficDays, words: Words) -> None:
+    def __init__(self, stats: Reader) -> None:
         self._stats = stats
-        self._days = days
-        self._words = words
-
-    async def count_values(self, site: int, span: TimeRange) -> ValueCounts:
-        """Return how often each value occurred in the range."""
-        parts = await self._days.parts(span)
-        read = await asyncio.gather(
-            self._count_days(site, rolled_up_days(parts)),
-            *(self._count_part(site, part) for part in counted_parts(parts)),
-        )
-        # A day of a busy site is thousands of numbers: too many for the event loop.
-        return await self._named(await asyncio.to_thread(_add_up, [row for rows in read for row in rows]))
-
-    async def list_solve_times_ms(self, site: int, span: TimeRange, limit: int) -> list[int]:
-        """Return how long the newest passed challenges took to solve, newest first."""
-        found: list[int] = []
-        for part in await self._days.parts(span):
-            row = await self._days.session(part.day).one(
-                _SOLVED_DETAILS if self._days.layout.patterns else _SOLVED,
-                site,
-                part.least,
-                part.end,
-                STAGE_CODES[ChallengeStage.PASSED],
-                limit - len(found),
-            )
-            found += numbers(row[0] if row else None)
-            if len(found) >= limit:
-                break
-        return found
 
     async def list_counters(self, site: int, *, first_hour: int, last_hour: int) -> list[CounterRow]:
         """Return the hourly counters, both ends included."""
@@ -105,6 +76,43 @@ class SqlValues:
         """Return the earliest hour that has a counter, or None."""
         row = await self._stats.one("SELECT min(hour) FROM counter_hour WHERE site = $1", site)
         return row[0] if row else None
+
+
+class SqlValues(SqlCounters):
+    """Implements ValueStore."""
+
+    def __init__(self, stats: Session, days: TrafficDays, words: Words) -> None:
+        super().__init__(stats)
+        self._days = days
+        self._words = words
+
+    async def count_values(self, site: int, span: TimeRange) -> ValueCounts:
+        """Return how often each value occurred in the range."""
+        parts = await self._days.parts(span)
+        read = await asyncio.gather(
+            self._count_days(site, rolled_up_days(parts)),
+            *(self._count_part(site, part) for part in counted_parts(parts)),
+        )
+        # A day of a busy site is thousands of numbers: too many for the event loop.
+        found = await asyncio.to_thread(_add_up, [row for rows in read for row in rows])
+        return await name_values([(*unpacked_key(key), count) for key, count in found.items()], self._words)
+
+    async def list_solve_times_ms(self, site: int, span: TimeRange, limit: int) -> list[int]:
+        """Return how long the newest passed challenges took to solve, newest first."""
+        found: list[int] = []
+        for part in await self._days.parts(span):
+            row = await self._days.session(part.day).one(
+                _SOLVED_DETAILS if self._days.layout.patterns else _SOLVED,
+                site,
+                part.least,
+                part.end,
+                STAGE_CODES[ChallengeStage.PASSED],
+                limit - len(found),
+            )
+            found += numbers(row[0] if row else None)
+            if len(found) >= limit:
+                break
+        return found
 
     async def _count_days(self, site: int, days: tuple[int, int] | None) -> list[Row]:
         return [] if days is None else await self._stats.all(_OF_DAYS, site, *days)
@@ -127,29 +135,30 @@ class SqlValues:
                 )
         return await self._days.session(part.day).all(" UNION ALL ".join(statements), site, first, end, *bounds)
 
-    async def _named(self, found: _Found) -> ValueCounts:
-        values = [(*unpacked_key(key), count) for key, count in found.items()]
-        texts = await self._words.texts({value for dimension, value, _ in values if dimension != Dimension.SOLVE_TYPE})
-        named: dict[int, Counter[str]] = {dimension: Counter() for dimension in Dimension}
-        solve_types: Counter[SolveType] = Counter()
-        for dimension, value, count in values:
-            # The sum of many rare values is none of them.
-            if value == OTHER or count == 0:
-                continue
-            if dimension == Dimension.SOLVE_TYPE:
-                solve_type = SOLVE_TYPES[value]
-                assert solve_type is not None, "only 0 stands for nothing"
-                solve_types[solve_type] += count
-            elif dimension in named and value in texts:
-                named[dimension][texts[value]] += count
-        return ValueCounts(
-            actions=named[Dimension.ACTION],
-            routes=named[Dimension.ROUTE],
-            reasons=named[Dimension.REASON],
-            labels=named[Dimension.LABEL],
-            agents=named[Dimension.AGENT],
-            solve_types=solve_types,
-        )
+
+async def name_values(values: Sequence[tuple[int, int, int]], words: Words) -> ValueCounts:
+    """Return counts of dimension and value by name."""
+    texts = await words.texts({value for dimension, value, _ in values if dimension != Dimension.SOLVE_TYPE})
+    named: dict[int, Counter[str]] = {dimension: Counter() for dimension in Dimension}
+    solve_types: Counter[SolveType] = Counter()
+    for dimension, value, count in values:
+        # The sum of many rare values is none of them.
+        if value == OTHER or count == 0:
+            continue
+        if dimension == Dimension.SOLVE_TYPE:
+            solve_type = SOLVE_TYPES[value]
+            assert solve_type is not None, "only 0 stands for nothing"
+            solve_types[solve_type] += count
+        elif dimension in named and value in texts:
+            named[dimension][texts[value]] += count
+    return ValueCounts(
+        actions=named[Dimension.ACTION],
+        routes=named[Dimension.ROUTE],
+        reasons=named[Dimension.REASON],
+        labels=named[Dimension.LABEL],
+        agents=named[Dimension.AGENT],
+        solve_types=solve_types,
+    )
 
 
 def _add_up(rows: Iterable[Row]) -> _Found:

@@ -5,7 +5,7 @@ import json
 from msgspec.structs import replace
 
 from agentgate.events.records import Event
-from agentgate.events.storage.days.days import Segments, day_bounds
+from agentgate.events.storage.days.days import EventDays, day_bounds
 from agentgate.events.storage.dictionary import Words
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
@@ -20,7 +20,7 @@ _BY_REQUEST = """SELECT id FROM {} WHERE site = $1 AND request_id = $2 AND id >=
 class SqlEvidence:
     """Implements Evidence over the statistics and the days of events."""
 
-    def __init__(self, stats: Database, segments: Segments, words: Words) -> None:
+    def __init__(self, stats: Database, segments: EventDays, words: Words) -> None:
         self._stats = stats
         self._segments = segments
         self._words = words

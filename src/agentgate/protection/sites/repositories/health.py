@@ -1,40 +1,31 @@
 """When a site was seen, and what the checks of its health count, in SQL."""
 
 from collections import Counter
+from typing import Protocol
 
+from agentgate.events.queries.ports import CountStore, SightingStore
 from agentgate.events.records import CounterName
-from agentgate.events.storage.days.days import Segments, day_bounds
-from agentgate.events.storage.queries.counts import SqlCounts
-from agentgate.events.storage.queries.days import TrafficDays
-from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Session
-from agentgate.lib.decision_ids import id_time_ms
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.database import Reader
 from agentgate.lib.time_ranges import TimeRange
 from agentgate.protection.sites.ports import HealthCounts, Sighting
 
-# Later than any day there will be.
-_LAST_DAY = 1_000_000
+
+class SeenCounts(CountStore, SightingStore, Protocol):
+    """Counts of a site's events, and when it was seen."""
 
 
 class SqlSiteHealth:
     """Implements SiteHealthStore."""
 
-    def __init__(self, stats: Session, segments: Segments) -> None:
+    def __init__(self, stats: Reader, counts: SeenCounts) -> None:
         self._stats = stats
-        self._days = TrafficDays(stats, segments)
-        self._counts = SqlCounts(stats, self._days)
+        self._counts = counts
 
     async def find_sighting(self, site: int) -> Sighting | None:
         """Return when a site was seen, or None when it never was."""
-        # The days that are not rolled up first: one that is closed in between is then found twice, not never.
-        seen = [await self._seen_on(site, day) for day in await self._days.open(0, _LAST_DAY)]
-        row = await self._stats.one("SELECT min(day), max(last_event_ms) FROM site_day WHERE site = $1", site)
-        if row is not None and row[0] is not None:
-            seen.append((row[0], row[1]))
-        found = [each for each in seen if each is not None]
-        if not found:
-            return None
-        return Sighting(await self._first_of_day(site, min(day for day, _ in found)), max(last for _, last in found))
+        seen = await self._counts.find_sighting(site)
+        return None if seen is None else Sighting(*seen)
 
     async def count_health(self, site: int, *, from_ms: int, to_ms: int, tokens_to_ms: int) -> HealthCounts:
         """Return the counts of a range, tokens only of its part up to a moment."""
@@ -56,22 +47,6 @@ class SqlSiteHealth:
             siteverify_failures=counted[CounterName.SITEVERIFY_FAILURE],
             refused_origins=counted[CounterName.ORIGIN_REFUSED],
         )
-
-    async def _seen_on(self, site: int, day: int) -> tuple[int, int] | None:
-        row = await self._days.session(day).one(
-            "SELECT max(last_event_ms) FROM site_hour WHERE site = $1 AND hour >= $2 AND hour < $3",
-            site,
-            day * 24,
-            day * 24 + 24,
-        )
-        return (day, row[0]) if row is not None and row[0] else None
-
-    async def _first_of_day(self, site: int, day: int) -> int:
-        row = await self._days.session(day).one(
-            "SELECT id FROM event WHERE site = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT 1", site, *day_bounds(day)
-        )
-        # Of a day whose events are gone, only the day is known.
-        return id_time_ms(row[0]) if row is not None and row[0] is not None else day * DAY_MS
 
     async def _count_passed(self, site: int, span: TimeRange) -> int:
         # Every challenge that is passed gives out a token.

@@ -1,15 +1,14 @@
 """Sites in SQL."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from agentgate.events.storage.days.days import Segments
-from agentgate.events.storage.rollups import forget_site
+from agentgate.events.storage.days.days import EventDays
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Database, Row, Session, Transaction
+from agentgate.lib.database import Reader, Row, Session, Transaction
 from agentgate.lib.enums import Mode, Outcome, TokenBinding, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
@@ -44,6 +43,10 @@ _ACTIVITY = """SELECT site, max(last_event_ms),
 # Days outlive their hours.
 _LAST_DAY = """SELECT site, max(last_event_ms), 0, 0, 0, 0, 0
     FROM site_day WHERE site >= $1 AND site <= $2 GROUP BY site"""
+
+
+# Removes everything that was recorded about the site of a number.
+ForgetSite = Callable[[int], Awaitable[None]]
 
 
 class SqlSites:
@@ -173,12 +176,20 @@ class SqlActivity:
     """Implements ActivityStore over the counters of events, which lie in other databases than the sites."""
 
     def __init__(
-        self, config: Session, stats: Database, segments: Segments | None = None, *, hot: Session | None = None
+        self,
+        config: Session,
+        counted: Reader,
+        *,
+        forget_site: ForgetSite,
+        hot: Session | None = None,
+        days: EventDays | None = None,
     ) -> None:
+        """`counted` has `site_hour` and `site_day`; `days` those hours that are not there yet, where they lie apart."""
         self._config = config
-        self._stats = stats
-        self._segments = segments
+        self._counted = counted
+        self._forget_site = forget_site
         self._hot = hot
+        self._days = days
 
     async def list_activity(self, site_ids: Sequence[str], *, now_ms: int) -> dict[str, SiteActivity]:
         """Return the activity of those sites that had any."""
@@ -205,17 +216,17 @@ class SqlActivity:
         """Forget the activity of all sites of an account."""
         rows = await self._config.all("SELECT number, id FROM site WHERE account_id = $1", account_id)
         for number, site_id in rows:
-            await forget_site(self._stats, self._segments, number)
+            await self._forget_site(number)
             if self._hot is not None:
                 await self._hot.run("DELETE FROM charge WHERE site_id = $1", site_id)
                 await self._hot.run("DELETE FROM submission WHERE site_id = $1", site_id)
 
     async def _read_counts(self, today: int, bounds: tuple[int, int, int]) -> list[list[Row]]:
         """Return rows of a site, its last event and today's counts, from everywhere these lie."""
-        found = [await self._stats.all(_ACTIVITY, *bounds), await self._stats.all(_LAST_DAY, *bounds[1:])]
-        if self._segments is not None and not self._segments.hours_in_stats:
+        found = [await self._counted.all(_ACTIVITY, *bounds), await self._counted.all(_LAST_DAY, *bounds[1:])]
+        if self._days is not None:
             # Yesterday may not be closed yet; it counts for the last event only.
-            found += [await self._segments.session(day).all(_ACTIVITY, *bounds) for day in (today - 1, today)]
+            found += [await self._days.session(day).all(_ACTIVITY, *bounds) for day in (today - 1, today)]
         return found
 
     async def _numbers(self, site_ids: Sequence[str]) -> list[Any]:

@@ -1,0 +1,1 @@
+"""Events in ClickHouse: the schema, writing with a spool on disk, and the read models."""

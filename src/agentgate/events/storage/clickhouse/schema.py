@@ -1,0 +1,199 @@
+"""The schema of events in ClickHouse: one table of events, and roll-ups that materialized views fill with each insert.
+
+On one server a table is itself. On a cluster `event_local` lies on each shard, replicated, and `event` is all of them
+together. Readers ask the views `site_hour`, `site_day`, `dimension_hour` and `event_label`, which are named and shaped
+as in the other databases.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from agentgate.events.records import Dimension
+from agentgate.events.storage.encoding import COUNT_COLUMNS
+from agentgate.events.storage.queries.counts import COUNT_EXPRESSIONS
+from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
+from agentgate.lib.decision_ids import EPOCH_MS, TIME_SHIFT
+from agentgate.storage.clickhouse.client import ClickhouseClient
+from agentgate.storage.migrate import MigrationRefused
+
+# So many inserts are remembered by their tokens, and on a cluster for a week.
+REMEMBERED_INSERTS = 10_000
+REMEMBERED_S = 7 * 24 * 3600
+
+TIME_MS = f"(bitShiftRight(id, {TIME_SHIFT}) + {EPOCH_MS})"
+HOUR = f"intDiv({TIME_MS}, {HOUR_MS})"
+DAY = f"intDiv({TIME_MS}, {DAY_MS})"
+# Which dimensions an event has how often, as pairs of dimension and value.
+PAIRS = f"""arrayConcat(
+    if(isNull(action), [], [({Dimension.ACTION:d}, assumeNotNull(action))]),
+    [({Dimension.ROUTE:d}, route)],
+    if(isNull(agent), [], [({Dimension.AGENT:d}, assumeNotNull(agent))]),
+    if(isNull(rule), [], [({Dimension.RULE:d}, assumeNotNull(rule))]),
+    if(isNull(solve_type), [], [({Dimension.SOLVE_TYPE:d}, toInt32(assumeNotNull(solve_type)))]),
+    arrayMap(value -> ({Dimension.REASON:d}, value), reasons),
+    arrayMap(value -> ({Dimension.LABEL:d}, value), labels))"""
+# Different visitors: exact to more than 2,048, then within a percent.
+SOURCES = "uniqCombined64(16)"
+SOURCES_STATE, SOURCES_MERGED = "uniqCombined64State(16)", "uniqCombined64Merge(16)"
+
+
+class Table(NamedTuple):
+    """A table with rows of its own."""
+
+    name: str
+    columns: str
+    order: str
+    # The expression that gives the UTC day, which is the partition.
+    day: str
+    engine: str = "AggregatingMergeTree"
+    # By what rows are spread over shards. All events of a visitor lie on one, so that each shard can tell for itself
+    # who comes again.
+    shard: str = "cityHash64(site)"
+
+
+EVENT = Table(
+    "event",
+    """site Int32, id Int64, visitor Nullable(Int64), duration_us Int64 CODEC(T64, ZSTD(1)), kind UInt8, mode UInt8,
+    outcome UInt8, would Nullable(UInt8), method Int32, route Int32, action Nullable(Int32), status Int16, ruled UInt8,
+    rule Nullable(Int32), rule_set_version Nullable(Int32), agent Nullable(Int32), stage Nullable(UInt8),
+    solve_type Nullable(UInt8), error UInt8, reasons Array(Int32), labels Array(Int32), model_versions Nullable(Int32),
+    scores Nullable(String), shadow_scores Nullable(String), request_id Nullable(String), trace_id Nullable(String),
+    solve_ms Nullable(Int64),
+    INDEX by_visitor visitor TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX by_label labels TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX by_request request_id TYPE bloom_filter(0.01) GRANULARITY 1""",
+    "(site, id)",
+    DAY,
+    "MergeTree",
+    "cityHash64(site, coalesce(visitor, id))",
+)
+SITE_HOUR = Table(
+    "site_hour_part",
+    "site Int32, hour Int32, "
+    + ", ".join(f"{name} SimpleAggregateFunction(sum, Int64)" for name in COUNT_COLUMNS)
+    + ", last_event_ms SimpleAggregateFunction(max, Int64)",
+    "(site, hour)",
+    "intDiv(hour, 24)",
+)
+VALUE_HOUR = Table(
+    "dimension_part",
+    "site Int32, hour Int32, dimension UInt8, value Int32, events SimpleAggregateFunction(sum, Int64)",
+    "(site, hour, dimension, value)",
+    "intDiv(hour, 24)",
+)
+SOURCE_DAY = Table(
+    "source_part",
+    f"site Int32, day Int32, sources AggregateFunction({SOURCES}, Int64)",
+    "(site, day)",
+    "day",
+)
+TABLES = (EVENT, SITE_HOUR, VALUE_HOUR, SOURCE_DAY)
+ROLL_UPS = (SITE_HOUR, VALUE_HOUR, SOURCE_DAY)
+
+# A column that is summed under its own name is written with its table: otherwise the sum would be summed.
+_COUNTED = ", ".join(
+    f"{expression.replace('duration_us', 'made.duration_us')} AS {name}"
+    for name, expression in zip(COUNT_COLUMNS, COUNT_EXPRESSIONS, strict=True)
+)
+# Roll-up -> what fills it.
+_FILLED: dict[Table, str] = {
+    SITE_HOUR: f"""SELECT site, toInt32({HOUR}) AS hour, {_COUNTED}, max({TIME_MS}) AS last_event_ms
+        FROM {{event}} AS made GROUP BY site, hour""",  # noqa: S608
+    VALUE_HOUR: f"""SELECT site, toInt32({HOUR}) AS hour, toUInt8(pair.1) AS dimension, toInt32(pair.2) AS value,
+            count() AS events
+        FROM {{event}} ARRAY JOIN {PAIRS} AS pair GROUP BY site, hour, dimension, value""",  # noqa: S608
+    SOURCE_DAY: f"""SELECT site, toInt32({DAY}) AS day, {SOURCES_STATE}(assumeNotNull(visitor)) AS sources
+        FROM {{event}} WHERE isNotNull(visitor) GROUP BY site, day""",  # noqa: S608
+}
+_SUMS = ", ".join(f"sum(part.{name}) AS {name}" for name in COUNT_COLUMNS)
+_VIEWS = {
+    "site_hour": f"""SELECT site, hour, {_SUMS}, max(part.last_event_ms) AS last_event_ms
+        FROM site_hour_part AS part GROUP BY site, hour""",  # noqa: S608
+    "site_day": f"""SELECT site, intDiv(hour, 24) AS day, {_SUMS}, max(part.last_event_ms) AS last_event_ms
+        FROM site_hour_part AS part GROUP BY site, day""",  # noqa: S608
+    "dimension_hour": """SELECT site, hour, dimension, value, sum(part.events) AS events
+        FROM dimension_part AS part GROUP BY site, hour, dimension, value""",
+    "event_label": "SELECT site, id, arrayJoin(labels) AS label FROM event",
+}
+_APPLIED = """CREATE TABLE IF NOT EXISTS schema_migration{cluster} (name String, checksum String, applied_ms Int64)
+    ENGINE = {engine} ORDER BY name"""
+
+
+def local_name(table: Table, cluster: str) -> str:
+    """Return the name of the table that holds the rows on each server."""
+    return f"{table.name}_local" if cluster else table.name
+
+
+def on_cluster(cluster: str) -> str:
+    """Return what a statement says that is for all servers of a cluster."""
+    return f" ON CLUSTER `{cluster}`" if cluster else ""
+
+
+def statements(cluster: str) -> list[str]:
+    """Return what makes the schema. Each may be repeated."""
+    made = [statement for table in TABLES for statement in _create(table, cluster)]
+    for table, filled in _FILLED.items():
+        view = filled.format(event=local_name(EVENT, cluster))
+        made.append(
+            f"CREATE MATERIALIZED VIEW IF NOT EXISTS {table.name}_view{on_cluster(cluster)}"
+            f" TO {local_name(table, cluster)} AS {view}"
+        )
+    made += [f"CREATE VIEW IF NOT EXISTS {name}{on_cluster(cluster)} AS {select}" for name, select in _VIEWS.items()]
+    return made
+
+
+def migrations(cluster: str) -> dict[str, Sequence[str]]:
+    """Return the migrations by name, in order. One that was released is never edited."""
+    return {"0001_events": statements(cluster)}
+
+
+async def pending(client: ClickhouseClient, cluster: str) -> list[str]:
+    """Return the names of the migrations that have not been applied yet."""
+    known = await client.all("SELECT name FROM system.tables WHERE database = $1", client.database)
+    applied: dict[str, str] = (
+        dict(await client.all("SELECT name, checksum FROM schema_migration")) if ("schema_migration",) in known else {}
+    )
+    wanted = {name: _checksum(made) for name, made in migrations(cluster).items()}
+    for name, checksum in applied.items():
+        if wanted.get(name) != checksum:
+            raise MigrationRefused(f"ClickHouse has {name} as another release or for another cluster made it")
+    return [name for name in wanted if name not in applied]
+
+
+async def migrate(client: ClickhouseClient, cluster: str, clock: Clock) -> None:
+    """Make what is missing. Several processes may do this at once: each statement is repeatable."""
+    missing = await pending(client, cluster)
+    for name in missing:
+        made = migrations(cluster)[name]
+        engine = "ReplicatedMergeTree('/clickhouse/tables/{uuid}', '{replica}')" if cluster else "MergeTree"
+        for statement in (_APPLIED.format(cluster=on_cluster(cluster), engine=engine), *made):
+            await client.run(statement)
+        line = f'["{name}","{_checksum(made)}",{clock.now_ms()}]'.encode()
+        await client.insert("schema_migration", ("name", "checksum", "applied_ms"), line, token=name)
+
+
+def _create(table: Table, cluster: str) -> list[str]:
+    window = f"non_replicated_deduplication_window = {REMEMBERED_INSERTS}"
+    engine = table.engine
+    if cluster:
+        engine = f"Replicated{engine}('/clickhouse/tables/{{shard}}/{{database}}/{table.name}', '{{replica}}')"
+        window = (
+            f"replicated_deduplication_window = {REMEMBERED_INSERTS},"
+            f" replicated_deduplication_window_seconds = {REMEMBERED_S}"
+        )
+    local = local_name(table, cluster)
+    made = [
+        f"""CREATE TABLE IF NOT EXISTS {local}{on_cluster(cluster)} ({table.columns}) ENGINE = {engine}
+            PARTITION BY {table.day} ORDER BY {table.order} SETTINGS {window}"""
+    ]
+    if cluster:
+        made.append(
+            f"CREATE TABLE IF NOT EXISTS {table.name}{on_cluster(cluster)} AS {local}"
+            f" ENGINE = Distributed(`{cluster}`, currentDatabase(), {local}, {table.shard})"
+        )
+    return made
+
+
+def _checksum(made: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(made).encode()).hexdigest()

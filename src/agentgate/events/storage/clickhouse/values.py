@@ -1,0 +1,51 @@
+"""What occurred how often in ClickHouse: values of dimensions and solve times. Counters lie in the statistics."""
+
+from agentgate.events.queries.ports import CounterRow, ValueCounts
+from agentgate.events.storage.clickhouse.counts import whole_and_ends
+from agentgate.events.storage.clickhouse.schema import PAIRS
+from agentgate.events.storage.codes import STAGE_CODES
+from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.queries.values import SqlCounters, name_values
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.database import Reader
+from agentgate.lib.decision_ids import first_id
+from agentgate.lib.enums import ChallengeStage
+from agentgate.lib.time_ranges import TimeRange
+
+_VALUES = f"""SELECT dimension, value, sum(counted) FROM (
+    SELECT dimension, value, sum(part.events) AS counted FROM dimension_part AS part
+        WHERE site = $1 AND hour >= $2 AND hour < $3 GROUP BY dimension, value
+    UNION ALL SELECT toUInt8(pair.1) AS dimension, toInt32(pair.2) AS value, toInt64(count()) AS counted FROM event
+        ARRAY JOIN {PAIRS} AS pair
+        WHERE site = $1 AND ((id >= $4 AND id < $5) OR (id >= $6 AND id < $7)) GROUP BY dimension, value)
+    GROUP BY dimension, value"""  # noqa: S608
+_SOLVED = f"""SELECT solve_ms FROM event WHERE site = $1 AND id >= $2 AND id < $3
+    AND stage = {STAGE_CODES[ChallengeStage.PASSED]} AND isNotNull(solve_ms)
+    ORDER BY site DESC, id DESC LIMIT $4"""  # noqa: S608
+
+
+class ClickhouseValues:
+    """Implements ValueStore."""
+
+    def __init__(self, stats: Reader, reader: Reader, words: Words) -> None:
+        self._counters = SqlCounters(stats)
+        self._reader = reader
+        self._words = words
+
+    async def count_values(self, site: int, span: TimeRange) -> ValueCounts:
+        """Return how often each value occurred in the range."""
+        rows = await self._reader.all(_VALUES, site, *whole_and_ends(span, HOUR_MS))
+        return await name_values([(dimension, value, int(count)) for dimension, value, count in rows], self._words)
+
+    async def list_solve_times_ms(self, site: int, span: TimeRange, limit: int) -> list[int]:
+        """Return how long the newest passed challenges took to solve, newest first."""
+        rows = await self._reader.all(_SOLVED, site, first_id(span.from_ms), first_id(span.to_ms), limit)
+        return [solve_ms for (solve_ms,) in rows]
+
+    async def list_counters(self, site: int, *, first_hour: int, last_hour: int) -> list[CounterRow]:
+        """Return the hourly counters, both ends included."""
+        return await self._counters.list_counters(site, first_hour=first_hour, last_hour=last_hour)
+
+    async def find_first_counter_hour(self, site: int) -> int | None:
+        """Return the earliest hour that has a counter, or None."""
+        return await self._counters.find_first_counter_hour(site)

@@ -1,0 +1,83 @@
+"""A site's visitors in ClickHouse, most recently seen first."""
+
+import json
+from collections.abc import Sequence
+
+from agentgate.events.queries.ports import VisitorScan
+from agentgate.events.queries.records import VisitorSummary
+from agentgate.events.storage.codes import signed, unsigned
+from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.rollups import VISITOR_SUMS
+from agentgate.lib.database import Row
+from agentgate.lib.decision_ids import first_id, id_time_ms
+from agentgate.lib.enums import Outcome
+from agentgate.lib.moment import Moment
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.lib.visitor_ids import write_visitor
+from agentgate.storage.clickhouse.client import ClickhouseClient
+
+# Read from the newest on, up to the last visitor that is wanted. A visitor stands where its last event of the range
+# stands, so whoever comes again after the page's start is not on it.
+_NEWEST = """SELECT id, visitor FROM event
+    WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor)
+    ORDER BY site DESC, id DESC LIMIT 1 BY visitor LIMIT $4"""
+_NEWEST_BEFORE = """SELECT id, visitor FROM event
+    WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor) AND visitor NOT IN (
+        SELECT visitor FROM event WHERE site = $1 AND id >= $3 AND id < $5 AND isNotNull(visitor))
+    ORDER BY site DESC, id DESC LIMIT 1 BY visitor LIMIT $4"""
+_SUMMARIES = f"""SELECT visitor, {VISITOR_SUMS}, groupUniqArray(action), groupUniqArray(agent) FROM event
+    WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IN $4 GROUP BY visitor"""  # noqa: S608
+
+
+class ClickhouseVisitors:
+    """Implements VisitorStore."""
+
+    def __init__(self, client: ClickhouseClient, words: Words) -> None:
+        self._client = client
+        self._words = words
+
+    async def list_visitors(self, site: int, span: TimeRange, *, before: int | None, limit: int) -> VisitorScan:
+        """Return visitors, most recently seen first; with `before`, those last seen before that ID."""
+        least, end = first_id(span.from_ms), first_id(span.to_ms)
+        # One more than asked for tells whether there is a next page.
+        if before is None or before >= end:
+            seen = await self._client.all(_NEWEST, site, least, end, limit + 1)
+        else:
+            seen = await self._client.all(_NEWEST_BEFORE, site, least, before, limit + 1, end)
+        shown = seen[:limit]
+        items = await self._summaries(site, span, [visitor for _, visitor in shown])
+        return VisitorScan(items, shown[-1][0] if len(seen) > limit else None)
+
+    async def find_visitor(self, site: int, span: TimeRange, visitor: int) -> VisitorSummary | None:
+        """Return one visitor, or None when it was not seen in the range."""
+        found = await self._summaries(site, span, [signed(visitor)])
+        return found[0] if found else None
+
+    async def _summaries(self, site: int, span: TimeRange, visitors: Sequence[int]) -> list[VisitorSummary]:
+        if not visitors:
+            return []
+        rows = await self._client.all(_SUMMARIES, site, first_id(span.from_ms), first_id(span.to_ms), list(visitors))
+        numbers = {row[0]: (json.loads(row[-2]), json.loads(row[-1])) for row in rows}
+        texts = await self._words.texts({number for both in numbers.values() for names in both for number in names})
+
+        def names(listed: list[int]) -> list[str]:
+            return sorted({texts[number] for number in listed if number in texts})
+
+        found = {row[0]: _summary(row, *map(names, numbers[row[0]])) for row in rows}
+        return [found[visitor] for visitor in visitors if visitor in found]
+
+
+def _summary(row: Row, actions: list[str], agents: list[str]) -> VisitorSummary:
+    visitor, first, last, requests, *outcomes, monitored, challenges, challenges_passed = row[:-2]
+    return VisitorSummary(
+        id=write_visitor(unsigned(visitor)),
+        first_seen=Moment(id_time_ms(first)),
+        last_seen=Moment(id_time_ms(last)),
+        requests=requests,
+        outcomes=dict(zip(Outcome, outcomes, strict=True)),
+        monitored=monitored,
+        challenges=challenges,
+        challenges_passed=challenges_passed,
+        actions=actions,
+        agents=agents,
+    )

@@ -1,0 +1,1 @@
+"""ClickHouse over its HTTP interface."""

@@ -1,0 +1,96 @@
+"""The newest ClickHouse engine (chdb) behind as much of ClickHouse's HTTP interface as the service uses.
+
+Run where chdb can be imported: `python clickhouse_engine.py FOLDER PORT`. The engine does the work: parsing, types,
+parameters, deduplication, views. Only the transport stands here: the statement from the address and the body, settings
+and parameters from the address, user and password from headers, gzip. Statements run one after the other.
+"""
+
+import gzip
+import re
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from chdb import session
+from chdb._exceptions import ChdbError
+
+USER, PASSWORD = "gate", "p@ss/word"
+# Of the interface itself, not of the statement.
+TRANSPORT = {"query", "database", "default_format", "wait_end_of_query"}
+FORMAT = re.compile(r"\s+FORMAT\s+\w+\s*$")
+
+
+class Engine:
+    """One engine in this process."""
+
+    def __init__(self, folder: str) -> None:
+        self._session: Any = session.Session(folder)
+        self._lock = threading.Lock()
+
+    def answer(self, given: dict[str, str], body: bytes) -> bytes:
+        """Run one statement with its settings and return what it says."""
+        settings = {key: value for key, value in given.items() if key not in TRANSPORT and not key.startswith("param_")}
+        parameters = {key.removeprefix("param_"): value for key, value in given.items() if key.startswith("param_")}
+        with self._lock:
+            self._session.query(f"USE {given.get('database', 'default')}")
+            if "query" in given and body:
+                # An insert: settings stand before its format, the rows behind it.
+                format_at = FORMAT.search(given["query"])
+                assert format_at is not None, "an insert names its format"
+                head = given["query"][: format_at.start()]
+                text = f"{head} SETTINGS {listed(settings)} {format_at[0].strip()}\n{body.decode()}"
+                return self._run(text, "TabSeparated", {})
+            for name, value in settings.items():
+                self._session.query(f"SET {name} = '{value}'")
+            return self._run(
+                given.get("query") or body.decode(), given.get("default_format", "TabSeparated"), parameters
+            )
+
+    def _run(self, text: str, form: str, parameters: dict[str, str]) -> bytes:
+        answer: bytes = self._session.query(text, form, params=parameters or None).bytes()
+        return answer
+
+
+def listed(settings: dict[str, str]) -> str:
+    """Write settings as a statement has them."""
+    return ", ".join(f"{name} = '{value}'" for name, value in settings.items())
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection, kept open."""
+
+    protocol_version = "HTTP/1.1"
+    engine: Engine
+
+    def do_POST(self) -> None:
+        """Answer a statement."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        if (self.headers.get("X-ClickHouse-User"), self.headers.get("X-ClickHouse-Key")) != (USER, PASSWORD):
+            self._send(403, b"Code: 516. DB::Exception: Authentication failed")
+            return
+        try:
+            answer = self.engine.answer(dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True)), body)
+        except ChdbError as failure:
+            self._send(500, str(failure).encode())
+        else:
+            self._send(200, answer)
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+if __name__ == "__main__":
+    Handler.engine = Engine(sys.argv[1])
+    server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler)
+    server.daemon_threads = True
+    server.serve_forever()
