@@ -17,7 +17,7 @@ const { version } = JSON.parse(await readFile(join(here, "package.json"), "utf8"
 /** File, source, and the most bytes that it may have when compressed. */
 const SCRIPTS = [
   ["agentgate.js", "src/entry.ts", 8900],
-  ["evidence.js", "src/signals/entry.ts", 3600],
+  ["evidence.js", "src/signals/entry.ts", 3800],
   ["worker.js", "src/work/worker.ts", 3300],
   ["check.js", "src/ui/entry.ts", 5600],
   ["probes.js", "src/probes/entry.ts", 1900],

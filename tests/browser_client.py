@@ -14,7 +14,9 @@ from typing import Any
 import httpx
 
 from agentgate.protection.browser_check.instrument.program import right_answer
+from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains
+from agentgate.protection.browser_check.probes.desk import fresh_of
 from agentgate.protection.browser_check.probes.ticket import unseal
 from agentgate.protection.browser_check.records import Work
 from agentgate.protection.browser_check.work import scrypt_answer
@@ -92,10 +94,12 @@ PRESS = {
 FIELD = [216.0, 72.0]
 
 
-def some_interaction() -> dict[str, Any]:
-    """Return what a person did: no two do the same."""
+def some_interaction(*, pressed: bool = False) -> dict[str, Any]:
+    """Return what a person did: no two do the same. Whoever has pressed the check's button has done more."""
     draw = random.SystemRandom()
     own = {"durationMs": draw.randrange(4_000, 60_000), "variation": draw.randrange(4_000, 14_000) / 10_000}
+    if pressed:
+        own |= {"pointerMoves": INTERACTION["pointerMoves"] + 40, "clicks": INTERACTION["clicks"] + 2}
     return {**INTERACTION, **own}
 
 
@@ -160,7 +164,7 @@ class BrowserClient:
             "instrument": self.program_answer(challenge["challengeId"]),
             "signals": SIGNALS,
             **self.probes(challenge),
-            "interaction": some_interaction(),
+            "interaction": some_interaction(pressed="answer" in fields),
             **fields,
         }
 
@@ -172,18 +176,29 @@ class BrowserClient:
         """Return what Chrome answers to the challenge's probes; nothing where it has none."""
         if "probes" not in challenge:
             return {}
-        draw, seed = challenge["probes"]["draw"], self.seed_of(challenge["challengeId"])
-        ticket = unseal(draw, seed, challenge["challengeId"])
+        return {"probes": self._probed(challenge["probes"], challenge["challengeId"])}
+
+    def probes_again(self, step_up: dict[str, Any], challenge_id: str) -> dict[str, Any]:
+        """Return what Chrome answers to the shown check's own probes."""
+        return self._probed(step_up["probes"], challenge_id, fresh=True)
+
+    def _probed(self, probes: dict[str, Any], challenge_id: str, *, fresh: bool = False) -> dict[str, Any]:
+        draw, found = probes["draw"], self._stored(challenge_id)
+        seed = fresh_of(found).seed if fresh else found.seed
+        ticket = unseal(draw, seed, challenge_id)
         assert ticket is not None
         answers = [list(asked.answer or ()) for asked in ticket.asked]
         answers += [blink_answer(chain, 1) for chain in draw_chains(seed)]
-        return {"probes": {"draw": draw, "answers": answers}}
+        return {"draw": draw, "answers": answers}
 
     def seed_of(self, challenge_id: str) -> bytes:
         """Return what only the service knows of a challenge."""
+        return self._stored(challenge_id).seed
+
+    def _stored(self, challenge_id: str) -> StoredChallenge:
         found = self.service.run(self.service.application.stores.challenges.find_challenge(challenge_id))
         assert found is not None
-        return found.seed
+        return found
 
     def program_answer(self, challenge_id: str) -> dict[str, str]:
         """Return what a real browser would get out of the program."""

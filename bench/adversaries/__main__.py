@@ -47,6 +47,9 @@ def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sessions", type=int, default=1, help="sessions of each driver and persona (1)")
     parser.add_argument("--half", choices=[TUNING, HELD_OUT, "both"], default="both")
     parser.add_argument("--only", default="", help="parts of names with commas between, such as `person,nodriver`")
+    parser.add_argument(
+        "--widget", choices=["managed", "interactive"], default="managed", help="interactive: all are asked"
+    )
     parser.add_argument("--lanes", type=int, default=2, help="how many visit at once (2)")
     parser.add_argument("--minutes", type=float, default=600, help="begin no session later than this (600)")
     parser.add_argument("--json", type=Path, help="write all results there")
@@ -60,7 +63,7 @@ def run(options: argparse.Namespace) -> list[Result]:
     plans = make_plans(options.sessions, options.half, options.only)
     with tempfile.TemporaryDirectory(prefix="agentgate-lab-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        with laboratory(folder, options.lanes) as lab:
+        with laboratory(folder, options.lanes, options.widget) as lab:
             return Runner(lab, packages.find_tools(), folder, told(options.lines)).run(plans, options.minutes)
 
 

@@ -35,10 +35,18 @@ class Visit:
     bodies: list[dict[str, Any]] = field(default_factory=list)
     issued: int = 0
     began_s: float = field(default_factory=time.monotonic)
+    # When the check's button was seen first, and when a token came.
+    shown_s: float = 0.0
+    passed_s: float = 0.0
 
     def state(self) -> dict[str, Any]:
         """Return what drivers may know: what their own page said, and what became of it."""
         return {"report": self.report, "sent": self.sent, "verified": self.verified}
+
+    @property
+    def answered_s(self) -> float:
+        """How long the shown check took, from its first sight to the token; 0 where it was not shown or not passed."""
+        return self.passed_s - self.shown_s if self.shown_s and self.passed_s else 0.0
 
     @property
     def asked(self) -> bool:
@@ -95,6 +103,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._hand_on(body)
         elif path == "/lab/report":
             self.visit.report.update(json.loads(body))
+            if self.visit.report.get("ask"):
+                self.visit.shown_s = self.visit.shown_s or time.monotonic()
             self._answer(204, b"", "text/plain")
         elif path == "/send":
             token = parse_qs(body.decode()).get(TOKEN_FIELD, [""])[0]
@@ -145,6 +155,8 @@ class _Handler(BaseHTTPRequestHandler):
             said = json.loads(content)
             kept = {name: said[name] for name in ("status", "error", "decisionId") if name in said}
             self.visit.verified.append({**kept, "http": status})
+            if kept.get("status") == "passed":
+                self.visit.passed_s = time.monotonic()
             self.visit.bodies.append(json.loads(body))
         except ValueError:
             self.visit.verified.append({"error": "unreadable", "http": status})

@@ -68,6 +68,9 @@ def summary(results: list[Result]) -> str:
             f"people with a token {_share(people['tokens'], people['sessions'])}, "
             f"untouched {_share(people['untouched'], people['sessions'])}"
         )
+    times = sorted(r.answered_s for r in results if r.kind == "person" and r.answered_s)
+    if times:
+        lines.append(f"people at the shown check: median {times[len(times) // 2]:.1f} s, longest {times[-1]:.1f} s")
     skipped = sum(bool(result.skipped) for result in results)
     if skipped:
         lines.append(f"{skipped} sessions were skipped: their tool is missing or did not start")

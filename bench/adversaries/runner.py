@@ -51,6 +51,8 @@ class Result:
     sessions: int = 1
     tokens: int = 0
     asked: bool = False
+    # Seconds from the first sight of the shown check to the token.
+    answered_s: float = 0.0
     refused: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     scores: dict[str, float] = field(default_factory=dict)
@@ -171,6 +173,7 @@ class Runner:
 
     def _judge(self, plan: Plan, visit: Visit, result: Result) -> None:
         result.asked = visit.asked
+        result.answered_s = round(visit.answered_s, 2)
         spender = self._lab.new_address() if plan.sold else visit.address
         for token in visit.tokens:
             answer = self._lab.redeem(token, spender)
@@ -228,6 +231,7 @@ def summary(result: Result) -> str:
     if result.skipped:
         return f"{result.kind} {result.driver}: {result.variant}: skipped, {result.skipped[:140]}"
     asked = ", asked" if result.asked else ""
+    asked += f", answered in {result.answered_s} s" if result.answered_s else ""
     score = result.scores.get("bot", 0)
     seen = ",".join(label for label in result.labels if label not in ("browser.evidence", "ua.browser"))
     refused = f" refused={','.join(sorted(set(result.refused)))}" if result.refused else ""

@@ -45,13 +45,14 @@ class Laboratory:
         answer: dict[str, Any] = reply.json()
         return answer
 
-    def open_site(self) -> None:
+    def open_site(self, widget: str) -> None:
         """Make the site, and a credential for its server."""
         operator = self.service.operator
         body = {
             "siteKey": SITE_KEY,
             "name": "Lab",
             "mode": "enforce",
+            "widgetMode": widget,
             "allowedOrigins": [lane.origin for lane in self.lanes],
             "actions": {ACTION: {"browserRequired": True}},
         }
@@ -76,8 +77,8 @@ class Laboratory:
 
 
 @contextmanager
-def laboratory(folder: Path, lanes: int = 2) -> Iterator[Laboratory]:
-    """Start the service and its site; stop it afterwards."""
+def laboratory(folder: Path, lanes: int = 2, widget: str = "managed") -> Iterator[Laboratory]:
+    """Start the service and its site; stop it afterwards. An `interactive` widget shows everybody the check."""
     settings = read_settings(
         {
             "AGENTGATE_DATA_DIR": str(folder / "data"),
@@ -91,5 +92,5 @@ def laboratory(folder: Path, lanes: int = 2) -> Iterator[Laboratory]:
     with running_service(settings, SystemClock()) as service, ExitStack() as stack:
         opened = [stack.enter_context(open_lane(service.public_url, SITE_KEY, ACTION)) for _ in range(lanes)]
         lab = Laboratory(service, opened)
-        lab.open_site()
+        lab.open_site(widget)
         yield lab

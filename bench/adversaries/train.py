@@ -21,6 +21,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=600, help="begin no session later than this (600)")
     parser.add_argument("--lines", type=Path, help="add one line of JSON for each session there")
     parser.add_argument("--lanes", type=int, default=2)
+    parser.add_argument("--least", type=int, default=training.LEAST_LABELS, help="train with no fewer labels than this")
     parser.add_argument("--shadow", default="chromium curved,firefox curved,nodriver", help="who comes again in shadow")
     parser.add_argument("--report", type=Path, default=ROOT / "docs/bot-model.md")
     parser.add_argument("--model", type=Path, default=training.SHIPPED, help="replaced if the new one is better")
@@ -35,13 +36,14 @@ def main() -> None:
         with laboratory(folder, options.lanes) as lab:
             runner = Runner(lab, packages.find_tools(), folder, told(options.lines))
             results = runner.run(make_plans(options.sessions, "both", options.only), options.minutes)
+            print(report.table(results))
             print(report.summary(results))
             training.label(lab, results)
             labelled = training.export(lab, results)
             tuning, _ = training.halves_of(labelled)
             active = read_model(training.SHIPPED.read_bytes())
             models: dict[str, ModelFile] = {"shipped": active}
-            models.update({kind: training.train(tuning, folder, kind) for kind in TYPES})
+            models.update({kind: training.train(tuning, folder, kind, options.least) for kind in TYPES})
             better = [kind for kind in TYPES if training.is_better(models[kind], active, labelled)]
             chosen = better[0] if better else TYPES[0]
             written = (folder / f"model-{chosen}.json").read_bytes()

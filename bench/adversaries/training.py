@@ -72,12 +72,12 @@ def export(lab: Laboratory, results: Sequence[Result]) -> list[Labelled]:
         query["cursor"] = cursor
 
 
-def train(labelled: Sequence[Labelled], folder: Path, kind: str) -> ModelFile:
+def train(labelled: Sequence[Labelled], folder: Path, kind: str, least: int = LEAST_LABELS) -> ModelFile:
     """Run `agentgate train` on these labels."""
     source, model = folder / "labels.ndjson", folder / f"model-{kind}.json"
     source.write_text("".join(json.dumps(item.exported) + "\n" for item in labelled))
     command = [sys.executable, "-m", "agentgate", "train", str(source), "--kind", "bot", "--type", kind]
-    command += ["--out", str(model), "--report", str(folder / f"report-{kind}.html"), "--min-labels", str(LEAST_LABELS)]
+    command += ["--out", str(model), "--report", str(folder / f"report-{kind}.html"), "--min-labels", str(least)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"agentgate train: {done.stderr.strip() or done.stdout.strip()}")

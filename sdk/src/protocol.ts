@@ -17,6 +17,7 @@ export interface StepUp {
   readonly work: Work;
   /** Where the button stands for each press, in percent of the free width and height of its field. */
   readonly places: readonly (readonly [x: number, y: number])[];
+  readonly probes?: Draw;
 }
 
 export interface Challenge {
@@ -41,6 +42,10 @@ export interface Press {
   readonly offX?: number;
   readonly offY?: number;
   readonly sizePx?: number;
+  /** Of the last stroke: how long and how bent it is, and its longest step divided by the mean of its steps. */
+  readonly strokePx?: number;
+  readonly bendPx?: number;
+  readonly pace?: number;
 }
 
 export interface Step {
@@ -58,6 +63,7 @@ export interface Presses {
 
 export interface Answer extends Presses {
   readonly kind: string;
+  readonly probes: unknown;
   readonly work: readonly number[];
 }
 

@@ -7,7 +7,7 @@ import type { Settings } from "./options";
 import { setCookie } from "./page";
 import { bare } from "./safe";
 import type { Answer, Presses, StepUp, Verdict } from "./protocol";
-import type { Probe } from "./probes/program";
+import type { Draw, Probe } from "./probes/program";
 import { openScope, type Scope } from "./scope";
 import { loadPart, loadText, serviceUrl } from "./script";
 import { getTask, post } from "./transport";
@@ -67,19 +67,21 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
   const outside = crew.run(program);
   const vouched = vouch(challenge.privateToken);
   const inside = handled(Promise.resolve().then(page));
-  const { probes: draw } = challenge;
-  const probed = draw && probing.then((probe) => probe(draw)).catch(() => undefined);
+  const answerProbes = async ({ probes: draw }: { readonly probes?: Draw }): Promise<unknown> =>
+    draw && probing.then((probe) => probe(draw)).catch(() => undefined);
+  const probed = answerProbes(challenge);
 
   /** Ask a person; meanwhile the further work is done. */
   const ask = async (stepUp: StepUp): Promise<Answer> => {
     if (!stage.ask) throw new AgentGateError("canceled");
     const further = handled(solved.then(() => crew.solve(stepUp.work)));
+    const again = answerProbes(stepUp);
     // What people do from here on is judged: it has to be seen.
     await race(watching);
     scope.limit(settings.checkTimeout);
     const presses = await race(stage.ask(stepUp, signal));
     scope.limit(settings.timeout);
-    return { kind: stepUp.kind, ...presses, work: await race(further) };
+    return { kind: stepUp.kind, ...presses, probes: await race(again), work: await race(further) };
   };
 
   let stepUp = challenge.show ? challenge.stepUp : undefined;
@@ -90,7 +92,7 @@ async function attempt(settings: Settings, stage: Stage, scope: Scope): Promise<
     await race(vouched);
     const { readSignals, sumInput } = await race(watching);
     const signals = await race(readSignals(crew, Math.round(performance.now() - startMs)));
-    const evidence = { work, instrument, signals, probes: await race(Promise.resolve(probed)), interaction: sumInput(), cData };
+    const evidence = { work, instrument, signals, probes: await race(probed), interaction: sumInput(), cData };
     const verdict = await race(post<Verdict>("verify", { ...known, challengeId, ...evidence, answer }, signal));
     if (verdict.status === "passed") return pass(verdict, skewMs);
     stepUp = verdict.stepUp;

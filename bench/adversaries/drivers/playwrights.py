@@ -1,5 +1,6 @@
 """Playwright and what was made of it: as it is, patched, and as the engine behind forged evidence."""
 
+import copy
 import importlib
 import json
 import random
@@ -74,20 +75,48 @@ def finish(job: Job, page: Any) -> None:
         page.wait_for_timeout(200)
 
 
-def forge(job: Job, page: Any) -> None:
-    """Let the engine run the SDK, and replace what it says of itself by what a person's browser said before."""
+def forge(job: Job, page: Any, words: list[str]) -> None:
+    """Let the engine run the SDK, and replace what it says of itself by what a person's browser said before.
+
+    `noisy`: with sums that are nobody's copy, and a hand's presses. `guessed`, `silent`: as a solver without an engine
+    answers the probes, with all else right: zeros, or not at all.
+    """
+    rng = random.Random(job.seed)
 
     def change(route: Any) -> None:
         body = json.loads(route.request.post_data)
-        recorded = job.recorded
         for name in ("signals", "interaction"):
-            if name in recorded:
-                body[name] = recorded[name]
-        if "answer" in body and "answer" in recorded:
-            body["answer"]["steps"] = recorded["answer"]["steps"]
+            if name in job.recorded:
+                body[name] = copy.deepcopy(job.recorded[name])
+        if "noisy" in words:
+            blur(body, rng)
+        for part in (body, body.get("answer", {})):
+            if "guessed" in words and part.get("probes"):
+                part["probes"]["answers"] = [[0] * len(answer or ()) for answer in part["probes"]["answers"]]
+            if "silent" in words:
+                part.pop("probes", None)
         route.continue_(post_data=json.dumps(body))
 
     page.route("**/v1/browser/verify", change)
+
+
+def blur(body: dict[str, Any], rng: random.Random) -> None:
+    """Change the copied sums a little, and let the presses be a hand's."""
+    sums = body.get("interaction") or {}
+    for name in ("durationMs", "pointerMoves", "straightness", "variation"):
+        if sums.get(name):
+            sums[name] = type(sums[name])(sums[name] * rng.uniform(1.01, 1.2))
+    answer = body.get("answer")
+    if not answer:
+        return
+    sums["clicks"] = sums.get("clicks", 0) + len(answer["steps"])
+    for step in answer["steps"]:
+        press = step.setdefault("press", {})
+        reach = press.get("reachPx", 0)
+        press.update(moves=rng.randint(14, 30), wayPx=reach * rng.uniform(1.05, 1.2), travelMs=rng.uniform(300, 700))
+        press.update(holdMs=rng.uniform(60, 120), offX=rng.uniform(-9, 9), offY=rng.uniform(-9, 9))
+        press.update(strokePx=reach, bendPx=rng.uniform(4, 12), pace=rng.uniform(1.6, 2.2))
+        sums["pointerMoves"] = sums.get("pointerMoves", 0) + press["moves"]
 
 
 def launch_options(job: Job, words: list[str], screen: str) -> dict[str, Any]:
@@ -116,7 +145,7 @@ def visit(job: Job, module: str, words: list[str], screen: str) -> None:
         for _ in range(job.tries):
             page = context.new_page()
             if "forged" in words:
-                forge(job, page)
+                forge(job, page, words)
             page.goto(job.page)
             fill(job, page, hand="hand" in words)
         if job.tries > 1:

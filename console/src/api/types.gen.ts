@@ -195,6 +195,7 @@ export interface AnswerInput {
   kind: "confirm";
   steps: StepInput[];
   work: number[];
+  probes?: ProbesInput;
   field?: [number, number];
 }
 
@@ -1394,6 +1395,9 @@ export interface PressInput {
   offX?: number;
   offY?: number;
   sizePx?: number;
+  strokePx?: number;
+  bendPx?: number;
+  pace?: number;
 }
 
 /** The private token counts for the challenge. */
@@ -1970,6 +1974,7 @@ export interface StepUp {
   waitMs: number;
   work: Work;
   places: [number, number][];
+  probes?: Probes;
 }
 
 /** An accepted submission. The receipt goes to the site, whose server redeems it with siteverify. */

@@ -8,10 +8,13 @@ import { listen, passive } from "../page";
 /** Moves that are further apart belong to different strokes. */
 const STROKE_GAP_MS = 120;
 const STROKE_MOVES = 8;
-const STROKE_PX = 100;
+const STROKE_PX = 60;
 /** A hand leaves the line between two points by more than this, and its steps differ by more than that. */
 const STRAIGHT_PX = 0.8;
 const EVEN_SPREAD = 0.08;
+/** Steps that are all as long differ by so much once they are rounded to pixels; shorter ones say nothing. */
+const ROUNDED_PX = 1.5;
+const LEAST_STEP_PX = 3;
 const SHORT_MS = 10;
 const JUMP_PX = 40;
 const CENTRE_PX = 1;
@@ -24,12 +27,12 @@ const counts = { pointerMoves: 0, touches: 0, keys: 0, scrolls: 0, clicks: 0, un
 const pointer = {
   /** Moves by a mouse; with a fraction of a pixel; that moved and say that they did not; on another screen position. */
   ...{ moves: 0, fractional: 0, still: 0, adrift: 0, coalesced: 0 },
-  /** Strokes; that are straight lines; whose steps are all as long. */
-  ...{ strokes: 0, straight: 0, even: 0 },
+  /** Strokes; that are straight lines; whose steps are all as long; that end in a press without slowing down. */
+  ...{ strokes: 0, straight: 0, even: 0, abrupt: 0 },
   /** Presses of a mouse; shorter than a hand's; after a jump; in the very centre; with a pressure that none has. */
   ...{ presses: 0, short: 0, jumps: 0, centred: 0, pressure: 0 },
 };
-const typed = { presses: 0, short: 0, inserts: 0, bare: 0, focused: 0, unled: 0 };
+const typed = { presses: 0, short: 0, letters: 0, codeless: 0, inserts: 0, bare: 0, focused: 0, unled: 0 };
 /** Events of devices, and those that are off the raster of whole milliseconds that the first one was on. */
 const clock = { events: 0, off: 0 };
 
@@ -51,9 +54,32 @@ function makeSpread() {
   };
 }
 
+const round = (value: number | undefined): number | undefined =>
+  value === undefined ? undefined : Math.round(value * 1e4) / 1e4;
+
+/** Median and quartiles of at most so many values: a machine that is busy for a moment changes neither. */
+const MOST_VALUES = 256;
+
+function makeQuartiles() {
+  const values: number[] = [];
+  const at = (share: number): number => values[Math.floor((values.length - 1) * share)] ?? 0;
+  return {
+    add(value: number): void {
+      if (values.length < MOST_VALUES) values[values.length] = value;
+    },
+    /** The median, and the distance between the quartiles divided by it. */
+    sum(): [median: number, spread: number | undefined] {
+      values.sort((a, b) => a - b);
+      const middle = at(0.5);
+      return [Math.round(middle), middle > 0 ? round((at(0.75) - at(0.25)) / middle) : undefined];
+    },
+  };
+}
+
 const gaps = makeSpread();
-const keyGaps = makeSpread();
-const keyHolds = makeSpread();
+const keyGaps = makeQuartiles();
+const keyHolds = makeQuartiles();
+const pressHolds = makeSpread();
 
 type Point = readonly [x: number, y: number];
 
@@ -90,23 +116,33 @@ function readClock({ timeStamp }: Event): void {
 }
 
 /** Sum a stroke up and forget it. */
-function endStroke(): void {
+function endStroke(isPressed = false): void {
   const first = stroke[0];
   const last = stroke[stroke.length - 1];
   if (first && last && stroke.length >= STROKE_MOVES && between(first, last) >= STROKE_PX) {
     const steps = makeSpread();
     let leave = 0;
+    let step = 0;
+    let shortest = Infinity;
+    let longest = 0;
     const length = between(first, last);
     for (let i = 1; i < stroke.length; i++) {
       const here = stroke[i]!;
-      steps.add(between(here, stroke[i - 1]!));
+      step = between(here, stroke[i - 1]!);
+      shortest = Math.min(shortest, step);
+      longest = Math.max(longest, step);
+      steps.add(step);
       const across = (last[0] - first[0]) * (first[1] - here[1]) - (first[0] - here[0]) * (last[1] - first[1]);
       leave = Math.max(leave, Math.abs(across) / length);
     }
+    const mean = steps.mean();
+    const isLong = mean >= LEAST_STEP_PX;
+    const isEven = (steps.ratio() ?? 1) < EVEN_SPREAD || (isLong && longest - shortest <= ROUNDED_PX);
     pointer.strokes++;
-    // A line along an axis is what a hand on a touchpad or a trackpoint draws too.
-    if (leave <= STRAIGHT_PX && first[0] !== last[0] && first[1] !== last[1]) pointer.straight++;
-    if ((steps.ratio() ?? 1) < EVEN_SPREAD) pointer.even++;
+    // A line along an axis is what a hand on a touchpad or a trackpoint draws too, though not at one pace.
+    if (leave <= STRAIGHT_PX && (isEven || (first[0] !== last[0] && first[1] !== last[1]))) pointer.straight++;
+    if (isEven) pointer.even++;
+    if (isPressed && isLong && step >= mean) pointer.abrupt++;
   }
   stroke = [];
 }
@@ -128,12 +164,14 @@ function move(event: PointerEvent): void {
     readClock(event);
     pointer.moves++;
     approach++;
-    pointer.coalesced += event.getCoalescedEvents?.().length ?? 0;
+    const raw = event.getCoalescedEvents?.() ?? [];
+    pointer.coalesced += raw.length;
     if (isTop && devicePixelRatio === 1 && (clientX % 1 || clientY % 1)) pointer.fractional++;
     if (stroke.length && between(here, at) > 2 && !movementX && !movementY) pointer.still++;
     if (isAdrift(event)) pointer.adrift++;
     if (timeStamp - strokeMs > STROKE_GAP_MS || stroke.length > 255) endStroke();
-    stroke[stroke.length] = here;
+    // What the browser joins to one event for a picture is as many steps of the device.
+    for (const { clientX: x, clientY: y } of raw.length ? raw : [event]) stroke[stroke.length] = [x, y];
     strokeMs = timeStamp;
   }
   at = here;
@@ -151,7 +189,7 @@ function press(event: PointerEvent): void {
   if (approach < 3 && (!pressedAt || between(here, pressedAt) > JUMP_PX)) pointer.jumps++;
   approach = 0;
   pressedAt = here;
-  endStroke();
+  endStroke(true);
   const target = event.composedPath()[0];
   if (!(target instanceof Element)) return;
   const { left, top, width, height } = target.getBoundingClientRect();
@@ -160,7 +198,10 @@ function press(event: PointerEvent): void {
 }
 
 function release(event: PointerEvent): void {
-  if (pressedMs && event.timeStamp - pressedMs < SHORT_MS) pointer.short++;
+  if (!pressedMs) return;
+  const holdMs = event.timeStamp - pressedMs;
+  pressHolds.add(holdMs);
+  if (holdMs < SHORT_MS) pointer.short++;
   pressedMs = 0;
 }
 
@@ -169,8 +210,14 @@ function key(event: KeyboardEvent): void {
   causeMs = timeStamp;
   if (repeat) return;
   readClock(event);
-  if (lastKeyMs) keyGaps.add(timeStamp - lastKeyMs);
+  // A pause to think is no gap between keys.
+  if (lastKeyMs && timeStamp - lastKeyMs < CAUSE_MS) keyGaps.add(timeStamp - lastKeyMs);
   lastKeyMs = timeStamp;
+  // Every keyboard has a number for each of its letters; which one is not looked at.
+  if (event.key.length === 1) {
+    typed.letters++;
+    if (!event.keyCode) typed.codeless++;
+  }
   // Kept until it is released, to know how long; then no more.
   downMs[code] = timeStamp;
 }
@@ -234,23 +281,21 @@ export function watchInput(): void {
   }
 }
 
-const round = (value: number | undefined): number | undefined =>
-  value === undefined ? undefined : Math.round(value * 1e4) / 1e4;
-
 export function sumInput(): object {
   const distance = begun ? between(at, begun) : 0;
+  const [gapMs, gapSpread] = keyGaps.sum();
+  const [holdMs, holdSpread] = keyHolds.sum();
   return {
     ...counts,
     durationMs: lastMs ? Math.round(lastMs - watchedMs) : 0,
     straightness: distance > 0 ? round(way / distance) : undefined,
     variation: round(gaps.ratio()),
-    pointer,
+    pointer: { ...pointer, holdMs: Math.round(pressHolds.mean()), holdSpread: round(pressHolds.ratio()) },
     typed: {
       ...typed,
-      gapMs: Math.round(keyGaps.mean()),
-      gapSpread: round(keyGaps.ratio()),
-      holdMs: Math.round(keyHolds.mean()),
-      holdSpread: round(keyHolds.ratio()),
+      ...{ gapMs, gapSpread, holdMs, holdSpread },
+      // Whether a finger or a key has ever touched the page, as the browser says it.
+      active: navigator.userActivation?.hasBeenActive,
     },
     clock,
   };

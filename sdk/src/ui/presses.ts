@@ -12,6 +12,9 @@ const EARLY_MS = 20;
 /** Moves before a longer pause were on the way to something else. */
 const PAUSE_MS = 1200;
 
+/** Moves that are further apart belong to different strokes. */
+const STROKE_GAP_MS = 120;
+
 export interface Told {
   /** The button is to stand in its next place, and cannot be pressed for a moment. */
   waiting(waiting: boolean, place: number): void;
@@ -32,6 +35,8 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
   let way = 0;
   let firstMs = 0;
   let movedMs = 0;
+  // Of the last stroke: where the pointer was.
+  let stroke: (readonly [number, number])[] = [];
   let at: readonly [number, number] | undefined;
   let from: readonly [number, number] | undefined;
   // Of the press: where, when and how large; how long it took.
@@ -48,7 +53,10 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
     listen(window, "pointermove", (event) => {
       if (!event.isTrusted) return;
       const { clientX, clientY, timeStamp } = event as PointerEvent;
+      const raw = (event as PointerEvent).getCoalescedEvents?.() ?? [];
       if (timeStamp - movedMs > PAUSE_MS) firstMs = timeStamp;
+      if (timeStamp - movedMs > STROKE_GAP_MS || stroke.length > 255) stroke = at ? [at] : [];
+      for (const { clientX: x, clientY: y } of raw.length ? raw : [event as PointerEvent]) stroke[stroke.length] = [x, y];
       movedMs = timeStamp;
       moves++;
       if (at) way += Math.hypot(clientX - at[0], clientY - at[1]);
@@ -87,8 +95,10 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
     const here = [down.clientX, down.clientY] as const;
     const reachPx = from ? Math.hypot(here[0] - from[0], here[1] - from[1]) : 0;
     const sums = { moves, wayPx: round(way), reachPx: round(reachPx), travelMs: round(moves ? downMs - firstMs : 0) };
+    const shape = shapeOf(stroke);
     from = at = here;
-    return { ...hold, ...sums, offX: round(off[0]), offY: round(off[1]), sizePx: round(Math.max(down.width, down.height)) };
+    stroke = [];
+    return { ...hold, ...sums, ...shape, offX: round(off[0]), offY: round(off[1]), sizePx: round(Math.max(down.width, down.height)) };
   };
 
   ends[ends.length] = listen(button, "click", (event) => {
@@ -118,6 +128,25 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
     isOver = true;
     for (const end of ends) end();
   };
+}
+
+/** How far the last stroke leaves the line between its ends, its length, and its longest step against the mean. */
+function shapeOf(stroke: readonly (readonly [number, number])[]): Partial<Press> {
+  const [x1, y1] = stroke[0] ?? [0, 0];
+  const [x2, y2] = stroke[stroke.length - 1] ?? [0, 0];
+  const strokePx = Math.hypot(x2 - x1, y2 - y1);
+  let bend = 0;
+  let sum = 0;
+  let longest = 0;
+  for (let i = 1; i < stroke.length; i++) {
+    const [x, y] = stroke[i]!;
+    const step = Math.hypot(x - stroke[i - 1]![0], y - stroke[i - 1]![1]);
+    sum += step;
+    longest = Math.max(longest, step);
+    bend = Math.max(bend, Math.abs((x2 - x1) * (y1 - y) - (x1 - x) * (y2 - y1)) / (strokePx || 1));
+  }
+  const pace = sum > 0 ? (longest * (stroke.length - 1)) / sum : 0;
+  return { strokePx: round(strokePx), bendPx: round(bend), pace: round(pace) };
 }
 
 /** A click that neither a pointer nor a key made comes from assistive tools. A pen is used like a finger. */

@@ -186,7 +186,7 @@ class Protecting:
         )
         journal = Journal(self._recorder, deciding.ids)
         crowd = Crowd(limiter, self._stores.fast, self._stores.redemptions)
-        scrutiny = Scrutiny(self.probes, crowd)
+        scrutiny = Scrutiny(self.probes, crowd, self._stores.fast)
         return {
             AppealDesk: AppealDesk(self._stores.store, self._stores.evidence, limiter),
             Asker: self._asker,

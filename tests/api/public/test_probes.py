@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentgate.protection.browser_check.probes.desk import FAILED
-from tests.browser_client import HEADERS, SIGNALS, BrowserClient, create_site, decision_of
+from tests.browser_client import HEADERS, SIGNALS, BrowserClient, create_site, decision_of, some_interaction
 from tests.running import RunningService
 
 # The version that the shipped pool has seen, and so judges strictly.
@@ -88,12 +88,68 @@ def test_right_answers_are_recorded_and_give_a_token(page: Page) -> None:
     assert page.labels(page.challenge().json()) == {"probes.right"}
 
 
-def test_a_document_without_layout_is_wrong_and_not_refused_for_that_alone(page: Page) -> None:
+def asked(page: Page, **fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a challenge whose probes nobody laid out, and what is asked for then, with the wait behind it."""
     challenge = page.challenge().json()
-    reply = page.verify(challenge, probes=zeros(page.probes(challenge)["probes"]))
+    reply = page.verify(challenge, probes=zeros(page.probes(challenge)["probes"]), **fields).json()
+    assert reply["status"] == "step_up"
+    page.service.clock.advance(seconds=5)
+    return challenge, reply["stepUp"]
 
-    assert reply.json()["status"] == "passed"
-    assert "probes.wrong" in decision_of(page.service, page.site_key, reply.json()["decisionId"])["labels"]
+
+def test_a_document_without_layout_is_asked_for_other_programs(page: Page) -> None:
+    challenge, step_up = asked(page)
+
+    assert len(step_up["probes"]["programs"]) == 12
+    known = [repr(program) for program in challenge["probes"]["programs"]]
+    assert not any(repr(program) in known for program in step_up["probes"]["programs"])
+
+
+def test_whoever_lays_out_the_shown_checks_programs_passes(page: Page) -> None:
+    challenge, step_up = asked(page)
+    right = page.probes_again(step_up, challenge["challengeId"])
+
+    reply = page.verify(challenge, answer=page.answer(step_up, probes=right)).json()
+
+    assert reply["status"] == "passed"
+    labels = decision_of(page.service, page.site_key, reply["decisionId"])["labels"]
+    assert {"probes.wrong", "probes.no_layout", "evidence.doubtful"} <= set(labels)
+
+
+@pytest.mark.parametrize("sent", ["zeros", "none", "nothing", "the first ones"])
+def test_no_presses_excuse_a_shown_check_that_is_not_laid_out(page: Page, sent: str) -> None:
+    challenge, step_up = asked(page)
+    right = page.probes_again(step_up, challenge["challengeId"])
+    probes = {
+        "zeros": zeros(right),
+        "none": {**right, "answers": "none"},
+        "nothing": None,
+        "the first ones": page.probes(challenge)["probes"],
+    }[sent]
+    given = {} if probes is None else {"probes": probes}
+
+    reply = page.verify(challenge, answer=page.answer(step_up, **given))
+
+    assert (reply.status_code, reply.json()["error"]) == (403, "challenge_failed")
+
+
+def test_the_pages_own_check_needs_layout_too(page: Page) -> None:
+    challenge = page.challenge(widget="interactive").json()
+    page.service.clock.advance(seconds=5)
+    answer = page.answer(challenge["stepUp"])
+
+    wrong = zeros(page.probes(challenge)["probes"])
+    assert page.verify(challenge, probes=wrong, answer=answer).json()["error"] == "challenge_failed"
+
+
+def test_input_that_has_not_grown_since_the_check_was_asked_for_is_replayed(page: Page) -> None:
+    interaction = some_interaction()
+    challenge, step_up = asked(page, interaction=interaction)
+    right = page.probes_again(step_up, challenge["challengeId"])
+
+    reply = page.verify(challenge, interaction=interaction, answer=page.answer(step_up, probes=right))
+
+    assert reply.json()["error"] == "challenge_failed"
 
 
 @pytest.mark.parametrize("sent", ["wrong", "missing"])
@@ -117,20 +173,22 @@ def test_answers_left_out_are_missing(page: Page) -> None:
     del body["probes"]
     reply = page.post("verify", body).json()
 
-    assert reply["status"] == "passed"
-    assert "probes.missing" in decision_of(page.service, page.site_key, reply["decisionId"])["labels"]
+    assert reply["status"] == "step_up"
 
 
 def test_answers_of_another_challenge_are_wrong(page: Page) -> None:
     first, second = page.challenge().json(), page.challenge().json()
 
-    assert page.labels(second, **page.probes(first)) == {"probes.wrong"}
+    assert page.verify(second, **page.probes(first)).json()["status"] == "step_up"
 
 
-def test_no_layout_is_no_evidence(page: Page) -> None:
+def test_a_frame_that_is_not_displayed_has_no_layout_and_a_page_has(page: Page) -> None:
     challenge = page.challenge().json()
+    none = {**page.probes(challenge)["probes"], "answers": "none"}
+    untouched = {**some_interaction(), "pointerMoves": 0, "clicks": 0}
 
-    assert page.labels(challenge, probes={**page.probes(challenge)["probes"], "answers": "none"}) == set()
+    assert page.verify(page.challenge().json(), probes=none).json()["status"] == "step_up"
+    assert page.labels(challenge, probes=none, interaction=untouched) == set()
 
 
 def test_the_answers_of_the_first_verification_count(page: Page) -> None:
@@ -141,15 +199,21 @@ def test_the_answers_of_the_first_verification_count(page: Page) -> None:
     answer = page.answer(challenge["stepUp"])
     reply = page.verify(challenge, probes=right, answer=answer).json()
 
+    assert reply["error"] == "challenge_failed"
     assert "probes.wrong" in decision_of(page.service, page.site_key, reply["decisionId"])["labels"]
 
 
-def test_a_version_that_nobody_has_seen_is_never_wrong(page: Page) -> None:
+def test_a_version_that_nobody_has_seen_is_not_wrong_while_anything_is_right(page: Page) -> None:
     page.agent = CHROME.replace("156", "157")
     challenge = page.challenge().json()
-    labels = page.labels(challenge, probes=zeros(page.probes(challenge)["probes"]))
+    right = page.probes(challenge)["probes"]
+    # The fresh program has no answer yet.
+    known = next(at for at, answer in enumerate(right["answers"]) if answer)
+    answers = [answer if at == known else [0] * len(answer) for at, answer in enumerate(right["answers"])]
 
-    assert labels == set()
+    assert page.labels(challenge, probes={**right, "answers": answers}) == set()
+    other = page.challenge().json()
+    assert page.verify(other, probes=zeros(page.probes(other)["probes"])).json()["status"] == "step_up"
 
 
 def test_another_browser_at_the_verification_is_a_mismatch(shared_service: RunningService) -> None:

@@ -31,8 +31,8 @@ SHAPE_ADDRESSES, SHAPE_SHARE = 32, 0.25
 FARM_ADDRESSES, FARM_NETWORKS, FARM_SHARE = 64, 8, 0.5
 # Of the farm's checks, so many come from an address of their own, and so many at most had any input.
 FARM_SINGLE, FARM_INPUT = 0.7, 0.05
-# The same input with at least so many events, from so many addresses.
-INPUT_EVENTS, INPUT_ADDRESSES = 8, 4
+# The same input with at least so many events, from so many networks or addresses. No two people's sums are the same.
+INPUT_EVENTS, INPUT_NETWORKS, INPUT_ADDRESSES = 8, 2, 4
 # So many bits count distinct addresses: up to some 1,000 of them.
 BITS = 256
 # From so many addresses on, which this worker has seen itself, the workers count together.
@@ -98,7 +98,7 @@ class Clusters:
         labels = []
         if events >= INPUT_EVENTS and read_evidence(did).number("variation") is not None:
             replayed = await self._count(self._digest(b"input", site, did), address, network)
-            if replayed.distinct >= INPUT_ADDRESSES:
+            if _distinct(replayed.networks) >= INPUT_NETWORKS or replayed.distinct >= INPUT_ADDRESSES:
                 labels.append("cluster.evidence")
         shape = self._shape(site, request, signals)
         if shape is not None:

@@ -162,7 +162,7 @@ def shown(challenge: StoredChallenge, site: SiteView | None, draw: Draw | None =
         work=challenge_work(challenge.seed, Level(challenge.level)),
         instrument=f"/v1/browser/instrument?challengeId={challenge.id}",
         probes=UNSET if draw is None else Probes(draw=draw.draw, programs=draw.programs),
-        step_up=step_up_of(challenge.seed) if show else UNSET,
+        step_up=step_up_of(challenge) if show else UNSET,
         private_token=f"/v1/browser/private-token?challengeId={challenge.id}"
         if site is not None and site.private_token_issuers
         else UNSET,

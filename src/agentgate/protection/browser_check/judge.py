@@ -5,6 +5,8 @@ from enum import Enum
 from msgspec import Struct
 
 from agentgate.lib.enums import Mode, Outcome
+from agentgate.protection.browser_check.step_up import MOST_ROBOT_TRAITS
+from agentgate.protection.signals.families import FAMILIES, OF_PROGRAMS, families_of
 
 # A program that drives a browser gives these; pressing a button does not make it a person. Nor does it where there is
 # nothing to judge, or where independent parts of the evidence contradict a person.
@@ -17,8 +19,11 @@ DEFINITE = frozenset(
         "behavior.untrusted_events",
         "evidence.missing",
         "evidence.contradictory",
+        "input.synthetic",
     )
 )
+# Whoever moves or types like this has to press the button like a hand.
+ROBOTS = frozenset((*FAMILIES["path"], *FAMILIES["robotic"]))
 # Programs by their own name. The check runs in browsers, so none of them has run it.
 PROGRAMS = frozenset(
     (
@@ -55,6 +60,9 @@ class Proof(Struct, frozen=True, kw_only=True):
     asked: bool
     # Whether its answer is right; None when none came, or none had been asked for.
     answer: bool | None
+    # Of the answer: traits of presses that hands do not have, and whether assistive tools made them all.
+    traits: int = 0
+    assistive: bool = False
 
 
 def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> Verdict:
@@ -66,8 +74,18 @@ def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> Verdict:
     if proof.answer is None:
         # Once asked for, the check stays asked for: evidence that got cleaner since is no answer.
         return Verdict.STEP_UP if proof.asked or outcome is Outcome.CHALLENGE else Verdict.PASSED
-    still_challenged = outcome is Outcome.CHALLENGE and not DEFINITE.isdisjoint(labels)
+    still_challenged = outcome is Outcome.CHALLENGE and not is_excused(proof, labels)
     return Verdict.FAILED if still_challenged else Verdict.PASSED
+
+
+def is_excused(proof: Proof, labels: tuple[str, ...]) -> bool:
+    """Say whether a right answer excuses what the evidence says."""
+    if not DEFINITE.isdisjoint(labels):
+        return False
+    # Nothing of an assistive tool's presses can be judged, and none of them is a reason for such evidence.
+    if proof.assistive and not OF_PROGRAMS.isdisjoint(families_of(labels)):
+        return False
+    return ROBOTS.isdisjoint(labels) or proof.traits <= MOST_ROBOT_TRAITS
 
 
 def is_program(labels: tuple[str, ...]) -> bool:

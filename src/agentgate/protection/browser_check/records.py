@@ -45,6 +45,13 @@ class Work(Record, frozen=True, kw_only=True):
     bits: int
 
 
+class Probes(Record, frozen=True, kw_only=True):
+    """Programs that need a real engine, as `docs/probes.md` writes them; `draw` goes back with the answers."""
+
+    draw: str
+    programs: list[Any]
+
+
 class StepUp(Record, frozen=True, kw_only=True):
     """The check that is shown to a person: a button pressed `steps` times, `wait_ms` apart, while more work is done."""
 
@@ -54,13 +61,8 @@ class StepUp(Record, frozen=True, kw_only=True):
     work: Work
     # Where the button stands for each press, in percent of the free width and height of its field.
     places: list[tuple[int, int]]
-
-
-class Probes(Record, frozen=True, kw_only=True):
-    """Programs that need a real engine, as `docs/probes.md` writes them; `draw` goes back with the answers."""
-
-    draw: str
-    programs: list[Any]
+    # Programs beside the challenge's, where the check was asked for by a verification.
+    probes: Probes | UnsetType = UNSET
 
 
 class ChallengeInput(Input, frozen=True, kw_only=True):
@@ -147,6 +149,11 @@ class PressInput(Input, frozen=True, kw_only=True):
     off_y: Annotated[float, Meta(ge=-LARGEST_SUM, le=LARGEST_SUM)] = 0
     # How wide the finger is.
     size_px: Annotated[float, Meta(ge=0, le=LARGEST_SUM)] = 0
+    # Of the last stroke: the distance between its ends, how far it leaves the line between them, and its longest step
+    # divided by the mean of its steps.
+    stroke_px: Annotated[float, Meta(ge=0, le=LARGEST_SUM)] = 0
+    bend_px: Annotated[float, Meta(ge=0, le=LARGEST_SUM)] = 0
+    pace: Annotated[float, Meta(ge=0, le=LARGEST_SUM)] = 0
 
 
 class StepInput(Input, frozen=True, kw_only=True):
@@ -165,6 +172,8 @@ class AnswerInput(Input, frozen=True, kw_only=True):
     kind: Literal["confirm"]
     steps: Annotated[list[StepInput], Meta(max_length=MOST_STEPS)]
     work: Solutions
+    # The answers to the step-up's own programs.
+    probes: ProbesInput | UnsetType = UNSET
     # The free width and height of the button's field, in pixels.
     field: tuple[FieldSize, FieldSize] | UnsetType = UNSET
 

@@ -1,19 +1,25 @@
 """Scrutiny: what a look at the body alone does not tell of a check, from the probes and from what others did."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from agentgate.http.call import Call
+from agentgate.lib.enums import WidgetMode
+from agentgate.lib.shared_cache import FastStore
 from agentgate.protection.browser_check.admission import Visit
 from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.judge import Proof
 from agentgate.protection.browser_check.ports import StoredChallenge
-from agentgate.protection.browser_check.probes.desk import ProbeDesk
-from agentgate.protection.browser_check.probes.judge import Judgement
+from agentgate.protection.browser_check.probes.desk import KEPT_MS, Draw, ProbeDesk
+from agentgate.protection.browser_check.probes.judge import Judgement, State
 from agentgate.protection.browser_check.records import VerifyInput
+from agentgate.protection.browser_check.step_up import counts_of, was_counted
+from agentgate.protection.browser_check.trial import Trial
 from agentgate.protection.browser_check.work import Level
+from agentgate.protection.signals.evidence import read_evidence
 
 
 class Findings(Struct, frozen=True):
@@ -21,13 +27,16 @@ class Findings(Struct, frozen=True):
 
     evidence: dict[str, Any]
     probes: Judgement
+    # Whether the shown check's answer holds: its own probes, and sums that have grown since it was asked for.
+    answer_holds: bool
 
 
 class Scrutiny:
     """Raises work where others like this one failed, and collects the evidence of a verification."""
 
-    def __init__(self, probes: ProbeDesk, crowd: Crowd) -> None:
+    def __init__(self, probes: ProbeDesk, crowd: Crowd, fast: FastStore) -> None:
         self.probes = probes
+        self._fast = fast
         self.private_tokens = crowd.private_tokens
         self._crowd = crowd
 
@@ -43,7 +52,11 @@ class Scrutiny:
         request = call.request
         given = None if isinstance(body.probes, msgspec.UnsetType) else body.probes
         judgement = await self.probes.judge(
-            challenge, given, user_agent=request.header("user-agent"), address=request.address
+            challenge,
+            given,
+            user_agent=request.header("user-agent"),
+            address=request.address,
+            is_displayed=is_displayed(body),
         )
         evidence: dict[str, Any] = {
             "signals": body.signals,
@@ -59,8 +72,48 @@ class Scrutiny:
                 visit.site.number, request, body.signals, body.interaction, call.now
             )
             evidence["clusters"] = clusters + await self.private_tokens.labels(challenge, visit.site)
-        return Findings(evidence, judgement)
+        return Findings(evidence, judgement, visit.test or await self._holds(call, challenge, body, judgement))
+
+    async def ask(self, trial: Trial) -> Draw | None:
+        """Draw the shown check's probes, and remember what the page had counted when it was asked for."""
+        interaction = (trial.facts.evidence or {}).get("interaction")
+        counted = counts_of(interaction) if isinstance(interaction, Mapping) else None
+        if trial.challenge.stepped_ms is None and counted is not None:
+            await self._fast.put(_shown(trial.challenge), msgspec.msgpack.encode(counted), ttl_ms=KEPT_MS)
+        request = trial.call.request
+        return self.probes.issue_again(
+            trial.challenge, user_agent=request.header("user-agent"), address=request.address
+        )
+
+    async def _holds(self, call: Call, challenge: StoredChallenge, body: VerifyInput, first: Judgement) -> bool:
+        """Say whether an answer holds against what only the service knows."""
+        answer = body.answer
+        if isinstance(answer, msgspec.UnsetType):
+            return True
+        if challenge.widget is WidgetMode.INTERACTIVE:
+            # It was asked for with the challenge, whose probes are as fresh.
+            return first.state not in {State.WRONG, State.MISSING}
+        given = None if isinstance(answer.probes, msgspec.UnsetType) else answer.probes
+        fresh = self.probes.judge_again(challenge, given, user_agent=call.request.header("user-agent"))
+        # A copy of an older SDK, kept by a cache, knows one draw only.
+        if fresh is State.WRONG or (fresh is State.MISSING and first.state is not State.RIGHT):
+            return False
+        kept = await self._fast.get(_shown(challenge))
+        before = (0.0, 0.0) if kept is None else msgspec.msgpack.decode(kept, type=tuple[float, float])
+        interaction = body.interaction if isinstance(body.interaction, dict) else {}
+        return was_counted(answer.steps, interaction, before)
 
     def learn(self, call: Call, findings: Findings, labels: tuple[str, ...]) -> None:
         """Let the probes learn from a session about which this was decided."""
         self.probes.learn(findings.probes, labels, address=call.request.address, now_ms=call.now)
+
+
+def is_displayed(body: VerifyInput) -> bool:
+    """Say whether a page must be displayed: it is in no frame, or somebody has pointed at it."""
+    screen = read_evidence(body.signals).part("screen")
+    counted = counts_of(body.interaction) if isinstance(body.interaction, dict) else None
+    return screen.is_true("isTop") or (counted is not None and sum(counted) > 0)
+
+
+def _shown(challenge: StoredChallenge) -> str:
+    return f"shown:{challenge.id}"

@@ -11,8 +11,10 @@ from typing import Any
 
 from msgspec import UNSET
 
+from agentgate.lib.enums import WidgetMode
 from agentgate.protection.browser_check.ports import StoredChallenge
-from agentgate.protection.browser_check.records import AnswerInput, StepInput, StepUp
+from agentgate.protection.browser_check.probes.desk import Draw
+from agentgate.protection.browser_check.records import AnswerInput, Probes, StepInput, StepUp, Work
 from agentgate.protection.browser_check.work import is_solved, step_up_work
 
 KIND = "confirm"
@@ -30,20 +32,39 @@ WHOLE = 100
 FEWEST_MOVES = 4
 FEWEST_TRAVEL_MS = 60.0
 SHORTEST_HOLD_MS = 10.0
-SHORTEST_KEY_MS = 5.0
+SHORTEST_KEY_MS = 20.0
 CENTRE_PX = 1.0
 STRAIGHT_RATIO = 1.0005
+STROKE_PX, STROKE_MOVES = 60.0, 8
+STRAIGHT_PX = 0.8
+# A hand's fastest step is nearly twice as long as the mean: it starts and ends at rest.
+EVEN_PACE = 1.35
+SAME_HOLD_MS = 3.0
 LARGEST_POINT_PX = 1.0
-MOST_POINTER_TRAITS = 4
+MOST_POINTER_TRAITS = 5
+# So many of somebody whose pointer and keys were a robot's already.
+MOST_ROBOT_TRAITS = 2
 MOST_TOUCH_TRAITS = 4
 # How far a press may be from where its place says, and how much of the way between two presses may be missing.
 TOLERANCE_PX = 60.0
 LEAST_WAY = 0.9
 
 
-def step_up_of(seed: bytes) -> StepUp:
-    """Return what a challenge's step-up asks for. It is the same each time it is asked."""
-    return StepUp(kind=KIND, steps=STEPS, wait_ms=WAIT_MS, work=step_up_work(seed), places=places_of(seed))
+def step_up_of(challenge: StoredChallenge, draw: Draw | None = None) -> StepUp:
+    """Return what a challenge's step-up asks for. Its work and places are the same each time it is asked."""
+    return StepUp(
+        kind=KIND,
+        steps=STEPS,
+        wait_ms=WAIT_MS,
+        work=work_of(challenge),
+        places=places_of(challenge.seed),
+        probes=UNSET if draw is None else Probes(draw=draw.draw, programs=draw.programs),
+    )
+
+
+def work_of(challenge: StoredChallenge) -> Work:
+    """Return the step-up's work: more where the evidence asks for the check, and not the site."""
+    return step_up_work(challenge.seed, is_doubtful=challenge.widget is not WidgetMode.INTERACTIVE)
 
 
 def places_of(seed: bytes) -> list[Place]:
@@ -71,7 +92,7 @@ def is_right(answer: AnswerInput, challenge: StoredChallenge, now_ms: int, sums:
         return False
     if sums is not None and judged(answer, places_of(challenge.seed), sums) is not None:
         return False
-    return is_solved(step_up_work(challenge.seed), answer.work)
+    return is_solved(work_of(challenge), answer.work)
 
 
 def judged(answer: AnswerInput, places: Sequence[Place], interaction: Mapping[str, Any]) -> str | None:
@@ -79,7 +100,7 @@ def judged(answer: AnswerInput, places: Sequence[Place], interaction: Mapping[st
     steps = answer.steps
     if any(step.input != "assistive" and step.press is UNSET for step in steps):
         return "a press by hand has no sums"
-    if not _was_counted(steps, interaction):
+    if not was_counted(steps, interaction):
         return "the page's own sums lack the presses"
     pointers = [step for step in steps if step.input == "pointer"]
     if len(pointers) == STEPS and (wrong := _wrong_way(answer, places)):
@@ -89,7 +110,7 @@ def judged(answer: AnswerInput, places: Sequence[Place], interaction: Mapping[st
 
 def _unlike_hands(steps: Sequence[StepInput]) -> str | None:
     """Return why no hand makes such presses."""
-    if sum(_pointer_traits(step) for step in steps if step.input == "pointer") > MOST_POINTER_TRAITS:
+    if pointer_traits(steps) > MOST_POINTER_TRAITS:
         return "the pointer is not moved by a hand"
     if sum(_touch_traits(step) for step in steps if step.input == "touch") > MOST_TOUCH_TRAITS:
         return "no finger touches like this"
@@ -99,13 +120,24 @@ def _unlike_hands(steps: Sequence[StepInput]) -> str | None:
     return None
 
 
-def _was_counted(steps: Sequence[StepInput], interaction: Mapping[str, Any]) -> bool:
-    """Say whether the page has counted what the presses tell: both come from the same events."""
-    moves, clicks = interaction.get("pointerMoves"), interaction.get("clicks")
-    if not isinstance(moves, int | float) or not isinstance(clicks, int | float):
+def was_counted(
+    steps: Sequence[StepInput], interaction: Mapping[str, Any], before: tuple[float, float] = (0, 0)
+) -> bool:
+    """Say whether the page has counted what the presses tell, beside the moves and clicks that it had before."""
+    counted = counts_of(interaction)
+    if counted is None:
         return False
     told = sum(step.press.moves for step in steps if step.press is not UNSET)
-    return clicks >= len(steps) and moves >= told
+    moves, clicks = counted
+    return clicks - before[1] >= len(steps) and moves - before[0] >= told
+
+
+def counts_of(interaction: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return how many moves and clicks the page has counted; None where it did not say."""
+    moves, clicks = interaction.get("pointerMoves"), interaction.get("clicks")
+    if not isinstance(moves, int | float) or not isinstance(clicks, int | float):
+        return None
+    return moves, clicks
 
 
 def _wrong_way(answer: AnswerInput, places: Sequence[Place]) -> str | None:
@@ -131,17 +163,32 @@ def _is_centred(step: StepInput) -> bool:
     return step.press is not UNSET and max(abs(step.press.off_x), abs(step.press.off_y)) <= CENTRE_PX
 
 
+def pointer_traits(steps: Sequence[StepInput]) -> int:
+    """Count the traits of presses by pointer that hands do not have: of each press, and of both together."""
+    pointers = [step for step in steps if step.input == "pointer"]
+    alike = 0
+    if len(pointers) == STEPS:
+        holds = [_hold_ms(step) for step in pointers]
+        alike = all(map(_is_centred, pointers)) + (max(holds) - min(holds) < SAME_HOLD_MS)
+    return alike + sum(map(_pointer_traits, pointers))
+
+
 def _pointer_traits(step: StepInput) -> int:
     press = step.press
     if press is UNSET:
         return 0
-    is_straight = press.reach_px > 0 and press.way_px / press.reach_px < STRAIGHT_RATIO
+    is_stroke = press.stroke_px >= STROKE_PX
+    is_straight = (press.reach_px > 0 and press.way_px / press.reach_px < STRAIGHT_RATIO) or (
+        is_stroke and press.bend_px <= STRAIGHT_PX
+    )
+    is_even = is_stroke and press.moves >= STROKE_MOVES and 0 < press.pace < EVEN_PACE
     return (
         (press.moves < FEWEST_MOVES)
         + (press.travel_ms < FEWEST_TRAVEL_MS)
         + (press.hold_ms < SHORTEST_HOLD_MS)
         + _is_centred(step)
         + is_straight
+        + is_even
     )
 
 

@@ -22,9 +22,9 @@ from agentgate.protection.browser_check.ports import ChallengeStore, StoredChall
 from agentgate.protection.browser_check.proving import Prover
 from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
 from agentgate.protection.browser_check.scrutiny import Scrutiny
-from agentgate.protection.browser_check.step_up import is_right, step_up_of
+from agentgate.protection.browser_check.step_up import is_right, pointer_traits, step_up_of, work_of
 from agentgate.protection.browser_check.trial import Trial
-from agentgate.protection.browser_check.work import Level, challenge_work, is_solved, step_up_work
+from agentgate.protection.browser_check.work import Level, challenge_work, is_solved
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.sites.test_keys import ALWAYS_FAIL
 
@@ -68,6 +68,8 @@ class ChallengeVerifier:
                 needs_memory=needs_memory or challenge.stepped_ms is not None,
             )
             findings = await self._scrutiny.look(call, visit, challenge, body, proof)
+            if proof.answer and not findings.answer_holds:
+                proof = msgspec.structs.replace(proof, answer=False)
             trial = self._try(call, visit, challenge, proof, findings.evidence)
             self._scrutiny.learn(call, findings, trial.decision.labels)
             if trial.applied is Verdict.STEP_UP:
@@ -123,10 +125,11 @@ class ChallengeVerifier:
 
     async def _step_up(self, trial: Trial) -> VerifyResult:
         challenge = trial.challenge
+        draw = await self._scrutiny.ask(trial)
         if challenge.stepped_ms is None:
             await self._store.note_step_up(challenge.id, trial.call.now)
         return VerifyResult(
-            status=VerifyStatus.STEP_UP, step_up=step_up_of(challenge.seed), attempts_left=trial.attempts_left
+            status=VerifyStatus.STEP_UP, step_up=step_up_of(challenge, draw), attempts_left=trial.attempts_left
         )
 
     def _failed(self, trial: Trial) -> Refused:
@@ -147,7 +150,8 @@ def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand
     asked = challenge.stepped_ms is not None
     answer = body.answer if asked else msgspec.UNSET
     if not isinstance(answer, msgspec.UnsetType):
-        _check_length("answer.work", step_up_work(challenge.seed), answer.work)
+        _check_length("answer.work", work_of(challenge), answer.work)
+    steps = [] if isinstance(answer, msgspec.UnsetType) else answer.steps
     interaction = body.interaction if isinstance(body.interaction, dict) else {}
     sums = interaction if by_hand else None
     instrument = check_answer(challenge.seed, challenge.id, program)
@@ -157,6 +161,8 @@ def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand
         instrument=instrument,
         asked=asked,
         answer=None if isinstance(answer, msgspec.UnsetType) else is_right(answer, challenge, now_ms, sums),
+        traits=pointer_traits(steps),
+        assistive=bool(steps) and all(step.input == "assistive" for step in steps),
     )
 
 

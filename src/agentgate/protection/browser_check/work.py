@@ -44,7 +44,9 @@ AMOUNTS = {
     Level.RAISED: Amount(SCRYPT, 128, 11),
     Level.HIGH: Amount(SCRYPT, 448, 11),
 }
+# The shown check's: where the site asks everybody, and where the evidence asks.
 STEP_UP_AMOUNT = Amount(SCRYPT, 128, 11)
+DOUBTFUL_AMOUNT = Amount(SCRYPT, 192, 11)
 
 _draw = random.SystemRandom().sample
 
@@ -54,9 +56,9 @@ def challenge_work(seed: bytes, level: Level) -> Work:
     return _work(seed, b"challenge", AMOUNTS[level])
 
 
-def step_up_work(seed: bytes) -> Work:
+def step_up_work(seed: bytes, *, is_doubtful: bool) -> Work:
     """Return the puzzles that come with a challenge's step-up."""
-    return _work(seed, b"step-up", STEP_UP_AMOUNT)
+    return _work(seed, b"step-up", DOUBTFUL_AMOUNT if is_doubtful else STEP_UP_AMOUNT)
 
 
 def is_solved(work: Work, solutions: Sequence[int]) -> bool:

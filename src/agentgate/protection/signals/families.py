@@ -13,25 +13,30 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "driver": ("browser.debugger", "browser.injected"),
     # The window's sizes cannot be those of a window.
     "window": ("browser.no_screen", "browser.no_window_frame", "browser.window_mismatch"),
+    # Input events that were not timed by the display server; also on a display of another machine.
+    "clock": ("input.foreign_clock",),
     # Input events that no device made.
     "device": (
-        "input.foreign_clock",
         "input.between_pixels",
         "input.adrift",
         "input.still_moves",
         "input.odd_pressure",
+        "input.codeless_keys",
         "behavior.untrusted_events",
     ),
     # The way of the pointer is drawn and not moved.
-    "path": ("input.ruled_path", "input.even_path"),
+    "path": ("input.ruled_path", "input.even_path", "input.abrupt"),
     # Presses and keys unlike a hand's. Assistive tools have some of them.
     "manner": (
         "input.short_press",
         "input.jump",
         "input.centred",
         "input.short_keys",
+        "input.fast_keys",
+        "input.even_presses",
         "input.even_keys",
         "input.text_without_keys",
+        "input.untouched_text",
         "input.unled_focus",
     ),
     # So many of those at once that no tool explains them all.
@@ -60,9 +65,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "absent": ("browser.worker_missing", "browser.frame_missing", "probes.missing"),
     # Answers that no engine of this name gives.
     "engine": ("probes.wrong", "probes.engine_mismatch"),
+    # Nothing was laid out at all. An engine that has changed gives other answers to a family of programs, not this.
+    "layout": ("probes.no_layout",),
 }
 # Families that extensions and privacy tools do not explain: without one of these, somebody is asked and never refused.
-OF_PROGRAMS = frozenset(("driver", "window", "device", "path", "robotic", "engine"))
+OF_PROGRAMS = frozenset(("driver", "window", "clock", "device", "path", "robotic", "engine", "layout"))
 ENOUGH_TO_ASK = 2
 ENOUGH_TO_REFUSE = 3
 

@@ -160,6 +160,7 @@ PROBES = {
     "probes.right": "Programs that need a real engine were answered as real engines answer them",
     "probes.wrong": "Programs that need a real engine were answered otherwise than the claimed browser answers them",
     "probes.missing": "A browser that can answer programs which need a real engine sent no answers",
+    "probes.no_layout": "None of the programs that nest every layout was answered as engines do, or no answer came",
     "probes.engine_mismatch": "Another kind of engine than the User-Agent's answered: Gecko for Blink, or the reverse",
 }
 BEHAVIOR = {
@@ -180,14 +181,20 @@ INPUT = {
     "input.odd_pressure": "Presses of a mouse with a pressure that no mouse has",
     "input.ruled_path": "The pointer's strokes are straight lines",
     "input.even_path": "The steps of the pointer's strokes are all as long",
+    "input.abrupt": "The pointer's strokes end in a press without slowing down",
+    "input.codeless_keys": "Letters from keys without a number, which every keyboard gives them",
     "input.short_press": "Presses shorter than a finger's; also of touchpads that are tapped",
     "input.jump": "The pointer went to what it pressed in one step; also with remote desktops and voice control",
     "input.centred": "Presses in the very centre of elements; also with voice control",
     "input.short_keys": "Keys shorter than a finger's; also of password managers that type",
+    "input.fast_keys": "Keys faster than anybody types; also of password managers that type",
+    "input.even_presses": "Presses of a mouse that are all held equally long",
     "input.even_keys": "Keys at even times or held equally long",
     "input.text_without_keys": "Text that no key, composition, clipboard or autofill put there; also by dictation",
+    "input.untouched_text": "Text in a page that the browser says nobody has ever touched",
     "input.unled_focus": "Fields that got the focus by neither a press nor a key",
     "input.robotic": "At least three traits of presses and keys that are not a hand's",
+    "input.synthetic": "Input that is off the devices' clock and has another trait that no device's has",
 }
 EVIDENCE = {
     "evidence.missing": "The evidence, or a part that the SDK always sends, did not come",

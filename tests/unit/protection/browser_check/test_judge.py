@@ -12,8 +12,8 @@ PASSED, STEP_UP, FAILED = Verdict.PASSED, Verdict.STEP_UP, Verdict.FAILED
 ALLOW, CHALLENGE, BLOCK, DROP = Outcome
 
 
-def proof(*, work=True, instrument=True, asked=False, answer=None):
-    return Proof(work=work, instrument=instrument, asked=asked or answer is not None, answer=answer)
+def proof(*, work=True, instrument=True, asked=False, answer=None, **fields):
+    return Proof(work=work, instrument=instrument, asked=asked or answer is not None, answer=answer, **fields)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,18 @@ def test_what_the_rules_allow_or_challenge(outcome, given, labels, verdict):
 def test_somebody_who_is_certainly_no_person_is_still_challenged_after_a_right_answer(label):
     assert is_label(label)
     assert judge(proof(answer=True), CHALLENGE, ("behavior.none", label)) is FAILED
+
+
+@pytest.mark.parametrize("label", ["input.robotic", "input.ruled_path", "input.even_path", "input.abrupt"])
+def test_a_robot_has_to_press_like_a_hand(label):
+    assert judge(proof(answer=True, traits=2), CHALLENGE, (label,)) is PASSED
+    assert judge(proof(answer=True, traits=3), CHALLENGE, (label,)) is FAILED
+    assert judge(proof(answer=True, traits=3), CHALLENGE, ("input.centred",)) is PASSED
+
+
+def test_presses_of_assistive_tools_excuse_no_evidence_of_a_program():
+    assert judge(proof(answer=True, assistive=True), CHALLENGE, ("browser.patched",)) is PASSED
+    assert judge(proof(answer=True, assistive=True), CHALLENGE, ("probes.wrong",)) is FAILED
 
 
 @pytest.mark.parametrize("label", sorted(PROGRAMS))

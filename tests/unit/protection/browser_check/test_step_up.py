@@ -9,7 +9,15 @@ from agentgate.lib.enums import WidgetMode
 from agentgate.lib.records import to_builtins
 from agentgate.protection.browser_check.ports import Binding, StoredChallenge
 from agentgate.protection.browser_check.records import AnswerInput, PressInput, StepInput
-from agentgate.protection.browser_check.step_up import WAIT_MS, is_right, judged, places_of, step_up_of
+from agentgate.protection.browser_check.step_up import (
+    WAIT_MS,
+    is_right,
+    judged,
+    places_of,
+    pointer_traits,
+    step_up_of,
+    was_counted,
+)
 from tests.browser_client import solve
 
 SEED = bytes(range(16))
@@ -29,7 +37,17 @@ FIELD = (216.0, 72.0)
 (X1, Y1), (X2, Y2) = PLACES = places_of(SEED)
 REACH = math.hypot((X2 - X1) * FIELD[0] / 100, (Y2 - Y1) * FIELD[1] / 100)
 HAND = PressInput(
-    moves=12, way_px=REACH * 1.08, reach_px=REACH, travel_ms=380, hold_ms=74, off_x=6, off_y=-4, size_px=1
+    moves=12,
+    way_px=REACH * 1.08,
+    reach_px=REACH,
+    travel_ms=380,
+    hold_ms=74,
+    off_x=6,
+    off_y=-4,
+    size_px=1,
+    stroke_px=REACH,
+    bend_px=9,
+    pace=1.9,
 )
 FINGER = PressInput(hold_ms=68, off_x=7, off_y=3, size_px=23)
 KEY = PressInput(hold_ms=81)
@@ -42,7 +60,7 @@ change = msgspec.structs.replace
 
 @pytest.fixture(scope="module")
 def work():
-    return solve(to_builtins(step_up_of(SEED).work))
+    return solve(to_builtins(step_up_of(CHALLENGE).work))
 
 
 def answer_of(steps, work=(), field=FIELD):
@@ -114,6 +132,8 @@ def test_the_answer_to_another_challenge_is_wrong(work):
         ("pointer", change(HAND, moves=1, way_px=REACH, travel_ms=0, hold_ms=0.2, off_x=0.3, off_y=0)),
         # Twenty steps on a line, at once.
         ("pointer", change(HAND, moves=20, way_px=REACH, travel_ms=20, hold_ms=0.2)),
+        # A robot: straight along an axis at one pace, and a short press somewhere in the button.
+        ("pointer", change(HAND, bend_px=0, pace=1.1, hold_ms=6)),
         # Not where the button was; there without a way.
         ("pointer", change(HAND, reach_px=REACH + 200, way_px=REACH + 230)),
         ("pointer", change(HAND, way_px=REACH * 0.5)),
@@ -151,6 +171,25 @@ def test_hands_that_differ_pass(means, press):
 )
 def test_presses_that_the_page_has_not_counted_are_wrong(work, sums):
     assert not right(work, sums=sums)
+
+
+def test_what_both_presses_have_in_common_counts():
+    centred = change(HAND, off_x=0, off_y=0)
+    later = change(centred, hold_ms=HAND.hold_ms + 40)
+
+    assert pointer_traits(by("pointer", HAND)) == 1
+    assert pointer_traits(by("pointer", centred)) == 4
+    assert pointer_traits([change(FIRST, press=centred), change(SECOND, press=later)]) == 3
+    assert pointer_traits([change(FIRST, press=HAND), change(SECOND, press=later)]) == 1
+    assert pointer_traits(by("keyboard", KEY)) == 0
+
+
+def test_sums_that_have_not_grown_since_the_check_was_asked_for_are_a_replay():
+    steps, sums = by("pointer", HAND), {"pointerMoves": 60, "clicks": 5}
+
+    assert was_counted(steps, sums, (30, 3))
+    assert not was_counted(steps, sums, (30, 4))
+    assert not was_counted(steps, sums, (50, 3))
 
 
 def test_the_button_changes_sides_and_stands_elsewhere_for_each_challenge():

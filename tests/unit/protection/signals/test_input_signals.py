@@ -19,13 +19,17 @@ POINTER = {
     "strokes": 4,
     "straight": 0,
     "even": 0,
+    "abrupt": 0,
     "presses": 3,
     "short": 0,
     "jumps": 0,
     "centred": 0,
     "pressure": 0,
+    "holdMs": 92,
+    "holdSpread": 0.24,
 }
 TYPED = {"presses": 22, "short": 0, "inserts": 22, "bare": 0, "focused": 2, "unled": 0}
+TYPED |= {"letters": 20, "codeless": 0, "active": True}
 TIMES = {"gapMs": 190, "gapSpread": 0.42, "holdMs": 82, "holdSpread": 0.21}
 HAND = {
     "pointerMoves": 114,
@@ -82,15 +86,32 @@ def test_sums_that_did_not_come_are_missing(interaction):
         ({"pointer": {"pressure": 3}}, {"odd_pressure"}),
         ({"pointer": {"straight": 4}}, {"ruled_path"}),
         ({"pointer": {"even": 4}}, {"even_path"}),
+        ({"pointer": {"abrupt": 3}}, {"abrupt"}),
+        ({"typed": {"codeless": 20}}, {"codeless_keys"}),
         ({"pointer": {"short": 3}}, {"short_press"}),
         ({"pointer": {"jumps": 3}}, {"jump"}),
         ({"pointer": {"centred": 3}}, {"centred"}),
-        ({"typed": {"short": 22, "holdMs": 1}}, {"short_keys"}),
+        ({"pointer": {"presses": 4, "jumps": 3}}, {"jump"}),
+        ({"pointer": {"presses": 4, "holdSpread": 0.02}}, {"even_presses"}),
+        ({"typed": {"holdMs": 20}}, {"short_keys"}),
+        ({"typed": {"gapMs": 50}}, {"fast_keys"}),
+        ({"typed": {"active": False}}, {"untouched_text"}),
         ({"typed": {"gapSpread": 0.02}}, {"even_keys"}),
         ({"typed": {"holdSpread": 0.01}}, {"even_keys"}),
         ({"typed": {"bare": 22}}, {"text_without_keys"}),
         ({"typed": {"unled": 2}}, {"unled_focus"}),
         ({"pointer": {"short": 3, "jumps": 3, "centred": 3}}, {"short_press", "jump", "centred", "robotic"}),
+        # A robot that follows a hand's way, and types by a clock.
+        (
+            {"pointer": {"centred": 3}, "typed": {"gapMs": 51, "gapSpread": 0.04, "holdMs": 20, "holdSpread": 0.05}},
+            {"centred", "short_keys", "fast_keys", "even_keys", "robotic"},
+        ),
+        # A hand's script over the debugging protocol.
+        (
+            {"clock": {"events": 30, "off": 25}, "pointer": {"pressure": 3}},
+            {"foreign_clock", "odd_pressure", "synthetic"},
+        ),
+        ({"clock": {"events": 30, "off": 25}, "pointer": {"adrift": 110}}, {"foreign_clock", "adrift"}),
     ],
 )
 def test_each_trait_gives_its_label(changes, labels):
@@ -108,6 +129,9 @@ def test_each_trait_gives_its_label(changes, labels):
         (LINUX, {"pointer": {"strokes": 1, "straight": 1}}),
         (LINUX, {"pointer": {"presses": 1, "centred": 1, "jumps": 1}}),
         (LINUX, {"typed": {"presses": 3, "short": 3, "holdMs": 1}}),
+        (LINUX, {"typed": {"letters": 3, "codeless": 3}}),
+        (PHONE, {"typed": {"codeless": 20, "active": False}}),
+        (LINUX, {"typed": {"inserts": 2, "active": False}}),
         (LINUX, {"clock": {"events": 7, "off": 7}}),
         (LINUX, {"pointer": {"moves": "x", "presses": float("nan"), "strokes": -1}}),
     ],

@@ -1,5 +1,6 @@
 """ProbeDesk: draws probes for a challenge, judges answers, counts networks that fail, and learns from the others."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -90,18 +91,28 @@ class ProbeDesk:
         chains = [_encoded(chain.program) for chain in draw_chains(challenge.seed)]
         return Draw(seal(ticket, challenge.seed, challenge.id), programs + chains)
 
+    def issue_again(self, challenge: StoredChallenge, *, user_agent: str | None, address: str) -> Draw | None:
+        """Draw the probes of the shown check: others than the challenge's own."""
+        return self.issue(fresh_of(challenge), user_agent=user_agent, address=address)
+
+    def judge_again(self, challenge: StoredChallenge, given: Any, *, user_agent: str | None) -> State:
+        """Judge the answers to the shown check's probes. It is displayed: somebody pressed its button."""
+        return judge_answers(fresh_of(challenge), given, claim_of(user_agent), is_displayed=True).state
+
     async def has_failed(self, address: str) -> bool:
         """Say whether so many sessions of a network gave no evidence of an engine that it gets raised work."""
         return await self._limiter.is_over(FAILED, network_of(address))
 
-    async def judge(self, challenge: StoredChallenge, given: Any, *, user_agent: str | None, address: str) -> Judgement:
+    async def judge(
+        self, challenge: StoredChallenge, given: Any, *, user_agent: str | None, address: str, is_displayed: bool
+    ) -> Judgement:
         """Judge what came with a verification. Of several for one challenge the first one's answers count."""
         key = f"probes:{challenge.id}"
         if challenge.attempts > 1:
             kept = await self._fast.get(key)
             if kept is not None:
                 return msgspec.msgpack.decode(kept, type=Judgement)
-        judged = judge_answers(challenge, given, claim_of(user_agent))
+        judged = judge_answers(challenge, given, claim_of(user_agent), is_displayed=is_displayed)
         self.judged[judged.state.value] += 1
         await self._fast.put(key, msgspec.msgpack.encode(msgspec.structs.replace(judged, votes=())), ttl_ms=KEPT_MS)
         if judged.state in FAILURES:
@@ -143,18 +154,27 @@ def is_odd(label: str) -> bool:
     return label in ODD or (label.startswith(ODD_SOURCES) and label not in PLAIN)
 
 
-def judge_answers(challenge: StoredChallenge, given: Any, claim: Claim) -> Judgement:
-    """Judge what a page sent for a challenge, whatever shape it has. Pure."""
-    if given is None:
-        return Judgement(state=State.MISSING if claim.is_able else State.UNABLE)
+def fresh_of(challenge: StoredChallenge) -> StoredChallenge:
+    """Return the challenge with the secret that the shown check's own probes are drawn by."""
+    seed = hashlib.blake2b(challenge.seed, digest_size=len(challenge.seed), person=b"shown probes").digest()
+    return msgspec.structs.replace(challenge, seed=seed)
+
+
+def judge_answers(challenge: StoredChallenge, given: Any, claim: Claim, *, is_displayed: bool = False) -> Judgement:
+    """Judge what a page sent for a challenge, whatever shape it has. Pure.
+
+    A page that is displayed lays out what it is asked to: that it could not is no answer.
+    """
+    if given is None or (given.answers == "none" and is_displayed):
+        return Judgement(state=State.MISSING if claim.is_able else State.UNABLE, no_layout=claim.is_able)
     ticket = unseal(given.draw, challenge.seed, challenge.id)
     if ticket is None:
         # A draw that is not this challenge's: somebody brings answers from elsewhere.
-        return Judgement(state=State.WRONG, of=0)
+        return Judgement(state=State.WRONG, of=0, no_layout=True)
     if given.answers == "none":
         return Judgement(state=State.NONE)
     if len(given.answers) != len(ticket.asked) + CHAINS:
-        return Judgement(state=State.WRONG, of=len(ticket.asked))
+        return Judgement(state=State.WRONG, of=len(ticket.asked), no_layout=True)
     return judge(ticket, draw_chains(challenge.seed), given.answers, claim)
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from agentgate.protection.browser_check.probes.chains import Chain, is_mismatch
 from agentgate.protection.browser_check.probes.engines import Claim
+from agentgate.protection.browser_check.probes.generate import DEEP
 from agentgate.protection.browser_check.probes.ticket import Asked, Ticket
 
 # In 1/16 px.
@@ -58,6 +59,8 @@ class Judgement(Struct, frozen=True, kw_only=True):
     right: int = 0
     of: int = 0
     engine_mismatch: bool = False
+    # None of the programs that nest every layout was answered as an engine does, or nothing was.
+    no_layout: bool = False
     engine: str | None = None
     version: int | None = None
     votes: tuple[Vote, ...] = ()
@@ -70,6 +73,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
             "right": self.right,
             "of": self.of,
             "engine_mismatch": self.engine_mismatch,
+            "no_layout": self.no_layout,
         }
 
 
@@ -84,13 +88,15 @@ def judge(ticket: Ticket, chains: Sequence[Chain], answers: Given, claim: Claim)
     )
     judged = [vote for vote in votes if vote.asked.answer is not None]
     right = sum(vote.right for vote in judged)
+    state = state_of(right, len(judged), is_seen=ticket.seen)
     # A browser does not change between two requests of one check.
     is_other = Claim(ticket.engine, ticket.version) != claim
     return Judgement(
-        state=state_of(right, len(judged), is_seen=ticket.seen),
+        state=state,
         right=right,
         of=len(judged),
         engine_mismatch=is_other or is_mismatch(ticket.engine, chains, answers[len(ticket.asked) :]),
+        no_layout=state is State.WRONG and not any(vote.right for vote in judged if vote.asked.family == DEEP),
         engine=ticket.engine,
         version=ticket.version,
         votes=votes,
@@ -102,6 +108,9 @@ def state_of(right: int, of: int, *, is_seen: bool) -> State:
     if of < LEAST_JUDGED:
         return State.NONE
     wrong = of - right
+    if not right:
+        # Engines drift by family; one that is right about none of them is none, of whatever version.
+        return State.WRONG
     if not is_seen:
         return State.RIGHT if wrong <= MAY_HAVE_DRIFTED else State.UNPROVEN
     if wrong <= MAY_BE_WRONG:

@@ -7,6 +7,7 @@ managers type at once, touchpads tap. So they are weighed in groups (`families.p
 from collections.abc import Callable
 
 from agentgate.protection.signals.evidence import Evidence, read_evidence
+from agentgate.protection.signals.families import FAMILIES
 from agentgate.protection.signals.signal_input import Labels, Look
 
 # So many of a kind before anything is said, and which share of them.
@@ -14,16 +15,21 @@ LEAST_MOVES = 5
 LEAST_EVENTS = 8
 LEAST_STROKES = 2
 LEAST_PRESSES = 2
+LEAST_HOLDS = 4
 LEAST_KEYS = 4
 LEAST_INSERTS = 3
 LEAST_FIELDS = 2
 MOST = 0.8
+JUMPS = 0.7
 HALF = 0.5
-# Shorter than a finger needs to go down and up.
-SHORT_HOLD_MS = 5.0
-# Standard deviation of the times between keys, divided by their mean: the steadiest typist has 0.2.
-EVEN_KEYS = 0.06
-EVEN_HOLDS = 0.04
+# On average, people hold keys longer, and the quickest typists need longer from key to key.
+SHORT_HOLD_MS = 35.0
+FAST_GAP_MS = 65.0
+# The distance between the quartiles of gaps and holds of keys, divided by their median: the steadiest typist has 0.25.
+EVEN_KEYS = 0.1
+EVEN_HOLDS = 0.1
+# The standard deviation of the holds of a button, divided by their mean.
+EVEN_PRESSES = 0.06
 # So many of the traits of a robot's presses and keys at once.
 ROBOTIC_TRAITS = 3
 
@@ -42,6 +48,8 @@ def input_labels(look: Look) -> Labels:
     labels = [label for label, check in CHECKS if check(interaction, look)]
     if len(MANNERS.intersection(labels)) >= ROBOTIC_TRAITS:
         labels.append("input.robotic")
+    if "input.foreign_clock" in labels and not SYNTHETIC.isdisjoint(labels):
+        labels.append("input.synthetic")
     return labels
 
 
@@ -91,12 +99,27 @@ def _even_path(interaction: Evidence, _look: Look) -> bool:
     return _share(interaction.part("pointer"), "even", "strokes", LEAST_STROKES) >= MOST
 
 
+def _abrupt(interaction: Evidence, _look: Look) -> bool:
+    return _share(interaction.part("pointer"), "abrupt", "presses", LEAST_PRESSES) >= MOST
+
+
+def _codeless_keys(interaction: Evidence, look: Look) -> bool:
+    # Keyboards on the screen of a phone have no keys.
+    return not look.user_agent.mobile and _share(interaction.part("typed"), "codeless", "letters", LEAST_KEYS) >= MOST
+
+
+def _even_presses(interaction: Evidence, _look: Look) -> bool:
+    pointer = interaction.part("pointer")
+    spread = pointer.number("holdSpread")
+    return (pointer.number("presses") or 0) >= LEAST_HOLDS and spread is not None and spread < EVEN_PRESSES
+
+
 def _short_press(interaction: Evidence, _look: Look) -> bool:
     return _share(interaction.part("pointer"), "short", "presses", 1) >= MOST
 
 
 def _jump(interaction: Evidence, _look: Look) -> bool:
-    return _share(interaction.part("pointer"), "jumps", "presses", LEAST_PRESSES) >= MOST
+    return _share(interaction.part("pointer"), "jumps", "presses", LEAST_PRESSES) >= JUMPS
 
 
 def _centred(interaction: Evidence, _look: Look) -> bool:
@@ -106,8 +129,13 @@ def _centred(interaction: Evidence, _look: Look) -> bool:
 def _short_keys(interaction: Evidence, _look: Look) -> bool:
     typed = interaction.part("typed")
     hold_ms = typed.number("holdMs")
-    is_short = hold_ms is not None and hold_ms < SHORT_HOLD_MS
-    return is_short and _share(typed, "short", "presses", LEAST_KEYS) >= MOST
+    return (typed.number("presses") or 0) >= LEAST_KEYS and hold_ms is not None and hold_ms < SHORT_HOLD_MS
+
+
+def _fast_keys(interaction: Evidence, _look: Look) -> bool:
+    typed = interaction.part("typed")
+    gap_ms = typed.number("gapMs")
+    return (typed.number("presses") or 0) >= LEAST_EVENTS and gap_ms is not None and gap_ms < FAST_GAP_MS
 
 
 def _even_keys(interaction: Evidence, _look: Look) -> bool:
@@ -123,6 +151,11 @@ def _text_without_keys(interaction: Evidence, look: Look) -> bool:
     return not look.user_agent.mobile and _share(interaction.part("typed"), "bare", "inserts", LEAST_INSERTS) >= MOST
 
 
+def _untouched_text(interaction: Evidence, look: Look) -> bool:
+    typed = interaction.part("typed")
+    return not look.user_agent.mobile and typed.is_false("active") and (typed.number("inserts") or 0) >= LEAST_INSERTS
+
+
 def _unled_focus(interaction: Evidence, _look: Look) -> bool:
     return _share(interaction.part("typed"), "unled", "focused", LEAST_FIELDS) >= MOST
 
@@ -135,23 +168,20 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("input.odd_pressure", _odd_pressure),
     ("input.ruled_path", _ruled_path),
     ("input.even_path", _even_path),
+    ("input.abrupt", _abrupt),
+    ("input.codeless_keys", _codeless_keys),
     ("input.short_press", _short_press),
     ("input.jump", _jump),
     ("input.centred", _centred),
     ("input.short_keys", _short_keys),
+    ("input.fast_keys", _fast_keys),
+    ("input.even_presses", _even_presses),
     ("input.even_keys", _even_keys),
     ("input.text_without_keys", _text_without_keys),
+    ("input.untouched_text", _untouched_text),
     ("input.unled_focus", _unled_focus),
 )
 # What a hand does otherwise; assistive tools share one or two of these.
-MANNERS = frozenset(
-    (
-        "input.short_press",
-        "input.jump",
-        "input.centred",
-        "input.short_keys",
-        "input.even_keys",
-        "input.text_without_keys",
-        "input.unled_focus",
-    )
-)
+MANNERS = frozenset(FAMILIES["manner"])
+# Traits that no device has, apart from its clock. What window managers get wrong is none of them.
+SYNTHETIC = frozenset(("input.between_pixels", "input.still_moves", "input.odd_pressure", "input.codeless_keys"))

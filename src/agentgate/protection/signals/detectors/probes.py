@@ -19,4 +19,6 @@ def probe_labels(look: Look) -> Labels:
     labels = [] if label is None else [label]
     if probes.is_true("engine_mismatch"):
         labels.append("probes.engine_mismatch")
+    if probes.is_true("no_layout"):
+        labels.append("probes.no_layout")
     return labels

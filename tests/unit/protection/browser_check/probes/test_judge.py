@@ -5,7 +5,7 @@ import pytest
 from agentgate.lib.enums import WidgetMode
 from agentgate.protection.browser_check.ports import Binding, StoredChallenge
 from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains, gecko_answer
-from agentgate.protection.browser_check.probes.desk import judge_answers
+from agentgate.protection.browser_check.probes.desk import fresh_of, judge_answers
 from agentgate.protection.browser_check.probes.draw import draw_programs
 from agentgate.protection.browser_check.probes.engines import Claim, claim_of
 from agentgate.protection.browser_check.probes.judge import State, is_right, state_of
@@ -75,7 +75,9 @@ def with_wrong(count):
         (2, State.DRIFT, State.RIGHT),
         (3, State.DRIFT, State.RIGHT),
         (4, State.WRONG, State.UNPROVEN),
-        (8, State.WRONG, State.UNPROVEN),
+        (7, State.WRONG, State.UNPROVEN),
+        # Right about nothing: no engine, of whatever version.
+        (8, State.WRONG, State.WRONG),
     ],
 )
 def test_the_table(wrong, seen, unseen):
@@ -84,8 +86,8 @@ def test_the_table(wrong, seen, unseen):
     assert judged(with_wrong(wrong)).right == 8 - wrong
 
 
-def test_no_version_that_the_pool_has_not_seen_is_ever_wrong():
-    states = {state_of(right, of, is_seen=False) for of in range(9) for right in range(of + 1)}
+def test_no_version_that_the_pool_has_not_seen_is_wrong_while_it_is_right_about_anything():
+    states = {state_of(right, of, is_seen=False) for of in range(9) for right in range(1, of + 1)}
 
     assert states == {State.RIGHT, State.UNPROVEN, State.NONE}
 
@@ -150,8 +152,38 @@ def test_other_numbers_of_answers_are_wrong():
     assert judged(lambda _asked, _ticket: []).state is State.WRONG
 
 
-def test_no_layout_is_no_evidence():
-    assert judged(lambda _asked, _ticket: "none").state is State.NONE
+def test_no_layout_is_no_evidence_of_a_frame_that_is_not_displayed():
+    asked = challenge(1)
+    given = ProbesInput(draw=seal(ticket_of(asked, CHROME), asked.seed, asked.id), answers="none")
+
+    assert judge_answers(asked, given, CHROME).state is State.NONE
+    shown = judge_answers(asked, given, CHROME, is_displayed=True)
+    assert (shown.state, shown.no_layout) == (State.MISSING, True)
+
+
+@pytest.mark.parametrize(("deep", "no_layout"), [(0, True), (1, False)])
+def test_a_solver_of_all_closed_forms_has_no_deep_program_right(deep, no_layout):
+    def closed_forms(asked, ticket):
+        left = deep
+        given = right_answers(asked, ticket)
+        for one, answer in zip(ticket.asked, given, strict=False):
+            if one.family == "deep":
+                left -= 1
+                answer[-1] += 9 if left < 0 else 0
+            # Four of eight would be drift where all simple ones are right.
+            elif deep:
+                answer[-1] += 9
+        return given
+
+    results = [judged(closed_forms, number=seed) for seed in range(100)]
+    assert {(result.state, result.no_layout) for result in results} == {(State.WRONG, no_layout)}
+
+
+def test_the_shown_checks_programs_are_others():
+    asked = challenge(1)
+
+    assert fresh_of(asked) == fresh_of(asked)
+    assert ticket_of(fresh_of(asked), CHROME) != ticket_of(asked, CHROME)
 
 
 def test_a_small_window_leaves_out_hit_tests_and_nothing_else():
