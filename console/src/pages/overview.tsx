@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
-import { api, isOperator } from "../api/client";
+import { api } from "../api/client";
 import { sites } from "../api/session";
 import type { Metrics, NamedCount, SiteAnalytics, SiteHealth } from "../api/types.gen";
 import { OutcomeChart, OutcomeTable, would } from "../chart/outcomes";
@@ -194,7 +194,7 @@ function HealthNotes({ health, siteKey }: { health: SiteHealth; siteKey: string 
   if (!worst) return null;
   const title = has(`check.${worst.check}`) ? t(`check.${worst.check}`) : worst.check;
   return (
-    <Note tone={BAD_TONES[worst.severity] ?? "challenge"} action={!isOperator && <a href={siteHref(siteKey, "install")}>{t("overview.fix")}</a>}>
+    <Note tone={BAD_TONES[worst.severity] ?? "challenge"} action={<a href={siteHref(siteKey, "install")}>{t("overview.fix")}</a>}>
       <b>{title}</b> {worst.message}
     </Note>
   );
@@ -283,11 +283,9 @@ export default function Overview() {
                 icon="chart"
                 title={t("overview.empty")}
                 actions={
-                  !isOperator && (
-                    <button class="btn main" onClick={() => route(siteHref(siteKey, "install"))}>
-                      {t("overview.emptyDo")}
-                    </button>
-                  )
+                  <button class="btn main" onClick={() => route(siteHref(siteKey, "install"))}>
+                    {t("overview.emptyDo")}
+                  </button>
                 }
               >
                 {t("overview.emptyWhy")}

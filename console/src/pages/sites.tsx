@@ -24,7 +24,7 @@ function Row({ site }: { site: SiteSummary }) {
   return (
     <tr>
       <td>
-        <a href={siteHref(site.siteKey, waiting && !isOperator ? "install" : "overview")}>{site.name}</a>
+        <a href={siteHref(site.siteKey, waiting ? "install" : "overview")}>{site.name}</a>
         <small>{site.allowedOrigins.join(", ") || site.siteKey}</small>
       </td>
       {isOperator && <td class="opt">{site.customerName}</td>}
