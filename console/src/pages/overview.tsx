@@ -155,12 +155,12 @@ function Lists({ analytics, siteKey, link }: { analytics: SiteAnalytics; siteKey
   const prefix = where === "asns" ? "net.asn." : where === "countries" ? "net.country." : "";
   return (
     <div class="cols">
-      <Card title={t("overview.why")} side={<a class="s" href={`${siteHref(siteKey, "decisions")}?${link}`}>{t("overview.allDecisions")}</a>}>
+      <Card title={t("overview.why")} lead={t("overview.counted")} side={<a class="s" href={`${siteHref(siteKey, "decisions")}?${link}`}>{t("overview.allDecisions")}</a>}>
         <div class="in">
           <Bars items={rows(reasons, undefined, "block")} empty={t("overview.whyNone")} />
         </div>
       </Card>
-      <Card title={t("overview.where")} side={<Segments label={t("overview.where")} value={where} onChange={setWhere} options={WHERE.map((value) => ({ value, label: t(`overview.${value}`) }))} />}>
+      <Card title={t("overview.where")} lead={t("overview.counted")} side={<Segments label={t("overview.where")} value={where} onChange={setWhere} options={WHERE.map((value) => ({ value, label: t(`overview.${value}`) }))} />}>
         <div class="in">
           <Bars items={rows(top[where], filterOf[where], undefined, prefix)} empty={t("overview.whereNone")} />
         </div>

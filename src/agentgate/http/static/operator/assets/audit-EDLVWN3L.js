@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-JFYA2WYE.js";import"./chunk-UKFTSPOT.js";import"./chunk-BRJTMVPD.js";import"./chunk-5JQ3H6NJ.js";import"./chunk-LCHVM4LJ.js";import"./chunk-TDEDSTVU.js";import"./chunk-ZVIYMCFP.js";import"./chunk-AFZDUKU7.js";export{a as AuditList,b as default};
