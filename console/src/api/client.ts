@@ -17,6 +17,9 @@ export class ApiError extends Error {
   }
 }
 
+/** What went wrong, in words for people. */
+export const messageOf = (failure: unknown) => (failure instanceof ApiError ? failure.message : String(failure));
+
 export const isOperator = APP === "operator";
 /** Where the pages of this console's own routes begin: the same page works for customers and for operators. */
 export const API = isOperator ? "/v1/admin" : "/v1/console";

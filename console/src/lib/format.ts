@@ -61,6 +61,11 @@ export function absolute(at: string | number | Date): string {
   }).format(new Date(at));
 }
 
+/** An amount of money, without its currency. */
+export function money(amount: number): string {
+  return new Intl.NumberFormat(tongue(), { minimumFractionDigits: 2, maximumFractionDigits: 2 }).format(amount);
+}
+
 export function date(at: string | number | Date): string {
   return new Intl.DateTimeFormat(tongue(), { day: "numeric", month: "short", year: "numeric", timeZone: zone() }).format(new Date(at));
 }

@@ -2,7 +2,7 @@
 
 import { render } from "preact";
 import { useState } from "preact/hooks";
-import { api, ApiError, HOME } from "../api/client";
+import { api, HOME, messageOf } from "../api/client";
 import { t } from "../lib/words";
 import { Icon, Logo } from "../ui/icons";
 import { Field } from "../ui/parts";
@@ -20,7 +20,7 @@ function SignIn() {
       const next = new URLSearchParams(location.search).get("next") ?? HOME;
       location.assign(next.startsWith(`${HOME}/`) ? next : HOME);
     } catch (failure) {
-      setError(failure instanceof ApiError ? failure.message : String(failure));
+      setError(messageOf(failure));
       setBusy(false);
     }
   };

@@ -2,20 +2,22 @@
 
 import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
-import { address, api, ApiError } from "../api/client";
+import { address, api, ApiError, messageOf } from "../api/client";
 import { may } from "../api/session";
 import type { AgentEntry, AgentGrant, AgentGrantList, AgentPolicy, ChargeStatement, SiteAnalytics, SiteDetail } from "../api/types.gen";
-import { count, decimal } from "../lib/format";
+import { count, money } from "../lib/format";
 import { useEdited } from "../lib/edited";
 import { useParams } from "../lib/params";
 import { useQuery } from "../lib/query";
 import { t } from "../lib/words";
 import { Icon } from "../ui/icons";
 import { Confirm } from "../ui/dialogs";
+import { useAction } from "../ui/forms";
 import { Card, Empty, Failure, Field, Head, Segments, Time } from "../ui/parts";
 import { RowEditor, type RowValue } from "../ui/row-editor";
 import { SaveDock } from "../ui/save-dock";
-import { toast, toastError } from "../ui/toasts";
+import { DataTable } from "../ui/table";
+import { toast } from "../ui/toasts";
 
 const TABS = ["policy", "charges", "grants"] as const;
 const DEFAULTS = ["allow", "challenge", "block"] as const;
@@ -87,42 +89,31 @@ function WhatIf({ siteKey, edited }: { siteKey: string; edited: Edited }) {
     <Card title={t("agents.whatIf")} lead={t("agents.whatIfLead")}>
       <div class="in stack">
         <div class="row">
-          <Field id="trial" label={t("agents.trial")} help={t("agents.priceHelp")} value={trial} error={priceOf(trial) ? undefined : t("agents.priceWrong")} onInput={(event: InputEvent) => setTrial((event.currentTarget as HTMLInputElement).value)} />
+          <Field id="trial" label={t("agents.trial")} help={t("agents.priceHelp")} value={trial} error={priceOf(trial) ? undefined : t("agents.priceWrong")} onText={setTrial} />
           <div class="well push">
             <p class="xs faint">{t("agents.atMost")}</p>
             <p class="fig num">
-              {currency} {decimal(sum, 2)}
+              {currency} {money(sum)}
             </p>
           </div>
         </div>
-        {rows.length === 0 ? (
-          <p class="faint">{t("agents.noneSeen")}</p>
-        ) : (
-          <table class="tbl flush">
-            <caption class="vh">{t("agents.whatIf")}</caption>
-            <thead>
-              <tr>
-                <th scope="col">{t("lists.kind.agent")}</th>
-                <th scope="col" class="n">{t("overview.requests")}</th>
-                <th scope="col" class="n opt">{t("agents.price")}</th>
-                <th scope="col" class="n">{t("agents.earned")}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => (
-                <tr key={row.name}>
-                  <td class="cut">
-                    <code>{row.name}</code>
-                  </td>
-                  <td class="n">{count(row.requests)}</td>
-                  <td class="n opt">{row.denied ? t("agents.denied") : row.price ? `${row.price[0]} ${decimal(row.price[1], 2)}` : "–"}</td>
-                  <td class="n">{row.denied ? "–" : decimal(row.earned, 2)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
       </div>
+      <DataTable
+        title={t("agents.whatIf")}
+        bare
+        loaded={analytics}
+        rows={rows}
+        rowKey={(row) => row.name}
+        keys={false}
+        csv={`${siteKey}-agents`}
+        empty={<p class="in faint">{t("agents.noneSeen")}</p>}
+        columns={[
+          { id: "agent", label: t("lists.kind.agent"), class: "cut", cell: (row) => <code>{row.name}</code>, csv: (row) => row.name },
+          { id: "requests", label: t("overview.requests"), class: "n", cell: (row) => count(row.requests), csv: (row) => row.requests },
+          { id: "price", label: t("agents.price"), class: "n opt", cell: (row) => (row.denied ? t("agents.denied") : row.price ? `${row.price[0]} ${money(row.price[1])}` : "–"), csv: (row) => (row.denied ? "" : row.price?.join(" ")) },
+          { id: "earned", label: t("agents.earned"), class: "n", cell: (row) => (row.denied ? "–" : money(row.earned)), csv: (row) => row.earned.toFixed(2) },
+        ]}
+      />
     </Card>
   );
 }
@@ -149,7 +140,7 @@ function Policy({ siteKey }: { siteKey: string }) {
       return true;
     } catch (failure) {
       const conflict = failure instanceof ApiError && failure.code === "revision_conflict";
-      setProblem(conflict ? t("agents.conflict") : failure instanceof ApiError ? failure.message : String(failure));
+      setProblem(conflict ? t("agents.conflict") : messageOf(failure));
       if (conflict) policy.reload();
       return false;
     } finally {
@@ -169,11 +160,9 @@ function Policy({ siteKey }: { siteKey: string }) {
           <div class="cols">
             {choice("default")}
             {choice("unverified")}
-            <Field id="quota" label={t("agents.quota")} help={t("agents.quotaHelp")} value={value.quota} inputMode="numeric" readOnly={readOnly} onInput={(event: InputEvent) => edited.set({ ...value, quota: (event.currentTarget as HTMLInputElement).value.replace(/\D/g, "") })} />
+            <Field id="quota" label={t("agents.quota")} help={t("agents.quotaHelp")} value={value.quota} inputMode="numeric" readOnly={readOnly} onText={(text) => edited.set({ ...value, quota: text.replace(/\D/g, "") })} />
           </div>
-          <div class="stack tight">
-            <h3>{t("agents.named")}</h3>
-            <RowEditor
+          <RowEditor
               label={t("agents.named")}
               readOnly={readOnly}
               rows={value.agents}
@@ -188,10 +177,7 @@ function Policy({ siteKey }: { siteKey: string }) {
                 { name: "quota", label: t("agents.perMinute"), kind: "text", placeholder: "60" },
               ]}
             />
-          </div>
-          <div class="stack tight">
-            <h3>{t("agents.actions")}</h3>
-            <RowEditor
+          <RowEditor
               label={t("agents.actions")}
               readOnly={readOnly}
               rows={value.actions}
@@ -205,7 +191,6 @@ function Policy({ siteKey }: { siteKey: string }) {
                 { name: "handoff", label: t("agents.handoff"), kind: "switch" },
               ]}
             />
-          </div>
         </div>
       </Card>
       <WhatIf siteKey={siteKey} edited={value} />
@@ -223,13 +208,12 @@ function Charges({ siteKey }: { siteKey: string }) {
   const [params, set] = useParams();
   const month = params["month"] ?? months()[0]!;
   const statement = useQuery<ChargeStatement>(`${siteKey} ${month}`, (signal) => api.get(`/sites/${siteKey}/agent-charges`, { month }, signal));
-  const items = statement.data?.items ?? [];
   return (
-    <Card
+    <DataTable
       title={t("agents.charges")}
       lead={t("agents.chargesLead")}
       side={
-        <div class="row">
+        <>
           <select aria-label={t("agents.month")} value={month} onChange={(event) => set({ month: event.currentTarget.value })}>
             {months().map((each) => (
               <option key={each} value={each}>
@@ -241,129 +225,65 @@ function Charges({ siteKey }: { siteKey: string }) {
             <Icon name="get" />
             CSV
           </a>
-        </div>
+        </>
       }
-    >
-      {statement.error && !statement.data ? (
-        <Failure error={statement.error} retry={statement.reload} />
-      ) : statement.data && items.length === 0 ? (
+      loaded={statement}
+      rows={[...(statement.data?.items ?? []), ...(statement.data?.totals ?? []).map((total) => ({ ...total, isTotal: true as const }))]}
+      rowKey={(row) => ("isTotal" in row ? `${row.agent} ${row.currency}` : `${row.agent} ${row.action} ${row.source} ${row.currency}`)}
+      rowClass={(row) => ("isTotal" in row ? "b" : undefined)}
+      keys={false}
+      empty={
         <Empty icon="agent" title={t("agents.chargesNone")}>
           {t("agents.chargesNoneWhy")}
         </Empty>
-      ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-label={t("agents.charges")}>
-          <table class="tbl">
-            <caption class="vh">{t("agents.charges")}</caption>
-            <thead>
-              <tr>
-                <th scope="col">{t("lists.kind.agent")}</th>
-                <th scope="col" class="opt">{t("filter.action")}</th>
-                <th scope="col" class="n">{t("overview.requests")}</th>
-                <th scope="col" class="n">{t("agents.amount")}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {items.map((item) => (
-                <tr key={`${item.agent} ${item.action} ${item.source} ${item.currency}`}>
-                  <td class="cut">{item.name ?? <code>{item.agent}</code>}</td>
-                  <td class="opt">
-                    <code>{item.action ?? item.source}</code>
-                  </td>
-                  <td class="n">{count(item.requests)}</td>
-                  <td class="n nw">
-                    {item.currency} {item.amount}
-                  </td>
-                </tr>
-              ))}
-              {statement.data?.totals.map((total) => (
-                <tr key={`${total.agent} ${total.currency}`}>
-                  <th scope="row" class="b">
-                    {t("agents.total", { agent: total.name ?? total.agent })}
-                  </th>
-                  <td class="opt" />
-                  <td class="n b">{count(total.requests)}</td>
-                  <td class="n nw b">
-                    {total.currency} {total.amount}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </Card>
+      }
+      columns={[
+        { id: "agent", label: t("lists.kind.agent"), class: "cut", cell: (row) => ("isTotal" in row ? t("agents.total", { agent: row.name ?? row.agent }) : (row.name ?? <code>{row.agent}</code>)) },
+        { id: "action", label: t("filter.action"), class: "opt", cell: (row) => !("isTotal" in row) && <code>{row.action ?? row.source}</code> },
+        { id: "requests", label: t("overview.requests"), class: "n", cell: (row) => count(row.requests) },
+        { id: "amount", label: t("agents.amount"), class: "n nw", cell: (row) => `${row.currency} ${row.amount}` },
+      ]}
+    />
   );
 }
 
 function Grants({ siteKey }: { siteKey: string }) {
   const grants = useQuery<AgentGrantList>(siteKey, (signal) => api.get(`/sites/${siteKey}/agent-grants`, {}, signal));
+  const act = useAction(grants.reload);
   const [ending, setEnding] = useState<AgentGrant | null>(null);
-  const items = grants.data?.items ?? [];
   const end = () => {
     const grant = ending!;
     setEnding(null);
-    api
-      .delete(`/sites/${siteKey}/agent-grants/${grant.id}`)
-      .then(() => {
-        toast(t("agents.grantEnded"));
-        grants.reload();
-      })
-      .catch(toastError);
+    act(() => api.delete(`/sites/${siteKey}/agent-grants/${grant.id}`), t("agents.grantEnded"));
   };
   const isOver = (grant: AgentGrant) => Boolean(grant.revokedAt) || grant.usesLeft === 0 || Date.parse(grant.expiresAt) < Date.now();
   return (
-    <Card title={t("agents.grants")} lead={t("agents.grantsLead")}>
-      {grants.error && !grants.data ? (
-        <Failure error={grants.error} retry={grants.reload} />
-      ) : grants.data && items.length === 0 ? (
-        <Empty icon="key" title={t("agents.grantsNone")}>
-          {t("agents.grantsNoneWhy")}
-        </Empty>
-      ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-label={t("agents.grants")}>
-          <table class="tbl">
-            <caption class="vh">{t("agents.grants")}</caption>
-            <thead>
-              <tr>
-                <th scope="col">{t("lists.kind.agent")}</th>
-                <th scope="col">{t("filter.action")}</th>
-                <th scope="col" class="n">{t("agents.usesLeft")}</th>
-                <th scope="col" class="opt">{t("lists.until")}</th>
-                <th scope="col">
-                  <span class="vh">{t("lists.actions")}</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {items.map((grant) => (
-                <tr key={grant.id} class={isOver(grant) ? "faint" : undefined}>
-                  <td class="cut">
-                    <code>{grant.agent}</code>
-                  </td>
-                  <td>
-                    <code>{grant.action}</code>
-                  </td>
-                  <td class="n">
-                    {count(grant.usesLeft)} / {count(grant.uses)}
-                  </td>
-                  <td class="opt nw">{isOver(grant) ? t("lists.over") : <Time at={grant.expiresAt} />}</td>
-                  <td class="n">
-                    {!isOver(grant) && may("sites:write") && (
-                      <button class="btn bad" onClick={() => setEnding(grant)}>
-                        {t("agents.endGrant")}
-                      </button>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+    <>
+      <DataTable
+        title={t("agents.grants")}
+        lead={t("agents.grantsLead")}
+        loaded={grants}
+        rows={grants.data?.items ?? []}
+        rowKey={(row) => row.id}
+        rowClass={(row) => (isOver(row) ? "faint" : undefined)}
+        csv={`${siteKey}-grants`}
+        empty={
+          <Empty icon="key" title={t("agents.grantsNone")}>
+            {t("agents.grantsNoneWhy")}
+          </Empty>
+        }
+        columns={[
+          { id: "agent", label: t("lists.kind.agent"), class: "cut", cell: (row) => <code>{row.agent}</code>, csv: (row) => row.agent },
+          { id: "action", label: t("filter.action"), cell: (row) => <code>{row.action}</code>, csv: (row) => row.action },
+          { id: "usesLeft", label: t("agents.usesLeft"), class: "n", cell: (row) => `${count(row.usesLeft)} / ${count(row.uses)}`, csv: (row) => row.usesLeft },
+          { id: "expiresAt", label: t("lists.until"), class: "opt nw", cell: (row) => (isOver(row) ? t("lists.over") : <Time at={row.expiresAt} />), csv: (row) => row.expiresAt },
+          { id: "end", label: <span class="vh">{t("lists.actions")}</span>, class: "n", cell: (row) => !isOver(row) && may("sites:write") && <button class="btn bad" onClick={() => setEnding(row)}>{t("agents.endGrant")}</button> },
+        ]}
+      />
       <Confirm open={ending !== null} title={t("agents.endGrant")} action={t("agents.endGrant")} onConfirm={end} onClose={() => setEnding(null)}>
         {t("agents.endGrantWhy", { agent: ending?.agent ?? "" })}
       </Confirm>
-    </Card>
+    </>
   );
 }
 

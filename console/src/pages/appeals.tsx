@@ -202,7 +202,7 @@ function Pane({ id, siteKey, meanings, onAnswer, onLabel, onReopen }: {
         <Facts detail={found.data} visitor={visitor.data} siteKey={siteKey} />
         {isOpen ? (
           <div class="well stack tight">
-            <Field id="reply" label={t("appeals.reply")} help={t("appeals.replyHelp")} value={reply} maxLength={300} onInput={(event: InputEvent) => setReply((event.currentTarget as HTMLInputElement).value)} />
+            <Field id="reply" label={t("appeals.reply")} help={t("appeals.replyHelp")} value={reply} maxLength={300} onText={setReply} />
           </div>
         ) : (
           appeal.reply && (

@@ -8,7 +8,8 @@ import { relative } from "../lib/format";
 import { useEvery } from "../lib/query";
 import { t } from "../lib/words";
 import { Confirm } from "../ui/dialogs";
-import { Card, CopyButton, Empty, Note, Time } from "../ui/parts";
+import { Secret, Select, useAction } from "../ui/forms";
+import { Card, Empty, Time } from "../ui/parts";
 import { toast, toastError } from "../ui/toasts";
 
 const OVERLAPS_S = ["0", "3600", "86400", "604800"];
@@ -35,6 +36,7 @@ export function Credentials({ siteKey, list, onChange }: { siteKey: string; list
   const [made, setMade] = useState<CredentialSecret | null>(null);
   const [ending, setEnding] = useState<Credential | null>(null);
   const [overlap, setOverlap] = useState(String(DAY_S));
+  const act = useAction(onChange);
   const mayWrite = may("sites:write");
   const isOver = (each: Credential) => Boolean(each.revokedAt) || (each.expiresAt !== undefined && Date.parse(each.expiresAt) <= Date.now());
   const alive = list.filter((each) => !isOver(each));
@@ -52,13 +54,7 @@ export function Credentials({ siteKey, list, onChange }: { siteKey: string; list
   const revoke = () => {
     const each = ending!;
     setEnding(null);
-    api
-      .post(`/sites/${siteKey}/credentials/${each.id}/revoke`)
-      .then(() => {
-        toast(t("credentials.revoked"));
-        onChange();
-      })
-      .catch(toastError);
+    act(() => api.post(`/sites/${siteKey}/credentials/${each.id}/revoke`), t("credentials.revoked"));
   };
   return (
     <Card
@@ -73,32 +69,10 @@ export function Credentials({ siteKey, list, onChange }: { siteKey: string; list
       }
     >
       <div class="in stack">
-        {made && (
-          <div class="secretbox stack tight">
-            <p class="b">{t("credentials.once")}</p>
-            <div class="secret">
-              <code>{made.secret}</code>
-              <CopyButton text={made.secret} />
-            </div>
-            <div class="row">
-              <button class="btn" onClick={() => setMade(null)}>
-                {t("factor.kept")}
-              </button>
-            </div>
-          </div>
-        )}
+        {made && <Secret text={made.secret} label={t("credentials.made")} note={t("credentials.next")} onDone={() => setMade(null)} />}
         {alive.length === 0 && <Empty icon="key" title={t("credentials.none")}>{t("credentials.noneWhy")}</Empty>}
         {alive.length > 0 && mayWrite && (
-          <div class="row s">
-            <label for="overlap">{t("credentials.overlap")}</label>
-            <select id="overlap" value={overlap} onChange={(event) => setOverlap(event.currentTarget.value)}>
-              {OVERLAPS_S.map((each) => (
-                <option key={each} value={each}>
-                  {t(`credentials.overlap.${each}`)}
-                </option>
-              ))}
-            </select>
-          </div>
+          <Select id="overlap" label={t("credentials.overlap")} value={overlap} onChange={setOverlap} options={OVERLAPS_S.map((value) => ({ value, label: t(`credentials.overlap.${value}`) }))} />
         )}
         <ul class="list">
           {list.map((each) => (
@@ -140,7 +114,6 @@ export function Credentials({ siteKey, list, onChange }: { siteKey: string; list
           ))}
         </ul>
       </div>
-      {made && <div class="in"><Note tone="info">{t("credentials.next")}</Note></div>}
       <Confirm open={ending !== null} title={t("credentials.revoke")} word={ending?.name} action={t("credentials.revoke")} onConfirm={revoke} onClose={() => setEnding(null)}>
         {t("credentials.revokeWhy")}
       </Confirm>

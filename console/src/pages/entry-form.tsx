@@ -1,7 +1,7 @@
 /** Letting somebody in, or keeping somebody out, by name: kind, value, term, note, and what else it would change. */
 
 import { useEffect, useState } from "preact/hooks";
-import { api, ApiError } from "../api/client";
+import { api, messageOf } from "../api/client";
 import { may } from "../api/session";
 import type { ListBacktestReport, ListEntry, ListKind, ListOutcome } from "../api/types.gen";
 import { count } from "../lib/format";
@@ -36,7 +36,7 @@ function useBacktest(siteKey: string, kind: ListKind, value: string, outcome: Li
       api
         .post<ListBacktestReport>(`/sites/${siteKey}/list-entries/backtest`, { kind, value: value.trim(), outcome })
         .then((found) => over || setReport(found))
-        .catch((failure: unknown) => over || setProblem(failure instanceof ApiError ? failure.message : String(failure)))
+        .catch((failure: unknown) => over || setProblem(messageOf(failure)))
         .finally(() => over || setBusy(false));
     }, SETTLED_MS);
     return () => {
@@ -119,7 +119,7 @@ export function EntryForm({ siteKey, name, suggestions = [], kinds, outcomes, on
       });
       onDone(made);
     } catch (failure) {
-      setProblem(failure instanceof ApiError ? failure.message : String(failure));
+      setProblem(messageOf(failure));
     } finally {
       setBusy(false);
     }
@@ -140,13 +140,13 @@ export function EntryForm({ siteKey, name, suggestions = [], kinds, outcomes, on
         value={value}
         spellcheck={false}
         autocomplete="off"
-        onInput={(event: InputEvent) => {
+        onText={(text) => {
           setProblem("");
-          setValue((event.currentTarget as HTMLInputElement).value);
+          setValue(text);
         }}
       />
       <Segments label={t("lists.term")} value={hours} onChange={setHours} options={TERMS.map((each) => ({ value: String(each), label: t(`lists.term.${each}`) }))} />
-      <Field id={`${id}-note`} label={t("lists.note")} help={t("lists.noteHelp")} value={note} maxLength={500} onInput={(event: InputEvent) => setNote((event.currentTarget as HTMLInputElement).value)} />
+      <Field id={`${id}-note`} label={t("lists.note")} help={t("lists.noteHelp")} value={note} maxLength={500} onText={setNote} />
       <div aria-live="polite">
         {tried.busy && <p class="s faint">{t("lists.trying")}</p>}
         {tried.report && <Opens report={tried.report} outcome={outcome} siteKey={siteKey} />}

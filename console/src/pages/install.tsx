@@ -2,9 +2,9 @@
 
 import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
-import { api } from "../api/client";
+import { api, isOperator } from "../api/client";
 import { loadSites, may } from "../api/session";
-import type { Adapter, CredentialSecret, InstallStatus, Metrics, SiteDetail } from "../api/types.gen";
+import type { Adapter, CredentialSecret, InstallationSettings, InstallStatus, Metrics, SiteDetail } from "../api/types.gen";
 import { would } from "../chart/outcomes";
 import { useParams } from "../lib/params";
 import { useEvery, useQuery } from "../lib/query";
@@ -72,14 +72,23 @@ function Secret({ site, secret, onMade }: { site: SiteDetail; secret: string; on
   );
 }
 
+/** Where the site's pages and servers reach the service. Operators are on the other listener, and ask for its address. */
+function useGate(): string {
+  const settings = useQuery<InstallationSettings>(isOperator ? "gate" : null, (signal) => api.get("/settings", {}, signal));
+  if (!isOperator) return location.origin;
+  const set = (name: string) => settings.data?.items.find((each) => each.name === name)?.value;
+  return set("PUBLIC_BASE_URL") || `http://${set("AGENTGATE_PUBLIC_LISTEN") ?? "…"}`;
+}
+
 function Snippets({ stack, site, secret }: { stack: string; site: SiteDetail; secret: string }) {
   const proxy = proxyOf(stack);
   const { data, error, reload } = useQuery<Adapter>(proxy && `${site.siteKey} ${proxy}`, (signal) => api.get(`/sites/${site.siteKey}/adapters/${proxy}`, {}, signal));
   const action = Object.keys(site.actions)[0] ?? "submit";
+  const gate = useGate();
   if (proxy && error) return <Failure error={error} retry={reload} />;
   const files = proxy
     ? (data?.proxy === proxy ? data.files : []).map((file) => ({ name: file.name, text: secret ? file.text.replaceAll(data!.placeholder, secret) : file.text }))
-    : snippets(stack, { gate: location.origin, siteKey: site.siteKey, action });
+    : snippets(stack, { gate, siteKey: site.siteKey, action });
   return (
     <div class="cols">
       {files.map((file) => (

@@ -5,41 +5,17 @@ import { useRoute } from "preact-iso";
 import { api } from "../api/client";
 import { may } from "../api/session";
 import type { ListEntries, ListEntry, ListOutcome } from "../api/types.gen";
-import { csvText, save } from "../lib/csv";
 import { useKeys } from "../lib/keys";
 import { useParams } from "../lib/params";
 import { useQuery } from "../lib/query";
 import { t } from "../lib/words";
 import { Icon } from "../ui/icons";
-import { Card, Empty, Failure, Head, OutcomeBadge, Segments, SkeletonRows, Time } from "../ui/parts";
+import { Card, Empty, Head, OutcomeBadge, Segments, Time } from "../ui/parts";
+import { DataTable } from "../ui/table";
 import { toast, toastError } from "../ui/toasts";
 import { EntryForm } from "./entry-form";
 
 const SHOWN = ["all", "allow", "block"] as const;
-
-function Row({ entry, onRemove }: { entry: ListEntry; onRemove: () => void }) {
-  return (
-    <tr class={entry.expired ? "faint" : undefined}>
-      <td class="cut">
-        <code>{entry.value}</code>
-      </td>
-      <td class="opt">{t(`lists.kind.${entry.kind}`)}</td>
-      <td>
-        <OutcomeBadge outcome={entry.outcome} would={entry.expired} />
-      </td>
-      <td class="opt2">{entry.note || <span class="faint">–</span>}</td>
-      <td class="opt2">{entry.createdBy}</td>
-      <td class="nw">{entry.expired ? t("lists.over") : entry.expiresAt ? <Time at={entry.expiresAt} /> : t("lists.term.0")}</td>
-      <td class="n">
-        {may("sites:write") && (
-          <button class="btn sq quiet" aria-label={t("lists.remove", { value: entry.value })} onClick={onRemove}>
-            <Icon name="x" />
-          </button>
-        )}
-      </td>
-    </tr>
-  );
-}
 
 export default function Lists() {
   const { params: path } = useRoute();
@@ -73,24 +49,16 @@ export default function Lists() {
         toastError(failure);
       });
   };
-  const download = () =>
-    save(`${siteKey}-lists.csv`, csvText(["kind", "value", "outcome", "note", "createdAt", "createdBy", "expiresAt"], rows.map((row) => [row.kind, row.value, row.outcome, row.note, row.createdAt, row.createdBy, row.expiresAt])));
   const letIn = alive.filter(({ outcome }) => outcome === "allow").length;
   return (
     <>
       <Head
         title={t("page.lists")}
         actions={
-          <>
-            <button class="btn" onClick={download}>
-              <Icon name="get" />
-              CSV
-            </button>
-            <button class="btn main" onClick={() => show(!adding)} aria-expanded={adding}>
-              <Icon name="plus" />
-              {t("lists.new")} <kbd>N</kbd>
-            </button>
-          </>
+          <button class="btn main" onClick={() => show(!adding)} aria-expanded={adding}>
+            <Icon name="plus" />
+            {t("lists.new")} <kbd>N</kbd>
+          </button>
         }
       >
         {page.data && alive.length > 0 ? t("lists.lead", { letIn, keptOut: alive.length - letIn }) : t("lists.leadNone")}
@@ -114,10 +82,14 @@ export default function Lists() {
       <div class="filters">
         <Segments label={t("lists.shown")} value={shown} onChange={(next) => set({ shown: next === "all" ? undefined : next })} options={SHOWN.map((each) => ({ value: each, label: t(`lists.shown.${each}`) }))} />
       </div>
-      <section class="card" aria-label={t("page.lists")} aria-busy={page.loading}>
-        {page.error && !page.data ? (
-          <Failure error={page.error} retry={page.reload} />
-        ) : page.data && rows.length === 0 ? (
+      <DataTable
+        title={t("page.lists")}
+        loaded={page}
+        rows={rows}
+        rowKey={(row) => row.id}
+        rowClass={(row) => (row.expired ? "faint" : undefined)}
+        csv={`${siteKey}-lists`}
+        empty={
           <Empty
             icon={all.length ? "filter" : "door"}
             title={t(all.length ? "lists.noneShown" : "lists.none")}
@@ -129,28 +101,17 @@ export default function Lists() {
           >
             {t(all.length ? "lists.noneShownWhy" : "lists.noneWhy")}
           </Empty>
-        ) : (
-          <div class="scroll" tabIndex={0} role="region" aria-label={t("page.lists")}>
-            <table class="tbl">
-              <caption class="vh">{t("page.lists")}</caption>
-              <thead>
-                <tr>
-                  <th scope="col">{t("lists.who")}</th>
-                  <th scope="col" class="opt">{t("lists.kind")}</th>
-                  <th scope="col">{t("lists.outcome")}</th>
-                  <th scope="col" class="opt2">{t("lists.note")}</th>
-                  <th scope="col" class="opt2">{t("lists.by")}</th>
-                  <th scope="col">{t("lists.until")}</th>
-                  <th scope="col">
-                    <span class="vh">{t("lists.actions")}</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>{page.data ? rows.map((row) => <Row key={row.id} entry={row} onRemove={() => remove(row)} />) : <SkeletonRows rows={6} columns={7} />}</tbody>
-            </table>
-          </div>
-        )}
-      </section>
+        }
+        columns={[
+          { id: "value", label: t("lists.who"), class: "cut", cell: (row) => <code>{row.value}</code>, csv: (row) => row.value },
+          { id: "kind", label: t("lists.kind"), class: "opt", cell: (row) => t(`lists.kind.${row.kind}`), csv: (row) => row.kind },
+          { id: "outcome", label: t("lists.outcome"), cell: (row) => <OutcomeBadge outcome={row.outcome} would={row.expired} />, csv: (row) => row.outcome },
+          { id: "note", label: t("lists.note"), class: "opt2", cell: (row) => row.note || <span class="faint">–</span>, csv: (row) => row.note },
+          { id: "createdBy", label: t("lists.by"), class: "opt2", cell: (row) => row.createdBy, csv: (row) => row.createdBy },
+          { id: "expiresAt", label: t("lists.until"), class: "nw", cell: (row) => (row.expired ? t("lists.over") : row.expiresAt ? <Time at={row.expiresAt} /> : t("lists.term.0")), csv: (row) => row.expiresAt },
+          { id: "remove", label: <span class="vh">{t("lists.actions")}</span>, class: "n", cell: (row) => may("sites:write") && <button class="btn sq quiet" aria-label={t("lists.remove", { value: row.value })} onClick={() => remove(row)}><Icon name="x" /></button> },
+        ]}
+      />
     </>
   );
 }

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { api, ApiError } from "../api/client";
+import { api, messageOf } from "../api/client";
 import { loadSites, may } from "../api/session";
 import type { OwnSiteInput, SiteDetail } from "../api/types.gen";
 import { useDraft } from "../lib/drafts";
@@ -51,7 +51,7 @@ export default function NewSite() {
       dropTyped();
       route(siteHref(site.siteKey, "install"));
     } catch (failure) {
-      setProblem({ whole: failure instanceof ApiError ? failure.message : String(failure) });
+      setProblem({ whole: messageOf(failure) });
       setBusy(false);
     }
   };
@@ -68,7 +68,7 @@ export default function NewSite() {
               </div>
             </div>
           )}
-          <Field id="name" label={t("newSite.name")} help={t("newSite.nameHelp")} error={problem.name} value={name} autocomplete="off" autofocus maxlength={100} onInput={(event: InputEvent) => setName((event.target as HTMLInputElement).value)} />
+          <Field id="name" label={t("newSite.name")} help={t("newSite.nameHelp")} error={problem.name} value={name} autocomplete="off" autofocus maxlength={100} onText={setName} />
           <Field
             id="origin"
             label={t("newSite.origin")}
@@ -77,7 +77,7 @@ export default function NewSite() {
             value={typed}
             autocomplete="off"
             inputmode="url"
-            onInput={(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)}
+            onText={setTyped}
           />
           <div class="row">
             <button class="btn main" aria-busy={busy} aria-disabled={may("sites:write") ? undefined : "true"}>

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { useLocation, useRoute } from "preact-iso";
-import { api, isOperator } from "../api/client";
+import { api } from "../api/client";
 import { sites } from "../api/session";
 import type { Metrics, NamedCount, SiteAnalytics, SiteHealth } from "../api/types.gen";
 import { OutcomeChart, OutcomeTable, would } from "../chart/outcomes";
@@ -155,12 +155,12 @@ function Lists({ analytics, siteKey, link }: { analytics: SiteAnalytics; siteKey
   const prefix = where === "asns" ? "net.asn." : where === "countries" ? "net.country." : "";
   return (
     <div class="cols">
-      <Card title={t("overview.why")} side={<a class="s" href={`${siteHref(siteKey, "decisions")}?${link}`}>{t("overview.allDecisions")}</a>}>
+      <Card title={t("overview.why")} lead={t("overview.counted")} side={<a class="s" href={`${siteHref(siteKey, "decisions")}?${link}`}>{t("overview.allDecisions")}</a>}>
         <div class="in">
           <Bars items={rows(reasons, undefined, "block")} empty={t("overview.whyNone")} />
         </div>
       </Card>
-      <Card title={t("overview.where")} side={<Segments label={t("overview.where")} value={where} onChange={setWhere} options={WHERE.map((value) => ({ value, label: t(`overview.${value}`) }))} />}>
+      <Card title={t("overview.where")} lead={t("overview.counted")} side={<Segments label={t("overview.where")} value={where} onChange={setWhere} options={WHERE.map((value) => ({ value, label: t(`overview.${value}`) }))} />}>
         <div class="in">
           <Bars items={rows(top[where], filterOf[where], undefined, prefix)} empty={t("overview.whereNone")} />
         </div>
@@ -194,7 +194,7 @@ function HealthNotes({ health, siteKey }: { health: SiteHealth; siteKey: string 
   if (!worst) return null;
   const title = has(`check.${worst.check}`) ? t(`check.${worst.check}`) : worst.check;
   return (
-    <Note tone={BAD_TONES[worst.severity] ?? "challenge"} action={!isOperator && <a href={siteHref(siteKey, "install")}>{t("overview.fix")}</a>}>
+    <Note tone={BAD_TONES[worst.severity] ?? "challenge"} action={<a href={siteHref(siteKey, "install")}>{t("overview.fix")}</a>}>
       <b>{title}</b> {worst.message}
     </Note>
   );
@@ -283,11 +283,9 @@ export default function Overview() {
                 icon="chart"
                 title={t("overview.empty")}
                 actions={
-                  !isOperator && (
-                    <button class="btn main" onClick={() => route(siteHref(siteKey, "install"))}>
-                      {t("overview.emptyDo")}
-                    </button>
-                  )
+                  <button class="btn main" onClick={() => route(siteHref(siteKey, "install"))}>
+                    {t("overview.emptyDo")}
+                  </button>
                 }
               >
                 {t("overview.emptyWhy")}

@@ -1,7 +1,7 @@
 /** What a draft of rules would do: to one request, and to the traffic of the last days. */
 
 import { useState } from "preact/hooks";
-import { api, ApiError } from "../api/client";
+import { api, messageOf } from "../api/client";
 import type { BacktestReport, Outcome, TestReport } from "../api/types.gen";
 import { count } from "../lib/format";
 import { useDraft } from "../lib/drafts";
@@ -14,10 +14,6 @@ const STRICT: Outcome[] = ["allow", "challenge", "block", "drop"];
 export interface DraftRules {
   ruleSetText: string;
   overrides: Record<string, string>;
-}
-
-function said(failure: unknown): string {
-  return failure instanceof ApiError ? failure.message : String(failure);
 }
 
 /** How many decisions labelled human would become stricter. */
@@ -43,7 +39,7 @@ export function Backtest({ siteKey, draft, ready, report, onReport }: {
     api
       .post<BacktestReport>(`/sites/${siteKey}/rules/backtest`, { ...draft, from })
       .then(onReport)
-      .catch((failure: unknown) => setProblem(said(failure)))
+      .catch((failure: unknown) => setProblem(messageOf(failure)))
       .finally(() => setBusy(false));
   };
   const people = report ? turnedAway(report) : 0;
@@ -134,19 +130,16 @@ export function TestRequest({ siteKey, draft, ready }: { siteKey: string; draft:
     api
       .post<TestReport>(`/sites/${siteKey}/rules/test`, { ...draft, request: { method, url, address: from, headers: headersOf(headers) } })
       .then(setReport)
-      .catch((failure: unknown) => setProblem(said(failure)));
+      .catch((failure: unknown) => setProblem(messageOf(failure)));
   };
-  const typed = (set: (value: string) => void) => (event: InputEvent) => set((event.currentTarget as HTMLInputElement).value);
   return (
     <Card title={t("rules.test")} lead={t("rules.testLead")}>
       <div class="in cols">
         <form class="stack tight" onSubmit={run}>
-          <Field id="test-method" label={t("rules.method")} value={method} onInput={typed(setMethod)} />
-          <Field id="test-url" label={t("rules.url")} value={url} onInput={typed(setUrl)} />
-          <Field id="test-address" label={t("lists.kind.address")} value={from} onInput={typed(setFrom)} />
-          <Field id="test-headers" label={t("rules.headers")}>
-            <textarea id="test-headers" class="mono" rows={4} spellcheck={false} value={headers} onInput={(event) => setHeaders(event.currentTarget.value)} />
-          </Field>
+          <Field id="test-method" label={t("rules.method")} value={method} onText={setMethod} />
+          <Field id="test-url" label={t("rules.url")} value={url} onText={setUrl} />
+          <Field id="test-address" label={t("lists.kind.address")} value={from} onText={setFrom} />
+          <Field id="test-headers" label={t("rules.headers")} rows={4} value={headers} onText={setHeaders} />
           <div class="row">
             <button class="btn" aria-disabled={ready ? undefined : "true"}>
               {t("rules.test")}

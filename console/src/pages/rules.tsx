@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
-import { api, ApiError } from "../api/client";
+import { api, ApiError, messageOf } from "../api/client";
 import { may } from "../api/session";
 import type { BacktestReport, CheckedRules, ManagedGroupList, Outcome, RuleSet, RulesView, SignalLabelList } from "../api/types.gen";
 import { merge3 } from "../lib/diff";
@@ -53,7 +53,7 @@ function useChecked(siteKey: string, draft: Draft | null): CheckedRules | null {
       api
         .post<CheckedRules>(`/sites/${siteKey}/rules/validate`, { ruleSetText: draft.ruleSetText, overrides: draft.overrides })
         .then((found) => over || setChecked(found))
-        .catch((failure: unknown) => over || setChecked({ valid: false, errors: [{ message: failure instanceof ApiError ? failure.message : String(failure) }], lints: [] }));
+        .catch((failure: unknown) => over || setChecked({ valid: false, errors: [{ message: messageOf(failure) }], lints: [] }));
     }, SETTLED_MS);
     return () => {
       over = true;

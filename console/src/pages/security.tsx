@@ -1,18 +1,21 @@
 /** What a user does for themselves: second factor, password, sessions. */
 
 import { useState } from "preact/hooks";
-import { api, ApiError } from "../api/client";
+import { api } from "../api/client";
 import { loadSession, loadSites } from "../api/session";
 import type { MfaSetup, MfaState, RecoveryCodes, SessionList } from "../api/types.gen";
 import { save } from "../lib/csv";
 import { qrCode } from "../lib/qr";
 import { useQuery } from "../lib/query";
 import { t } from "../lib/words";
+import { useAction, useSubmit } from "../ui/forms";
 import { Icon } from "../ui/icons";
 import { Card, CopyButton, Failure, Field, Head, Note, Time } from "../ui/parts";
+import { DataTable } from "../ui/table";
 import { toast, toastError } from "../ui/toasts";
 
-const messageOf = (failure: unknown) => (failure instanceof ApiError ? failure.message : String(failure));
+/** A code as people type it, without its blanks. */
+const codeIn = (form: FormData) => String(form.get("code")).replaceAll(" ", "");
 
 function Qr({ text }: { text: string }) {
   const rows = qrCode(text);
@@ -54,19 +57,11 @@ function Factor() {
   const state = useQuery<MfaState>("mfa", (signal) => api.get("/v1/account/mfa", {}, signal));
   const [setup, setSetup] = useState<MfaSetup | null>(null);
   const [codes, setCodes] = useState<string[] | null>(null);
-  const [problem, setProblem] = useState("");
   const begin = () => void api.post<MfaSetup>("/v1/account/mfa/setup").then(setSetup).catch(toastError);
-  const enable = async (event: SubmitEvent) => {
-    event.preventDefault();
-    const code = String(new FormData(event.currentTarget as HTMLFormElement).get("code")).replaceAll(" ", "");
-    try {
-      setCodes((await api.post<RecoveryCodes>("/v1/account/mfa/enable", { code })).recoveryCodes);
-      setSetup(null);
-      setProblem("");
-    } catch (failure) {
-      setProblem(messageOf(failure));
-    }
-  };
+  const { problem, submit } = useSubmit(async (form) => {
+    setCodes((await api.post<RecoveryCodes>("/v1/account/mfa/enable", { code: codeIn(form) })).recoveryCodes);
+    setSetup(null);
+  });
   const done = () => {
     setCodes(null);
     state.reload();
@@ -79,7 +74,7 @@ function Factor() {
       {codes ? (
         <Codes codes={codes} onDone={done} />
       ) : setup ? (
-        <form class="in stack" onSubmit={(event) => void enable(event)}>
+        <form class="in stack" onSubmit={submit}>
           <p class="soft">{t("factor.scan")}</p>
           <Qr text={setup.otpauthUrl} />
           <div class="secret">
@@ -109,18 +104,11 @@ function Factor() {
 }
 
 function Disable({ left, required, onDone }: { left: number; required: boolean; onDone: () => void }) {
-  const [problem, setProblem] = useState("");
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
-    try {
-      await api.post("/v1/account/mfa/disable", { password: form.get("password"), code: String(form.get("code")).replaceAll(" ", "") });
-      toast(t("factor.isOff"));
-      onDone();
-    } catch (failure) {
-      setProblem(messageOf(failure));
-    }
-  };
+  const { problem, submit } = useSubmit(async (form) => {
+    await api.post("/v1/account/mfa/disable", { password: form.get("password"), code: codeIn(form) });
+    toast(t("factor.isOff"));
+    onDone();
+  });
   return (
     <div class="in stack">
       <span class="state">
@@ -132,7 +120,7 @@ function Disable({ left, required, onDone }: { left: number; required: boolean; 
       ) : (
         <details>
           <summary class="b s">{t("factor.turnOff")}</summary>
-          <form class="stack" onSubmit={(event) => void submit(event)}>
+          <form class="stack" onSubmit={submit}>
             <Field id="off-password" name="password" type="password" label={t("password.current")} autocomplete="current-password" required />
             <Field id="off-code" name="code" label={t("factor.code")} error={problem} inputmode="numeric" autocomplete="one-time-code" required />
             <button class="btn bad">{t("factor.turnOff")}</button>
@@ -144,24 +132,15 @@ function Disable({ left, required, onDone }: { left: number; required: boolean; 
 }
 
 function Password() {
-  const [problem, setProblem] = useState("");
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = event.currentTarget as HTMLFormElement;
-    const values = new FormData(form);
-    try {
-      await api.post("/v1/account/password", { currentPassword: values.get("current"), newPassword: values.get("new") });
-      await loadSession();
-      form.reset();
-      setProblem("");
-      toast(t("password.changed"));
-    } catch (failure) {
-      setProblem(messageOf(failure));
-    }
-  };
+  const { problem, submit } = useSubmit(async (form, element) => {
+    await api.post("/v1/account/password", { currentPassword: form.get("current"), newPassword: form.get("new") });
+    await loadSession();
+    element.reset();
+    toast(t("password.changed"));
+  });
   return (
     <Card title={t("password.title")} lead={t("password.lead")}>
-      <form class="in stack" onSubmit={(event) => void submit(event)}>
+      <form class="in stack" onSubmit={submit}>
         <Field id="current" name="current" type="password" label={t("password.current")} autocomplete="current-password" required />
         <Field id="new" name="new" type="password" label={t("password.new")} help={t("password.help")} error={problem} autocomplete="new-password" minlength={12} required />
         <div class="row">
@@ -173,66 +152,33 @@ function Password() {
 }
 
 function Sessions() {
-  const { data, error, reload } = useQuery<SessionList>("sessions", (signal) => api.get("/v1/account/sessions", {}, signal));
-  const end = (id: string) => void api.delete(`/v1/account/sessions/${id}`).then(reload).catch(toastError);
-  const others = () =>
-    void api
-      .post("/v1/account/sessions/revoke-others")
-      .then(() => {
-        toast(t("sessions.ended"));
-        reload();
-      })
-      .catch(toastError);
+  const sessions = useQuery<SessionList>("sessions", (signal) => api.get("/v1/account/sessions", {}, signal));
+  const act = useAction(sessions.reload);
+  const rows = sessions.data?.items ?? [];
   return (
-    <Card
+    <DataTable
       title={t("sessions.title")}
       side={
-        (data?.items.length ?? 0) > 1 && (
-          <button class="btn bad" onClick={others}>
+        rows.length > 1 ? (
+          <button class="btn bad" onClick={() => act(() => api.post("/v1/account/sessions/revoke-others"), t("sessions.ended"))}>
             {t("sessions.endOthers")}
           </button>
+        ) : (
+          <></>
         )
       }
-    >
-      {error && <Failure error={error} retry={reload} />}
-      <div class="scroll">
-        <table class="tbl">
-          <caption class="vh">{t("sessions.title")}</caption>
-          <thead>
-            <tr>
-              <th scope="col">{t("sessions.browser")}</th>
-              <th scope="col">{t("sessions.used")}</th>
-              <th scope="col" class="opt">{t("sessions.began")}</th>
-              <th scope="col">
-                <span class="vh">{t("sessions.end")}</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {data?.items.map((item) => (
-              <tr key={item.id}>
-                <td>
-                  {item.browser} {item.current && <span class="tag" data-o="allow">{t("sessions.this")}</span>}
-                </td>
-                <td class="nw faint">
-                  <Time at={item.lastUsedAt} />
-                </td>
-                <td class="nw faint opt">
-                  <Time at={item.createdAt} />
-                </td>
-                <td class="n">
-                  {!item.current && (
-                    <button class="btn" onClick={() => end(item.id)}>
-                      {t("sessions.end")}
-                    </button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </Card>
+      loaded={sessions}
+      rows={rows}
+      rowKey={(row) => row.id}
+      csv="agentgate-sessions"
+      empty={<></>}
+      columns={[
+        { id: "browser", label: t("sessions.browser"), cell: (row) => <>{row.browser} {row.current && <span class="tag" data-o="allow">{t("sessions.this")}</span>}</>, csv: (row) => row.browser },
+        { id: "lastUsedAt", label: t("sessions.used"), class: "nw faint", cell: (row) => <Time at={row.lastUsedAt} />, csv: (row) => row.lastUsedAt },
+        { id: "createdAt", label: t("sessions.began"), class: "opt nw faint", cell: (row) => <Time at={row.createdAt} />, csv: (row) => row.createdAt },
+        { id: "end", label: <span class="vh">{t("sessions.end")}</span>, class: "n", cell: (row) => !row.current && <button class="btn" onClick={() => act(() => api.delete(`/v1/account/sessions/${row.id}`), t("sessions.endedOne"))}>{t("sessions.end")}</button> },
+      ]}
+    />
   );
 }
 

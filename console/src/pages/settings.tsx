@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
-import { api, ApiError } from "../api/client";
+import { api, messageOf } from "../api/client";
 import { loadSites, may } from "../api/session";
 import type { ConfigChange, ConfigChangeList, SiteChange, SiteDetail, SiteRoute } from "../api/types.gen";
 import { useEdited } from "../lib/edited";
@@ -10,6 +10,7 @@ import { useQuery } from "../lib/query";
 import { t } from "../lib/words";
 import { toYaml } from "../lib/yaml";
 import { DiffView } from "../ui/diff-view";
+import { Toggle } from "../ui/forms";
 import { Card, CopyButton, Empty, Failure, Field, Head, Segments, Time } from "../ui/parts";
 import { RowEditor, type RowValue } from "../ui/row-editor";
 import { SaveDock } from "../ui/save-dock";
@@ -155,7 +156,7 @@ export default function Settings() {
       toast(t("dock.saved"));
       return true;
     } catch (failure) {
-      setProblem(failure instanceof ApiError ? failure.message : String(failure));
+      setProblem(messageOf(failure));
       return false;
     } finally {
       setBusy(false);
@@ -168,7 +169,7 @@ export default function Settings() {
       <Card title={t("settings.site")}>
         <div class="in stack">
           <div class="cols">
-            <Field id="site-name" label={t("newSite.name")} help={t("newSite.nameHelp")} value={value.name} readOnly={readOnly} onInput={(event: InputEvent) => part({ name: (event.currentTarget as HTMLInputElement).value })} />
+            <Field id="site-name" label={t("newSite.name")} help={t("newSite.nameHelp")} value={value.name} readOnly={readOnly} onText={(text) => part({ name: text })} />
             <div class="stack tight">
               <h3>{t("settings.key")}</h3>
               <div class="row">
@@ -185,9 +186,7 @@ export default function Settings() {
               <Segments label={t("settings.widget")} value={value.widgetMode} onChange={(widgetMode) => part({ widgetMode })} options={["invisible", "managed", "interactive"].map((each) => ({ value: each, label: t(`settings.widget.${each}`) }))} />
             </div>
           </div>
-          <Field id="site-origins" label={t("settings.origins")} help={t("settings.originsHelp")}>
-            <textarea id="site-origins" class="mono" rows={3} spellcheck={false} value={value.origins} readOnly={readOnly} onInput={(event) => part({ origins: event.currentTarget.value })} />
-          </Field>
+          <Field id="site-origins" label={t("settings.origins")} help={t("settings.originsHelp")} rows={3} value={value.origins} readOnly={readOnly} onText={(origins) => part({ origins })} />
         </div>
       </Card>
       <Card title={t("settings.protect")} lead={t("settings.protectLead")}>
@@ -195,17 +194,12 @@ export default function Settings() {
           <ul class="stack tight">
             {SWITCHES.map((name) => (
               <li key={name} class="stack tight">
-                <label class="toggle">
-                  <input type="checkbox" role="switch" checked={value[name]} disabled={readOnly} onChange={(event) => part({ [name]: event.currentTarget.checked })} />
-                  <b>{t(`settings.${name}`)}</b>
-                </label>
+                <Toggle checked={value[name]} label={<b>{t(`settings.${name}`)}</b>} disabled={readOnly} onChange={(on) => part({ [name]: on })} />
                 <span class="s soft">{t(`settings.${name}Help`)}</span>
               </li>
             ))}
           </ul>
-          <div class="stack tight">
-            <h3>{t("settings.actions")}</h3>
-            <RowEditor
+          <RowEditor
               label={t("settings.actions")}
               readOnly={readOnly}
               rows={value.actions}
@@ -219,10 +213,7 @@ export default function Settings() {
                 { name: "requireContentDigest", label: t("settings.digest"), kind: "switch" },
               ]}
             />
-          </div>
-          <div class="stack tight">
-            <h3>{t("settings.routes")}</h3>
-            <RowEditor
+          <RowEditor
               label={t("settings.routes")}
               readOnly={readOnly}
               rows={value.routes}
@@ -235,12 +226,9 @@ export default function Settings() {
                 { name: "action", label: t("filter.action"), kind: "select", options: actions },
               ]}
             />
-          </div>
-          <div class="stack tight">
-            <h3>{t("settings.openPaths")}</h3>
-            <p class="s soft">{t("settings.openPathsHelp")}</p>
-            <RowEditor
+          <RowEditor
               label={t("settings.openPaths")}
+              lead={t("settings.openPathsHelp")}
               readOnly={readOnly}
               rows={value.openPaths}
               onChange={(next) => part({ openPaths: next })}
@@ -252,10 +240,7 @@ export default function Settings() {
                 { name: "note", label: t("lists.note"), kind: "text" },
               ]}
             />
-          </div>
-          <Field id="site-wanted" label={t("settings.wanted")} help={t("settings.wantedHelp")}>
-            <textarea id="site-wanted" class="mono" rows={3} spellcheck={false} value={value.wanted} readOnly={readOnly} onInput={(event) => part({ wanted: event.currentTarget.value })} />
-          </Field>
+          <Field id="site-wanted" label={t("settings.wanted")} help={t("settings.wantedHelp")} rows={3} value={value.wanted} readOnly={readOnly} onText={(wanted) => part({ wanted })} />
         </div>
       </Card>
       <Credentials siteKey={siteKey} list={site.data.credentialList} onChange={site.reload} />

@@ -8,7 +8,8 @@ import { useEvery, useQuery } from "../lib/query";
 import { t } from "../lib/words";
 import { Icon } from "../ui/icons";
 import { siteHref } from "../ui/layout";
-import { Empty, Failure, Head, SkeletonRows, Time, type Tone } from "../ui/parts";
+import { Empty, Head, Time, type Tone } from "../ui/parts";
+import { DataTable } from "../ui/table";
 
 const REFRESH_MS = 30_000;
 const HEALTH: Record<string, Tone> = { ok: "allow", no_traffic: "challenge", no_credentials: "block", no_routes: "challenge" };
@@ -18,37 +19,12 @@ function total(site: SiteSummary): number {
   return Object.values(outcomes).reduce((sum, each) => sum + each, 0);
 }
 
-function Row({ site }: { site: SiteSummary }) {
-  const waiting = site.health.status === "no_credentials";
-  const refused = total(site) - (site.today["allow"] ?? 0);
-  return (
-    <tr>
-      <td>
-        <a href={siteHref(site.siteKey, waiting && !isOperator ? "install" : "overview")}>{site.name}</a>
-        <small>{site.allowedOrigins.join(", ") || site.siteKey}</small>
-      </td>
-      {isOperator && <td class="opt">{site.customerName}</td>}
-      <td>
-        <span class="tag" data-o={site.mode === "enforce" ? "allow" : undefined}>
-          {t(`mode.${site.mode}`)}
-        </span>
-      </td>
-      <td class="n num">{count(total(site))}</td>
-      <td class="n num opt">{count(refused)}</td>
-      <td class="opt2">
-        <span class="state">
-          <span class="dot" data-o={HEALTH[site.health.status]} />
-          {t(`health.${site.health.status}`)}
-        </span>
-      </td>
-      <td class="opt2 faint nw">{site.health.lastEventAt ? <Time at={site.health.lastEventAt} /> : "–"}</td>
-    </tr>
-  );
-}
+const refused = (site: SiteSummary) => total(site) - (site.today["allow"] ?? 0);
 
 export default function Sites() {
-  const { data, error, reload } = useQuery("sites", () => loadSites());
-  useEvery(REFRESH_MS, reload);
+  const read = useQuery("sites", () => loadSites());
+  const { data, error } = read;
+  useEvery(REFRESH_MS, read.reload);
   const all = data ?? sites.value ?? undefined;
   const create = !isOperator && may("sites:write") && (
     <a class="btn main" href={`${HOME}/new-site`}>
@@ -75,41 +51,23 @@ export default function Sites() {
       <Head title={t("page.sites")} actions={create || undefined}>
         {all && t(troubled ? "sites.leadTrouble" : "sites.lead", { n: all.length, troubled })}
       </Head>
-      <section class="card" aria-label={t("page.sites")}>
-        {error && !all ? (
-          <Failure error={error} retry={reload} />
-        ) : (
-          <div class="scroll">
-            <table class="tbl">
-              <caption class="vh">{t("page.sites")}</caption>
-              <thead>
-                <tr>
-                  <th scope="col">{t("sites.site")}</th>
-                  {isOperator && (
-                    <th scope="col" class="opt">
-                      {t("sites.customer")}
-                    </th>
-                  )}
-                  <th scope="col">{t("sites.mode")}</th>
-                  <th scope="col" class="n">
-                    {t("sites.today")}
-                  </th>
-                  <th scope="col" class="n opt">
-                    {t("sites.refused")}
-                  </th>
-                  <th scope="col" class="opt2">
-                    {t("sites.health")}
-                  </th>
-                  <th scope="col" class="opt2">
-                    {t("sites.seen")}
-                  </th>
-                </tr>
-              </thead>
-              <tbody>{all ? all.map((site) => <Row key={site.siteKey} site={site} />) : <SkeletonRows rows={3} columns={6} />}</tbody>
-            </table>
-          </div>
-        )}
-      </section>
+      <DataTable
+        title={t("page.sites")}
+        loaded={{ ...read, data: all }}
+        rows={all ?? []}
+        rowKey={(site) => site.siteKey}
+        csv="agentgate-sites"
+        empty={<></>}
+        columns={[
+          { id: "site", label: t("sites.site"), cell: (site) => <><a href={siteHref(site.siteKey, site.health.status === "no_credentials" ? "install" : "overview")}>{site.name}</a><small>{site.allowedOrigins.join(", ") || site.siteKey}</small></>, csv: (site) => site.name },
+          ...(isOperator ? [{ id: "customer", label: t("sites.customer"), class: "opt", cell: (site: SiteSummary) => site.customerName, csv: (site: SiteSummary) => site.customerName }] : []),
+          { id: "mode", label: t("sites.mode"), cell: (site) => <span class="tag" data-o={site.mode === "enforce" ? "allow" : undefined}>{t(`mode.${site.mode}`)}</span>, csv: (site) => site.mode },
+          { id: "today", label: t("sites.today"), class: "n num", cell: (site) => count(total(site)), csv: total },
+          { id: "refused", label: t("sites.refused"), class: "n num opt", cell: (site) => count(refused(site)), csv: refused },
+          { id: "health", label: t("sites.health"), cell: (site) => <span class="state"><span class="dot" data-o={HEALTH[site.health.status]} />{t(`health.${site.health.status}`)}</span>, csv: (site) => site.health.status },
+          { id: "seen", label: t("sites.seen"), class: "opt2 faint nw", cell: (site) => (site.health.lastEventAt ? <Time at={site.health.lastEventAt} /> : "–"), csv: (site) => site.health.lastEventAt },
+        ]}
+      />
     </>
   );
 }

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { ApiError } from "../api/client";
+import { messageOf } from "../api/client";
 import { t } from "../lib/words";
 import { Dialog } from "./dialogs";
 import { CopyButton, Note } from "./parts";
@@ -19,6 +19,23 @@ export function useAction(reload: () => void): (work: () => Promise<unknown>, do
       .catch(toastError);
 }
 
+/** Sends a form, once at a time. What the service refuses is `problem`, and nothing that was typed is lost. */
+export function useSubmit(send: (form: FormData, element: HTMLFormElement) => Promise<unknown>) {
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (busy) return;
+    const element = event.currentTarget as HTMLFormElement;
+    setBusy(true);
+    setProblem("");
+    void send(new FormData(element), element)
+      .catch((failure: unknown) => setProblem(messageOf(failure)))
+      .finally(() => setBusy(false));
+  };
+  return { problem, busy, submit, clear: () => setProblem("") };
+}
+
 /** A form in a dialog. What the service refuses stands above its buttons, and nothing that was typed is lost. */
 export function FormDialog({ open, title, lead, action, bad, children, onSubmit, onClose }: {
   open: boolean;
@@ -30,28 +47,14 @@ export function FormDialog({ open, title, lead, action, bad, children, onSubmit,
   onSubmit: (form: FormData) => Promise<void>;
   onClose: () => void;
 }) {
-  const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    setProblem("");
-    try {
-      await onSubmit(new FormData(event.currentTarget as HTMLFormElement));
-    } catch (failure) {
-      setProblem(failure instanceof ApiError ? failure.message : String(failure));
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { problem, busy, submit, clear } = useSubmit(onSubmit);
   const close = () => {
-    setProblem("");
+    clear();
     onClose();
   };
   return (
     <Dialog open={open} onClose={close} label={title}>
-      <form onSubmit={(event) => void submit(event)}>
+      <form onSubmit={submit}>
         <header>
           <h2>{title}</h2>
           {lead && <p>{lead}</p>}
@@ -132,7 +135,7 @@ export function Secret({ text, label, note, onDone }: { text: string; label: str
 }
 
 /** A switch with its words beside it. */
-export function Toggle({ checked, label, onChange, disabled }: { checked: boolean; label: string; onChange: (checked: boolean) => void; disabled?: boolean }) {
+export function Toggle({ checked, label, onChange, disabled }: { checked: boolean; label: ComponentChildren; onChange: (checked: boolean) => void; disabled?: boolean }) {
   return (
     <label class="toggle">
       <input type="checkbox" role="switch" checked={checked} disabled={disabled} onChange={(event) => onChange(event.currentTarget.checked)} />

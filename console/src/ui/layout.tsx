@@ -10,7 +10,7 @@ import { listen, useKeys } from "../lib/keys";
 import { change, changeLanguage, settings } from "../lib/settings";
 import { language, t } from "../lib/words";
 import { Icon, Logo, type IconName } from "./icons";
-import { KeySheet, keysOpen, Palette, paletteOpen, type Command } from "./palette";
+import { KeySheet, keysOpen, Palette, PALETTE_KEYS, paletteOpen, type Command } from "./palette";
 import { toastError, Toasts } from "./toasts";
 
 /** One page in the navigation. `site` pages stand under the chosen site; `go` is the letter behind G. */
@@ -171,7 +171,13 @@ export function siteOf(path: string): string {
   return /^\/\w+\/sites\/([^/]+)/.exec(path)?.[1] ?? "";
 }
 
-export function Layout({ items, more, children }: { items: NavItem[]; more?: (typed: string, siteKey: string) => Command[]; children: ComponentChildren }) {
+/** A number of a decision can be pasted into the palette anywhere. */
+function decisionOf(typed: string, siteKey: string): Command[] {
+  if (!/^dec_[0-9a-z]{6,}$/i.test(typed) || !siteKey) return [];
+  return [{ icon: "search", label: t("palette.decision", { id: typed }), group: t("palette.goTo"), key: "always", href: `${siteHref(siteKey, "decisions")}?open=${typed}` }];
+}
+
+export function Layout({ items, children }: { items: NavItem[]; children: ComponentChildren }) {
   const { path, route } = useLocation();
   const named = siteOf(path);
   const last = useRef("");
@@ -189,7 +195,7 @@ export function Layout({ items, more, children }: { items: NavItem[]; more?: (ty
   useEffect(() => listen(() => (paletteOpen.value = true)), []);
   useFocusOnRoute(path);
   const commands = (typed: string): Command[] => [
-    ...(more?.(typed, siteKey) ?? []),
+    ...decisionOf(typed, siteKey),
     ...reachable.map((item) => ({ icon: item.icon, label: t(`page.${item.id}`), group: t("palette.goTo"), href: item.href(siteKey), key: item.go ? `g ${item.go}` : undefined })),
     ...all.map((site) => ({ icon: "globe" as const, label: site.name, group: t("palette.sites"), href: siteHref(site.siteKey, "overview") })),
     { icon: "moon", label: t("palette.theme"), group: t("palette.do"), run: () => change({ theme: settings.value.theme === "dark" ? "light" : "dark" }) },
@@ -211,7 +217,7 @@ export function Layout({ items, more, children }: { items: NavItem[]; more?: (ty
           <Switcher current={current} page={page} />
           <button class="find" onClick={() => (paletteOpen.value = true)}>
             <Icon name="search" />
-            {t("nav.search")} <kbd>⌘K</kbd>
+            {t("nav.search")} <kbd>{PALETTE_KEYS.join(" ")}</kbd>
           </button>
           <button class="btn sq quiet menu-button" popovertarget="nav" aria-label={t("nav.menu")}>
             <Icon name="menu" />

@@ -17,6 +17,7 @@ export interface Command {
   run?: () => void;
 }
 
+export const PALETTE_KEYS = [/Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl", "K"];
 export const paletteOpen = signal(false);
 export const keysOpen = signal(false);
 
@@ -124,7 +125,9 @@ export function KeySheet() {
         <dl class="rows">
           <div>
             <dt>
-              <kbd>⌘</kbd> <kbd>K</kbd>
+              {PALETTE_KEYS.map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
             </dt>
             <dd>{t("keys.palette")}</dd>
           </div>

@@ -207,22 +207,28 @@ export function Segments<T extends string>({ label, value, options, onChange }: 
   );
 }
 
-/** A field with its label, help and error. */
-export function Field({ id, label, help, error, children, type, ...input }: {
+/** A field with its label, help and error. With `rows`, a text of several lines. */
+export function Field({ id, label, help, error, type, rows, onText, ...input }: {
   id: string;
   label: string;
   help?: string;
   error?: string;
-  children?: ComponentChildren;
   type?: "text" | "email" | "password" | "number" | "search";
+  rows?: number;
+  onText?: (text: string) => void;
   [attribute: string]: unknown;
 }) {
+  const attributes = {
+    ...input,
+    ...(onText && { onInput: (event: InputEvent) => onText((event.currentTarget as HTMLInputElement).value) }),
+    id,
+    "aria-invalid": error ? "true" : undefined,
+    "aria-describedby": error ? `${id}-e` : help ? `${id}-h` : undefined,
+  } as object;
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {children ?? (
-        <input {...({ ...input, type: type ?? "text" } as object)} id={id} aria-invalid={error ? "true" : undefined} aria-describedby={error ? `${id}-e` : help ? `${id}-h` : undefined} />
-      )}
+      {rows ? <textarea class="mono" rows={rows} spellcheck={false} {...attributes} /> : <input {...({ type: type ?? "text", ...attributes } as object)} />}
       {error ? (
         <p class="error" id={`${id}-e`}>
           <Icon name="alert" />

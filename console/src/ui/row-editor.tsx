@@ -12,8 +12,9 @@ export interface Column {
 }
 export type RowValue = Record<string, string | boolean>;
 
-export function RowEditor({ label, columns, rows, onChange, empty, add, readOnly }: {
+export function RowEditor({ label, lead, columns, rows, onChange, empty, add, readOnly }: {
   label: string;
+  lead?: string;
   columns: Column[];
   rows: RowValue[];
   onChange: (rows: RowValue[]) => void;
@@ -25,6 +26,8 @@ export function RowEditor({ label, columns, rows, onChange, empty, add, readOnly
   const blank = Object.fromEntries(columns.map(({ name, kind, options }) => [name, kind === "switch" ? false : (options?.[0] ?? "")]));
   return (
     <div class="stack tight">
+      <h3>{label}</h3>
+      {lead && <p class="s soft">{lead}</p>}
       {rows.length === 0 ? (
         <p class="s faint">{empty}</p>
       ) : (

@@ -33,7 +33,7 @@ function moveFocus(body: HTMLElement | null, step: number): void {
   next.scrollIntoView({ block: "nearest" });
 }
 
-export function DataTable<T>({ title, lead, side, loaded, rows, columns, rowKey, empty, csv, footer, keys = true }: {
+export function DataTable<T>({ title, lead, side, loaded, rows, columns, rowKey, rowClass, empty, csv, footer, bare, keys = true }: {
   title: string;
   lead?: ComponentChildren;
   side?: ComponentChildren;
@@ -41,10 +41,13 @@ export function DataTable<T>({ title, lead, side, loaded, rows, columns, rowKey,
   rows: T[];
   columns: Column<T>[];
   rowKey: (row: T) => string;
+  rowClass?: (row: T) => string | undefined;
   empty: ComponentChildren;
   /** The name of the file, without its ending. */
   csv?: string;
   footer?: ComponentChildren;
+  /** Part of a card, and no card of its own. */
+  bare?: boolean;
   keys?: boolean;
 }) {
   const body = useRef<HTMLTableSectionElement>(null);
@@ -62,7 +65,7 @@ export function DataTable<T>({ title, lead, side, loaded, rows, columns, rowKey,
   };
   const isEmpty = loaded.data !== undefined && rows.length === 0;
   return (
-    <section class={loaded.loading && loaded.data ? "card stale" : "card"} aria-label={title} aria-busy={loaded.loading}>
+    <section class={[!bare && "card", loaded.loading && loaded.data && "stale"].filter(Boolean).join(" ")} aria-label={title} aria-busy={loaded.loading}>
       {(side || lead) && (
         <header>
           <h2>{title}</h2>
@@ -92,7 +95,7 @@ export function DataTable<T>({ title, lead, side, loaded, rows, columns, rowKey,
                 <SkeletonRows rows={4} columns={columns.length} />
               ) : (
                 rows.map((row) => (
-                  <tr key={rowKey(row)}>
+                  <tr key={rowKey(row)} class={rowClass?.(row)}>
                     {columns.map((column) => (
                       <td key={column.id} class={column.class}>
                         {column.cell(row)}

@@ -1,7 +1,7 @@
 /** Toasts with undo, and the page's one live region. */
 
 import { signal } from "@preact/signals";
-import { ApiError } from "../api/client";
+import { messageOf } from "../api/client";
 import { useKeys } from "../lib/keys";
 import { t } from "../lib/words";
 
@@ -24,7 +24,7 @@ export function toast(text: string, undo?: () => void): void {
 
 /** Says a failure in the API's own words. */
 export function toastError(failure: unknown): void {
-  toast(failure instanceof ApiError ? failure.message : String(failure));
+  toast(messageOf(failure));
 }
 
 /** Tells a screen reader. */

@@ -81,6 +81,12 @@ ADMIN = Surface(
                 scope=site_in_path,
                 media_type="text/markdown",
             ),
+            get(
+                "/sites/{siteKey}/adapters/{proxy}",
+                sites.read_adapter,
+                scope=site_in_path,
+                refuses=("not_found", "invalid_filter"),
+            ),
             post(
                 "/sites/{siteKey}/move",
                 sites.move_site,

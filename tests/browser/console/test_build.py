@@ -77,6 +77,22 @@ def test_every_word_that_a_page_asks_for_is_there() -> None:
     assert sorted(asked - set(words)) == []
 
 
+@pytest.mark.parametrize("app", ["customer", "operator"])
+def test_every_page_of_the_navigation_has_a_letter_of_its_own(app: str) -> None:
+    main, shared = (SOURCES / name for name in (f"{app}/main.tsx", "pages/of-site.tsx"))
+    listed = re.findall(r'\bgo: "(\w)"', main.read_text("utf-8"))
+    of_site = [
+        letter
+        for path in (main, shared)
+        for letter in re.findall(r'sitePage\("\w+", "\w+", "\w+", "(\w)"', path.read_text("utf-8"))
+    ]
+
+    letters = listed + of_site
+    assert len(listed) > 3
+    assert len(of_site) > 9
+    assert sorted(letters) == sorted(set(letters))
+
+
 def test_no_page_writes_markup_or_styles_as_text() -> None:
     forbidden = re.compile(r"dangerouslySet|innerHTML|outerHTML|insertAdjacent|\bstyle=|\beval\(|new Function")
     found = [path.name for path in SOURCES.rglob("*.ts*") if forbidden.search(path.read_text("utf-8"))]

@@ -26,7 +26,6 @@ UNUSED = {
 UNUSED_BY_OPERATORS = {
     "POST /v1/admin/logout": "the same button signs customers out, at another address",
     "POST /v1/admin/labels": "for programs that know a request and not its decision; the queue labels decisions",
-    "GET /v1/admin/probes": "for those who watch by programs; the same is in /metrics",
 }
 CALL = re.compile(r"api\s*\.(get|post|put|patch|delete|text)(?:<[^(]*>)?\(\s*[`\"]([^`\"?]+)")
 ADDRESS = re.compile(r"(?:address|fetch)\(\s*[`\"]([^`\"?]+)")

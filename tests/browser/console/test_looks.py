@@ -54,11 +54,14 @@ OPERATOR_PAGES = {
     "/operator/users": "tbody .tag",
     "/operator/outbox": "tbody .tag",
     "/operator/models": ".facts",
+    "/operator/probes": ".bars",
     "/operator/docs-feedback": "tbody code",
+    "/operator/sites": "tbody a",
     "/operator/sessions": "tbody tr",
     "/operator/audit": "tbody code",
     f"/operator/sites/{SITE}/labelling": "aside .path",
-}
+    f"/operator/sites/{SITE}/webhooks": ".card footer",
+} | {path.replace("/console/", "/operator/"): there for path, there in CONSOLE_PAGES.items() if "/sites/" in path}
 # Theme, width, language: all that there are.
 LOOKS = tuple(product(("light", "dark"), (1280, 360), ("en", "de")))
 # axe looks at fifteen pages in one go, beside everything else that a busy machine does.

@@ -26,7 +26,7 @@ def test_an_operator_approves_access_by_keyboard_and_the_person_joins(
     assert console.service.public.post("/v1/account/request-access", json=body).is_success
     operating(page, console, "service", "Service")
     page.keyboard.press("g")
-    page.keyboard.press("a")
+    page.keyboard.press("q")
     page.locator(".quote", has_text="Two shops.").wait_for()
     assert page.locator("section h2", has_text="<b>Cho Books</b>").is_visible()
     page.keyboard.press("a")
@@ -92,7 +92,7 @@ def test_a_key_is_rotated_and_the_trail_says_who_did_it(page: Page, console: Con
     receipts = page.get_by_role("region", name="Receipts")
     wait_for(page, lambda: receipts.locator(".tag").all_inner_texts() == ["next", "in use"])
     page.keyboard.press("g")
-    page.keyboard.press("t")
+    page.keyboard.press("h")
     page.locator("tbody tr", has_text="rotated a key").first.wait_for()
     assert "ada" in page.locator("tbody tr").first.inner_text()
 

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-LC2EXLDF.js";import"./chunk-OHX4MXUE.js";import"./chunk-BRJTMVPD.js";import"./chunk-CGBWUH5J.js";import"./chunk-RCM7CZ44.js";import"./chunk-SHO4OEX3.js";import"./chunk-AX636LQ5.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};

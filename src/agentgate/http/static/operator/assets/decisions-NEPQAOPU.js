@@ -1,1 +1,0 @@
-import{b as a,c as b,d as c}from"./chunk-CZVSRIAQ.js";import"./chunk-YGCQFOR5.js";import"./chunk-CGBWUH5J.js";import"./chunk-RCM7CZ44.js";import"./chunk-7SIHRU3N.js";import"./chunk-MSETDOMS.js";import"./chunk-5LBFPR3M.js";import"./chunk-SHO4OEX3.js";import"./chunk-AX636LQ5.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};
