@@ -34,6 +34,12 @@ class ClickhouseServer:
         self._numbers = itertools.count(1)
         self._process: subprocess.Popen[bytes] | None = None
 
+    def cpu_s(self) -> float:
+        """Return how much processor time it has used."""
+        assert self._process is not None
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def start(self) -> None:
         """Start it and wait until it answers."""
         environ = {**os.environ, "PYTHONPATH": str(PACKAGES)}

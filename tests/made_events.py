@@ -94,7 +94,8 @@ async def clickhouse_events(url: str, folder: Path, *, spool_bytes: int = 10**7)
     clock = FixedClock(NOON_MS)
     folder.mkdir(exist_ok=True)  # noqa: ASYNC240 - nobody waits for this loop
     stats = SqliteDatabase(folder / "stats.db")
-    client = ClickhouseClient(url)
+    # Patient, because a slow machine is not what the tests are about.
+    client = ClickhouseClient(url, answer_s=60, insert_s=60)
     days = ClickhouseDays(client)
     words = Words(stats)
     spool = Spool(folder / "spool", most_bytes=spool_bytes)

@@ -84,7 +84,7 @@ async def test_events_are_neither_lost_nor_doubled_while_it_is_killed_again_and_
     async with clickhouse_events(clickhouse_url, tmp_path / "events") as place:
         events = place.events
         assert isinstance(events, ClickhouseEvents)
-        recorder = Recorder(events, batching=events.batching._replace(flush_s=0.05, enough=100, most=200))
+        recorder = Recorder(events, stop_s=60, batching=events.batching._replace(flush_s=0.05, enough=100, most=200))
         await recorder.start()
         made = many_events(900)
         for start in range(0, 900, 300):
@@ -137,7 +137,7 @@ async def test_only_one_worker_delivers_at_a_time(tmp_path: Path) -> None:
 
 
 async def test_the_schema_is_made_once_and_one_of_another_release_is_refused(clickhouse_url: str) -> None:
-    client = ClickhouseClient(clickhouse_url)
+    client = ClickhouseClient(clickhouse_url, answer_s=60, insert_s=60)
     days, clock = ClickhouseDays(client), FixedClock(NOON_MS)
     try:
         assert await days.pending() == ["0001_events"]
@@ -152,7 +152,7 @@ async def test_the_schema_is_made_once_and_one_of_another_release_is_refused(cli
 
 
 async def test_the_statements_of_a_cluster_are_read_by_the_engine(clickhouse_url: str) -> None:
-    client = ClickhouseClient(clickhouse_url)
+    client = ClickhouseClient(clickhouse_url, answer_s=60, insert_s=60)
     made = schema.statements("events")
     try:
         for statement in made:
@@ -191,7 +191,7 @@ async def test_a_copy_that_was_interrupted_goes_on_and_is_compared(
             await source.events.write(many_events(250, day=day))
         # A day of which only the aggregates are left.
         await source.events.forget(events_before_day=DAY - 30, metrics_before_day=DAY - 60)
-        client = ClickhouseClient(clickhouse_url)
+        client = ClickhouseClient(clickhouse_url, answer_s=60, insert_s=60)
         days = ClickhouseDays(client)
         await days.migrate(FixedClock(NOON_MS))
 
@@ -204,7 +204,7 @@ async def test_a_copy_that_was_interrupted_goes_on_and_is_compared(
                 self.left -= 1
                 await super().insert(*values, **named)
 
-        failing = Failing(clickhouse_url)
+        failing = Failing(clickhouse_url, insert_s=60)
         try:
             with pytest.raises(StoreUnavailable):
                 await copy_events(source.stats, source.segments, failing, days, lambda *_: None)
@@ -246,7 +246,7 @@ async def test_a_copy_over_other_events_is_refused(
 
 
 async def test_values_travel_beside_the_statement(clickhouse_url: str) -> None:
-    client = ClickhouseClient(clickhouse_url)
+    client = ClickhouseClient(clickhouse_url, answer_s=60, insert_s=60)
     odd = ["a\\b", "tab\there", "line\nend", "quote'\"", "ü\\N", "'; DROP TABLE event; --", ""]
     try:
         for text in odd:
@@ -259,14 +259,15 @@ async def test_values_travel_beside_the_statement(clickhouse_url: str) -> None:
 
 
 async def test_the_next_server_is_asked_when_one_is_gone_and_a_wrong_password_is_told(clickhouse_url: str) -> None:
-    two = ClickhouseClient(clickhouse_url.replace("@127.0.0.1", "@127.0.0.1:1,127.0.0.1"))
+    two = ClickhouseClient(clickhouse_url.replace("@127.0.0.1", "@127.0.0.1:1,127.0.0.1"), insert_s=60)
     wrong = ClickhouseClient(clickhouse_url.replace("gate:", "gate:x"))
     try:
         assert await two.all("SELECT 1") == [(1,)]
         with pytest.raises(StoreUnavailable, match="403"):
             await wrong.ping()
+        await two.run("CREATE TABLE number (n Int64) ENGINE = MergeTree ORDER BY n")
         with pytest.raises(RowsRefused):
-            await two.insert("system.one", ("dummy",), b'["x"]', token="t")
+            await two.insert("number", ("n",), b'["x"]', token="t")
     finally:
         await two.close()
         await wrong.close()

@@ -22,7 +22,9 @@ from agentgate.lib.database import Note, Row, StoreUnavailable
 from agentgate.storage.clickhouse.address import Address, read_address
 
 CONNECT_S = 2.0
-ANSWER_S = 10.0
+ANSWER_S = 8.0
+# Shorter than the recorder waits when the service stops: then there is still time for the spool.
+INSERT_S = 5.0
 # Schema changes on a cluster, and removing a site's rows, wait for every replica.
 LONG_S = 120.0
 THREADS = 8
@@ -48,14 +50,22 @@ class RowsRefused(Exception):  # noqa: N818 - says what happened
 class ClickhouseClient:
     """Implements Reader; inserts rows as they come from an encoder."""
 
-    def __init__(self, url: str, *, answer_s: float = ANSWER_S, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        answer_s: float = ANSWER_S,
+        insert_s: float = INSERT_S,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self._address = read_address(url)
         self._answer_s = answer_s
+        self._insert_s = insert_s
         self._settings = {**_ALWAYS, "database": self._address.database, **(settings or {})}
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="clickhouse")
         self._local = threading.local()
         self._connections: set[http.client.HTTPConnection] = set()
-        # The server that answered last.
+        # The server that is asked first: the one that answered last.
         self._first = 0
         self._note: Note | None = None
 
@@ -97,7 +107,7 @@ class ClickhouseClient:
             "async_insert": "0",
         }
         encoding = "gzip" if is_gzip else ""
-        await self._on_thread(lambda: self._post(parameters, rows, self._answer_s, encoding))
+        await self._on_thread(lambda: self._post(parameters, rows, self._insert_s, encoding))
 
     async def ping(self) -> None:
         """Return when a server answers."""
@@ -130,18 +140,17 @@ class ClickhouseClient:
         path = "/?" + urlencode({**self._settings, **parameters})
         why = ""
         servers = self._address.servers
-        for attempt in range(len(servers) + 1):
-            number = (self._first + attempt) % len(servers)
+        until_s = time.monotonic() + answer_s
+        # Once more than there are servers: a connection that was kept open too long fails at once.
+        for _ in range(len(servers) + 1):
+            number = self._first
             try:
-                answer = self._ask(number, path, body, answer_s, encoding)
+                return self._ask(number, path, body, answer_s, encoding)
             except (OSError, http.client.HTTPException) as failure:
                 why = f"{type(failure).__name__}: {failure}"
-                # A connection that was kept open too long fails at once; a server that is silent is asked once.
-                if isinstance(failure, TimeoutError) and len(servers) == 1:
+                self._first = (number + 1) % len(servers)
+                if time.monotonic() >= until_s:
                     break
-                continue
-            self._first = number
-            return answer
         raise StoreUnavailable(f"ClickHouse does not answer ({why})")
 
     def _ask(self, number: int, path: str, body: bytes, answer_s: float, encoding: str) -> bytes:

@@ -112,6 +112,11 @@ def test_all_problems_are_reported_at_once():
         ("PUBLIC_BASE_URL", "https://gate.example/\nX: y"),
         ("AGENTGATE_DATABASE_URL", "mysql://host/db"),
         ("AGENTGATE_REDIS_URL", "redis://"),
+        ("AGENTGATE_EVENTS_URL", "clickhouse://"),
+        ("AGENTGATE_EVENTS_URL", "clickhouse://one:8123,:8123/gate"),
+        ("AGENTGATE_EVENTS_URL", "clickhouse://one/gate?cluster=a"),
+        ("AGENTGATE_EVENTS_URL", "http://one:8123/gate"),
+        ("AGENTGATE_EVENTS_CLUSTER", "a` DROP"),
         ("AGENTGATE_SMTP_URL", "smtp://host:port"),
         ("AGENTGATE_TRACE_URL_TEMPLATE", "https://traces.example/"),
         ("AGENTGATE_ADMIN_KEY", KEY + " "),
@@ -138,6 +143,7 @@ def test_an_unfit_value_is_refused(variable, text):
         ("AGENTGATE_AGENT_DIRECTORIES", "*", "agent_directories", ("*",)),
         ("AGENTGATE_DATABASE_URL", "postgresql:///gate?host=/run", "database_url", "postgresql:///gate?host=/run"),
         ("AGENTGATE_REDIS_URL", "unix:///run/redis.sock", "redis_url", "unix:///run/redis.sock"),
+        ("AGENTGATE_EVENTS_URL", "clickhouse://a:b@one:1,two/gate", "events_url", "clickhouse://a:b@one:1,two/gate"),
         ("AGENTGATE_INTEL_DIR", "", "intel_dir", None),
         ("AGENTGATE_DNS_SERVERS", "192.0.2.53", "dns_servers", (ListenAddress("192.0.2.53", 53),)),
         ("AGENTGATE_DNS_SERVERS", "[::1]:5353", "dns_servers", (ListenAddress("::1", 5353),)),
@@ -229,6 +235,7 @@ SECRETS = {
     "AGENTGATE_ROOT_SECRET": "CANARY" + "A" * 44,
     "AGENTGATE_DATABASE_URL": "postgresql://gate:CANARY@db.example/gate?password=CANARY",
     "AGENTGATE_REDIS_URL": "redis://:CANARY@cache.example",
+    "AGENTGATE_EVENTS_URL": "clickhouse://gate:CANARY@one.example,two.example/gate",
     "AGENTGATE_SMTP_URL": "smtps://mail:CANARY@mail.example",
 }
 

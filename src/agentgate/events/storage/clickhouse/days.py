@@ -5,7 +5,7 @@ from agentgate.events.storage.days.days import Layout
 from agentgate.lib.clock import Clock
 from agentgate.storage.clickhouse.client import ClickhouseClient
 
-LAYOUT = Layout(patterns=False, rows="event", details="event", event_tables=("event",))
+LAYOUT = Layout(patterns=False, rows="event", details="event", event_tables=("event",), days_together=True)
 
 
 class ClickhouseDays:

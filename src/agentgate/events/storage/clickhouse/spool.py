@@ -97,16 +97,17 @@ class Spool:
             except BlockingIOError:
                 yield False
             else:
-                self._remove_unfinished()
+                os.utime(lock.fileno())
+                self._remove_unfinished(os.fstat(lock.fileno()).st_mtime)
                 yield True
 
     def _entries(self) -> Iterator[os.DirEntry[str]]:
         return (entry for entry in os.scandir(self._folder) if entry.name.endswith(SUFFIX))
 
-    def _remove_unfinished(self) -> None:
+    def _remove_unfinished(self, now_s: float) -> None:
         for path in self._folder.glob(f"*{UNFINISHED}"):
             with contextlib.suppress(FileNotFoundError):
-                if time.time() - path.stat().st_mtime > UNFINISHED_S:
+                if now_s - path.stat().st_mtime > UNFINISHED_S:
                     path.unlink()
 
     def _sync_folder(self) -> None:

@@ -16,15 +16,15 @@ from agentgate.lib.time_ranges import TimeRange
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.storage.clickhouse.client import ClickhouseClient
 
-# Read from the newest on, up to the last visitor that is wanted. A visitor stands where its last event of the range
-# stands, so whoever comes again after the page's start is not on it.
-_NEWEST = """SELECT id, visitor FROM event
-    WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor)
-    ORDER BY site DESC, id DESC LIMIT 1 BY visitor LIMIT $4"""
-_NEWEST_BEFORE = """SELECT id, visitor FROM event
-    WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor) AND visitor NOT IN (
-        SELECT visitor FROM event WHERE site = $1 AND id >= $3 AND id < $5 AND isNotNull(visitor))
-    ORDER BY site DESC, id DESC LIMIT 1 BY visitor LIMIT $4"""
+# How many events are looked at first, from the newest on: mostly enough for a page.
+WALK = 2_000
+
+_NEWEST = """SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor)
+    ORDER BY site DESC, id DESC LIMIT $4"""
+_AMONG = "SELECT DISTINCT visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IN $4"
+# A visitor stands where its last event of the range stands.
+_LAST = """SELECT max(id) AS last, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor)
+    GROUP BY visitor HAVING last < $4 ORDER BY last DESC LIMIT $5"""
 _SUMMARIES = f"""SELECT visitor, {VISITOR_SUMS}, groupUniqArray(action), groupUniqArray(agent) FROM event
     WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IN $4 GROUP BY visitor"""  # noqa: S608
 
@@ -38,12 +38,8 @@ class ClickhouseVisitors:
 
     async def list_visitors(self, site: int, span: TimeRange, *, before: int | None, limit: int) -> VisitorScan:
         """Return visitors, most recently seen first; with `before`, those last seen before that ID."""
-        least, end = first_id(span.from_ms), first_id(span.to_ms)
         # One more than asked for tells whether there is a next page.
-        if before is None or before >= end:
-            seen = await self._client.all(_NEWEST, site, least, end, limit + 1)
-        else:
-            seen = await self._client.all(_NEWEST_BEFORE, site, least, before, limit + 1, end)
+        seen = await self._list_seen(site, span, before, limit + 1)
         shown = seen[:limit]
         items = await self._summaries(site, span, [visitor for _, visitor in shown])
         return VisitorScan(items, shown[-1][0] if len(seen) > limit else None)
@@ -52,6 +48,21 @@ class ClickhouseVisitors:
         """Return one visitor, or None when it was not seen in the range."""
         found = await self._summaries(site, span, [signed(visitor)])
         return found[0] if found else None
+
+    async def _list_seen(self, site: int, span: TimeRange, before: int | None, wanted: int) -> list[Row]:
+        """Return when visitors were last seen, and who, newest first, without those who come again after `before`."""
+        least, end = first_id(span.from_ms), first_id(span.to_ms)
+        stop = end if before is None else min(before, end)
+        rows = await self._client.all(_NEWEST, site, least, stop, WALK)
+        last: dict[int, int] = {}
+        for identifier, visitor in rows:
+            last.setdefault(visitor, identifier)
+        if last and stop < end:
+            for (visitor,) in await self._client.all(_AMONG, site, stop, end, list(last)):
+                del last[visitor]
+        if len(last) >= wanted or len(rows) < WALK:
+            return [(identifier, visitor) for visitor, identifier in last.items()][:wanted]
+        return await self._client.all(_LAST, site, least, end, stop, wanted)
 
     async def _summaries(self, site: int, span: TimeRange, visitors: Sequence[int]) -> list[VisitorSummary]:
         if not visitors:

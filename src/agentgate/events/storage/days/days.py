@@ -3,7 +3,7 @@
 All SQL on a session is bounded by `id >= $a AND id < $b` (`day_bounds`), so that one text serves both databases.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -33,6 +33,8 @@ class Layout(NamedTuple):
     details: str
     # The tables with rows of events, by `site` and `id`.
     event_tables: tuple[str, ...]
+    # Whether one statement may ask many days at once.
+    days_together: bool = False
 
 
 class EventDays(Protocol):
@@ -114,6 +116,13 @@ class Segments(EventDays, Protocol):
 def day_bounds(day: int) -> tuple[int, int]:
     """Return the least ID of a day and that of the next."""
     return first_id(day * DAY_MS), first_id((day + 1) * DAY_MS)
+
+
+def newest_bounds(days: Sequence[int], layout: Layout) -> list[tuple[int, int]]:
+    """Return the bounds on IDs of one statement each that together ask all days, newest first."""
+    if layout.days_together and days:
+        return [(day_bounds(days[0])[0], day_bounds(days[-1])[1])]
+    return [day_bounds(day) for day in reversed(days)]
 
 
 def day_name(day: int) -> str:

@@ -5,7 +5,7 @@ import json
 from msgspec.structs import replace
 
 from agentgate.events.records import Event
-from agentgate.events.storage.days.days import EventDays, day_bounds
+from agentgate.events.storage.days.days import EventDays, day_bounds, newest_bounds
 from agentgate.events.storage.dictionary import Words
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
@@ -38,8 +38,8 @@ class SqlEvidence:
     async def find_by_request(self, site: int, request_id: str) -> int | None:
         """Return the newest decision about a request of the site, or None."""
         newest = _BY_REQUEST.format(self._segments.layout.details)
-        for day in reversed(await self._segments.days()):
-            row = await self._segments.session(day).one(newest, site, request_id, *day_bounds(day))
+        for least, end in newest_bounds(await self._segments.days(), self._segments.layout):
+            row = await self._segments.session(id_day(least)).one(newest, site, request_id, least, end)
             if row is not None:
                 return int(row[0])
         return None
