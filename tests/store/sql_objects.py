@@ -11,7 +11,7 @@ from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import Limits, StoredAccount
 from agentgate.protection.credentials.records import Credential
 from agentgate.protection.sites.records import Site, SiteAction, SiteRoute
-from agentgate.protection.sites.repositories.sites import SqlActivity
+from agentgate.protection.sites.repositories.sites import ActivityStore
 from agentgate.server.stores.open import SETS
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import MigratedDatabase, apply
@@ -25,7 +25,7 @@ class Opened:
 
     database: MigratedDatabase
     store: SqlStore
-    activity: SqlActivity
+    activity: ActivityStore
 
 
 @contextlib.asynccontextmanager
@@ -35,7 +35,7 @@ async def migrated(backend: Any) -> AsyncIterator[Opened]:
     try:
         for name in SETS:
             await apply(database, name, clock=FixedClock(NOW_MS))
-        yield Opened(database, SqlStore(database), SqlActivity(database, database))
+        yield Opened(database, SqlStore(database), ActivityStore(database, database))
     finally:
         await database.close()
 

@@ -137,3 +137,17 @@ class Store(Protocol[Stores]):
     async def change(self, work: Callable[[Stores], Awaitable[T]]) -> T:
         """Run a unit of work on the ports in one transaction."""
         ...
+
+
+class Repository:
+    """The SQL of one concept, over a transaction or a database."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+
+class LockingRepository:
+    """The SQL of one concept that takes locks; handed a database, it can only read."""
+
+    def __init__(self, session: Transaction) -> None:
+        self._session = session

@@ -25,7 +25,7 @@ from agentgate.protection.scoring.ports import ScoringStores
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory
-from agentgate.protection.sites.ports import DirectoryStores
+from agentgate.protection.sites.repositories import DirectoryStores
 from agentgate.protection.threat_data.intel import IntelDirectory
 from agentgate.protection.threat_data.search_verdicts import SearchVerdicts
 from agentgate.protection.threat_data.search_verification import SearchConfirmer, SearchStandings

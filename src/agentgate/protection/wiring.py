@@ -23,22 +23,22 @@ from agentgate.protection.agents.handoff.grants import AgentGrants
 from agentgate.protection.agents.handoff.handoffs import Handoffs
 from agentgate.protection.agents.handoff.pages import HandoffPages
 from agentgate.protection.agents.handoff.poll import HandoffPolling
-from agentgate.protection.agents.handoff.ports import GrantStore, HandoffStore
+from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
 from agentgate.protection.agents.policy.quota import Quotas
 from agentgate.protection.agents.policy_checker import AgentDesk
-from agentgate.protection.agents.ports import ReplayStore
 from agentgate.protection.agents.signing.directories import open_directories
 from agentgate.protection.agents.signing.own_message import OwnAddress
 from agentgate.protection.agents.signing.replays import Replays
+from agentgate.protection.agents.signing.repository import ReplayStore
 from agentgate.protection.agents.signing.verify import AgentVerifier
-from agentgate.protection.agents.submission_ports import ChargeStore, SubmissionStore
+from agentgate.protection.agents.submission_repository import SubmissionStore
 from agentgate.protection.agents.submit.admission import Admission
 from agentgate.protection.agents.submit.confirmation import Confirmation
 from agentgate.protection.agents.submit.judge import Judge
 from agentgate.protection.agents.submit.submissions import Submissions
 from agentgate.protection.agents.tools.manifests import ToolsManifests
 from agentgate.protection.appeals.filing import AppealDesk
-from agentgate.protection.appeals.ports import AppealStores
+from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.browser_check.admission import Door
 from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.event_log import Journal
@@ -58,7 +58,7 @@ from agentgate.protection.gateway.check import GatewayCheck
 from agentgate.protection.gateway.event_log import Journal as GatewayJournal
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.scoring.ports import Evidence
-from agentgate.protection.sites.ports import SiteStores
+from agentgate.protection.sites.repositories import SiteStores
 from agentgate.protection.snapshot_refresher import Deciding
 from agentgate.protection.tokens.binding import Bindings
 from agentgate.protection.tokens.clearance import Clearances
@@ -93,8 +93,6 @@ class ProtectingStores(Protocol):
     @property
     def redemptions(self) -> RedemptionStore: ...
     @property
-    def charges(self) -> ChargeStore: ...
-    @property
     def submissions(self) -> SubmissionStore: ...
     @property
     def fast(self) -> FastStore: ...
@@ -127,7 +125,7 @@ class Protecting:
         self.agent_grants = AgentGrants(stores.agent_grants)
         self.agent_quotas = Quotas(Limiter(stores.fast, clock))
         self.agent_desk = AgentDesk(
-            self.agent_verifier, replays=self.agent_replays, quotas=self.agent_quotas, charges=stores.charges
+            self.agent_verifier, replays=self.agent_replays, quotas=self.agent_quotas, charges=stores.submissions
         )
 
     def connect(self, recorder: Recorder, background: Background) -> None:
@@ -209,7 +207,7 @@ class Protecting:
             Redeemer: self.redeemer,
             SigningKeys: self.signing_keys,
             **self._handoff_dependencies(limiter),
-            ChargeStore: self._stores.charges,
+            SubmissionStore: self._stores.submissions,
             Submissions: self._submissions(),
         }
 

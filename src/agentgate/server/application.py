@@ -62,8 +62,9 @@ from agentgate.protection.scoring.ports import Evidence, RulesInForce, ScoreSamp
 from agentgate.protection.sites.adapters import AdapterWriter
 from agentgate.protection.sites.editing import name_own_site
 from agentgate.protection.sites.health import HealthReader
-from agentgate.protection.sites.ports import ActivityStore, SiteHealthStore
 from agentgate.protection.sites.prompt import AgentPrompt
+from agentgate.protection.sites.repositories.health import SiteHealthStore
+from agentgate.protection.sites.repositories.sites import ActivityStore
 from agentgate.protection.snapshot_refresher import Deciding
 from agentgate.protection.threat_data.intel_file import IntelRefused
 from agentgate.protection.tokens.keys import SigningKeys
@@ -152,7 +153,7 @@ class Application:
             stores.redemptions, stores.agent_replays, clock=clock
         )
         jobs += handoff_jobs(stores.handoffs, stores.agent_grants, clock=clock)
-        jobs += submission_jobs(stores.submissions, stores.charges, clock=clock)
+        jobs += submission_jobs(stores.submissions, clock=clock)
         self._jobs = JobRunner(jobs, store=stores.store, clock=clock, metrics=self.metrics)
         self._installation = InstallationReport(
             settings,

@@ -27,7 +27,7 @@ from agentgate.people.installation.records import (
 )
 from agentgate.protection.snapshot_refresher import Deciding
 from agentgate.server.scheduler.jobs import Job, JobRunner
-from agentgate.server.scheduler.lease import JobResult, JobRun
+from agentgate.server.scheduler.repository import JobResult, JobRun
 from agentgate.server.stores.open import Stores
 
 GATEWAY = "gateway"

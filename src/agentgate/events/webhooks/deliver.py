@@ -16,7 +16,7 @@ from agentgate.events.queries.ports import SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.webhooks import progress as steps
 from agentgate.events.webhooks.payloads import Message, decisions_message, health_message
-from agentgate.events.webhooks.ports import DecisionFeed, WebhookStores
+from agentgate.events.webhooks.ports import DecisionFeed
 from agentgate.events.webhooks.records import (
     Delivery,
     LiveWebhook,
@@ -25,6 +25,7 @@ from agentgate.events.webhooks.records import (
     WebhookEvent,
     WebhookFilter,
 )
+from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.events.webhooks.signing import open_secrets, signed_headers
 from agentgate.lib.actor import SYSTEM
 from agentgate.lib.clock import SECOND_MS, Clock

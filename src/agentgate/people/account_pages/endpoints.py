@@ -23,14 +23,14 @@ from agentgate.people.account_pages.records import (
     LinkForm,
     SignInForm,
 )
-from agentgate.people.accounts.access_request_ports import AccessRequestStores
 from agentgate.people.accounts.code_check import CodeCheck
 from agentgate.people.accounts.endpoints import access_requests, invites, own_accounts, passwords, sign_in
 from agentgate.people.accounts.guards import SessionCall, UserCall
 from agentgate.people.accounts.password_check import PasswordCheck
 from agentgate.people.accounts.password_reset import PasswordReset
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import Session
+from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repositories.access_requests import AccessRequestStores
 from agentgate.people.accounts.sign_in_records import (
     AcceptInput,
     AccessRequestInput,

@@ -3,7 +3,7 @@
 from agentgate.http.call import Call
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import given
-from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.accounts.sign_in_records import CodeInput
 from agentgate.people.identity.mfa import SecondFactor
 from agentgate.people.identity.sign_in_limits import Attempt, Factor, SignInLimits

@@ -14,8 +14,8 @@ from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind, ConsolePe
 from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import API_TOKEN_PREFIX, digest
 from agentgate.people.accounts.active_account import choose_place
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import ApiToken, StoredAccount
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.accounts.roles import PERMISSIONS
 from agentgate.people.identity.guards import SAFE_METHODS, bearer_secret, refuse_bearer
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, TOUCH_MS, UserSessions

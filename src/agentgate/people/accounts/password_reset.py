@@ -7,7 +7,7 @@ from agentgate.lib.enums import UserStatus
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.tasks.background import Background
 from agentgate.people.accounts.active_account import choose_place
-from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.links import LinkUrls, issue_link

@@ -10,8 +10,8 @@ from agentgate.lib.enums import OutboxStatus
 from agentgate.lib.ids import new_message_id
 from agentgate.lib.keyring import Sealer
 from agentgate.people.outbox import texts
-from agentgate.people.outbox.ports import OutboxStores
 from agentgate.people.outbox.records import StoredMessage
+from agentgate.people.outbox.repository import OutboxStores
 
 
 class Message(Struct, frozen=True, kw_only=True):

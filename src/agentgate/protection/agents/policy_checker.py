@@ -27,7 +27,7 @@ from agentgate.protection.agents.policy import prices
 from agentgate.protection.agents.policy.decision import AgentPolicy, Stance, stance_of
 from agentgate.protection.agents.policy.quota import Quotas
 from agentgate.protection.agents.signing.replays import Replays
-from agentgate.protection.agents.submission_ports import Charge, ChargeStore
+from agentgate.protection.agents.submission_repository import Charge, SubmissionStore
 from agentgate.protection.signals.facts import AgentFacts
 from agentgate.protection.sites.directory import SiteView
 
@@ -105,7 +105,7 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
 class AgentDesk:
     """Looks at what agents bring, and settles what they owe."""
 
-    def __init__(self, verifier: Verifier, *, replays: Replays, quotas: Quotas, charges: ChargeStore) -> None:
+    def __init__(self, verifier: Verifier, *, replays: Replays, quotas: Quotas, charges: SubmissionStore) -> None:
         self._verifier = verifier
         self._replays = replays
         self._quotas = quotas

@@ -8,7 +8,7 @@ from agentgate.http.guards import stance
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.people.accounts.records import StoredAccount
-from agentgate.protection.customers.ports import CustomerStores
+from agentgate.protection.customers.repository import CustomerStores
 
 
 @dataclass(frozen=True, kw_only=True)

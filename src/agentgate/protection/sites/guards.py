@@ -7,8 +7,8 @@ from agentgate.http.call import Call, SiteCall
 from agentgate.http.guards import stance
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
-from agentgate.protection.sites.ports import SiteStores
 from agentgate.protection.sites.records import Site
+from agentgate.protection.sites.repositories import SiteStores
 
 
 @stance(refuses=("site_not_found",))

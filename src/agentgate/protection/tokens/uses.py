@@ -3,7 +3,7 @@
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Store
 from agentgate.lib.tasks.background import Background
-from agentgate.protection.credentials.ports import CredentialStores
+from agentgate.protection.credentials.repository import CredentialStores
 
 
 class CredentialUses:

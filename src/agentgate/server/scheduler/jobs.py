@@ -20,19 +20,20 @@ from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
 from agentgate.lib.database import Conflict, Store, StoreUnavailable
 from agentgate.lib.telemetry.metrics import Metrics
 from agentgate.people.accounts.lifecycle import PURGE_MS
-from agentgate.people.accounts.ports import AccountStores
-from agentgate.people.identity.ports import OperatorStores
+from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.identity.repositories.operator_sessions import OperatorStores
 from agentgate.people.outbox.deliver import Delivery
-from agentgate.protection.agents.handoff.ports import GrantStore, HandoffStore
-from agentgate.protection.agents.ports import ReplayStore
-from agentgate.protection.agents.submission_ports import ChargeStore, SubmissionStore
-from agentgate.protection.appeals.ports import AppealStore
+from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
+from agentgate.protection.agents.signing.repository import ReplayStore
+from agentgate.protection.agents.submission_repository import SubmissionStore
+from agentgate.protection.appeals.repository import AppealStore
 from agentgate.protection.browser_check.ports import ChallengeStore
 from agentgate.protection.scoring.feature_capture import expire_features
 from agentgate.protection.scoring.ports import ScoringStores
-from agentgate.protection.sites.ports import ActivityStore
+from agentgate.protection.sites.repositories.sites import ActivityStore
 from agentgate.protection.tokens.ports import RedemptionStore
-from agentgate.server.scheduler.lease import JobResult, JobRun, JobStores, Leadership
+from agentgate.server.scheduler.lease import Leadership
+from agentgate.server.scheduler.repository import JobResult, JobRun, JobStores
 
 LEASE = "jobs"
 TICK_S = 2.0
@@ -221,23 +222,23 @@ async def forget_replays(replays: ReplayStore, clock: Clock) -> None:
             return
 
 
-def submission_jobs(submissions: SubmissionStore, charges: ChargeStore, *, clock: Clock) -> tuple[Job, ...]:
+def submission_jobs(submissions: SubmissionStore, *, clock: Clock) -> tuple[Job, ...]:
     """Return the job that forgets old submissions and the ledger of years ago."""
 
     async def forget() -> None:
-        await forget_submissions(submissions, charges, clock)
+        await forget_submissions(submissions, clock)
 
     return (Job(name="forget-submissions", interval_ms=10 * MINUTE_MS, work=forget),)
 
 
-async def forget_submissions(submissions: SubmissionStore, charges: ChargeStore, clock: Clock) -> None:
+async def forget_submissions(submissions: SubmissionStore, clock: Clock) -> None:
     """Remove what is over, in units small enough for others to get in between."""
     now_ms = clock.now_ms()
     for _ in range(REDEMPTION_UNITS_PER_RUN):
         if await submissions.forget_submissions(now_ms, most=REDEMPTIONS_PER_UNIT) < REDEMPTIONS_PER_UNIT:
             break
     for _ in range(REDEMPTION_UNITS_PER_RUN):
-        gone = await charges.forget_charges(now_ms - limits.CHARGES_KEPT_DAYS * DAY_MS, most=REDEMPTIONS_PER_UNIT)
+        gone = await submissions.forget_charges(now_ms - limits.CHARGES_KEPT_DAYS * DAY_MS, most=REDEMPTIONS_PER_UNIT)
         if gone < REDEMPTIONS_PER_UNIT:
             return
 

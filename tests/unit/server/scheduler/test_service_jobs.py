@@ -13,7 +13,7 @@ from agentgate.lib.moment import Moment
 from agentgate.people.audit.records import AuditEntry
 from agentgate.people.identity.records import OperatorSession
 from agentgate.people.identity.user_records import SessionStage, UserSession
-from agentgate.protection.sites.repositories.sites import SqlActivity
+from agentgate.protection.sites.repositories.sites import ActivityStore
 from agentgate.server.scheduler import jobs
 from agentgate.server.scheduler.jobs import JobRunner, timed_jobs
 from agentgate.server.stores.unit_of_work import SqlStore
@@ -35,8 +35,8 @@ async def store(tmp_path: Path, clock: FixedClock) -> AsyncIterator[SqlStore]:
         yield opened
 
 
-def activity_of(store: SqlStore) -> SqlActivity:
-    return SqlActivity(store._database, store._database)
+def activity_of(store: SqlStore) -> ActivityStore:
+    return ActivityStore(store._database, store._database)
 
 
 async def add_account(store: SqlStore, account_id: str, **changes: Any) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.protection.agents.signing.repository import SqlReplays
+from agentgate.protection.agents.signing.repository import ReplayStore
 from agentgate.protection.tokens.ports import Redemption
 from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
 from agentgate.server.scheduler.jobs import JobRunner, token_jobs
@@ -25,7 +25,7 @@ class Spent:
 
     def __init__(self, store: SqlStore, clock: FixedClock) -> None:
         self.clock = clock
-        self.redemptions, self.replays = SqlRedemptions(store._database), SqlReplays(store._database)
+        self.redemptions, self.replays = SqlRedemptions(store._database), ReplayStore(store._database)
         self.running = JobRunner(token_jobs(self.redemptions, self.replays, clock=clock), store=store, clock=clock)
 
     async def begin(self) -> "Spent":

@@ -11,7 +11,6 @@ from agentgate.lib.moment import Moment
 from agentgate.people.accounts import members
 from agentgate.people.accounts.guards import MemberCall
 from agentgate.people.accounts.members import lock_acting_role, member_record
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import (
     Member,
     MemberInput,
@@ -21,6 +20,7 @@ from agentgate.people.accounts.records import (
     StoredAccount,
     StoredMembership,
 )
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.identity.links import IssuedLink, LinkUrls
 from agentgate.people.outbox.messages import Message, Messenger, added_message, invite_message
 

@@ -24,7 +24,7 @@ from agentgate.lib.records import to_json
 from agentgate.protection.agents.handoff.records import HandoffRequest
 from agentgate.protection.agents.identity import SignedMessage
 from agentgate.protection.agents.signing import digest
-from agentgate.protection.agents.submission_ports import Charge, Submission, SubmissionStore
+from agentgate.protection.agents.submission_repository import Charge, Submission, SubmissionStore
 from agentgate.protection.agents.submit.admission import Admission
 from agentgate.protection.agents.submit.canonical import NotCanonical, content_bytes, submission_hash
 from agentgate.protection.agents.submit.confirmation import Confirmation

@@ -1,6 +1,9 @@
 """When a site was seen, and what the checks of its health count, in SQL."""
 
 from collections import Counter
+from collections.abc import Mapping
+
+from msgspec import Struct
 
 from agentgate.events.records import CounterName
 from agentgate.events.storage.days.days import Segments, day_bounds
@@ -10,14 +13,34 @@ from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Session
 from agentgate.lib.decision_ids import id_time_ms
 from agentgate.lib.time_ranges import TimeRange
-from agentgate.protection.sites.ports import HealthCounts, Sighting
+
+
+class Sighting(Struct, frozen=True):
+    """When the first event of a site that is known arrived, and when the last one."""
+
+    first_ms: int
+    last_ms: int
+
+
+class HealthCounts(Struct, frozen=True, kw_only=True):
+    """What was counted of a site within a while."""
+
+    # Browser tokens given out long enough ago to have been redeemed or to be void by now.
+    tokens: int
+    # Calls with one of the site's credentials, of whatever kind.
+    server_checks: int
+    siteverify_success: int
+    # By code, and by page origin.
+    siteverify_failures: Mapping[str, int]
+    refused_origins: Mapping[str, int]
+
 
 # Later than any day there will be.
 _LAST_DAY = 1_000_000
 
 
-class SqlSiteHealth:
-    """Implements SiteHealthStore."""
+class SiteHealthStore:
+    """What the checks of a site's health count, and when the site was seen. Sites are asked for by number."""
 
     def __init__(self, stats: Session, segments: Segments) -> None:
         self._stats = stats

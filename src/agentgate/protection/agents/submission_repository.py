@@ -8,10 +8,49 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from agentgate.lib.database import Database, NewRows, Row, StoreUnavailable, Transaction, Value
 from agentgate.lib.enums import ChargeSource
-from agentgate.protection.agents.submission_ports import Charge, ChargedSum, Submission
+from agentgate.lib.price import Price
 from agentgate.storage.values import check_values
+
+
+class Charge(Struct, frozen=True, kw_only=True):
+    """What an agent owes a site for one request that was let through, or for one accepted submission."""
+
+    site_id: str
+    # Of what it is for. A decision is charged once.
+    decision_id: str
+    agent: str
+    keyid: str
+    source: ChargeSource
+    action: str | None
+    price: Price
+    charged_ms: int
+
+
+class Submission(Struct, frozen=True, kw_only=True):
+    """A submission that was accepted: of what content, and what that was answered, byte for byte."""
+
+    site_id: str
+    agent: str
+    id: str
+    content_hash: bytes
+    answer: bytes
+    kept_until_ms: int
+
+
+class ChargedSum(Struct, frozen=True, kw_only=True):
+    """What one agent was charged in one currency, for one kind of request."""
+
+    agent: str
+    source: ChargeSource
+    action: str | None
+    currency: str
+    count: int
+    minor_units: int
+
 
 # A larger group would make the first of it wait longer than it saves the others.
 LARGEST_GROUP = 500
@@ -65,8 +104,8 @@ class Waiting(NamedTuple):
         return tuple(map(str, row[:width]))
 
 
-class SqlSubmissions:
-    """Implements SubmissionStore and ChargeStore."""
+class SubmissionStore:
+    """Accepted submissions, and the ledger of charges. A submission is kept with its charge or not at all."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
