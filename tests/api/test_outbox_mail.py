@@ -36,7 +36,7 @@ def mail() -> Iterator[MailServer]:
 
 
 def messenger_of(service: RunningService) -> Messenger:
-    return service.application._messenger
+    return service.application.people.messenger
 
 
 def post(service: RunningService, *messages: Message) -> None:

@@ -9,9 +9,9 @@ from agentgate.lib.clock import FixedClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import UNSIGNED, Identity
+from agentgate.protection.agents.jobs import ROWS_PER_UNIT, UNITS_PER_RUN, forget_replays
 from agentgate.protection.agents.signing.replays import SKEW_MS, Replays
 from agentgate.protection.agents.signing.repository import ReplayStore
-from agentgate.server.scheduler.jobs import REDEMPTION_UNITS_PER_RUN, REDEMPTIONS_PER_UNIT, forget_replays
 from tests.store.sql_objects import NOW_MS, migrated
 
 pytestmark = pytest.mark.anyio
@@ -151,9 +151,9 @@ class Counting:
     ("expired", "calls"),
     [
         (0, 1),
-        (REDEMPTIONS_PER_UNIT - 1, 1),
-        (REDEMPTIONS_PER_UNIT, 2),
-        (10**9, REDEMPTION_UNITS_PER_RUN),
+        (ROWS_PER_UNIT - 1, 1),
+        (ROWS_PER_UNIT, 2),
+        (10**9, UNITS_PER_RUN),
     ],
 )
 async def test_the_job_goes_on_while_units_are_full_and_no_longer_than_its_run(expired, calls):

@@ -11,6 +11,7 @@ from agentgate.http.readiness.checks import Readiness
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.settings.schema import Settings, describe
+from agentgate.lib.tasks.job import Job
 from agentgate.lib.telemetry.metrics import Metrics
 from agentgate.people.installation.keys import key_records
 from agentgate.people.installation.records import (
@@ -26,7 +27,7 @@ from agentgate.people.installation.records import (
     WorkerCounts,
 )
 from agentgate.protection.snapshot_refresher import Deciding
-from agentgate.server.scheduler.jobs import Job, JobRunner
+from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.scheduler.repository import JobResult, JobRun
 from agentgate.server.stores.open import Stores
 
