@@ -8,7 +8,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Stance:
+class DeclaredErrors:
     """The codes it refuses with, and the ways to satisfy it: each way is a set of security schemes."""
 
     refuses: tuple[str, ...] = ()
@@ -19,12 +19,12 @@ def stance(*, refuses: tuple[str, ...] = (), security: tuple[tuple[str, ...], ..
     """Declare a guard's or scope's stance."""
 
     def mark(function: F) -> F:
-        function.stance = Stance(refuses, security)  # type: ignore[attr-defined]
+        function.stance = DeclaredErrors(refuses, security)  # type: ignore[attr-defined]
         return function
 
     return mark
 
 
-def stance_of(function: Callable[..., Any] | None) -> Stance:
+def stance_of(function: Callable[..., Any] | None) -> DeclaredErrors:
     """Return what a guard or scope declared."""
-    return getattr(function, "stance", Stance())
+    return getattr(function, "stance", DeclaredErrors())

@@ -57,7 +57,7 @@ class NewRows(NamedTuple):
         return tuple(name for name, _ in self.types)
 
 
-class Session(Protocol):
+class SqlSession(Protocol):
     """Runs statements: inside a transaction, or each on its own."""
 
     async def one(self, sql: str, *values: Value) -> Row | None:
@@ -84,7 +84,7 @@ class Session(Protocol):
         ...
 
 
-class Transaction(Session, Protocol):
+class Transaction(SqlSession, Protocol):
     """An open transaction."""
 
     async def lock(self, *key: str) -> None:
@@ -106,7 +106,7 @@ class Transaction(Session, Protocol):
         ...
 
 
-class Database(Session, Protocol):
+class Database(SqlSession, Protocol):
     """One database. Statements outside a transaction see what is committed."""
 
     async def transaction(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
@@ -142,7 +142,7 @@ class Store(Protocol[Stores]):
 class Repository:
     """The SQL of one concept, over a transaction or a database."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
 

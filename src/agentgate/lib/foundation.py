@@ -7,7 +7,7 @@ from agentgate.lib.keyring import Keyring, Sealer
 from agentgate.lib.limiter import Limiter
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.background import Background
-from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.metrics import ServiceMetrics
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,4 +20,4 @@ class Foundation:
     sealer: Sealer
     limiter: Limiter
     background: Background
-    metrics: Metrics
+    metrics: ServiceMetrics

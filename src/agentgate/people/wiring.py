@@ -20,7 +20,7 @@ from agentgate.people.identity.passwords import Passwords
 from agentgate.people.identity.repositories.operator_sessions import OperatorStores
 from agentgate.people.identity.sessions import UserSessions
 from agentgate.people.identity.sign_in_limits import SignInLimits
-from agentgate.people.outbox.deliver import Delivery
+from agentgate.people.outbox.deliver import MailDelivery
 from agentgate.people.outbox.jobs import outbox_jobs
 from agentgate.people.outbox.messages import Messenger
 from agentgate.people.outbox.smtp import read_mail_url
@@ -76,11 +76,11 @@ def wire(foundation: Foundation, store: Store[PeopleStores], browser_check: Brow
     )
 
 
-def _delivery(foundation: Foundation, store: Store[PeopleStores], messenger: Messenger) -> Delivery | None:
+def _delivery(foundation: Foundation, store: Store[PeopleStores], messenger: Messenger) -> MailDelivery | None:
     settings = foundation.settings
     if not settings.smtp_url:
         return None
-    return Delivery(
+    return MailDelivery(
         read_mail_url(settings.smtp_url),
         mail_from=settings.mail_sender,
         store=store,

@@ -20,7 +20,7 @@ from agentgate.http.connection.listener import Listener, ListenerOptions
 from agentgate.http.connection.state import ConnectionLimits, room_for_connections
 from agentgate.http.documentation.endpoints import Documentation
 from agentgate.http.openapi.endpoints import Documents
-from agentgate.http.readiness.checks import Check, Readiness
+from agentgate.http.readiness.checks import ReadinessCheck, ReadinessChecks
 from agentgate.http.static_files import StaticFiles
 from agentgate.lib.clock import Clock
 from agentgate.lib.database import Store, StoreUnavailable
@@ -30,7 +30,7 @@ from agentgate.lib.limiter import Limiter
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.background import Background
 from agentgate.lib.tasks.periodic import Recurring
-from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.metrics import ServiceMetrics
 from agentgate.lib.telemetry.outages import OutageLog
 from agentgate.lib.telemetry.requests import RequestObserver
 from agentgate.lib.telemetry.tracing import Tracer, open_tracer
@@ -78,7 +78,7 @@ class Application:
         self.sealer = sealer
         self._clock_mark = ClockMark(settings.data_dir)
         self._board: WorkerBoard | None = None
-        self.metrics = Metrics(version=__version__, worker=multiprocessing.current_process().name)
+        self.metrics = ServiceMetrics(version=__version__, worker=multiprocessing.current_process().name)
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
         self._outages = OutageLog()
         self.background = Background()
@@ -112,7 +112,9 @@ class Application:
             clock=clock,
             metrics=self.metrics,
         )
-        self.readiness = Readiness((*_checks(stores, self.metrics, self.deciding, self.recorder), self._clock_check()))
+        self.readiness = ReadinessChecks(
+            (*_checks(stores, self.metrics, self.deciding, self.recorder), self._clock_check())
+        )
         self._installation = InstallationReport(
             settings,
             Sources(
@@ -268,9 +270,9 @@ class Application:
             Invitations: Invitations(self.people.messenger, self.people.link_urls),
             Keyring: self.keyring,
             Limiter: self._limiter,
-            Metrics: self.metrics,
+            ServiceMetrics: self.metrics,
             Operators: Operators(admin_key(settings), store=store, keyring=self.keyring, limiter=self._limiter),
-            Readiness: self.readiness,
+            ReadinessChecks: self.readiness,
             Sealer: self.sealer,
             StaticFiles: StaticFiles(),
             **self.people.dependencies,
@@ -283,11 +285,11 @@ class Application:
         now_ms = self.clock.now_ms()
         self.keyring.replace(await load_keys(self.stores.store, self.sealer, now_ms), now_ms)
 
-    def _clock_check(self) -> Check:
+    def _clock_check(self) -> ReadinessCheck:
         async def probe() -> str:
             return self._clock_mark.check(self.clock)
 
-        return Check("clock", required=False, probe=probe)
+        return ReadinessCheck("clock", required=False, probe=probe)
 
     async def _keep_marks(self) -> None:
         """Note the highest time seen, and hear of spends that somebody else has found to be lost."""
@@ -295,7 +297,9 @@ class Application:
         await self.stores.redemptions.read_floor()
 
 
-def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Recorder) -> tuple[Check, ...]:
+def _checks(
+    stores: Stores, metrics: ServiceMetrics, deciding: Deciding, recorder: Recorder
+) -> tuple[ReadinessCheck, ...]:
     async def probe(name: str) -> str:
         database = stores.databases[name]
         try:
@@ -325,10 +329,10 @@ def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Reco
     # Without the configuration nothing can be decided, and without what happens once no token can be given or taken.
     # Counters and rate windows can be done without for a while.
     return (
-        Check("config", required=True, probe=lambda: probe("config")),
-        Check("hot", required=True, probe=lambda: probe("hot")),
-        Check("stats", required=False, probe=lambda: probe("stats")),
-        Check("events", required=False, probe=probe_events),
-        Check("fast", required=False, probe=probe_fast),
-        Check("intel", required=False, probe=probe_intel),
+        ReadinessCheck("config", required=True, probe=lambda: probe("config")),
+        ReadinessCheck("hot", required=True, probe=lambda: probe("hot")),
+        ReadinessCheck("stats", required=False, probe=lambda: probe("stats")),
+        ReadinessCheck("events", required=False, probe=probe_events),
+        ReadinessCheck("fast", required=False, probe=probe_fast),
+        ReadinessCheck("intel", required=False, probe=probe_intel),
     )

@@ -7,12 +7,12 @@ from msgspec import UNSET
 
 from agentgate import __version__
 from agentgate.events.recorder import Recorder
-from agentgate.http.readiness.checks import Readiness
+from agentgate.http.readiness.checks import ReadinessChecks
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.settings.schema import Settings, describe
 from agentgate.lib.tasks.job import Job
-from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.metrics import ServiceMetrics
 from agentgate.people.installation.keys import key_records
 from agentgate.people.installation.records import (
     EventCounts,
@@ -41,8 +41,8 @@ class Sources:
 
     stores: Stores
     jobs: JobRunner
-    readiness: Readiness
-    metrics: Metrics
+    readiness: ReadinessChecks
+    metrics: ServiceMetrics
     deciding: Deciding
     recorder: Recorder
 

@@ -21,7 +21,7 @@ from agentgate.people.accounts.sign_in_records import AccessRequestInput
 from agentgate.people.identity.users import canonical_email
 
 
-class DecisionStores(AccountStores, AccessRequestStores, Protocol):
+class RequestDecisionStores(AccountStores, AccessRequestStores, Protocol):
     """The ports that deciding a request uses."""
 
 
@@ -46,7 +46,7 @@ async def ask(stores: AccessRequestStores, request: StoredAccessRequest) -> None
     await stores.access_requests.add_request(request)
 
 
-async def approve(stores: DecisionStores, call: Call, request_id: str) -> Invited:
+async def approve(stores: RequestDecisionStores, call: Call, request_id: str) -> Invited:
     """Approve a request: create an account named by company, else by name, with the person as its owner.
 
     Refused, and left pending, when the address has become that of a user who has a password: an invite link would

@@ -35,7 +35,7 @@ FROM_NAME = "AgentGate"
 _POLICY = SMTP.clone(cte_type="7bit")
 
 
-class Delivery:
+class MailDelivery:
     """Hands messages in at one mail server."""
 
     def __init__(

@@ -4,14 +4,14 @@ from agentgate.lib import limits
 from agentgate.lib.clock import DAY_MS, MINUTE_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.tasks.job import Job
-from agentgate.people.outbox.deliver import Delivery
+from agentgate.people.outbox.deliver import MailDelivery
 from agentgate.people.outbox.repository import OutboxStores
 
 # A day longer than the longest link lives.
 BODY_KEPT_MS = (limits.INVITE_LINK_DAYS + 1) * DAY_MS
 
 
-def outbox_jobs(store: Store[OutboxStores], delivery: Delivery | None, clock: Clock) -> tuple[Job, ...]:
+def outbox_jobs(store: Store[OutboxStores], delivery: MailDelivery | None, clock: Clock) -> tuple[Job, ...]:
     """Return the jobs. Without a mail server, messages wait in the outbox."""
     clear = Job(name="clear-messages", interval_ms=10 * MINUTE_MS, work=lambda: clear_messages(store, clock))
     if delivery is None:

@@ -89,7 +89,7 @@ Key = tuple[str, ...]
 Rows = tuple[Value, ...]
 
 
-class Waiting(NamedTuple):
+class PendingWrite(NamedTuple):
     """One who wants to write: a submission, a charge, or both."""
 
     submission: Rows | None
@@ -109,7 +109,7 @@ class SubmissionStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: list[Waiting] = []
+        self._waiting: list[PendingWrite] = []
         self._writing: asyncio.Task[None] | None = None
 
     async def find_submission(self, site_id: str, agent: str, submission_id: str) -> Submission | None:
@@ -186,7 +186,7 @@ class SubmissionStore:
             # Here already, so that a value which cannot be stored fails its own call and not the whole group.
             check_values(row)
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Waiting(submission, charge, future))
+        self._waiting.append(PendingWrite(submission, charge, future))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_waiting())
         return await future
@@ -199,9 +199,9 @@ class SubmissionStore:
         finally:
             self._writing = None
 
-    async def _write_group(self, group: list[Waiting]) -> None:
+    async def _write_group(self, group: list[PendingWrite]) -> None:
         # Of several with the same key the first stands for all: it wins, or the key was taken before.
-        firsts: dict[Key, Waiting] = {}
+        firsts: dict[Key, PendingWrite] = {}
         for waiting in group:
             firsts.setdefault(waiting.key, waiting)
         try:
@@ -219,7 +219,7 @@ class SubmissionStore:
                 waiting.future.set_result(waiting.key in kept and firsts[waiting.key] is waiting)
 
 
-async def _insert(transaction: Transaction, firsts: dict[Key, Waiting]) -> set[Key]:
+async def _insert(transaction: Transaction, firsts: dict[Key, PendingWrite]) -> set[Key]:
     """Write those whose key is not there yet, each with its charge, and return the keys of those."""
     submissions = [each.submission for each in firsts.values() if each.submission is not None]
     kept: set[Key] = set()

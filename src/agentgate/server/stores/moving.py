@@ -13,7 +13,7 @@ import msgspec
 from agentgate.events.storage.days.days import Segments, day_bounds, day_name
 from agentgate.events.storage.encoding import PACK_COLUMNS, SITE_HOUR, WIDE_COLUMNS, packed_key
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Database, Row, Session, Transaction, Value
+from agentgate.lib.database import Database, Row, SqlSession, Transaction, Value
 from agentgate.server.stores.open import CONFIG, HOT, STATS, Stores
 
 ROWS = 5_000
@@ -94,7 +94,7 @@ async def _tables(database: Database) -> list[Table]:
     return tables
 
 
-async def read_rows(session: Session, table: Table, where: str = "", *values: Value) -> AsyncIterator[list[Row]]:
+async def read_rows(session: SqlSession, table: Table, where: str = "", *values: Value) -> AsyncIterator[list[Row]]:
     """Read a table in portions, in the order of its key."""
     named = ", ".join(table.columns)
     if not table.key:
@@ -177,7 +177,7 @@ async def _copy_day(source: Segments, target: Segments, day: int) -> Sum:
     return _agreed(day_name(day), wanted, await sum_of(read_rows(target.session(day), events, within, *bounds)))
 
 
-async def _packs(session: Session) -> list[Row]:
+async def _packs(session: SqlSession) -> list[Row]:
     """Return what is counted by value as PostgreSQL has it: a row for each hour of a site."""
     packed: dict[tuple[int, int], dict[int, int]] = {}
     counts = "SELECT site, hour, dimension, value, events FROM dimension_hour ORDER BY site, hour, dimension, value"

@@ -10,7 +10,7 @@ from agentgate.events.storage.days.days import Segments, day_bounds
 from agentgate.events.storage.queries.counts import SqlCounts
 from agentgate.events.storage.queries.days import TrafficDays
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Session
+from agentgate.lib.database import SqlSession
 from agentgate.lib.decision_ids import id_time_ms
 from agentgate.lib.time_ranges import TimeRange
 
@@ -42,7 +42,7 @@ _LAST_DAY = 1_000_000
 class SiteHealthStore:
     """What the checks of a site's health count, and when the site was seen. Sites are asked for by number."""
 
-    def __init__(self, stats: Session, segments: Segments) -> None:
+    def __init__(self, stats: SqlSession, segments: Segments) -> None:
         self._stats = stats
         self._days = TrafficDays(stats, segments)
         self._counts = SqlCounts(stats, self._days)

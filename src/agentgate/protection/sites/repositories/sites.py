@@ -10,7 +10,7 @@ from msgspec import Struct
 from agentgate.events.storage.days.days import Segments
 from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Database, LockingRepository, Row, Session
+from agentgate.lib.database import Database, LockingRepository, Row, SqlSession
 from agentgate.lib.enums import Mode, Outcome, TokenBinding, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
@@ -186,7 +186,7 @@ class ActivityStore:
     """Counts of traffic, as far as sites show them. They lie in other databases than the sites."""
 
     def __init__(
-        self, config: Session, stats: Database, segments: Segments | None = None, *, hot: Session | None = None
+        self, config: SqlSession, stats: Database, segments: Segments | None = None, *, hot: SqlSession | None = None
     ) -> None:
         self._config = config
         self._stats = stats
