@@ -15,16 +15,16 @@ class DeclaredErrors:
     security: tuple[tuple[str, ...], ...] = ()
 
 
-def stance(*, refuses: tuple[str, ...] = (), security: tuple[tuple[str, ...], ...] = ()) -> Callable[[F], F]:
-    """Declare a guard's or scope's stance."""
+def declares(*, refuses: tuple[str, ...] = (), security: tuple[tuple[str, ...], ...] = ()) -> Callable[[F], F]:
+    """Declare the errors and the security schemes of a guard or scope."""
 
     def mark(function: F) -> F:
-        function.stance = DeclaredErrors(refuses, security)  # type: ignore[attr-defined]
+        function.declared = DeclaredErrors(refuses, security)  # type: ignore[attr-defined]
         return function
 
     return mark
 
 
-def stance_of(function: Callable[..., Any] | None) -> DeclaredErrors:
+def declared_errors(function: Callable[..., Any] | None) -> DeclaredErrors:
     """Return what a guard or scope declared."""
-    return getattr(function, "stance", DeclaredErrors())
+    return getattr(function, "declared", DeclaredErrors())

@@ -6,7 +6,7 @@ from agentgate.lib.clock import Clock
 from agentgate.lib.keyring import Keyring, Sealer
 from agentgate.lib.limiter import Limiter
 from agentgate.lib.settings.schema import Settings
-from agentgate.lib.tasks.background import Background
+from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.lib.telemetry.metrics import ServiceMetrics
 
 
@@ -19,5 +19,5 @@ class Foundation:
     keyring: Keyring
     sealer: Sealer
     limiter: Limiter
-    background: Background
+    background: BackgroundTasks
     metrics: ServiceMetrics

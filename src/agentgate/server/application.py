@@ -28,8 +28,8 @@ from agentgate.lib.foundation import Foundation
 from agentgate.lib.keyring import REFRESH_MS, Keyring, Sealer, load_keys
 from agentgate.lib.limiter import Limiter
 from agentgate.lib.settings.schema import Settings
-from agentgate.lib.tasks.background import Background
-from agentgate.lib.tasks.periodic import Recurring
+from agentgate.lib.tasks.background import BackgroundTasks
+from agentgate.lib.tasks.periodic import PeriodicTask
 from agentgate.lib.telemetry.metrics import ServiceMetrics
 from agentgate.lib.telemetry.outages import OutageLog
 from agentgate.lib.telemetry.requests import RequestObserver
@@ -81,7 +81,7 @@ class Application:
         self.metrics = ServiceMetrics(version=__version__, worker=multiprocessing.current_process().name)
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
         self._outages = OutageLog()
-        self.background = Background()
+        self.background = BackgroundTasks()
         self._limiter = Limiter(stores.fast, clock)
         for name, database in stores.databases.items():
             database.watch(self.metrics.timing("postgresql" if database.dialect == "postgres" else name))
@@ -127,8 +127,8 @@ class Application:
             ),
         )
         self._listeners: tuple[Listener, ...] = ()
-        self._keys = Recurring("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
-        self._marks = Recurring("marks", self._keep_marks, interval_s=INTERVAL_MS / 2 / 1000)
+        self._keys = PeriodicTask("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
+        self._marks = PeriodicTask("marks", self._keep_marks, interval_s=INTERVAL_MS / 2 / 1000)
 
     @property
     def signing_keys(self) -> SigningKeys:

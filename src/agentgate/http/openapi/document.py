@@ -11,7 +11,7 @@ import msgspec
 from agentgate.http.decode import QUERY_CODES
 from agentgate.http.endpoint import Endpoint, HandlerSignature, is_record, shape_of
 from agentgate.http.forms import FORM_MEDIA_TYPES
-from agentgate.http.guards import stance_of
+from agentgate.http.guards import declared_errors
 from agentgate.http.raw_body import RawBody
 from agentgate.http.replies import JSON
 from agentgate.http.surface import Surface
@@ -59,7 +59,7 @@ def document(*surfaces: Surface, version: str) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = defaultdict(dict)
     for surface, row, shape in shapes:
         paths[row.path][row.method.lower()] = _operation(row, shape, surface, schemas)
-    used = {scheme for _, row, _ in shapes for way in stance_of(row.guard).security for scheme in way}
+    used = {scheme for _, row, _ in shapes for way in declared_errors(row.guard).security for scheme in way}
     return {
         "openapi": "3.1.0",
         "info": {"title": surfaces[0].title, "version": version, "license": {"name": "Apache-2.0"}},
@@ -73,7 +73,7 @@ def document(*surfaces: Surface, version: str) -> dict[str, Any]:
 
 def refusals(row: Endpoint, shape: HandlerSignature, surface: Surface) -> list[str]:
     """Return every code that a row may refuse with, in the order of its surface's table."""
-    codes = {*stance_of(row.guard).refuses, *stance_of(row.scope).refuses, *row.refuses}
+    codes = {*declared_errors(row.guard).refuses, *declared_errors(row.scope).refuses, *row.refuses}
     if surface.wrong_query is not None:
         codes.add(surface.wrong_query)
     else:
@@ -137,7 +137,7 @@ def _operation(row: Endpoint, shape: HandlerSignature, surface: Surface, schemas
             "required": shape.body_required,
             "content": {media_type: {"schema": schemas.reference(shape.body)} for media_type in media_types},
         }
-    security = stance_of(row.guard).security
+    security = declared_errors(row.guard).security
     operation["security"] = [
         {scheme: [] for scheme in way if scheme != "csrf" or row.method != "GET"} for way in security
     ]

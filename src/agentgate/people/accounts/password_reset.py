@@ -5,7 +5,7 @@ from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.database import Store
 from agentgate.lib.enums import UserStatus
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.lib.tasks.background import Background
+from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.people.accounts.active_account import choose_place
 from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.audit.actions import Action
@@ -33,7 +33,7 @@ class PasswordReset:
         *,
         limiter: Limiter,
         sign_in_limits: SignInLimits,
-        background: Background,
+        background: BackgroundTasks,
         messenger: Messenger,
         urls: LinkUrls,
     ) -> None:

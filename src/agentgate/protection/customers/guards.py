@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from agentgate.http.call import Call
-from agentgate.http.guards import stance
+from agentgate.http.guards import declares
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.people.accounts.records import StoredAccount
@@ -18,7 +18,7 @@ class CustomerCall(Call):
     account: StoredAccount
 
 
-@stance(refuses=("not_found",))
+@declares(refuses=("not_found",))
 async def customer_in_path(call: Call, store: Store[CustomerStores]) -> CustomerCall:
     """Find the account that the path names."""
     account = await store.read.accounts.find_account(call.params["id"])

@@ -5,8 +5,8 @@ from typing import Protocol
 from agentgate.lib.database import Repository, Row
 from agentgate.lib.enums import AccountRole, AccountStatus
 from agentgate.lib.moment import Moment
+from agentgate.lib.names import like_pattern
 from agentgate.lib.records import optional, optional_moment
-from agentgate.lib.search_text import like_pattern
 from agentgate.people.accounts.records import Limits, member_status
 from agentgate.people.accounts.repositories.access_requests import AccessRequestStores
 from agentgate.people.accounts.repositories.accounts import IS_PROTECTED

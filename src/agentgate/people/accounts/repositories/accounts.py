@@ -3,7 +3,7 @@
 from agentgate.lib.database import LockingRepository, Row, Value
 from agentgate.lib.enums import AccountStatus, Mode
 from agentgate.lib.moment import Moment
-from agentgate.lib.search_text import folded
+from agentgate.lib.names import folded
 from agentgate.people.accounts.records import Limits, StoredAccount, Usage
 from agentgate.people.accounts.repositories import purge
 
