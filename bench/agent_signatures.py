@@ -14,8 +14,8 @@ from agentgate.protection.agents.ports import KeyFound
 from agentgate.protection.agents.signing.jwk import read_key
 from agentgate.protection.agents.signing.sign import (
     AgentForm,
-    SigningKey,
-    Terms,
+    AgentSigningKey,
+    SignatureTerms,
     content_digest,
     make_nonce,
     sign_request,
@@ -34,7 +34,7 @@ COVER = ("@method", "@authority", "@path", "@query", "content-digest", "crawler-
 class _CachedKey:
     """A key source that has the key already."""
 
-    def __init__(self, key: SigningKey) -> None:
+    def __init__(self, key: AgentSigningKey) -> None:
         self._found = KeyFound(read_key(key.jwk))
 
     def find(self, _url: str, _keyid: str, *, now_ms: int) -> KeyFound:
@@ -43,11 +43,11 @@ class _CachedKey:
         return self._found
 
 
-def signed_requests(key: SigningKey, form: AgentForm) -> list[SignedMessage]:
+def signed_requests(key: AgentSigningKey, form: AgentForm) -> list[SignedMessage]:
     """Return different requests, as an agent signs them."""
     requests = []
     for number in range(REQUESTS):
-        terms = Terms(created_s=NOW_S, expires_s=NOW_S + 60, form=form, cover=COVER, nonce=make_nonce())
+        terms = SignatureTerms(created_s=NOW_S, expires_s=NOW_S + 60, form=form, cover=COVER, nonce=make_nonce())
         headers = {
             "accept": "text/html",
             "user-agent": "Mozilla/5.0 (compatible; ExampleAgent/1.0)",
@@ -69,7 +69,7 @@ def signed_requests(key: SigningKey, form: AgentForm) -> list[SignedMessage]:
 
 def measure() -> dict[str, float]:
     """Return the figures. The rounds take turns, so that a busy machine slows each of them alike."""
-    key = SigningKey(bytes(range(32)))
+    key = AgentSigningKey(bytes(range(32)))
     verifier, public = AgentVerifier(_CachedKey(key)), read_key(key.jwk)
     assert public is not None
     openssl = Ed25519PublicKey.from_public_bytes(public.raw)

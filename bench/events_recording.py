@@ -18,7 +18,7 @@ from agentgate.events.storage.encoding import EventEncoder
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.decision_ids import DecisionIds, id_day
 from agentgate.lib.enums import ModelKind
-from agentgate.protection.decision.engine import Decision, decide
+from agentgate.protection.decision.engine import EngineDecision, decide
 from agentgate.protection.decision.event import Answered, make_event
 from agentgate.protection.scoring.score import ModelView
 from agentgate.protection.signals.facts import RequestFacts
@@ -34,7 +34,7 @@ AT_ONCE = 25
 # Spreads visitors over all 64 bits, as hashes are.
 SPREAD = 0x9E37_79B9_7F4A_7C15
 
-Decided = list[tuple[RequestFacts, Decision]]
+Decided = list[tuple[RequestFacts, EngineDecision]]
 
 
 def decided(count: int) -> Decided:

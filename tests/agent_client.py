@@ -6,8 +6,8 @@ from typing import Any
 
 from agentgate.protection.agents.signing.sign import (
     COVERED,
-    SigningKey,
-    Terms,
+    AgentSigningKey,
+    SignatureTerms,
     content_digest,
     make_nonce,
     sign_request,
@@ -24,7 +24,7 @@ class SigningAgent:
 
     def __init__(self, url: str = "https://agent.example", seed: bytes = SEED) -> None:
         self.url = url
-        self.key = SigningKey(seed)
+        self.key = AgentSigningKey(seed)
 
     @property
     def keyid(self) -> str:
@@ -47,7 +47,7 @@ class SigningAgent:
 
         How it is signed: `created` and `expires` in seconds; `nonce` (True: a new one; False: none; or the text);
         `cover`, the whole list of what is signed instead of the usual one with digest and price offers; `form`, `tag`,
-        `keyid`, `label` and `agent` as in Terms.
+        `keyid`, `label` and `agent` as in SignatureTerms.
         """
         created_s = how.pop("created", None) or int(time.time())
         expires_s = how.pop("expires", None) or created_s + WINDOW_S
@@ -56,7 +56,7 @@ class SigningAgent:
         if body is not None:
             sent.setdefault("content-digest", content_digest(body))
         usual = (*COVERED, *(name for name in SIGNED_HEADERS if name in sent))
-        terms = Terms(
+        terms = SignatureTerms(
             created_s=created_s,
             expires_s=expires_s,
             nonce=make_nonce() if nonce is True else nonce or None,

@@ -15,8 +15,8 @@ from agentgate.lib.actor import SYSTEM
 from agentgate.lib.enums import AccountRole, AccountStatus, UserStatus
 from agentgate.lib.ids import new_account_id, new_request_id, new_user_id
 from agentgate.lib.moment import Moment
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import Limits, StoredAccount
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.identity.known_devices import KnownDevices
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, UserSessions
 from agentgate.people.identity.user_records import SessionStage, StoredUser

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from agentgate.protection.agents.signing.digest import digest_of
-from agentgate.protection.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.sign import AgentSigningKey
 
 SEED = bytes(range(32))
 WINDOW_S = 300
@@ -79,7 +79,7 @@ def sign_with_node(wanted: Wanted) -> dict[str, ClientRequest]:
     node = shutil.which("node")
     if node is None and not os.environ.get("REQUIRE_NODE"):
         pytest.skip("Node.js is not installed")
-    key = SigningKey(wanted.seed)
+    key = AgentSigningKey(wanted.seed)
     created_s = int(time.time())
     order = {
         "method": wanted.method,
@@ -176,7 +176,7 @@ def _headers(wanted: Wanted, agent: str) -> dict[str, str]:
 
 
 def _keyid(wanted: Wanted) -> str:
-    return SigningKey(wanted.seed).keyid
+    return AgentSigningKey(wanted.seed).keyid
 
 
 def _pem(seed: bytes) -> bytes:
@@ -185,4 +185,4 @@ def _pem(seed: bytes) -> bytes:
 
 def private_jwk(seed: bytes) -> dict[str, str]:
     """Return the key as clients keep it."""
-    return {**SigningKey(seed).jwk, "d": base64.urlsafe_b64encode(seed).rstrip(b"=").decode()}
+    return {**AgentSigningKey(seed).jwk, "d": base64.urlsafe_b64encode(seed).rstrip(b"=").decode()}

@@ -6,7 +6,7 @@ import pytest
 
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.signing.digest import matches
-from agentgate.protection.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.sign import AgentSigningKey
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.agents_clients.clients import (
     COVERING_BODY,
@@ -21,7 +21,7 @@ from tests.unit.protection.agents.verifying import AGENT, KnownKeys, message_of,
 
 FETCH = Wanted("GET", "https://shop.example/list?page=2&sort=price", headers={"crawler-max-price": "USD 0.05"})
 POST = Wanted("POST", "https://shop.example/contact", body=b'{"message":"Good day"}')
-POLICY = policy_with(SigningKey(SEED).jwks)
+POLICY = policy_with(AgentSigningKey(SEED).jwks)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_a_fetch_signed_by_a_client_is_verified(
     method, url, headers, _ = fetches[client]
     identity = verify(verifier, message_of(method, url, headers), now_s=time.time(), policy=POLICY)
     assert (identity.verdict, identity.agent, identity.why) == (AgentVerdict.VERIFIED, AGENT, None)
-    assert identity.keyid == SigningKey(SEED).keyid
+    assert identity.keyid == AgentSigningKey(SEED).keyid
 
 
 @pytest.mark.parametrize("client", WELCOME)

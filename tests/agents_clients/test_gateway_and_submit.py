@@ -9,7 +9,7 @@ import pytest
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.sign import AgentSigningKey
 from agentgate.protection.gateway.check import GatewayCheck
 from tests.agent_steps import AgentShop
 from tests.agents_clients.clients import (
@@ -27,7 +27,7 @@ from tests.unit.protection.agents.verifying import AGENT
 
 # The clients read the machine's clock, so the service does too.
 SITE = "https://shop.example"
-POLICY = {"agents": {AGENT: {"decision": "allow", "jwks": SigningKey(SEED).jwks}}}
+POLICY = {"agents": {AGENT: {"decision": "allow", "jwks": AgentSigningKey(SEED).jwks}}}
 ASKS_THE_DESK = any("desk" in name for name in inspect.signature(GatewayCheck.__init__).parameters)
 
 
@@ -73,7 +73,7 @@ def test_a_submission_signed_by_a_client_is_accepted(
 ) -> None:
     status, answer = submit(shop, submissions[client])
     assert (status, answer.get("status")) == (200, "accepted"), answer
-    assert answer["agent"] == {"id": AGENT, "keyId": SigningKey(SEED).keyid}
+    assert answer["agent"] == {"id": AGENT, "keyId": AgentSigningKey(SEED).keyid}
 
 
 @pytest.mark.parametrize("client", sorted(set(WELCOME) - set(COVERING_BODY)))

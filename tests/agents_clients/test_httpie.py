@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.sign import AgentSigningKey
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.agents_clients.clients import SEED, private_jwk
 from tests.unit.protection.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
@@ -49,6 +49,6 @@ def test_a_request_of_httpie_is_verified(tmp_path: Path) -> None:
     [(path, headers)] = kept
     assert path == "/news?page=2"
     message = message_of("GET", f"http://{where}", headers)
-    policy = policy_with(SigningKey(SEED).jwks)
+    policy = policy_with(AgentSigningKey(SEED).jwks)
     identity = verify(AgentVerifier(KnownKeys({})), message, now_s=time.time(), policy=policy)
     assert (identity.verdict, identity.agent, identity.why) == (AgentVerdict.VERIFIED, AGENT, None)

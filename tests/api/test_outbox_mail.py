@@ -16,8 +16,8 @@ from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.moment import Moment
 from agentgate.lib.secrets import digest
 from agentgate.lib.settings.schema import Settings
-from agentgate.people.outbox.deliver import MOST_ATTEMPTS, Delivery, pause_ms
-from agentgate.people.outbox.messages import Message, Messenger, added_message, invite_message
+from agentgate.people.outbox.deliver import MOST_ATTEMPTS, MailDelivery, pause_ms
+from agentgate.people.outbox.messages import MailMessage, Messenger, added_message, invite_message
 from agentgate.people.outbox.smtp import read_mail_url
 from agentgate.server.stores.open import open_stores
 from tests.mail_server import MailServer, mail_server, wait_for
@@ -36,10 +36,10 @@ def mail() -> Iterator[MailServer]:
 
 
 def messenger_of(service: RunningService) -> Messenger:
-    return service.application._messenger
+    return service.application.people.messenger
 
 
-def post(service: RunningService, *messages: Message) -> None:
+def post(service: RunningService, *messages: MailMessage) -> None:
     """Put messages into the outbox."""
     call = Call(
         request=Request(method="", path="", query_string=b"", headers=[], address="", secure=False),
@@ -56,8 +56,8 @@ def post(service: RunningService, *messages: Message) -> None:
     service.run(service.application.stores.store.change(work))
 
 
-def delivery_of(service: RunningService, url: str, *, store: Any = None) -> Delivery:
-    return Delivery(
+def delivery_of(service: RunningService, url: str, *, store: Any = None) -> MailDelivery:
+    return MailDelivery(
         read_mail_url(url),
         mail_from="gate@gate.example",
         store=store or service.application.stores.store,

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from agentgate.lib.telemetry.series import BY_NAME, SERIES, Kind, Merge
+from agentgate.lib.telemetry.series import BY_NAME, SERIES, Merge, SeriesKind
 from tests.api.public.test_gateway import Gate
 from tests.running import RunningService
 from tests.tidy.sources import ROOT
@@ -85,7 +85,7 @@ def test_a_running_service_shows_the_series_of_the_list_and_no_others(service: R
 
 
 def test_figures_that_are_not_of_processes_have_a_rule_to_merge_them() -> None:
-    assert {each.merge for each in SERIES if each.kind is not Kind.GAUGE} == {Merge.SUM, Merge.EACH}
+    assert {each.merge for each in SERIES if each.kind is not SeriesKind.GAUGE} == {Merge.SUM, Merge.EACH}
     assert {each.name for each in SERIES if each.merge is Merge.EACH} == {
         name for name in BY_NAME if name.startswith("process_")
     }

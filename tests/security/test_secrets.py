@@ -9,7 +9,7 @@ import pytest
 
 from agentgate.lib.enums import AccountRole
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE
-from agentgate.server.scheduler.jobs import clear_messages
+from agentgate.people.outbox.jobs import clear_messages
 from tests.api.account.steps import NEW_PASSWORD, begin_with_mfa, link_in, messages, next_code, turn_mfa_on
 from tests.cast import EMAILS, PASSWORD, Cast, add_user
 from tests.running import RunningService

@@ -13,7 +13,7 @@ from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import Limits, StoredAccount
 from agentgate.protection.credentials.records import Credential
 from agentgate.protection.sites.records import Site, SiteAction, SiteRoute
-from agentgate.protection.sites.repositories.sites import SqlActivity
+from agentgate.protection.sites.repositories.sites import ActivityStore
 from agentgate.server.stores.open import SETS
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import MigratedDatabase, apply
@@ -27,7 +27,7 @@ class Opened:
 
     database: MigratedDatabase
     store: SqlStore
-    activity: SqlActivity
+    activity: ActivityStore
 
 
 @contextlib.asynccontextmanager
@@ -40,7 +40,7 @@ async def migrated(backend: Any) -> AsyncIterator[Opened]:
         yield Opened(
             database,
             SqlStore(database),
-            SqlActivity(database, database, forget_site=partial(forget_site, database, None)),
+            ActivityStore(database, database, forget_site=partial(forget_site, database, None)),
         )
     finally:
         await database.close()

@@ -11,9 +11,8 @@ from agentgate.lib.clock import DAY_MS, MINUTE_MS, FixedClock
 from agentgate.lib.enums import HandoffStatus
 from agentgate.lib.ids import new_agent_grant_id, new_handoff_id, new_receipt_id
 from agentgate.protection.agents.handoff.handoffs import LIFETIME_MS
-from agentgate.protection.agents.handoff.ports import StoredGrant, StoredHandoff
-from agentgate.protection.agents.handoff.repository import SqlAgentGrants, SqlHandoffs
-from agentgate.server.scheduler.jobs import GRANT_KEPT_MS, HANDOFF_KEPT_MS, forget_handoffs
+from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore, StoredGrant, StoredHandoff
+from agentgate.protection.agents.jobs import GRANT_KEPT_MS, HANDOFF_KEPT_MS, forget_handoffs
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
 from tests.store.conftest import AnyDatabase, Backend
@@ -32,13 +31,13 @@ async def hot(backend: Backend) -> AsyncIterator[AnyDatabase]:
 
 
 @pytest.fixture
-def handoffs(hot: AnyDatabase) -> SqlHandoffs:
-    return SqlHandoffs(hot)
+def handoffs(hot: AnyDatabase) -> HandoffStore:
+    return HandoffStore(hot)
 
 
 @pytest.fixture
-def grants(hot: AnyDatabase) -> SqlAgentGrants:
-    return SqlAgentGrants(hot)
+def grants(hot: AnyDatabase) -> GrantStore:
+    return GrantStore(hot)
 
 
 def handoff(**changes: Any) -> StoredHandoff:
@@ -77,16 +76,16 @@ def grant(**changes: Any) -> StoredGrant:
     return StoredGrant(**usual | changes)
 
 
-async def decide(store: SqlHandoffs, of: StoredHandoff, status: HandoffStatus, now_ms: int = NOW_MS) -> Any:
+async def decide(store: HandoffStore, of: StoredHandoff, status: HandoffStatus, now_ms: int = NOW_MS) -> Any:
     return await store.decide_handoff(of.id, status, now_ms=now_ms, expires_ms=now_ms + LIFETIME_MS)
 
 
-async def use(store: SqlAgentGrants, **changes: Any) -> StoredGrant | None:
+async def use(store: GrantStore, **changes: Any) -> StoredGrant | None:
     usual: dict[str, Any] = {"site": 7, "agent": "https://agent.example", "keyid": "kid", "action": "submit"}
     return await store.use_grant(**usual | {"now_ms": NOW_MS} | changes)
 
 
-async def test_what_is_kept_is_what_is_found(handoffs: SqlHandoffs) -> None:
+async def test_what_is_kept_is_what_is_found(handoffs: HandoffStore) -> None:
     opened = handoff()
 
     assert await handoffs.open_handoff(opened) == opened
@@ -94,13 +93,13 @@ async def test_what_is_kept_is_what_is_found(handoffs: SqlHandoffs) -> None:
     assert await handoffs.find_handoff(new_handoff_id()) is None
 
 
-async def test_of_64_who_ask_for_the_same_at_once_all_get_one_handoff(handoffs: SqlHandoffs) -> None:
+async def test_of_64_who_ask_for_the_same_at_once_all_get_one_handoff(handoffs: HandoffStore) -> None:
     found = await asyncio.gather(*(handoffs.open_handoff(handoff()) for _ in range(64)))
 
     assert len({each.id for each in found}) == 1
 
 
-async def test_another_request_gets_a_handoff_of_its_own(handoffs: SqlHandoffs) -> None:
+async def test_another_request_gets_a_handoff_of_its_own(handoffs: HandoffStore) -> None:
     first, second = handoff(), handoff(request_key=b"another")
 
     assert await handoffs.open_handoff(first) == first
@@ -108,7 +107,9 @@ async def test_another_request_gets_a_handoff_of_its_own(handoffs: SqlHandoffs) 
 
 
 @pytest.mark.parametrize("released", [True, False])
-async def test_a_handoff_that_is_over_or_released_makes_room_for_another(handoffs: SqlHandoffs, released: bool) -> None:
+async def test_a_handoff_that_is_over_or_released_makes_room_for_another(
+    handoffs: HandoffStore, released: bool
+) -> None:
     first = await handoffs.open_handoff(handoff())
     if released:
         await handoffs.release_request(first.id)
@@ -119,7 +120,7 @@ async def test_a_handoff_that_is_over_or_released_makes_room_for_another(handoff
     assert await handoffs.find_handoff(first.id) == msgspec.structs.replace(first, request_key=None)
 
 
-async def test_of_32_decisions_at_once_one_is_taken_and_the_summary_goes(handoffs: SqlHandoffs) -> None:
+async def test_of_32_decisions_at_once_one_is_taken_and_the_summary_goes(handoffs: HandoffStore) -> None:
     opened = await handoffs.open_handoff(handoff())
     found = await asyncio.gather(*(decide(handoffs, opened, (COMPLETED, DECLINED)[turn % 2]) for turn in range(32)))
 
@@ -128,14 +129,14 @@ async def test_of_32_decisions_at_once_one_is_taken_and_the_summary_goes(handoff
     assert winner.summary is None
 
 
-async def test_nothing_is_decided_when_it_is_too_late(handoffs: SqlHandoffs) -> None:
+async def test_nothing_is_decided_when_it_is_too_late(handoffs: HandoffStore) -> None:
     opened = await handoffs.open_handoff(handoff())
 
     assert await decide(handoffs, opened, COMPLETED, now_ms=opened.expires_ms) is None
     assert await handoffs.find_handoff(opened.id) == opened
 
 
-async def test_a_receipt_is_given_once_and_again_only_when_it_has_run_out(handoffs: SqlHandoffs) -> None:
+async def test_a_receipt_is_given_once_and_again_only_when_it_has_run_out(handoffs: HandoffStore) -> None:
     opened = await handoffs.open_handoff(handoff())
     assert await handoffs.issue_receipt(opened.id, now_ms=NOW_MS, over_ms=0) == opened
     await decide(handoffs, opened, COMPLETED)
@@ -152,7 +153,7 @@ async def test_a_receipt_is_given_once_and_again_only_when_it_has_run_out(handof
 
 
 async def test_contents_go_when_a_handoff_is_over_and_handoffs_a_day_later(
-    handoffs: SqlHandoffs, grants: SqlAgentGrants
+    handoffs: HandoffStore, grants: GrantStore
 ) -> None:
     opened = await handoffs.open_handoff(handoff())
     open_still = await handoffs.open_handoff(handoff(request_key=b"2", expires_ms=NOW_MS + HANDOFF_KEPT_MS * 2))
@@ -172,7 +173,7 @@ async def test_contents_go_when_a_handoff_is_over_and_handoffs_a_day_later(
     assert await grants.list_grants(7) == []
 
 
-async def test_of_64_uses_at_once_no_more_are_taken_than_two_grants_have(grants: SqlAgentGrants) -> None:
+async def test_of_64_uses_at_once_no_more_are_taken_than_two_grants_have(grants: GrantStore) -> None:
     soon, later = grant(expires_ms=NOW_MS + 1), grant(uses=2, uses_left=2)
     await grants.add_grant(later)
     await grants.add_grant(soon)
@@ -194,7 +195,7 @@ async def test_of_64_uses_at_once_no_more_are_taken_than_two_grants_have(grants:
     ],
 )
 async def test_a_grant_is_good_for_its_agent_key_site_action_and_time_only(
-    grants: SqlAgentGrants, changes: dict[str, Any]
+    grants: GrantStore, changes: dict[str, Any]
 ) -> None:
     await grants.add_grant(grant())
 
@@ -204,7 +205,7 @@ async def test_a_grant_is_good_for_its_agent_key_site_action_and_time_only(
     assert (used.uses_left, used.last_used_ms) == (2, NOW_MS)
 
 
-async def test_a_revoked_grant_is_good_for_nothing(grants: SqlAgentGrants) -> None:
+async def test_a_revoked_grant_is_good_for_nothing(grants: GrantStore) -> None:
     given = grant()
     await grants.add_grant(given)
 

@@ -9,9 +9,9 @@ from agentgate.lib.clock import FixedClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import UNSIGNED, Identity
+from agentgate.protection.agents.jobs import ROWS_PER_UNIT, UNITS_PER_RUN, forget_replays
 from agentgate.protection.agents.signing.replays import SKEW_MS, Replays
-from agentgate.protection.agents.signing.repository import SqlReplays
-from agentgate.server.scheduler.jobs import REDEMPTION_UNITS_PER_RUN, REDEMPTIONS_PER_UNIT, forget_replays
+from agentgate.protection.agents.signing.repository import ReplayStore
 from tests.store.sql_objects import NOW_MS, migrated
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ async def opened(backend):
 
 @pytest.fixture
 async def store(opened):
-    return SqlReplays(opened.database)
+    return ReplayStore(opened.database)
 
 
 def identity(key=KEY, *, has_nonce=True, expires_ms=NOW_MS + 300_000):
@@ -42,7 +42,7 @@ async def test_what_was_signed_before_the_store_lost_signatures_is_not_new(opene
 
     signed = structs.replace(identity(), created_ms=created_ms)
 
-    assert await Replays(SqlReplays(opened.database, lambda: NOW_MS)).is_new(signed, unsafe=False) is is_new
+    assert await Replays(ReplayStore(opened.database, lambda: NOW_MS)).is_new(signed, unsafe=False) is is_new
 
 
 async def test_a_signed_request_is_new_once(store):
@@ -55,7 +55,7 @@ async def test_a_signed_request_is_new_once(store):
 
 async def test_of_64_parallel_replays_on_two_workers_one_is_accepted(backend, opened):
     other = backend.make()
-    workers = [Replays(SqlReplays(opened.database)), Replays(SqlReplays(other))]
+    workers = [Replays(ReplayStore(opened.database)), Replays(ReplayStore(other))]
     try:
         answers = await asyncio.gather(
             *(workers[number % 2].is_new(identity(), unsafe=number % 3 == 0) for number in range(REPLAYS))
@@ -68,7 +68,7 @@ async def test_of_64_parallel_replays_on_two_workers_one_is_accepted(backend, op
 
 async def test_of_many_signatures_on_two_workers_each_is_accepted_once(backend, opened):
     other = backend.make()
-    workers = [Replays(SqlReplays(opened.database)), Replays(SqlReplays(other))]
+    workers = [Replays(ReplayStore(opened.database)), Replays(ReplayStore(other))]
     keys = [number.to_bytes(2) for number in range(200)]
     try:
         answers = await asyncio.gather(
@@ -151,9 +151,9 @@ class Counting:
     ("expired", "calls"),
     [
         (0, 1),
-        (REDEMPTIONS_PER_UNIT - 1, 1),
-        (REDEMPTIONS_PER_UNIT, 2),
-        (10**9, REDEMPTION_UNITS_PER_RUN),
+        (ROWS_PER_UNIT - 1, 1),
+        (ROWS_PER_UNIT, 2),
+        (10**9, UNITS_PER_RUN),
     ],
 )
 async def test_the_job_goes_on_while_units_are_full_and_no_longer_than_its_run(expired, calls):

@@ -7,7 +7,7 @@ import pytest
 from agentgate.lib.enums import AccountRole, AccountStatus, MemberStatus
 from agentgate.lib.moment import Moment
 from agentgate.protection.customers.records import CustomerFilter
-from agentgate.protection.customers.repository import SqlCustomers
+from agentgate.protection.customers.repository import CustomerStore
 from agentgate.server.stores.unit_of_work import SqlStore
 from tests.store.account_rows import NOW_MS, account, add_accounts, add_member, site, user
 
@@ -41,8 +41,8 @@ async def test_a_long_list_is_one_statement(store: SqlStore) -> None:
         await add_member(store, f"acc_{number:02}", user(f"usr_{number}"), role=AccountRole.OWNER)
     session = CountingSession(store._database)
 
-    customers = await SqlCustomers(session).list_customers(wanted("acc_"))  # type: ignore[arg-type]
-    accounts = await SqlCustomers(session).list_accounts()  # type: ignore[arg-type]
+    customers = await CustomerStore(session).list_customers(wanted("acc_"))  # type: ignore[arg-type]
+    accounts = await CustomerStore(session).list_accounts()  # type: ignore[arg-type]
 
     assert (len(customers), len(accounts), session.statements) == (30, 30, 2)
     assert {each.members for each in customers} == {1}

@@ -11,9 +11,8 @@ from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import ChargeSource
 from agentgate.lib.price import Price
-from agentgate.protection.agents.submission_ports import Charge, Submission
-from agentgate.protection.agents.submit.repository import SqlSubmissions
-from agentgate.protection.sites.repositories.sites import SqlActivity
+from agentgate.protection.agents.submission_repository import Charge, Submission, SubmissionStore
+from agentgate.protection.sites.repositories.sites import ActivityStore
 from tests.store.sql_objects import NOW_MS, add_two_tenants, migrated
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +29,7 @@ async def opened(backend):
 
 @pytest.fixture
 async def submissions(opened):
-    return SqlSubmissions(opened.database)
+    return SubmissionStore(opened.database)
 
 
 def submission(name="a", *, answer=b"{}", agent=AGENT, site=SITE, kept_until_ms=NOW_MS + DAY_MS):
@@ -85,7 +84,7 @@ async def test_of_many_who_submit_the_same_at_once_one_wins_and_one_is_charged(s
 
 async def test_of_many_on_two_connections_one_wins_each(backend, opened):
     other = backend.make()
-    stores = [SqlSubmissions(opened.database), SqlSubmissions(other)]
+    stores = [SubmissionStore(opened.database), SubmissionStore(other)]
     attempts = [(store, name) for store in stores for name in range(60) for _ in range(4)]
     random.Random(5).shuffle(attempts)
     try:
@@ -179,7 +178,7 @@ async def test_an_account_that_is_purged_leaves_nothing_here(opened, submissions
         await submissions.accept(submission(site=site), charge(f"dec_{number}", site_id=site))
 
     forget = partial(forget_site, opened.database, None)
-    await SqlActivity(opened.database, opened.database, forget_site=forget, hot=opened.database).forget_sites("acc_1")
+    await ActivityStore(opened.database, opened.database, forget_site=forget, hot=opened.database).forget_sites("acc_1")
 
     assert await submissions.find_submission("st_1", AGENT, "a") is None
     assert await sums(submissions, site="st_1") == []

@@ -15,8 +15,8 @@ ALLOWED["agentgate_tools"] = {"lib", "http", "protection"}
 
 # Inside a room, the folders and the modules that wire them, bottom to top: each may import those before it.
 ORDER: dict[str, tuple[str, ...]] = {
-    "people": ("audit", "outbox", "feedback", "installation", "identity", "accounts", "account_pages"),
-    "events": ("queries", "storage", "webhooks"),
+    "people": ("audit", "outbox", "feedback", "installation", "identity", "accounts", "account_pages", "wiring"),
+    "events": ("queries", "storage", "webhooks", "wiring"),
     "protection": (
         "threat_data",
         "credentials",

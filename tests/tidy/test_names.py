@@ -4,6 +4,7 @@ import ast
 import io
 import re
 import tokenize
+from collections import defaultdict
 
 import pytest
 
@@ -32,6 +33,32 @@ EMPTY_WORDS = frozenset(
 )
 # The specification's own terms, in which such a word does say something.
 SPECIFIED_TERMS = re.compile(r"base_?url", re.IGNORECASE)
+# Class names that still mean two things. The list only shrinks: a name that means one thing again must leave it.
+MEAN_TWO_THINGS = frozenset(
+    [
+        "Asked",
+        "Claim",
+        "Draw",
+        "Evidence",
+        "Holder",
+        "Journal",
+        "Known",
+        "Look",
+        "Page",
+        "Rendered",
+        "Sample",
+        "Segments",
+        "Step",
+        "Ticket",
+        "Tree",
+        "Verdict",
+        "Waiting",
+        "_Flip",
+        "_NoRedirect",
+        "_Reader",
+        "_Tally",
+    ]
+)
 MOST_DOCSTRING_LINES = 5
 LATER = "TO" + "DO"
 UNNUMBERED = re.compile(rf"\b(?:{LATER}(?!\(#\d+\): \S)|FIX" + r"ME\b|X" + r"XX\b)")
@@ -70,6 +97,16 @@ def name_problems(path, text):
         for word in words(SPECIFIED_TERMS.sub("", name))
         if word in EMPTY_WORDS
     ]
+
+
+def classes_defined_twice(texts):
+    """Return class name -> modules, of the names that several modules define: say of what (`GatewayAnswer`)."""
+    places = defaultdict(list)
+    for path, text in texts.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(path)
+    return {name: found for name, found in places.items() if len(found) > 1}
 
 
 def docstring_problems(path, text):
@@ -137,6 +174,19 @@ def problems(check, *suffixes, under="", but=()):
 
 def test_no_name_holds_a_word_that_says_nothing():
     assert problems(name_problems, ".py", under=PYTHON_SOURCES) == []
+
+
+def test_a_class_name_means_one_thing():
+    twice = classes_defined_twice(sources(".py", under="src/agentgate/"))
+
+    assert {name: places for name, places in twice.items() if name not in MEAN_TWO_THINGS} == {}
+    assert set(twice) == MEAN_TWO_THINGS
+
+
+def test_a_class_name_that_is_defined_twice_is_found():
+    texts = {"a.py": "class Page: ...", "b.py": "class Page: ...\nclass Other: ..."}
+
+    assert classes_defined_twice(texts) == {"Page": ["a.py", "b.py"]}
 
 
 def test_every_module_opens_with_a_docstring():

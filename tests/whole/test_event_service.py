@@ -5,12 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from agentgate.events.jobs import event_jobs
 from agentgate.lib.clock import DAY_MS, FixedClock
 from agentgate.lib.enums import DecisionKind
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.application import Application
-from agentgate.server.scheduler.jobs import event_jobs
 from tests.cli.commands import agentgate
 from tests.made_events import DAY, NOON_MS, embedded_events, many_events, new_event
 
@@ -49,7 +50,8 @@ async def test_the_jobs_close_days_and_forget_what_is_too_old(settings: Settings
         events = application.stores.events
         for day in (DAY - 3, DAY - 2, DAY):
             await events.write(many_events(10, day=day))
-        jobs = {job.name: job for job in event_jobs(events, clock=clock, event_days=2, metric_days=400)}
+        kept = replace(settings, event_days=2, metric_days=400)
+        jobs = {job.name: job for job in event_jobs(events, kept, clock)}
         assert all(job.guarded for job in jobs.values())
 
         await jobs["close-days"].work()

@@ -12,12 +12,20 @@ from agentgate.http.call import Call
 from agentgate.http.compression import compress
 from agentgate.http.cors import cors_headers, preflight_headers
 from agentgate.http.decode import BodyDecoder, Disconnected, Receive, decode_query, read_body
-from agentgate.http.endpoint import Endpoint, Shape, shape_of
+from agentgate.http.endpoint import Endpoint, HandlerSignature, shape_of
 from agentgate.http.forms import form_as_json
 from agentgate.http.raw_body import RawBody, read_raw
-from agentgate.http.replies import SECURITY_HEADERS, STRICT_TRANSPORT, Answer, Reply, answer, encode_headers, refusal
+from agentgate.http.replies import (
+    SECURITY_HEADERS,
+    STRICT_TRANSPORT,
+    HttpAnswer,
+    Reply,
+    answer,
+    encode_headers,
+    refusal,
+)
 from agentgate.http.request import Request
-from agentgate.http.routing import Match, Routes
+from agentgate.http.routing import RouteMatch, Routes
 from agentgate.http.surface import Surface
 from agentgate.lib.clock import Clock
 from agentgate.lib.database import StoreUnavailable
@@ -48,14 +56,14 @@ class BoundEndpoint:
     def __init__(self, endpoint: Endpoint, surface: Surface, dependencies: Mapping[Any, Any]) -> None:
         self.endpoint = endpoint
         self.surface = surface
-        self.shape: Shape = shape_of(endpoint.handler)
+        self.shape: HandlerSignature = shape_of(endpoint.handler)
         self.guard = _bind(endpoint.guard, dependencies)
         self.scope = _bind(endpoint.scope, dependencies) if endpoint.scope else None
         self.handler = _bind(endpoint.handler, dependencies)
         kind = self.shape.body
         self._decoder = BodyDecoder(kind, malformed=surface.malformed) if kind and kind is not RawBody else None
 
-    async def answer(self, call: Call, receive: Receive) -> Answer:
+    async def answer(self, call: Call, receive: Receive) -> HttpAnswer:
         """Run the steps in the order that the contract gives: who, then what, then whether it exists."""
         call = await self.guard(call)
         inputs: dict[str, Any] = {}
@@ -150,7 +158,7 @@ class HttpApp:
         )
         surface = self._surface(match, request.path)
         # What stands here is told of a request that was cancelled before it had an answer.
-        reply: Answer | None = None
+        reply: HttpAnswer | None = None
         code: str | None = "cancelled"
         failure: BaseException | None = None
         try:
@@ -174,8 +182,8 @@ class HttpApp:
             )
 
     async def _answer(
-        self, match: Match[BoundEndpoint] | None, surface: Surface, call: Call, receive: Receive
-    ) -> tuple[Answer | None, str | None, BaseException | None]:
+        self, match: RouteMatch[BoundEndpoint] | None, surface: Surface, call: Call, receive: Receive
+    ) -> tuple[HttpAnswer | None, str | None, BaseException | None]:
         try:
             try:
                 return await self._find_answer(match, call, receive), None, None
@@ -189,7 +197,7 @@ class HttpApp:
         except Exception as failure:  # noqa: BLE001 - whatever went wrong, the client learns an ID and nothing else
             return _internal_error(call), "internal_error", failure
 
-    async def _find_answer(self, match: Match[BoundEndpoint] | None, call: Call, receive: Receive) -> Answer:
+    async def _find_answer(self, match: RouteMatch[BoundEndpoint] | None, call: Call, receive: Receive) -> HttpAnswer:
         self._check_host(call.request)
         if match is None:
             raise Refused("not_found", "There is nothing at this path.")
@@ -200,7 +208,7 @@ class HttpApp:
         reply = await match.target.answer(call, receive)
         return await compress(reply, call, match.target.endpoint) if match.target.surface.compressed else reply
 
-    def _surface(self, match: Match[BoundEndpoint] | None, path: str) -> Surface:
+    def _surface(self, match: RouteMatch[BoundEndpoint] | None, path: str) -> Surface:
         if match is not None and match.target is None:
             # The path has other methods than this one; whose they are, it is.
             match = self._routes.find(match.methods[0], path)
@@ -244,17 +252,17 @@ def _bind(function: Callable[..., Any], dependencies: Mapping[Any, Any]) -> Call
     return partial(function, **{name: dependencies[kind] for name, kind in wanted.items()})
 
 
-def _refusal(refused: Refused, surface: Surface) -> Answer:
+def _refusal(refused: Refused, surface: Surface) -> HttpAnswer:
     return refusal(refused, surface.errors, surface.refusal_fields, write=surface.write_refusal)
 
 
-def _wrong_method(methods: tuple[str, ...]) -> Answer:
+def _wrong_method(methods: tuple[str, ...]) -> HttpAnswer:
     allow = ", ".join(methods)
     body = {"error": "invalid_request", "message": f"This path does not have that method; it has: {allow}."}
     return answer(405, body, headers=(("allow", allow),))
 
 
-def _internal_error(call: Call) -> Answer:
+def _internal_error(call: Call) -> HttpAnswer:
     message = f"Something went wrong on our side. It is logged under the request ID {call.request_id}."
     return answer(500, {"error": "internal_error", "message": message})
 
@@ -264,7 +272,7 @@ def _is_of_plain_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     return any(name == b"origin" and value.startswith(b"http://") for name, value in headers)
 
 
-async def _send(send: Send, reply: Answer, call: Call, *, cors: bool, strict: bool) -> None:
+async def _send(send: Send, reply: HttpAnswer, call: Call, *, cors: bool, strict: bool) -> None:
     own = [*reply.headers, *encode_headers(cors_headers(call.request))] if cors else reply.headers
     names = {name for name, _ in own}
     headers = [

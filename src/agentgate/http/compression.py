@@ -10,7 +10,7 @@ import re
 
 from agentgate.http.call import Call
 from agentgate.http.endpoint import Endpoint
-from agentgate.http.replies import Answer
+from agentgate.http.replies import HttpAnswer
 
 # What is smaller arrives in one packet anyway.
 LEAST_BYTES = 1_024
@@ -23,7 +23,7 @@ _ACCEPTS_GZIP = re.compile(
 )
 
 
-async def compress(reply: Answer, call: Call, endpoint: Endpoint) -> Answer:
+async def compress(reply: HttpAnswer, call: Call, endpoint: Endpoint) -> HttpAnswer:
     """Return the answer compressed where that is wanted and safe, else as it is."""
     if call.request.method not in {"GET", "HEAD"} or endpoint.holds_secret or len(reply.body) < LEAST_BYTES:
         return reply
@@ -31,12 +31,12 @@ async def compress(reply: Answer, call: Call, endpoint: Endpoint) -> Answer:
         return reply
     headers = _varying(reply.headers)
     if not _ACCEPTS_GZIP.search(call.request.header("accept-encoding") or ""):
-        return Answer(reply.status, headers, reply.body)
+        return HttpAnswer(reply.status, headers, reply.body)
     if len(reply.body) <= INLINE_BYTES:
         body = _gzip(reply.body)
     else:
         body = await asyncio.to_thread(_gzip, reply.body)
-    return Answer(reply.status, [*headers, (b"content-encoding", b"gzip")], body)
+    return HttpAnswer(reply.status, [*headers, (b"content-encoding", b"gzip")], body)
 
 
 def _gzip(body: bytes) -> bytes:

@@ -56,7 +56,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class Shape:
+class HandlerSignature:
     """What a handler takes and gives, read from its signature."""
 
     body: type[Input] | None
@@ -71,7 +71,7 @@ class Shape:
 
 # A handler has one signature, and reading it takes longer than most requests.
 @functools.cache
-def shape_of(handler: Callable[..., Any]) -> Shape:
+def shape_of(handler: Callable[..., Any]) -> HandlerSignature:
     """Read a handler's, guard's or scope's signature."""
     hints = get_type_hints(handler)
     parameters = list(inspect.signature(handler).parameters.values())
@@ -82,7 +82,7 @@ def shape_of(handler: Callable[..., Any]) -> Shape:
         for parameter in parameters
         if parameter.name not in own
     }
-    return Shape(
+    return HandlerSignature(
         body=hints["body"] if body else None,
         body_required=body is not None and body.default is inspect.Parameter.empty,
         query=hints.get("query"),

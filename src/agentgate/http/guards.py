@@ -8,23 +8,23 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Stance:
+class DeclaredErrors:
     """The codes it refuses with, and the ways to satisfy it: each way is a set of security schemes."""
 
     refuses: tuple[str, ...] = ()
     security: tuple[tuple[str, ...], ...] = ()
 
 
-def stance(*, refuses: tuple[str, ...] = (), security: tuple[tuple[str, ...], ...] = ()) -> Callable[[F], F]:
-    """Declare a guard's or scope's stance."""
+def declares(*, refuses: tuple[str, ...] = (), security: tuple[tuple[str, ...], ...] = ()) -> Callable[[F], F]:
+    """Declare the errors and the security schemes of a guard or scope."""
 
     def mark(function: F) -> F:
-        function.stance = Stance(refuses, security)  # type: ignore[attr-defined]
+        function.declared = DeclaredErrors(refuses, security)  # type: ignore[attr-defined]
         return function
 
     return mark
 
 
-def stance_of(function: Callable[..., Any] | None) -> Stance:
+def declared_errors(function: Callable[..., Any] | None) -> DeclaredErrors:
     """Return what a guard or scope declared."""
-    return getattr(function, "stance", Stance())
+    return getattr(function, "declared", DeclaredErrors())

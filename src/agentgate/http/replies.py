@@ -53,7 +53,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """What is sent: status, headers, bytes."""
 
     status: int
@@ -66,13 +66,13 @@ def encode_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, byte
     return [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers]
 
 
-def answer(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
+def answer(status: int, body: Any, *, headers: tuple[tuple[str, str], ...] = ()) -> HttpAnswer:
     """Encode a handler's result."""
     encoded = encode_headers(headers)
     if body is None:
-        return Answer(status, encoded, b"")
+        return HttpAnswer(status, encoded, b"")
     media_type, content = (body.media_type, body.content) if isinstance(body, Text) else (JSON, to_json(body))
-    return Answer(status, [(b"content-type", media_type.encode("ascii")), *encoded], content)
+    return HttpAnswer(status, [(b"content-type", media_type.encode("ascii")), *encoded], content)
 
 
 def refusal(
@@ -81,7 +81,7 @@ def refusal(
     fields: Mapping[str, Any] | None = None,
     *,
     write: RefusalWriter | None = None,
-) -> Answer:
+) -> HttpAnswer:
     """Turn a refusal into the surface's own status and body.
 
     `fields` stand in every refusal of the surface; `write` makes the whole body where another service's form is spoken.

@@ -67,26 +67,26 @@ _IPV6 = _changing_all_but(b":.0123456789abcdefABCDEF")
 _MAX_HOST_BYTES = 254
 
 
-class Refusal(Struct, frozen=True):
+class RequestRefusal(Struct, frozen=True):
     """Why a request is not run: the status of the answer and a short plain code."""
 
     status: int
     code: str
 
 
-TARGET_TOO_LONG = Refusal(431, "target_too_long")
-TOO_MANY_HEADERS = Refusal(431, "too_many_headers")
-HEADERS_TOO_LARGE = Refusal(431, "headers_too_large")
-MALFORMED = Refusal(400, "malformed_request")
+TARGET_TOO_LONG = RequestRefusal(431, "target_too_long")
+TOO_MANY_HEADERS = RequestRefusal(431, "too_many_headers")
+HEADERS_TOO_LARGE = RequestRefusal(431, "headers_too_large")
+MALFORMED = RequestRefusal(400, "malformed_request")
 # Found by the connection, not in the head.
-HEAD_LATE = Refusal(400, "head_timeout")
-BODY_LATE = Refusal(400, "body_timeout")
-PIPELINE_FULL = Refusal(400, "too_many_pipelined")
+HEAD_LATE = RequestRefusal(400, "head_timeout")
+BODY_LATE = RequestRefusal(400, "body_timeout")
+PIPELINE_FULL = RequestRefusal(400, "too_many_pipelined")
 
 
 def judge_head(
     method: bytes, target: bytes, *, version: str, fields: Fields, repeated: Sequence[bytes]
-) -> Refusal | None:
+) -> RequestRefusal | None:
     """Return why this head must not reach a handler, or None.
 
     `fields` holds each header once, `repeated` the name of each further line that carried a name again.
@@ -94,24 +94,24 @@ def judge_head(
     if len(fields) + len(repeated) > MAX_HEADERS:
         return TOO_MANY_HEADERS
     if method not in METHODS:
-        return Refusal(400, "unknown_method")
+        return RequestRefusal(400, "unknown_method")
     if version not in VERSIONS:
-        return Refusal(400, "unsupported_version")
+        return RequestRefusal(400, "unsupported_version")
     return judge_target(target) or _judge_bytes(fields) or _judge_meaning(version, target, fields, repeated)
 
 
-def judge_target(target: bytes) -> Refusal | None:
+def judge_target(target: bytes) -> RequestRefusal | None:
     """Allow the origin form only. The absolute form and the others name a host beside the Host header."""
     if len(target) > MAX_TARGET_BYTES:
         return TARGET_TOO_LONG
     if target[:1] != b"/":
-        return Refusal(400, "target_form")
+        return RequestRefusal(400, "target_form")
     if target.translate(_TARGET) != target:
-        return Refusal(400, "target_bytes")
+        return RequestRefusal(400, "target_bytes")
     return None
 
 
-def judge_host(host: bytes) -> Refusal | None:
+def judge_host(host: bytes) -> RequestRefusal | None:
     """Allow a name or address with an optional port: no user, no list, no whitespace."""
     if host[:1] == b"[":
         address, bracket, rest = host[1:].partition(b"]")
@@ -121,7 +121,7 @@ def judge_host(host: bytes) -> Refusal | None:
         name, colon, port = host.partition(b":")
         is_valid = 0 < len(name) <= _MAX_HOST_BYTES and name.translate(_HOST) == name and name[0] not in b"-.~"
     if not is_valid or (colon and not (port.isdigit() and len(port) <= 5 and int(port) <= 65_535)):
-        return Refusal(400, "host_invalid")
+        return RequestRefusal(400, "host_invalid")
     return None
 
 
@@ -130,35 +130,35 @@ def is_plain_name(name: bytes) -> bool:
     return bool(name) and name.translate(_PLAIN_NAME) == name
 
 
-def _judge_bytes(fields: Fields) -> Refusal | None:
+def _judge_bytes(fields: Fields) -> RequestRefusal | None:
     """Check all headers together, each check one pass in C, because this runs for every request."""
     names = b"".join(fields)
     values = b"".join(fields.values())
     if len(names) + len(values) + HEADER_OVERHEAD_BYTES * len(fields) > MAX_HEADER_BYTES:
         return HEADERS_TOO_LARGE
     if values.translate(_VALUE) != values:
-        return Refusal(400, "header_value")
+        return RequestRefusal(400, "header_value")
     if names.translate(_PLAIN_NAME) == names and b"" not in fields:
         return None
     return _judge_unusual_names(fields)
 
 
-def _judge_unusual_names(fields: Fields) -> Refusal | None:
+def _judge_unusual_names(fields: Fields) -> RequestRefusal | None:
     if any(not name or name.translate(_NAME) != name for name in fields):
-        return Refusal(400, "header_name")
+        return RequestRefusal(400, "header_name")
     if any(_is_disguised(name) for name in fields):
-        return Refusal(400, "header_underscore")
+        return RequestRefusal(400, "header_underscore")
     return None
 
 
-def _judge_meaning(version: str, target: bytes, fields: Fields, repeated: Sequence[bytes]) -> Refusal | None:
+def _judge_meaning(version: str, target: bytes, fields: Fields, repeated: Sequence[bytes]) -> RequestRefusal | None:
     """Check what the headers say about the host and about where the body ends."""
     if repeated and any(_is_single(name) for name in repeated):
-        return Refusal(400, "header_repeated")
+        return RequestRefusal(400, "header_repeated")
     if b"host" in fields:
         refusal = judge_host(fields[b"host"])
     else:
-        refusal = None if version == "1.0" and target in HOSTLESS else Refusal(400, "host_missing")
+        refusal = None if version == "1.0" and target in HOSTLESS else RequestRefusal(400, "host_missing")
     if refusal is None and (
         b"content-length" in fields or b"transfer-encoding" in fields or b"content-encoding" in fields
     ):
@@ -166,21 +166,21 @@ def _judge_meaning(version: str, target: bytes, fields: Fields, repeated: Sequen
     return refusal
 
 
-def _judge_body(version: str, fields: Fields) -> Refusal | None:
+def _judge_body(version: str, fields: Fields) -> RequestRefusal | None:
     length = fields.get(b"content-length")
     transfer_encoding = fields.get(b"transfer-encoding")
     if length is not None and transfer_encoding is not None:
-        return Refusal(400, "length_and_encoding")
+        return RequestRefusal(400, "length_and_encoding")
     # HTTP/1.0 has no chunks (RFC 9112 6.1): whoever sends them there is read differently by somebody on the way.
     if transfer_encoding is not None and (transfer_encoding.lower() != b"chunked" or version == "1.0"):
-        return Refusal(400, "transfer_encoding")
+        return RequestRefusal(400, "transfer_encoding")
     if length is not None and not (length.isdigit() and len(length) <= MAX_CONTENT_LENGTH_DIGITS):
-        return Refusal(400, "content_length")
+        return RequestRefusal(400, "content_length")
     if fields.get(b"content-encoding", b"identity").lower() != b"identity":
-        return Refusal(400, "content_encoding")
+        return RequestRefusal(400, "content_encoding")
     # The parser skips the body of a request that asks for another protocol, and would read it as the next request.
     if b"upgrade" in fields and (length is not None or transfer_encoding is not None):
-        return Refusal(400, "upgrade_with_body")
+        return RequestRefusal(400, "upgrade_with_body")
     return None
 
 

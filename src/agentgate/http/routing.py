@@ -15,7 +15,7 @@ class _Node(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Match(Generic[T]):
+class RouteMatch(Generic[T]):
     """A path that exists: what answers, with which parameters, and which methods the path has."""
 
     target: T | None
@@ -44,7 +44,7 @@ class Routes(Generic[T]):
             raise ValueError(f"{method} {path} stands twice in the route tables")
         node.by_method[method] = (target, tuple(names))
 
-    def find(self, method: str, path: str) -> Match[T] | None:
+    def find(self, method: str, path: str) -> RouteMatch[T] | None:
         """Return the match, with target None when the path exists but not the method; None for an unknown path."""
         found = self._walk(self._root, path.split("/")[1:], ())
         if found is None:
@@ -52,7 +52,7 @@ class Routes(Generic[T]):
         node, values = found
         methods = tuple(sorted({*node.by_method, *(["HEAD"] if "GET" in node.by_method else [])}))
         target, names = node.by_method.get("GET" if method == "HEAD" else method, (None, ()))
-        return Match(target, dict(zip(names, values, strict=False)), methods)
+        return RouteMatch(target, dict(zip(names, values, strict=False)), methods)
 
     def _walk(
         self, node: _Node[T], segments: list[str], values: tuple[str, ...]

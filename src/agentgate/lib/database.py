@@ -69,7 +69,7 @@ class Reader(Protocol):
         ...
 
 
-class Session(Reader, Protocol):
+class SqlSession(Reader, Protocol):
     """Runs statements: inside a transaction, or each on its own."""
 
     async def run(self, sql: str, *values: Value) -> int:
@@ -88,7 +88,7 @@ class Session(Reader, Protocol):
         ...
 
 
-class Transaction(Session, Protocol):
+class Transaction(SqlSession, Protocol):
     """An open transaction."""
 
     async def lock(self, *key: str) -> None:
@@ -110,7 +110,7 @@ class Transaction(Session, Protocol):
         ...
 
 
-class Database(Session, Protocol):
+class Database(SqlSession, Protocol):
     """One database. Statements outside a transaction see what is committed."""
 
     async def transaction(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
@@ -141,3 +141,17 @@ class Store(Protocol[Stores]):
     async def change(self, work: Callable[[Stores], Awaitable[T]]) -> T:
         """Run a unit of work on the ports in one transaction."""
         ...
+
+
+class Repository:
+    """The SQL of one concept, over a transaction or a database."""
+
+    def __init__(self, session: SqlSession) -> None:
+        self._session = session
+
+
+class LockingRepository:
+    """The SQL of one concept that takes locks; handed a database, it can only read."""
+
+    def __init__(self, session: Transaction) -> None:
+        self._session = session

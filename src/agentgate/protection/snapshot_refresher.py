@@ -14,7 +14,7 @@ from agentgate.lib.keyring import Keyring
 from agentgate.lib.outbound.dns import NameLookup, system_servers
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.shared_cache import FastStore
-from agentgate.lib.tasks.periodic import Recurring
+from agentgate.lib.tasks.periodic import PeriodicTask
 from agentgate.lib.worker_numbers import RENEW_MS, WorkerNumber, WorkerNumberStores
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.explain import SampleObserver
@@ -25,7 +25,7 @@ from agentgate.protection.scoring.ports import ScoringStores
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory
-from agentgate.protection.sites.ports import DirectoryStores
+from agentgate.protection.sites.repositories import DirectoryStores
 from agentgate.protection.threat_data.intel import IntelDirectory
 from agentgate.protection.threat_data.search_verdicts import SearchVerdicts
 from agentgate.protection.threat_data.search_verification import SearchConfirmer, SearchStandings
@@ -71,16 +71,16 @@ class Deciding:
         self.ids = DecisionIds(clock)
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
         self._samples = SampleObserver(self.sites, self.models, self.intel, self.decider.visitors)
-        self._configuration = Recurring("configuration", self.refresh, interval_s=CONFIGURATION_S)
+        self._configuration = PeriodicTask("configuration", self.refresh, interval_s=CONFIGURATION_S)
         self._recurring = [
             self._configuration,
-            Recurring("intel", self._refresh_intel, interval_s=INTEL_S),
-            Recurring("worker-number", self._renew, interval_s=RENEW_MS / 1000),
+            PeriodicTask("intel", self._refresh_intel, interval_s=INTEL_S),
+            PeriodicTask("worker-number", self._renew, interval_s=RENEW_MS / 1000),
         ]
         if exchange is not None:
-            self._recurring.append(Recurring("rates", self._rates.sync, interval_s=RATES_S))
+            self._recurring.append(PeriodicTask("rates", self._rates.sync, interval_s=RATES_S))
             # A shared store that was restarted is told what this worker had counted, also when nobody asks here.
-            self._recurring.append(Recurring("shared-store", fast.ping, interval_s=RATES_S))
+            self._recurring.append(PeriodicTask("shared-store", fast.ping, interval_s=RATES_S))
 
     async def prepare(self) -> None:
         """Take a number and read everything once: enough to decide by."""

@@ -1,21 +1,17 @@
-"""Everything that visitors and sites' servers meet: browser check, tokens, gateway, put together.
-
-`server/application.py` holds it.
-"""
+"""Wires the concepts of protection: sites, browser check, tokens, agents, gateway. `server/application.py` calls it."""
 
 from typing import Any, Protocol
 
+from agentgate.events.ports import EventStore
 from agentgate.events.recorder import Recorder
 from agentgate.http.connection.asgi_function import Direct
 from agentgate.http.connection.fast_functions import HotFunction
-from agentgate.lib.clock import Clock
+from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.database import Store
-from agentgate.lib.keyring import Keyring
-from agentgate.lib.limiter import Limiter
-from agentgate.lib.settings.schema import Settings
+from agentgate.lib.foundation import Foundation
 from agentgate.lib.shared_cache import FastStore
-from agentgate.lib.tasks.background import Background
-from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.tasks.job import Job
+from agentgate.lib.telemetry.metrics import ServiceMetrics
 from agentgate.lib.telemetry.requests import RequestObserver
 from agentgate.people.identity.browser_check import BrowserCheck, NoBrowserCheck
 from agentgate.protection.agents.handoff.approval import Approvals
@@ -23,27 +19,30 @@ from agentgate.protection.agents.handoff.grants import AgentGrants
 from agentgate.protection.agents.handoff.handoffs import Handoffs
 from agentgate.protection.agents.handoff.pages import HandoffPages
 from agentgate.protection.agents.handoff.poll import HandoffPolling
-from agentgate.protection.agents.handoff.ports import GrantStore, HandoffStore
+from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
+from agentgate.protection.agents.jobs import handoff_jobs, replay_jobs, submission_jobs
 from agentgate.protection.agents.policy.quota import Quotas
 from agentgate.protection.agents.policy_checker import AgentDesk
-from agentgate.protection.agents.ports import ReplayStore
 from agentgate.protection.agents.signing.directories import open_directories
 from agentgate.protection.agents.signing.own_message import OwnAddress
 from agentgate.protection.agents.signing.replays import Replays
+from agentgate.protection.agents.signing.repository import ReplayStore
 from agentgate.protection.agents.signing.verify import AgentVerifier
-from agentgate.protection.agents.submission_ports import ChargeStore, SubmissionStore
+from agentgate.protection.agents.submission_repository import SubmissionStore
 from agentgate.protection.agents.submit.admission import Admission
 from agentgate.protection.agents.submit.confirmation import Confirmation
 from agentgate.protection.agents.submit.judge import Judge
 from agentgate.protection.agents.submit.submissions import Submissions
 from agentgate.protection.agents.tools.manifests import ToolsManifests
 from agentgate.protection.appeals.filing import AppealDesk
-from agentgate.protection.appeals.ports import AppealStores
+from agentgate.protection.appeals.jobs import appeal_jobs
+from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.browser_check.admission import Door
 from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.event_log import Journal
 from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.issue import ChallengeIssuer
+from agentgate.protection.browser_check.jobs import challenge_jobs
 from agentgate.protection.browser_check.ports import ChallengeStore
 from agentgate.protection.browser_check.probes.desk import ProbeDesk
 from agentgate.protection.browser_check.probes.pools import FOLDER, Pools
@@ -54,16 +53,27 @@ from agentgate.protection.challenge_page.challenge import ChallengePages
 from agentgate.protection.challenge_page.challenge_pass import Passes
 from agentgate.protection.challenge_page.proxied_call import Asker
 from agentgate.protection.challenge_page.sealed_token import Envelopes
+from agentgate.protection.customers.jobs import customer_jobs
 from agentgate.protection.gateway.check import GatewayCheck
 from agentgate.protection.gateway.event_log import Journal as GatewayJournal
 from agentgate.protection.gateway.receipts import Receipts
-from agentgate.protection.scoring.ports import Evidence
-from agentgate.protection.sites.ports import SiteStores
+from agentgate.protection.lists.backtest import ListBacktests
+from agentgate.protection.lists.ports import ClientReplay
+from agentgate.protection.rules.backtest import Backtests
+from agentgate.protection.rules.ports import EventReplay, Explainer
+from agentgate.protection.scoring.jobs import scoring_jobs
+from agentgate.protection.scoring.ports import Evidence, RulesInForce, ScoreSamples
+from agentgate.protection.sites.health import HealthReader
+from agentgate.protection.sites.prompt import AgentPrompt
+from agentgate.protection.sites.repositories import SiteStores
+from agentgate.protection.sites.repositories.health import SiteHealthStore
+from agentgate.protection.sites.repositories.sites import ActivityStore
 from agentgate.protection.snapshot_refresher import Deciding
 from agentgate.protection.tokens.binding import Bindings
 from agentgate.protection.tokens.clearance import Clearances
 from agentgate.protection.tokens.fast_siteverify import FastSiteverify
 from agentgate.protection.tokens.issue import ReceiptIssuer
+from agentgate.protection.tokens.jobs import token_jobs
 from agentgate.protection.tokens.keys import SigningKeys
 from agentgate.protection.tokens.own_form import OwnForm
 from agentgate.protection.tokens.ports import RedemptionStore
@@ -72,7 +82,7 @@ from agentgate.protection.tokens.uses import CredentialUses
 
 
 class WiredStores(SiteStores, AppealStores, Protocol):
-    """The ports of the durable store that are used here."""
+    """The repositories that are used here."""
 
 
 class ProtectingStores(Protocol):
@@ -93,31 +103,44 @@ class ProtectingStores(Protocol):
     @property
     def redemptions(self) -> RedemptionStore: ...
     @property
-    def charges(self) -> ChargeStore: ...
-    @property
     def submissions(self) -> SubmissionStore: ...
     @property
     def fast(self) -> FastStore: ...
+    @property
+    def activity(self) -> ActivityStore: ...
+    @property
+    def events(self) -> EventStore: ...
+    @property
+    def site_health(self) -> SiteHealthStore: ...
+    @property
+    def replay(self) -> EventReplay: ...
+    @property
+    def client_replay(self) -> ClientReplay: ...
+    @property
+    def score_samples(self) -> ScoreSamples: ...
 
 
 class Protecting:
     """The ways in, over one set of keys, one table of spent tokens and one decider."""
 
     def __init__(
-        self, stores: ProtectingStores, deciding: Deciding, *, settings: Settings, clock: Clock, keyring: Keyring
+        self, foundation: Foundation, stores: ProtectingStores, deciding: Deciding, recorder: Recorder
     ) -> None:
+        settings, clock, keyring = foundation.settings, foundation.clock, foundation.keyring
+        self._limiter = limiter = foundation.limiter
         self._stores = stores
         self._deciding = deciding
+        self._recorder = recorder
         self._settings = settings
         self._clock = clock
-        self._keyring = keyring
+        self.health = HealthReader(stores.store, stores.site_health, token_ms=settings.token_seconds * SECOND_MS)
         self.signing_keys = SigningKeys(keyring)
         issuer = settings.public_base_url.rstrip("/") or f"http://{settings.public_listen}"
         self._clearances = Clearances(keyring, settings.clearance_seconds, issuer=issuer)
         self._bindings = Bindings(keyring)
         self._receipts = ReceiptIssuer(self.signing_keys, issuer=issuer, lifetime_s=settings.token_seconds)
         pools = Pools(settings.probes_dir or settings.data_dir / FOLDER)
-        self.probes = ProbeDesk(pools, fast=stores.fast, limiter=Limiter(stores.fast, clock))
+        self.probes = ProbeDesk(pools, fast=stores.fast, limiter=limiter)
         # Agents: who they are, and the people that they ask.
         self.key_directories = open_directories(settings.agent_directories)
         self.agent_verifier = AgentVerifier(self.key_directories)
@@ -125,16 +148,12 @@ class Protecting:
         self.own_address = OwnAddress(settings.public_base_url)
         self.handoffs = Handoffs(stores.handoffs, stores.redemptions, receipts=self._receipts, base_url=issuer)
         self.agent_grants = AgentGrants(stores.agent_grants)
-        self.agent_quotas = Quotas(Limiter(stores.fast, clock))
+        self.agent_quotas = Quotas(limiter)
         self.agent_desk = AgentDesk(
-            self.agent_verifier, replays=self.agent_replays, quotas=self.agent_quotas, charges=stores.charges
+            self.agent_verifier, replays=self.agent_replays, quotas=self.agent_quotas, charges=stores.submissions
         )
-
-    def connect(self, recorder: Recorder, background: Background) -> None:
-        """Take what is made after the stores: where events go, and where small work goes that nobody waits for."""
-        stores, deciding = self._stores, self._deciding
-        self._recorder = recorder
-        uses = CredentialUses(stores.store, background)
+        # The gateway, siteverify and the hosted page.
+        uses = CredentialUses(stores.store, foundation.background)
         self.redeemer = Redeemer(
             self.signing_keys,
             stores.redemptions,
@@ -143,10 +162,10 @@ class Protecting:
             uses=uses,
             bindings=self._bindings,
         )
-        receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=self._keyring)
+        receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=keyring)
         journal = GatewayJournal(recorder, deciding.ids, uses)
         self._asker = Asker(deciding.sites, deciding.decider.visitors, uses)
-        envelopes = Envelopes(self._keyring, stores.redemptions)
+        envelopes = Envelopes(keyring, stores.redemptions)
         self._passes = Passes(
             self.signing_keys,
             self._clearances,
@@ -161,8 +180,25 @@ class Protecting:
             decider=deciding.decider,
             receipts=receipts,
             journal=journal,
-            clock=self._clock,
+            clock=clock,
             desk=self.agent_desk,
+        )
+        foundation.metrics.watch_probes(self.count_probes)
+        foundation.metrics.watch_cache_misses(lambda: self.gate.misses)
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """The timed jobs of every concept here."""
+        stores, clock = self._stores, self._clock
+        return (
+            *customer_jobs(stores.store, stores.activity, clock),
+            *appeal_jobs(stores.store, clock),
+            *scoring_jobs(stores.store, stores.events, clock),
+            *challenge_jobs(stores.challenges, clock),
+            *token_jobs(stores.redemptions, clock),
+            *replay_jobs(stores.agent_replays, clock),
+            *handoff_jobs(stores.handoffs, stores.agent_grants, clock),
+            *submission_jobs(stores.submissions, clock),
         )
 
     def count_shed(self) -> int:
@@ -173,9 +209,27 @@ class Protecting:
         """Return how often probes said what, and how many families drifted."""
         return self.probes.judged, len(self.probes.guard.all_left_out())
 
-    def dependencies(self, limiter: Limiter) -> dict[Any, Any]:
+    def dependencies(self) -> dict[Any, Any]:
         """Return what the handlers of these routes ask for."""
-        deciding, challenges = self._deciding, self._stores.challenges
+        return {**self._site_dependencies(), **self._visitor_dependencies(), **self._handoff_dependencies()}
+
+    def _site_dependencies(self) -> dict[Any, Any]:
+        stores, deciding, settings = self._stores, self._deciding, self._settings
+        return {
+            ActivityStore: stores.activity,
+            AgentPrompt: AgentPrompt(settings.public_base_url, token_seconds=settings.token_seconds),
+            Backtests: Backtests(stores.replay),
+            Evidence: stores.evidence,
+            Explainer: deciding,
+            HealthReader: self.health,
+            ListBacktests: ListBacktests(stores.client_replay, deciding.decider.visitors),
+            RulesInForce: deciding.sites,
+            ScoreSamples: stores.score_samples,
+            SiteHealthStore: stores.site_health,
+        }
+
+    def _visitor_dependencies(self) -> dict[Any, Any]:
+        deciding, challenges, limiter = self._deciding, self._stores.challenges, self._limiter
         grants = Grants(self._receipts, self._clearances, self._bindings)
         door = Door(
             deciding.sites,
@@ -192,7 +246,6 @@ class Protecting:
             Asker: self._asker,
             Passes: self._passes,
             ChallengePages: self._pages,
-            BrowserCheck: self._own_form(),
             ChallengeIssuer: ChallengeIssuer(
                 challenges, door=door, decider=deciding.decider, journal=journal, scrutiny=scrutiny
             ),
@@ -208,8 +261,7 @@ class Protecting:
             ProbeDesk: self.probes,
             Redeemer: self.redeemer,
             SigningKeys: self.signing_keys,
-            **self._handoff_dependencies(limiter),
-            ChargeStore: self._stores.charges,
+            SubmissionStore: self._stores.submissions,
             Submissions: self._submissions(),
         }
 
@@ -224,8 +276,8 @@ class Protecting:
             receipts=self._receipts,
         )
 
-    def _handoff_dependencies(self, limiter: Limiter) -> dict[Any, Any]:
-        sites, store = self._deciding.sites, self._stores.store
+    def _handoff_dependencies(self) -> dict[Any, Any]:
+        sites, store, limiter = self._deciding.sites, self._stores.store, self._limiter
         return {
             AgentGrants: self.agent_grants,
             Approvals: Approvals(
@@ -244,7 +296,7 @@ class Protecting:
             ),
         }
 
-    def hot_paths(self, app: Any, *, metrics: Metrics, observer: RequestObserver) -> dict[bytes, HotFunction]:
+    def hot_paths(self, app: Any, *, metrics: ServiceMetrics, observer: RequestObserver) -> dict[bytes, HotFunction]:
         """Return the frequent calls, which are answered without the general pipeline."""
         siteverify = FastSiteverify(
             self.redeemer,
@@ -255,7 +307,8 @@ class Protecting:
         )
         return {b"POST /v1/siteverify": siteverify, b"/v1/gateway/check": self.gate}
 
-    def _own_form(self) -> BrowserCheck:
+    def own_form(self) -> BrowserCheck:
+        """Return the browser check of the service's own forms."""
         site_key = self._settings.access_site_key
         if not site_key:
             return NoBrowserCheck()

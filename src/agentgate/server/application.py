@@ -10,15 +10,11 @@ import apsw
 import structlog
 
 from agentgate import __version__
-from agentgate.events.decision_counts import DecisionMetrics
-from agentgate.events.decision_log import DecisionLog
-from agentgate.events.ports import EventStore
-from agentgate.events.queries.ports import TrafficStore
-from agentgate.events.queries.terms import TrafficTerms
+from agentgate.events import wiring as events
 from agentgate.events.recorder import Recorder
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
-from agentgate.events.webhooks.deliver import Push
 from agentgate.events.webhooks.health import HealthWatch
+from agentgate.events.webhooks.jobs import webhook_jobs
 from agentgate.http.address import ClientAddress, address_id
 from agentgate.http.asgi import HttpApp, Reach
 from agentgate.http.connection.fast_functions import HotFunction, HotReply, HotRequest
@@ -26,46 +22,26 @@ from agentgate.http.connection.listener import Listener, ListenerOptions
 from agentgate.http.connection.state import ConnectionLimits, room_for_connections
 from agentgate.http.documentation.endpoints import Documentation
 from agentgate.http.openapi.endpoints import Documents
-from agentgate.http.readiness.checks import Check, Readiness
+from agentgate.http.readiness.checks import ReadinessCheck, ReadinessChecks
 from agentgate.http.static_files import StaticFiles
-from agentgate.http.surface import Surface
-from agentgate.lib.clock import SECOND_MS, Clock
+from agentgate.lib.clock import Clock
 from agentgate.lib.database import Store, StoreUnavailable
+from agentgate.lib.foundation import Foundation
 from agentgate.lib.keyring import REFRESH_MS, Keyring, Sealer, load_keys
 from agentgate.lib.limiter import Limiter
-from agentgate.lib.outbound.client import Outbound
 from agentgate.lib.settings.schema import Settings
-from agentgate.lib.tasks.background import Background
-from agentgate.lib.tasks.periodic import Recurring
-from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.tasks.background import BackgroundTasks
+from agentgate.lib.tasks.periodic import PeriodicTask
+from agentgate.lib.telemetry.metrics import ServiceMetrics
 from agentgate.lib.telemetry.outages import OutageLog
 from agentgate.lib.telemetry.requests import RequestObserver
 from agentgate.lib.telemetry.tracing import Tracer, open_tracer
-from agentgate.people.accounts.code_check import CodeCheck
-from agentgate.people.accounts.password_check import PasswordCheck
-from agentgate.people.accounts.password_reset import PasswordReset
-from agentgate.people.identity.browser_check import BrowserCheck
-from agentgate.people.identity.known_devices import KnownDevices
-from agentgate.people.identity.links import LinkUrls
-from agentgate.people.identity.mfa import SecondFactor
+from agentgate.people import wiring as people
 from agentgate.people.identity.operators import Operators
-from agentgate.people.identity.passwords import Passwords
-from agentgate.people.identity.sessions import UserSessions
-from agentgate.people.identity.sign_in_limits import SignInLimits
 from agentgate.people.installation.ports import InstallationReader
-from agentgate.people.outbox.deliver import Delivery
-from agentgate.people.outbox.messages import Messenger
-from agentgate.people.outbox.smtp import read_mail_url
 from agentgate.protection.customers.invitations import Invitations
-from agentgate.protection.lists.backtest import ListBacktests
-from agentgate.protection.rules.backtest import Backtests
-from agentgate.protection.rules.ports import Explainer
-from agentgate.protection.scoring.ports import Evidence, RulesInForce, ScoreSamples
 from agentgate.protection.sites.adapters import AdapterWriter
 from agentgate.protection.sites.editing import name_own_site
-from agentgate.protection.sites.health import HealthReader
-from agentgate.protection.sites.ports import ActivityStore, SiteHealthStore
-from agentgate.protection.sites.prompt import AgentPrompt
 from agentgate.protection.snapshot_refresher import Deciding
 from agentgate.protection.threat_data.intel_file import IntelRefused
 from agentgate.protection.tokens.keys import SigningKeys
@@ -73,18 +49,7 @@ from agentgate.protection.wiring import Protecting
 from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
 from agentgate.server.adapter_texts import AdapterTexts
 from agentgate.server.installation_report import InstallationReport, Sources
-from agentgate.server.scheduler.jobs import (
-    Job,
-    JobRunner,
-    browser_jobs,
-    event_jobs,
-    handoff_jobs,
-    push_jobs,
-    scoring_jobs,
-    submission_jobs,
-    timed_jobs,
-    token_jobs,
-)
+from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.secret_files import admin_key, root_secret
 from agentgate.server.stores.clock_mark import INTERVAL_MS, ClockMark, continue_clock
 from agentgate.server.stores.open import Stores, open_stores
@@ -113,51 +78,47 @@ class Application:
         self.settings = settings
         self.clock = clock
         self.stores = stores
+        self.keyring = keyring
+        self.sealer = sealer
         self._clock_mark = ClockMark(settings.data_dir)
         self._board: WorkerBoard | None = None
-        self.keyring = keyring
-        self.metrics = Metrics(version=__version__, worker=multiprocessing.current_process().name)
+        self.metrics = ServiceMetrics(version=__version__, worker=multiprocessing.current_process().name)
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
         self._outages = OutageLog()
-        self.deciding = Deciding(stores.store, stores.fast, settings=settings, clock=clock, keyring=keyring)
-        stores.store.on_configuration_change = self.deciding.wake
-        self.recorder = Recorder(stores.events, failed=self.metrics.event_write_failed, batching=stores.events.batching)
-        self.recorder.log = DecisionLog(settings.decision_log_every, self.deciding.sites.key_of)
-        self.recorder.took = self.metrics.timing("events")
+        self.background = BackgroundTasks()
+        self._limiter = Limiter(stores.fast, clock)
         for name, database in stores.databases.items():
             database.watch(self.metrics.timing("postgresql" if database.dialect == "postgres" else name))
-        self.readiness = Readiness((*_checks(stores, self.metrics, self.deciding, self.recorder), self._clock_check()))
-        self.metrics.watch_events(self.recorder.ledger)
-        self.metrics.show(DecisionMetrics(self.recorder.decisions, self.deciding.sites.key_of))
-        self.health = HealthReader(stores.store, stores.site_health, token_ms=settings.token_seconds * SECOND_MS)
-        self._backtests = Backtests(stores.replay)
-        self._list_backtests = ListBacktests(stores.client_replay, self.deciding.decider.visitors)
-        self.background = Background()
-        self.protecting = Protecting(stores, self.deciding, settings=settings, clock=clock, keyring=keyring)
-        self.metrics.watch_probes(self.protecting.count_probes)
-        self.protecting.connect(self.recorder, self.background)
-        self.metrics.watch_cache_misses(lambda: self.protecting.gate.misses)
-        self._passwords = Passwords()
-        self.sealer = sealer
-        self._messenger = Messenger(self.sealer)
-        self._link_urls = LinkUrls(settings.public_base_url, str(settings.public_listen))
-        self._outbound = Outbound(frozenset(settings.webhook_private_hosts))
-        self._push = Push(
-            stores.store,
-            stores.feed,
-            outbound=self._outbound,
+        foundation = Foundation(
+            settings=settings,
+            clock=clock,
+            keyring=keyring,
             sealer=sealer,
+            limiter=self._limiter,
+            background=self.background,
+            metrics=self.metrics,
+        )
+        self.deciding = Deciding(stores.store, stores.fast, settings=settings, clock=clock, keyring=keyring)
+        stores.store.on_configuration_change = self.deciding.wake
+        self.events = events.wire(foundation, stores, self.deciding.sites.key_of)
+        self.recorder = self.events.recorder
+        self.protecting = Protecting(foundation, stores, self.deciding, self.recorder)
+        self.people = people.wire(foundation, stores.store, self.protecting.own_form())
+        health = HealthWatch(stores.store, self.protecting.health.read, clock)
+        self._jobs = JobRunner(
+            (
+                *self.people.jobs,
+                *self.events.jobs,
+                *webhook_jobs(self.events.push, health),
+                *self.protecting.jobs,
+            ),
+            store=stores.store,
             clock=clock,
             metrics=self.metrics,
         )
-        jobs = timed_jobs(stores.store, stores.activity, clock=clock, delivery=self._delivery())
-        jobs += self._event_jobs() + push_jobs(self._push, HealthWatch(stores.store, self.health.read, clock))
-        jobs += browser_jobs(stores.challenges, clock=clock) + token_jobs(
-            stores.redemptions, stores.agent_replays, clock=clock
+        self.readiness = ReadinessChecks(
+            (*_checks(stores, self.metrics, self.deciding, self.recorder), self._clock_check())
         )
-        jobs += handoff_jobs(stores.handoffs, stores.agent_grants, clock=clock)
-        jobs += submission_jobs(stores.submissions, stores.charges, clock=clock)
-        self._jobs = JobRunner(jobs, store=stores.store, clock=clock, metrics=self.metrics)
         self._installation = InstallationReport(
             settings,
             Sources(
@@ -170,8 +131,8 @@ class Application:
             ),
         )
         self._listeners: tuple[Listener, ...] = ()
-        self._keys = Recurring("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
-        self._marks = Recurring("marks", self._keep_marks, interval_s=INTERVAL_MS / 2 / 1000)
+        self._keys = PeriodicTask("keys", self._refresh_keys, interval_s=REFRESH_MS / 1000)
+        self._marks = PeriodicTask("marks", self._keep_marks, interval_s=INTERVAL_MS / 2 / 1000)
         self._spool = _spool_delivery(stores, self.metrics)
 
     @property
@@ -206,10 +167,10 @@ class Application:
         self, public_socket: socket.socket | None = None, admin_socket: socket.socket | None = None
     ) -> None:
         """Open both listeners."""
-        settings = self.settings
+        settings, dependencies = self.settings, self._dependencies()
         self._listeners = (
-            self._listener("public", PUBLIC_LISTENER, settings.public_listen, public_socket),
-            self._listener("admin", ADMIN_LISTENER, settings.admin_listen, admin_socket),
+            self._listener("public", dependencies, settings.public_listen, public_socket),
+            self._listener("admin", dependencies, settings.admin_listen, admin_socket),
         )
         if settings.workers > 1:
             self._board = open_board(settings.data_dir, self.deciding, self.stores.store, self.metrics)
@@ -217,7 +178,7 @@ class Application:
         await self.recorder.start()
         for listener in self._listeners:
             await listener.start()
-        self._link_urls.note_port(self.public_address[1])
+        self.people.link_urls.note_port(self.public_address[1])
         self._keys.start()
         self._marks.start()
         if self._spool is not None:
@@ -256,20 +217,25 @@ class Application:
             self._board.close()
         await self.deciding.close()
         await self.protecting.key_directories.close()
-        self._passwords.close()
+        self.people.close()
         # Telling the collector the last spans may take its time, which the event loop does not have.
         await asyncio.to_thread(self.tracer.close)
         await self.stores.close()
         self._clock_mark.note(self.clock.now_ms())
 
     def _listener(
-        self, name: str, surfaces: tuple[Surface, ...], address: Any, inherited: socket.socket | None
+        self, name: str, dependencies: dict[Any, Any], address: Any, inherited: socket.socket | None
     ) -> Listener:
         settings = self.settings
+        surfaces = PUBLIC_LISTENER if name == "public" else ADMIN_LISTENER
         observer = RequestObserver(name, metrics=self.metrics, tracer=self.tracer, outages=self._outages)
         app = HttpApp(
             surfaces,
-            self._dependencies(surfaces),
+            {
+                **dependencies,
+                Documents: Documents(surfaces),
+                Documentation: Documentation(feedback=surfaces is PUBLIC_LISTENER),
+            },
             clock=self.clock,
             client_address=ClientAddress(
                 map(str, settings.trusted_proxies), pseudonym=partial(address_id, self.keyring)
@@ -303,103 +269,36 @@ class Application:
             return Reach(https=https)
         return Reach(allowed_hosts=frozenset(self.settings.admin_hosts), https=https, plain_pages=True)
 
-    def _dependencies(self, surfaces: tuple[Surface, ...]) -> dict[Any, Any]:
-        limiter = Limiter(self.stores.fast, self.clock)
-        messenger = self._messenger
-        urls = self._link_urls
-        protecting = self.protecting.dependencies(limiter)
-        devices = KnownDevices(self.sealer)
-        sign_in_limits = SignInLimits(limiter, devices, protecting[BrowserCheck])
-        second_factor = SecondFactor(self.sealer)
+    def _dependencies(self) -> dict[Any, Any]:
+        """Return what handlers ask for, by type."""
+        settings, store = self.settings, self.stores.store
         return {
-            Store: self.stores.store,
-            ActivityStore: self.stores.activity,
-            EventStore: self.stores.events,
-            Evidence: self.stores.evidence,
-            Explainer: self.deciding,
-            RulesInForce: self.deciding.sites,
-            ScoreSamples: self.stores.score_samples,
-            Backtests: self._backtests,
-            ListBacktests: self._list_backtests,
-            CodeCheck: CodeCheck(second_factor, sign_in_limits),
-            Invitations: Invitations(messenger, urls),
-            Keyring: self.keyring,
-            Limiter: limiter,
-            LinkUrls: urls,
-            Messenger: messenger,
-            Outbound: self._outbound,
-            Push: self._push,
-            Sealer: self.sealer,
-            Operators: Operators(
-                admin_key(self.settings), store=self.stores.store, keyring=self.keyring, limiter=limiter
-            ),
-            PasswordCheck: PasswordCheck(self._passwords, sign_in_limits),
-            PasswordReset: PasswordReset(
-                self.stores.store,
-                limiter=limiter,
-                sign_in_limits=sign_in_limits,
-                background=self.background,
-                messenger=messenger,
-                urls=urls,
-            ),
-            SecondFactor: second_factor,
-            Readiness: self.readiness,
-            Metrics: self.metrics,
-            Documents: Documents(surfaces),
-            Documentation: Documentation(feedback=surfaces is PUBLIC_LISTENER),
-            StaticFiles: StaticFiles(),
-            InstallationReader: self._installation,
-            UserSessions: UserSessions(self.keyring, devices),
-            **protecting,
-            **self._traffic_dependencies(),
-        }
-
-    def _traffic_dependencies(self) -> dict[Any, Any]:
-        settings = self.settings
-        return {
+            Store: store,
             AdapterWriter: AdapterTexts(settings),
-            AgentPrompt: AgentPrompt(settings.public_base_url, token_seconds=settings.token_seconds),
-            HealthReader: self.health,
-            SiteHealthStore: self.stores.site_health,
-            TrafficStore: self.stores.traffic,
-            TrafficTerms: TrafficTerms(
-                event_days=settings.event_days,
-                metric_days=settings.metric_days,
-                trace_url_template=settings.trace_url_template,
-                count_write_failures=lambda: self.recorder.failed,
-            ),
+            InstallationReader: self._installation,
+            Invitations: Invitations(self.people.messenger, self.people.link_urls),
+            Keyring: self.keyring,
+            Limiter: self._limiter,
+            ServiceMetrics: self.metrics,
+            Operators: Operators(admin_key(settings), store=store, keyring=self.keyring, limiter=self._limiter),
+            ReadinessChecks: self.readiness,
+            Sealer: self.sealer,
+            StaticFiles: StaticFiles(),
+            **self.people.dependencies,
+            **self.events.dependencies,
+            **self.protecting.dependencies(),
         }
-
-    def _event_jobs(self) -> tuple[Job, ...]:
-        settings = self.settings
-        return (
-            *event_jobs(
-                self.stores.events, clock=self.clock, event_days=settings.event_days, metric_days=settings.metric_days
-            ),
-            *scoring_jobs(self.stores.store, self.stores.events, clock=self.clock),
-        )
-
-    def _delivery(self) -> Delivery | None:
-        if not self.settings.smtp_url:
-            return None
-        return Delivery(
-            read_mail_url(self.settings.smtp_url),
-            mail_from=self.settings.mail_sender,
-            store=self.stores.store,
-            messenger=self._messenger,
-            clock=self.clock,
-        )
 
     async def _refresh_keys(self) -> None:
         """Take over keys that were rotated elsewhere, well before they are first used."""
         now_ms = self.clock.now_ms()
         self.keyring.replace(await load_keys(self.stores.store, self.sealer, now_ms), now_ms)
 
-    def _clock_check(self) -> Check:
+    def _clock_check(self) -> ReadinessCheck:
         async def probe() -> str:
             return self._clock_mark.check(self.clock)
 
-        return Check("clock", required=False, probe=probe)
+        return ReadinessCheck("clock", required=False, probe=probe)
 
     async def _keep_marks(self) -> None:
         """Note the highest time seen, and hear of spends that somebody else has found to be lost."""
@@ -417,7 +316,7 @@ async def _migrate_events(stores: Stores, clock: Clock) -> None:
         structlog.get_logger().warning("ClickHouse is away, events will wait in the spool", why=str(failure))
 
 
-async def _probe_events(stores: Stores, metrics: Metrics, recorder: Recorder) -> str:
+async def _probe_events(stores: Stores, metrics: ServiceMetrics, recorder: Recorder) -> str:
     if not recorder.is_well:
         raise StoreUnavailable("events wait, or there are more than can wait")
     if not isinstance(stores.events, ClickhouseEvents):
@@ -431,17 +330,19 @@ async def _probe_events(stores: Stores, metrics: Metrics, recorder: Recorder) ->
     return "recorded in ClickHouse"
 
 
-def _spool_delivery(stores: Stores, metrics: Metrics) -> Recurring | None:
+def _spool_delivery(stores: Stores, metrics: ServiceMetrics) -> PeriodicTask | None:
     """Return what hands events in that waited on disk, where there is ClickHouse."""
     events = stores.events
     if not isinstance(events, ClickhouseEvents):
         return None
     events.watch(metrics.timing("clickhouse"))
     metrics.watch_spool(lambda: events.spooled)
-    return Recurring("events-spool", events.deliver, interval_s=SPOOL_S)
+    return PeriodicTask("events-spool", events.deliver, interval_s=SPOOL_S)
 
 
-def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Recorder) -> tuple[Check, ...]:
+def _checks(
+    stores: Stores, metrics: ServiceMetrics, deciding: Deciding, recorder: Recorder
+) -> tuple[ReadinessCheck, ...]:
     async def probe(name: str) -> str:
         database = stores.databases[name]
         try:
@@ -466,10 +367,10 @@ def _checks(stores: Stores, metrics: Metrics, deciding: Deciding, recorder: Reco
     # Without the configuration nothing can be decided, and without what happens once no token can be given or taken.
     # Counters and rate windows can be done without for a while.
     return (
-        Check("config", required=True, probe=lambda: probe("config")),
-        Check("hot", required=True, probe=lambda: probe("hot")),
-        Check("stats", required=False, probe=lambda: probe("stats")),
-        Check("events", required=False, probe=lambda: _probe_events(stores, metrics, recorder)),
-        Check("fast", required=False, probe=probe_fast),
-        Check("intel", required=False, probe=probe_intel),
+        ReadinessCheck("config", required=True, probe=lambda: probe("config")),
+        ReadinessCheck("hot", required=True, probe=lambda: probe("hot")),
+        ReadinessCheck("stats", required=False, probe=lambda: probe("stats")),
+        ReadinessCheck("events", required=False, probe=lambda: _probe_events(stores, metrics, recorder)),
+        ReadinessCheck("fast", required=False, probe=probe_fast),
+        ReadinessCheck("intel", required=False, probe=probe_intel),
     )

@@ -7,11 +7,12 @@ from msgspec import UNSET
 
 from agentgate import __version__
 from agentgate.events.recorder import Recorder
-from agentgate.http.readiness.checks import Readiness
+from agentgate.http.readiness.checks import ReadinessChecks
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.settings.schema import Settings, describe
-from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.tasks.job import Job
+from agentgate.lib.telemetry.metrics import ServiceMetrics
 from agentgate.people.installation.keys import key_records
 from agentgate.people.installation.records import (
     EventCounts,
@@ -26,8 +27,8 @@ from agentgate.people.installation.records import (
     WorkerCounts,
 )
 from agentgate.protection.snapshot_refresher import Deciding
-from agentgate.server.scheduler.jobs import Job, JobRunner
-from agentgate.server.scheduler.lease import JobResult, JobRun
+from agentgate.server.scheduler.jobs import JobRunner
+from agentgate.server.scheduler.repository import JobResult, JobRun
 from agentgate.server.stores.open import Stores
 
 GATEWAY = "gateway"
@@ -40,8 +41,8 @@ class Sources:
 
     stores: Stores
     jobs: JobRunner
-    readiness: Readiness
-    metrics: Metrics
+    readiness: ReadinessChecks
+    metrics: ServiceMetrics
     deciding: Deciding
     recorder: Recorder
 

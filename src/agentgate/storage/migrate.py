@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from agentgate.lib.clock import Clock
-from agentgate.lib.database import Database, Session, Transaction
+from agentgate.lib.database import Database, SqlSession, Transaction
 
 T = TypeVar("T")
 
@@ -155,7 +155,7 @@ def _read(path: Path, number: int) -> Migration:
     return Migration(path.parent.name, number, path.name, hashlib.sha256(data).hexdigest(), sql)
 
 
-async def _applied(session: Session, set_name: str, *, dialect: str) -> dict[int, tuple[str, str]]:
+async def _applied(session: SqlSession, set_name: str, *, dialect: str) -> dict[int, tuple[str, str]]:
     """Return name and checksum of what was applied, by number."""
     counted = await session.one(COUNT_TABLE[dialect])
     if counted is None or counted[0] == 0:

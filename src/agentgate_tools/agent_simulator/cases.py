@@ -12,8 +12,8 @@ from agentgate.lib.price import read_price
 from agentgate.protection.agents.signing.sign import (
     COVERED,
     AgentForm,
-    SigningKey,
-    Terms,
+    AgentSigningKey,
+    SignatureTerms,
     content_digest,
     make_nonce,
     sign_request,
@@ -94,17 +94,17 @@ class Case(Struct, frozen=True, kw_only=True):
 class Writer(Struct, frozen=True, kw_only=True):
     """Signs requests of the simulator."""
 
-    key: SigningKey
-    other_key: SigningKey
+    key: AgentSigningKey
+    other_key: AgentSigningKey
     agent: str
     origin: str
     path: str
     policy: Policy
     now_s: int
 
-    def terms(self, *more: str, **changes: Any) -> Terms:
+    def terms(self, *more: str, **changes: Any) -> SignatureTerms:
         """Return usual terms with some changed; `more` is signed too."""
-        usual = Terms(
+        usual = SignatureTerms(
             created_s=self.now_s,
             expires_s=self.now_s + WINDOW_S,
             agent=self.agent,
@@ -113,7 +113,7 @@ class Writer(Struct, frozen=True, kw_only=True):
         )
         return replace(usual, **changes)
 
-    def case(self, name: str, expected: str, terms: Terms | None = None, **request: Any) -> Case:
+    def case(self, name: str, expected: str, terms: SignatureTerms | None = None, **request: Any) -> Case:
         """Return a signed request. What is due is offered, unless `headers` say something else.
 
         What was signed may be another request: by `key`, `signed_method`, `signed_origin` and `signed_path`.

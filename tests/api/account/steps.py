@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pyotp
 
-from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.identity.links import issue_link
 from agentgate.people.identity.user_records import LinkKind
 from tests.cast import EMAILS, PASSWORD, system_call

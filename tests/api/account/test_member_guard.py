@@ -8,8 +8,8 @@ from agentgate.lib.ids import new_api_token_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional_moment
 from agentgate.lib.secrets import API_TOKEN_PREFIX, digest, new_secret
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import ApiToken
+from agentgate.people.accounts.repositories import AccountStores
 from tests.api.account.steps import refusal, trail
 from tests.cast import Cast, cast
 from tests.client import ApiClient

@@ -18,7 +18,7 @@ from agentgate.lib.decision_ids import DecisionIds
 from agentgate.lib.enums import ClearanceLevel, ModelKind
 from agentgate.lib.keyring import load_keys, rotate_key
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
-from agentgate.lib.tasks.background import Background
+from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.agents.policy_checker import AgentDesk
 from agentgate.protection.decision.decider import Decider
@@ -89,7 +89,7 @@ class Side:
     def __init__(self, application: Application, models: ModelDirectory, desk: AgentDesk | None = None) -> None:
         deciding, stores = application.deciding, application.stores
         self.recorder = Recorder(stores.events)
-        background = Background()
+        background = BackgroundTasks()
         decider = Decider(
             models=models,
             intel=deciding.intel,

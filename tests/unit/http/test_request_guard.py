@@ -2,14 +2,14 @@
 
 import pytest
 
-from agentgate.http.request_guard import MAX_TARGET_BYTES, Refusal, judge_head, judge_host, judge_target
+from agentgate.http.request_guard import MAX_TARGET_BYTES, RequestRefusal, judge_head, judge_host, judge_target
 
 GOOD = {b"host": b"gate.example"}
 
 
 def judge(
     *lines: tuple[bytes, bytes], method: bytes = b"GET", target: bytes = b"/", version: str = "1.1"
-) -> Refusal | None:
+) -> RequestRefusal | None:
     """Judge a head with a good Host and these further lines."""
     fields = dict(GOOD)
     repeated = []
@@ -28,12 +28,12 @@ def test_a_plain_request_passes(method, version):
 
 @pytest.mark.parametrize("method", [b"CONNECT", b"TRACE", b"PROPFIND", b"get", b"", b"GET "])
 def test_another_method_is_refused(method):
-    assert judge(method=method) == Refusal(400, "unknown_method")
+    assert judge(method=method) == RequestRefusal(400, "unknown_method")
 
 
 @pytest.mark.parametrize("version", ["0.9", "1.2", "2.0", "3.0", ""])
 def test_another_version_is_refused(version):
-    assert judge(version=version) == Refusal(400, "unsupported_version")
+    assert judge(version=version) == RequestRefusal(400, "unsupported_version")
 
 
 @pytest.mark.parametrize("target", [b"/", b"/a/b?c=d&e=%2f", b"//a", b"/a;b=c", b"/" + b"a" * (MAX_TARGET_BYTES - 1)])
@@ -44,18 +44,18 @@ def test_a_target_in_origin_form_passes(target):
 @pytest.mark.parametrize(
     ("target", "refusal"),
     [
-        (b"", Refusal(400, "target_form")),
-        (b"*", Refusal(400, "target_form")),
-        (b"http://evil/", Refusal(400, "target_form")),
-        (b"gate.example:443", Refusal(400, "target_form")),
-        (b"\\a", Refusal(400, "target_form")),
-        (b"/a#b", Refusal(400, "target_bytes")),
-        (b"/a b", Refusal(400, "target_bytes")),
-        (b"/a\x00", Refusal(400, "target_bytes")),
-        (b"/a\r\n", Refusal(400, "target_bytes")),
-        (b"/a\x7f", Refusal(400, "target_bytes")),
-        (b"/\xc3\xa9", Refusal(400, "target_bytes")),
-        (b"/" + b"a" * MAX_TARGET_BYTES, Refusal(431, "target_too_long")),
+        (b"", RequestRefusal(400, "target_form")),
+        (b"*", RequestRefusal(400, "target_form")),
+        (b"http://evil/", RequestRefusal(400, "target_form")),
+        (b"gate.example:443", RequestRefusal(400, "target_form")),
+        (b"\\a", RequestRefusal(400, "target_form")),
+        (b"/a#b", RequestRefusal(400, "target_bytes")),
+        (b"/a b", RequestRefusal(400, "target_bytes")),
+        (b"/a\x00", RequestRefusal(400, "target_bytes")),
+        (b"/a\r\n", RequestRefusal(400, "target_bytes")),
+        (b"/a\x7f", RequestRefusal(400, "target_bytes")),
+        (b"/\xc3\xa9", RequestRefusal(400, "target_bytes")),
+        (b"/" + b"a" * MAX_TARGET_BYTES, RequestRefusal(431, "target_too_long")),
     ],
 )
 def test_another_target_is_refused(target, refusal):
@@ -116,47 +116,47 @@ def test_a_valid_host_passes(host):
     ],
 )
 def test_an_invalid_host_is_refused(host):
-    assert judge_host(host) == Refusal(400, "host_invalid")
+    assert judge_host(host) == RequestRefusal(400, "host_invalid")
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_a_head_without_host_is_refused(version):
     refusal = judge_head(b"GET", b"/", version=version, fields={b"accept": b"*/*"}, repeated=[])
 
-    assert refusal == Refusal(400, "host_missing")
+    assert refusal == RequestRefusal(400, "host_missing")
 
 
 def test_a_head_without_headers_is_refused():
-    assert judge_head(b"GET", b"/", version="1.1", fields={}, repeated=[]) == Refusal(400, "host_missing")
+    assert judge_head(b"GET", b"/", version="1.1", fields={}, repeated=[]) == RequestRefusal(400, "host_missing")
 
 
 def test_64_headers_pass_and_65_do_not():
     lines = [(b"x-%d" % number, b"a") for number in range(64)]
 
     assert judge(*lines[:63]) is None
-    assert judge(*lines) == Refusal(431, "too_many_headers")
+    assert judge(*lines) == RequestRefusal(431, "too_many_headers")
 
 
 def test_repeated_lines_count_as_headers():
     assert judge(*([(b"via", b"a")] * 63)) is None
-    assert judge(*([(b"via", b"a")] * 64)) == Refusal(431, "too_many_headers")
+    assert judge(*([(b"via", b"a")] * 64)) == RequestRefusal(431, "too_many_headers")
 
 
 def test_16_kib_of_headers_pass_and_a_byte_more_does_not():
     room = 16 * 1024 - len(b"host" + GOOD[b"host"]) - 4 - len(b"x") - 4
 
     assert judge((b"x", b"a" * room)) is None
-    assert judge((b"x", b"a" * (room + 1))) == Refusal(431, "headers_too_large")
+    assert judge((b"x", b"a" * (room + 1))) == RequestRefusal(431, "headers_too_large")
 
 
 @pytest.mark.parametrize("name", [b"", b"x a", b"x:a", b"x\x00", b"x\xe9", b"x(", b"X-Upper", b"_ _", b'x"'])
 def test_a_name_that_is_no_token_is_refused(name):
-    assert judge((name, b"a")) == Refusal(400, "header_name")
+    assert judge((name, b"a")) == RequestRefusal(400, "header_name")
 
 
 @pytest.mark.parametrize("value", [b"a\rb", b"a\nb", b"a\x00b", b"a\x01b", b"a\x1fb", b"a\x7fb", b"\x0b"])
 def test_a_control_byte_in_a_value_is_refused(value):
-    assert judge((b"x-a", value)) == Refusal(400, "header_value")
+    assert judge((b"x-a", value)) == RequestRefusal(400, "header_value")
 
 
 @pytest.mark.parametrize("value", [b"", b"a\tb", b"caf\xc3\xa9", b'a b, c; d="e"'])
@@ -179,7 +179,7 @@ def test_an_ordinary_value_passes(value):
     ],
 )
 def test_an_underscore_in_place_of_a_trusted_dash_is_refused(name):
-    assert judge((name, b"a")) == Refusal(400, "header_underscore")
+    assert judge((name, b"a")) == RequestRefusal(400, "header_underscore")
 
 
 @pytest.mark.parametrize("name", [b"x_request_id", b"_", b"my_header"])
@@ -206,7 +206,7 @@ def test_another_underscore_passes(name):
     ],
 )
 def test_a_second_security_header_is_refused(name):
-    assert judge((name, b"1"), (name, b"1")) == Refusal(400, "header_repeated")
+    assert judge((name, b"1"), (name, b"1")) == RequestRefusal(400, "header_repeated")
 
 
 @pytest.mark.parametrize("name", [b"accept", b"via", b"x-forwarded-for", b"cache-control"])
@@ -223,7 +223,7 @@ def test_a_length_of_digits_passes(length):
     "length", [b"", b"+5", b"-5", b"5 ", b" 5", b"5 5", b"5,5", b"0x5", b"5.0", b"1_0", b"\xb2", b"9" * 20]
 )
 def test_another_length_is_refused(length):
-    assert judge((b"content-length", length)) == Refusal(400, "content_length")
+    assert judge((b"content-length", length)) == RequestRefusal(400, "content_length")
 
 
 @pytest.mark.parametrize("encoding", [b"chunked", b"Chunked", b"CHUNKED"])
@@ -235,23 +235,23 @@ def test_chunked_passes(encoding):
     "encoding", [b"", b"xchunked", b"chunked ", b"\tchunked", b"chunked, identity", b"gzip, chunked", b"identity"]
 )
 def test_another_transfer_encoding_is_refused(encoding):
-    assert judge((b"transfer-encoding", encoding)) == Refusal(400, "transfer_encoding")
+    assert judge((b"transfer-encoding", encoding)) == RequestRefusal(400, "transfer_encoding")
 
 
 def test_chunked_in_http_1_0_is_refused():
-    assert judge((b"transfer-encoding", b"chunked"), version="1.0") == Refusal(400, "transfer_encoding")
+    assert judge((b"transfer-encoding", b"chunked"), version="1.0") == RequestRefusal(400, "transfer_encoding")
 
 
 def test_length_and_chunked_together_are_refused():
     length, chunked = (b"content-length", b"5"), (b"transfer-encoding", b"chunked")
 
-    assert judge(length, chunked) == Refusal(400, "length_and_encoding")
-    assert judge(chunked, length) == Refusal(400, "length_and_encoding")
+    assert judge(length, chunked) == RequestRefusal(400, "length_and_encoding")
+    assert judge(chunked, length) == RequestRefusal(400, "length_and_encoding")
 
 
 @pytest.mark.parametrize("encoding", [b"gzip", b"br", b"", b"identity, gzip"])
 def test_an_encoded_body_is_refused(encoding):
-    assert judge((b"content-encoding", encoding)) == Refusal(400, "content_encoding")
+    assert judge((b"content-encoding", encoding)) == RequestRefusal(400, "content_encoding")
 
 
 def test_the_identity_encoding_passes():
@@ -260,7 +260,7 @@ def test_the_identity_encoding_passes():
 
 @pytest.mark.parametrize("line", [(b"content-length", b"5"), (b"transfer-encoding", b"chunked")])
 def test_an_upgrade_with_a_body_is_refused(line):
-    assert judge((b"upgrade", b"websocket"), line) == Refusal(400, "upgrade_with_body")
+    assert judge((b"upgrade", b"websocket"), line) == RequestRefusal(400, "upgrade_with_body")
 
 
 def test_an_upgrade_without_a_body_passes():
@@ -279,7 +279,7 @@ def test_an_upgrade_without_a_body_passes():
 def test_a_probe_of_http_1_0_needs_no_host(target: bytes, version: str, is_refused: bool) -> None:
     refusal = judge_head(b"GET", target, version=version, fields={}, repeated=[])
 
-    assert refusal == (Refusal(400, "host_missing") if is_refused else None)
+    assert refusal == (RequestRefusal(400, "host_missing") if is_refused else None)
 
 
 def test_a_probe_without_a_host_is_judged_otherwise_like_every_request() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentgate.lib.search_text import folded, like_pattern
+from agentgate.lib.names import folded, like_pattern
 
 # SQLite reads text up to the first NUL, and cannot hold half of a surrogate pair; neither gets past the decoders.
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from agentgate.events.queries.export import WRITINGS, ExportFormat
 from agentgate.events.queries.ports import SiteNumber, TrafficStore, TrafficStores
-from agentgate.events.queries.queries import DecisionQuery, Page, cursor_scope, filters_of, read_page
+from agentgate.events.queries.queries import DecisionQuery, PageRange, cursor_scope, filters_of, read_page
 from agentgate.http.call import SiteCall
 from agentgate.http.replies import Reply, Text
 from agentgate.lib.cursors import Cursors
@@ -47,7 +47,9 @@ async def export_decisions(
     return Reply(body=Text(content, writing.media_type), headers=headers)
 
 
-async def _write(traffic: TrafficStore, site: SiteNumber, page: Page, query: ExportQuery) -> tuple[bytes, int | None]:
+async def _write(
+    traffic: TrafficStore, site: SiteNumber, page: PageRange, query: ExportQuery
+) -> tuple[bytes, int | None]:
     """Return the file, and the ID below which there may be more."""
     writing, filters = WRITINGS[query.format], filters_of(query)
     content = bytearray(writing.head)
@@ -62,7 +64,7 @@ async def _write(traffic: TrafficStore, site: SiteNumber, page: Page, query: Exp
             return bytes(content), before
 
 
-def _next_headers(call: SiteCall, page: Page, more_before: int | None) -> tuple[tuple[str, str], ...]:
+def _next_headers(call: SiteCall, page: PageRange, more_before: int | None) -> tuple[tuple[str, str], ...]:
     cursor = page.next_cursor(more_before)
     if not isinstance(cursor, str):
         return ()

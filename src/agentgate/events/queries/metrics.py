@@ -33,7 +33,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.time_ranges import TimeRange
 
 
-class _Counted(NamedTuple):
+class _CountedRange(NamedTuple):
     """What the counting rule chose."""
 
     span: TimeRange
@@ -84,9 +84,9 @@ async def _list_hours(store: CountStore, number: int, span: TimeRange | None) ->
     return {} if span is None else await store.list_hours(number, span)
 
 
-def _from_events(span: TimeRange, hours: Mapping[int, Counts], sources: int) -> _Counted:
+def _from_events(span: TimeRange, hours: Mapping[int, Counts], sources: int) -> _CountedRange:
     bucket = bucket_for(span)
-    return _Counted(
+    return _CountedRange(
         span=span,
         source=MetricsSource.EVENTS,
         bucket=bucket,
@@ -96,10 +96,10 @@ def _from_events(span: TimeRange, hours: Mapping[int, Counts], sources: int) -> 
     )
 
 
-def _from_days(span: TimeRange, days: Mapping[int, Counts], sources: int) -> _Counted:
+def _from_days(span: TimeRange, days: Mapping[int, Counts], sources: int) -> _CountedRange:
     spans = bucket_spans(span, MetricsBucket.DAY)
     points = [SeriesPoint(**point_fields(each, days.get(each.from_ms // DAY_MS, Counts()))) for each in spans]
-    return _Counted(
+    return _CountedRange(
         span=span,
         source=MetricsSource.AGGREGATES,
         bucket=MetricsBucket.DAY,

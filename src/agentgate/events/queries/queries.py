@@ -29,7 +29,7 @@ class RangeQuery(Query, frozen=True, kw_only=True):
     to: str | UnsetType = UNSET
 
 
-class SiteQuery(Query, frozen=True, kw_only=True):
+class TrafficSiteQuery(Query, frozen=True, kw_only=True):
     """Which site."""
 
     site_key: SiteKey
@@ -62,7 +62,7 @@ class DecisionQuery(VisitorQuery, frozen=True, kw_only=True):
     labelled: LabelledFilter = LabelledFilter.ANY
 
 
-class Page(NamedTuple):
+class PageRange(NamedTuple):
     """The page that is asked for: its range, the ID before which it starts, and the cursors of its list."""
 
     span: TimeRange
@@ -121,13 +121,13 @@ def visitor_range(query: SiteRangeQuery, now_ms: int) -> TimeRange:
     )
 
 
-def read_page(query: VisitorQuery, call: Call, cursors: Cursors) -> Page:
+def read_page(query: VisitorQuery, call: Call, cursors: Cursors) -> PageRange:
     """Return the page that a query asks for. A later page has the range of the first."""
     span = list_range(query, call.now)
     if isinstance(query.cursor, UnsetType):
-        return Page(span, None, cursors)
+        return PageRange(span, None, cursors)
     from_ms, to_ms, before = (int(part) for part in cursors.read(query.cursor))
-    return Page(TimeRange(from_ms, to_ms), before, cursors)
+    return PageRange(TimeRange(from_ms, to_ms), before, cursors)
 
 
 def cursor_scope(query: VisitorQuery) -> list[str]:

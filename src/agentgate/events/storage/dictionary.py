@@ -7,7 +7,7 @@ nobody can fill it up with made-up names.
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from agentgate.lib.database import Database, Row, Session, Transaction
+from agentgate.lib.database import Database, Row, SqlSession, Transaction
 
 OTHER = 0
 OTHER_TEXT = "other"
@@ -120,7 +120,7 @@ class Words:
             self._newest = max(self._newest, number)
 
 
-async def _read_after(session: Session, newest: int) -> list[Row]:
+async def _read_after(session: SqlSession, newest: int) -> list[Row]:
     """Return all words after a number. Numbers are given under a lock, so none can appear before a known one."""
     found: list[Row] = []
     while True:

@@ -14,7 +14,7 @@ from agentgate.events.storage.days.days import PACKING, VALUE_TABLE, VALUES, Seg
 from agentgate.events.storage.dictionary import OTHER
 from agentgate.events.storage.encoding import COUNT_COLUMNS
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Database, Row, Session, Transaction
+from agentgate.lib.database import Database, Row, SqlSession, Transaction
 
 HOURS_PER_DAY = DAY_MS // HOUR_MS
 # Values of a dimension kept apart for a site and day; the rest is summed under `other`.
@@ -96,7 +96,7 @@ async def close_days(stats: Database, segments: Segments, *, ended_before_ms: in
     return changed
 
 
-async def _count_days(stats: Session, segments: Segments, days: Sequence[int]) -> dict[int, int]:
+async def _count_days(stats: SqlSession, segments: Segments, days: Sequence[int]) -> dict[int, int]:
     if not segments.hours_in_stats:
         return {day: await count_events(segments, day) for day in days}
     # One look at all hours, instead of one for each day.
@@ -230,7 +230,7 @@ def _site_day(site: int, day: int, hours: Sequence[Row], *, sources: int) -> Row
     return (site, day, *map(sum, columns[2:-1]), max(columns[-1]), sources)
 
 
-async def _read_visitors(session: Session, site: int, day: int) -> list[Row]:
+async def _read_visitors(session: SqlSession, site: int, day: int) -> list[Row]:
     bounds = (site, *day_bounds(day))
     actions = _numbers_by_visitor(await session.all(_names("action"), *bounds))
     agents = _numbers_by_visitor(await session.all(_names("agent"), *bounds))

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from agentgate.events.queries.ports import SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.webhooks import progress as steps
-from agentgate.events.webhooks.payloads import Message, decisions_message, health_message
-from agentgate.events.webhooks.ports import DecisionFeed, WebhookStores
+from agentgate.events.webhooks.payloads import WebhookMessage, decisions_message, health_message
+from agentgate.events.webhooks.ports import DecisionFeed
 from agentgate.events.webhooks.records import (
     Delivery,
     LiveWebhook,
@@ -25,6 +25,7 @@ from agentgate.events.webhooks.records import (
     WebhookEvent,
     WebhookFilter,
 )
+from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.events.webhooks.signing import open_secrets, signed_headers
 from agentgate.lib.actor import SYSTEM
 from agentgate.lib.clock import SECOND_MS, Clock
@@ -34,7 +35,7 @@ from agentgate.lib.ids import new_delivery_id
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
 from agentgate.lib.outbound.client import Outbound, OutboundFailed
-from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.metrics import ServiceMetrics
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.records import AuditEntry
 
@@ -49,7 +50,7 @@ TURN_S = 5.0
 DELIVERIES_KEPT = 50
 
 
-class Attempt(Struct, frozen=True, kw_only=True):
+class PushAttempt(Struct, frozen=True, kw_only=True):
     """How one attempt ended. Without an error it was delivered."""
 
     status: int | None
@@ -73,7 +74,7 @@ class Push:
         outbound: Outbound,
         sealer: Sealer,
         clock: Clock,
-        metrics: Metrics,
+        metrics: ServiceMetrics,
     ) -> None:
         self._store = store
         self._feed = feed
@@ -101,7 +102,7 @@ class Push:
         if failures:
             raise failures[0]
 
-    async def attempt(self, webhook: StoredWebhook, message: Message) -> Attempt:
+    async def attempt(self, webhook: StoredWebhook, message: WebhookMessage) -> PushAttempt:
         """Send a message once."""
         now_ms = self._clock.now_ms()
         keys = open_secrets(self._sealer, webhook, now_ms)
@@ -117,7 +118,7 @@ class Push:
                 error = f"answered {status}"
         except OutboundFailed as failed:
             error = failed.reason
-        made = Attempt(status=status, error=error, duration_ms=round((time.perf_counter() - started) * 1000))
+        made = PushAttempt(status=status, error=error, duration_ms=round((time.perf_counter() - started) * 1000))
         self._metrics.webhook_attempted(message.kind, delivered=made.delivered)
         return made
 
@@ -184,7 +185,9 @@ class Push:
 
         return _with(live, progress) if await self._store.change(work) else None
 
-    async def _deliver(self, live: LiveWebhook, message: Message, *, until: int | None = None) -> LiveWebhook | None:
+    async def _deliver(
+        self, live: LiveWebhook, message: WebhookMessage, *, until: int | None = None
+    ) -> LiveWebhook | None:
         """Send a message and note what became of it; return the webhook if it can go on at once."""
         webhook = live.webhook
         attempt = await self.attempt(webhook, message)
@@ -241,7 +244,9 @@ def _with(live: LiveWebhook, progress: Progress) -> LiveWebhook:
     return replace(live, webhook=replace(live.webhook, progress=seen))
 
 
-def delivery_of(webhook: StoredWebhook, message: Message, attempt: Attempt, *, now_ms: int, attempts: int) -> Delivery:
+def delivery_of(
+    webhook: StoredWebhook, message: WebhookMessage, attempt: PushAttempt, *, now_ms: int, attempts: int
+) -> Delivery:
     """Return what is noted of a delivery after so many attempts."""
     return Delivery(
         id=message.id,

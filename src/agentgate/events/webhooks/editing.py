@@ -5,7 +5,6 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from agentgate.events.webhooks.ports import WebhookStores
 from agentgate.events.webhooks.progress import last_id_before, new_progress, resumed, rewritten, with_health_seen
 from agentgate.events.webhooks.records import (
     EVERYTHING,
@@ -19,6 +18,7 @@ from agentgate.events.webhooks.records import (
     WebhookSecret,
     WebhookStatus,
 )
+from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.events.webhooks.signing import new_secret, seal_secret
 from agentgate.http.call import SiteCall
 from agentgate.lib.clock import DAY_MS

@@ -3,7 +3,6 @@
 from agentgate.events.webhooks import editing
 from agentgate.events.webhooks.deliver import DELIVERIES_KEPT, Push, delivery_of
 from agentgate.events.webhooks.payloads import sample_message
-from agentgate.events.webhooks.ports import WebhookStores
 from agentgate.events.webhooks.records import (
     Delivery,
     Webhook,
@@ -14,6 +13,7 @@ from agentgate.events.webhooks.records import (
     WebhookPatch,
     WebhookSecret,
 )
+from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.http.call import SiteCall
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Store

@@ -5,9 +5,9 @@ from itertools import groupby
 
 from agentgate.events.health_records import SiteHealth
 from agentgate.events.webhooks.payloads import HealthBody
-from agentgate.events.webhooks.ports import WebhookStores
 from agentgate.events.webhooks.progress import with_health, with_health_seen
 from agentgate.events.webhooks.records import DeliveryKind, LiveWebhook, Progress, WebhookEvent
+from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.lib.clock import Clock
 from agentgate.lib.database import Store
 from agentgate.lib.ids import new_delivery_id

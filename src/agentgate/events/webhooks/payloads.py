@@ -16,7 +16,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import Record, SiteKey, to_json
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class WebhookMessage(Struct, frozen=True, kw_only=True):
     """One delivery: its ID, and what it carries."""
 
     id: str
@@ -44,14 +44,14 @@ class HealthBody(Record, frozen=True, kw_only=True):
     checks: Sequence[FailedCheck]
 
 
-def decisions_message(live: LiveWebhook, decisions: Sequence[Decision]) -> Message:
+def decisions_message(live: LiveWebhook, decisions: Sequence[Decision]) -> WebhookMessage:
     """Return the delivery of the batch that is under way."""
     batch_id = live.webhook.progress.batch_id
     assert batch_id is not None, "a batch is fixed before it is sent"
     return _message(live.webhook, DeliveryKind.DECISIONS, live.site_key, decisions, delivery_id=batch_id)
 
 
-def sample_message(webhook: StoredWebhook, site_key: str, now_ms: int) -> Message:
+def sample_message(webhook: StoredWebhook, site_key: str, now_ms: int) -> WebhookMessage:
     """Return a delivery that looks like one of decisions, with one that was never made."""
     sample = Decision(
         id=write_id(0),
@@ -70,16 +70,16 @@ def sample_message(webhook: StoredWebhook, site_key: str, now_ms: int) -> Messag
     return _message(webhook, DeliveryKind.TEST, site_key, [sample], delivery_id=new_delivery_id())
 
 
-def health_message(delivery_id: str, body: bytes) -> Message:
+def health_message(delivery_id: str, body: bytes) -> WebhookMessage:
     """Return the delivery of a change of health that was noted."""
-    return Message(id=delivery_id, kind=DeliveryKind.HEALTH, items=1, body=body)
+    return WebhookMessage(id=delivery_id, kind=DeliveryKind.HEALTH, items=1, body=body)
 
 
 def _message(
     webhook: StoredWebhook, kind: DeliveryKind, site_key: str, decisions: Sequence[Decision], *, delivery_id: str
-) -> Message:
+) -> WebhookMessage:
     if webhook.format is WebhookFormat.NDJSON:
         body = write_ndjson(decisions)
-        return Message(id=delivery_id, kind=kind, items=len(decisions), body=body, media_type=NDJSON)
+        return WebhookMessage(id=delivery_id, kind=kind, items=len(decisions), body=body, media_type=NDJSON)
     body = to_json(DecisionsBody(type=kind, site_key=site_key, items=decisions))
-    return Message(id=delivery_id, kind=kind, items=len(decisions), body=body)
+    return WebhookMessage(id=delivery_id, kind=kind, items=len(decisions), body=body)

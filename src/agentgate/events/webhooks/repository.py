@@ -1,5 +1,7 @@
 """Webhooks in SQL."""
 
+from typing import Protocol
+
 import msgspec
 
 from agentgate.events.webhooks.records import (
@@ -12,8 +14,9 @@ from agentgate.events.webhooks.records import (
     WebhookFilter,
     WebhookFormat,
 )
-from agentgate.lib.database import Row, Transaction
+from agentgate.lib.database import LockingRepository, Row
 from agentgate.lib.records import to_json
+from agentgate.people.audit.repository import AuditStores
 
 _SETTINGS = (
     "id",
@@ -35,11 +38,8 @@ _COLUMNS = ", ".join(f"webhook.{name}" for name in _SETTINGS + _PROGRESS)
 _DELIVERY = "id, site_id, webhook_id, kind, time_ms, items, delivered, attempts, status, duration_ms, error"
 
 
-class SqlWebhooks:
-    """Implements WebhookStore."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
+class WebhookStore(LockingRepository):
+    """The webhooks of sites, and their newest deliveries."""
 
     async def lock_site(self, site_id: str) -> None:
         """Keep other units of work from changing the site's webhooks until this one is done."""
@@ -219,3 +219,10 @@ def _delivery(row: Row) -> Delivery:
         duration_ms=duration_ms,
         error=error,
     )
+
+
+class WebhookStores(AuditStores, Protocol):
+    """The ports that a unit of work on webhooks uses."""
+
+    @property
+    def webhooks(self) -> WebhookStore: ...

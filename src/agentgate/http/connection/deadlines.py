@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from agentgate.http import request_guard
 from agentgate.http.connection.state import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
-from agentgate.http.request_guard import Refusal
+from agentgate.http.request_guard import RequestRefusal
 
 TOO_MANY = "too_many_connections"
 
@@ -51,7 +51,7 @@ class TimedConnection(HttpToolsProtocol):
         """Start what waits."""
 
     @abstractmethod
-    def _refuse(self, refusal: Refusal) -> None:
+    def _refuse(self, refusal: RequestRefusal) -> None:
         """Answer that this is not run, and read no further."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn

@@ -31,7 +31,7 @@ from agentgate.http.connection.fast_functions import (
     encode_reply,
 )
 from agentgate.http.connection.state import BETWEEN, BODY, HEAD, ConnectionLimits, GateState
-from agentgate.http.request_guard import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, Refusal, judge_head
+from agentgate.http.request_guard import MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_BYTES, RequestRefusal, judge_head
 
 # The parser is fed at most this much at once: what it keeps, and how many headers there are, is looked at in between.
 PIECE_BYTES = 4 * 1024
@@ -65,7 +65,7 @@ class GateProtocol(PuttingOff):
         self._is_clean = True
         self._is_last = False
         self._running: RequestResponseCycle | None = None
-        self._refusal: Refusal | None = None
+        self._refusal: RequestRefusal | None = None
         self._head: RequestHead | None = None
         self._hot: HotFunction | None = None
         self._hot_body = b""
@@ -211,7 +211,7 @@ class GateProtocol(PuttingOff):
         else:
             self._answer_hot(function, head)
 
-    def _stop(self, refusal: Refusal) -> None:
+    def _stop(self, refusal: RequestRefusal) -> None:
         """End parsing from inside a callback; whatever is raised there, the parser looks at no further byte."""
         self._refusal = refusal
         raise httptools.HttpParserError
@@ -365,7 +365,7 @@ class GateProtocol(PuttingOff):
 
     # Refusing: nothing that comes later on this connection is looked at.
 
-    def _refuse(self, refusal: Refusal) -> None:
+    def _refuse(self, refusal: RequestRefusal) -> None:
         self._is_stopped = True
         self._deadline = inf
         self._state.count_refusal(refusal.code)
@@ -388,7 +388,7 @@ class GateProtocol(PuttingOff):
         else:
             self._waiting.pop()
 
-    def _send_refusal(self, refusal: Refusal) -> None:
+    def _send_refusal(self, refusal: RequestRefusal) -> None:
         if self.transport.is_closing():
             return
         reply = fast_functions.refusal_reply(refusal.status, refusal.code)

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from agentgate.http.decode import QUERY_CODES
-from agentgate.http.endpoint import Endpoint, Shape, is_record, shape_of
+from agentgate.http.endpoint import Endpoint, HandlerSignature, is_record, shape_of
 from agentgate.http.forms import FORM_MEDIA_TYPES
-from agentgate.http.guards import stance_of
+from agentgate.http.guards import declared_errors
 from agentgate.http.raw_body import RawBody
 from agentgate.http.replies import JSON
 from agentgate.http.surface import Surface
@@ -59,7 +59,7 @@ def document(*surfaces: Surface, version: str) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = defaultdict(dict)
     for surface, row, shape in shapes:
         paths[row.path][row.method.lower()] = _operation(row, shape, surface, schemas)
-    used = {scheme for _, row, _ in shapes for way in stance_of(row.guard).security for scheme in way}
+    used = {scheme for _, row, _ in shapes for way in declared_errors(row.guard).security for scheme in way}
     return {
         "openapi": "3.1.0",
         "info": {"title": surfaces[0].title, "version": version, "license": {"name": "Apache-2.0"}},
@@ -71,9 +71,9 @@ def document(*surfaces: Surface, version: str) -> dict[str, Any]:
     }
 
 
-def refusals(row: Endpoint, shape: Shape, surface: Surface) -> list[str]:
+def refusals(row: Endpoint, shape: HandlerSignature, surface: Surface) -> list[str]:
     """Return every code that a row may refuse with, in the order of its surface's table."""
-    codes = {*stance_of(row.guard).refuses, *stance_of(row.scope).refuses, *row.refuses}
+    codes = {*declared_errors(row.guard).refuses, *declared_errors(row.scope).refuses, *row.refuses}
     if surface.wrong_query is not None:
         codes.add(surface.wrong_query)
     else:
@@ -105,7 +105,7 @@ class _Schemas:
         return reference
 
 
-def _records(shapes: Iterable[tuple[Surface, Endpoint, Shape]]) -> Iterable[Any]:
+def _records(shapes: Iterable[tuple[Surface, Endpoint, HandlerSignature]]) -> Iterable[Any]:
     for surface, row, shape in shapes:
         yield surface.refusal_record
         if is_record(shape.reply):
@@ -121,7 +121,7 @@ def _concept(module: str) -> str:
     return _EARLIER_TAGS.get(folder, folder)
 
 
-def _operation(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas) -> dict[str, Any]:
+def _operation(row: Endpoint, shape: HandlerSignature, surface: Surface, schemas: _Schemas) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": _operation_id(row, surface),
         "summary": row.summary,
@@ -137,7 +137,7 @@ def _operation(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas)
             "required": shape.body_required,
             "content": {media_type: {"schema": schemas.reference(shape.body)} for media_type in media_types},
         }
-    security = stance_of(row.guard).security
+    security = declared_errors(row.guard).security
     operation["security"] = [
         {scheme: [] for scheme in way if scheme != "csrf" or row.method != "GET"} for way in security
     ]
@@ -162,7 +162,7 @@ def _end_of(path: str) -> str:
     return path.rpartition("/")[2].partition(".")[0].strip("{}")
 
 
-def _responses(row: Endpoint, shape: Shape, surface: Surface, schemas: _Schemas) -> dict[str, Any]:
+def _responses(row: Endpoint, shape: HandlerSignature, surface: Surface, schemas: _Schemas) -> dict[str, Any]:
     responses: dict[str, Any] = {str(row.status): {"description": row.success}}
     if is_record(shape.reply):
         responses[str(row.status)]["content"] = {row.media_type: {"schema": schemas.reference(shape.reply)}}
@@ -199,11 +199,11 @@ def _path_parameters(path: str) -> Iterable[dict[str, Any]]:
         yield {"name": name, "in": "path", "required": True, "schema": schema}
 
 
-def _query_fields(shape: Shape) -> tuple[str, ...]:
+def _query_fields(shape: HandlerSignature) -> tuple[str, ...]:
     return shape.query.__struct_encode_fields__ if shape.query else ()
 
 
-def _query_parameters(shape: Shape) -> Iterable[dict[str, Any]]:
+def _query_parameters(shape: HandlerSignature) -> Iterable[dict[str, Any]]:
     if shape.query is None:
         return
     _, components = msgspec.json.schema_components([shape.query], schema_hook=_extra_schema)

@@ -20,7 +20,7 @@ class ReadinessReport(Record, frozen=True, kw_only=True):
     checks: dict[str, str]
 
 
-class Check(Struct, frozen=True):
+class ReadinessCheck(Struct, frozen=True):
     """One thing that must answer. The probe raises, or returns what to show."""
 
     name: str
@@ -28,10 +28,10 @@ class Check(Struct, frozen=True):
     probe: Callable[[], Awaitable[str]]
 
 
-class Readiness:
+class ReadinessChecks:
     """Runs the checks. While the service drains it is not ready, so that proxies send traffic elsewhere."""
 
-    def __init__(self, checks: tuple[Check, ...]) -> None:
+    def __init__(self, checks: tuple[ReadinessCheck, ...]) -> None:
         self._checks = checks
         self._look: asyncio.Task[dict[str, str]] | None = None
         self.draining = False
@@ -57,7 +57,7 @@ class Readiness:
         return dict(await asyncio.gather(*(_run(check) for check in self._checks)))
 
 
-async def _run(check: Check) -> tuple[str, str]:
+async def _run(check: ReadinessCheck) -> tuple[str, str]:
     try:
         return check.name, await asyncio.wait_for(check.probe(), CHECK_S)
     except Exception as failure:  # noqa: BLE001 - a probe may fail in any way; that it failed is the answer

@@ -3,12 +3,12 @@
 from typing import Literal
 
 from agentgate.http.call import Call
-from agentgate.http.readiness.checks import Readiness, State
+from agentgate.http.readiness.checks import ReadinessChecks, State
 from agentgate.http.readiness.checks import ReadinessReport as ReadinessReport  # noqa: PLC0414 - the row names it
 from agentgate.http.replies import Reply, Text
 from agentgate.lib.limits import STORE_UNAVAILABLE_RETRY_AFTER_S
 from agentgate.lib.records import Record
-from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.metrics import ServiceMetrics
 
 
 class Alive(Record, frozen=True, kw_only=True):
@@ -28,13 +28,13 @@ async def read_health(call: Call) -> Alive:  # noqa: ARG001 - every handler is g
     return Alive()
 
 
-async def read_readiness(call: Call, readiness: Readiness) -> Reply[ReadinessState]:  # noqa: ARG001
+async def read_readiness(call: Call, readiness: ReadinessChecks) -> Reply[ReadinessState]:  # noqa: ARG001
     """Say whether decisions can be made: `ready`, or `degraded` when only optional data is missing."""
     report = await readiness.report()
     return _reply(report, ReadinessState(status=report.status))
 
 
-async def read_readiness_report(call: Call, readiness: Readiness) -> Reply[ReadinessReport]:  # noqa: ARG001
+async def read_readiness_report(call: Call, readiness: ReadinessChecks) -> Reply[ReadinessReport]:  # noqa: ARG001
     """Say whether decisions can be made, and what each check found."""
     report = await readiness.report()
     return _reply(report, report)
@@ -47,7 +47,7 @@ class MetricsQuery(Record, frozen=True, kw_only=True):
     of: Literal["machine", "worker"] = "machine"
 
 
-async def read_metrics(call: Call, query: MetricsQuery, metrics: Metrics) -> Text:  # noqa: ARG001
+async def read_metrics(call: Call, query: MetricsQuery, metrics: ServiceMetrics) -> Text:  # noqa: ARG001
     """Read the metrics of all workers of this machine in the Prometheus text format."""
     content, media_type = metrics.exposition() if query.of == "worker" else await metrics.exposition_of_all()
     return Text(content, media_type)

@@ -69,7 +69,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return self.host if self.port == _PORTS[self.scheme] else f"{self.host}:{self.port}"
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class OutboundAnswer(Struct, frozen=True, kw_only=True):
     """What came back. `complete` is false when the body went on beyond what is read."""
 
     status: int
@@ -109,11 +109,11 @@ class Outbound:
             raise OutboundFailed("must lead to a public address")
         return target
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> OutboundAnswer:
         """Send a body and return the answer, whatever its status; raise OutboundFailed when there is none."""
         return await self._ask("POST", url, headers, body=body)
 
-    async def get(self, url: str, headers: Mapping[str, str]) -> Answer:
+    async def get(self, url: str, headers: Mapping[str, str]) -> OutboundAnswer:
         """Fetch a URL and return the answer, whatever its status; raise OutboundFailed when there is none."""
         return await self._ask("GET", url, headers, body=b"")
 
@@ -124,7 +124,7 @@ class Outbound:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         return context
 
-    async def _ask(self, method: str, url: str, headers: Mapping[str, str], *, body: bytes) -> Answer:
+    async def _ask(self, method: str, url: str, headers: Mapping[str, str], *, body: bytes) -> OutboundAnswer:
         target = self.check(url)
         try:
             async with asyncio.timeout(self._whole_s):
@@ -257,7 +257,7 @@ def _written(connection: h11.Connection, request: h11.Request, body: bytes) -> b
     return head + sent + end
 
 
-async def _read_answer(reader: asyncio.StreamReader, connection: h11.Connection, *, most_bytes: int) -> Answer:
+async def _read_answer(reader: asyncio.StreamReader, connection: h11.Connection, *, most_bytes: int) -> OutboundAnswer:
     head: h11.Response | None = None
     body = bytearray()
     read = 0
@@ -283,7 +283,9 @@ async def _read_answer(reader: asyncio.StreamReader, connection: h11.Connection,
             return _answer(head, body, complete=False)
 
 
-def _answer(head: h11.Response | None, body: bytearray, *, complete: bool) -> Answer:
+def _answer(head: h11.Response | None, body: bytearray, *, complete: bool) -> OutboundAnswer:
     assert head is not None  # h11 gives no data before a head
     headers = {name.decode("ascii").lower(): value.decode("latin-1") for name, value in head.headers}
-    return Answer(status=head.status_code, headers=headers, body=bytes(body[:MOST_BODY_BYTES]), complete=complete)
+    return OutboundAnswer(
+        status=head.status_code, headers=headers, body=bytes(body[:MOST_BODY_BYTES]), complete=complete
+    )

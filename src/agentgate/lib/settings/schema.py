@@ -17,7 +17,7 @@ from msgspec.structs import fields as struct_fields
 
 from agentgate.lib.settings import values
 from agentgate.lib.settings.page import PAGE
-from agentgate.lib.settings.values import Kind, ListenAddress, Network, Unfit
+from agentgate.lib.settings.values import ListenAddress, Network, Unfit, ValueKind
 
 PREFIX = "AGENTGATE_"
 FILE_SUFFIX = "_FILE"
@@ -32,7 +32,7 @@ LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 class Setting(Struct, frozen=True):
     """What is known of a setting besides its type and its default. Secrets are hidden and may lie in a file."""
 
-    kind: Kind[Any]
+    kind: ValueKind[Any]
     meaning: str
     secret: bool = False
     # The one name without the prefix is the specification's own.
@@ -216,7 +216,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         return f"Settings({', '.join(f'{row.name}={row.value!r}' for row in describe(self))})"
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class SettingRow(Struct, frozen=True, kw_only=True):
     """One row of the table of settings."""
 
     field: str
@@ -238,7 +238,7 @@ class Described(NamedTuple):
     meaning: str
 
 
-class Problem(Struct, frozen=True):
+class SettingProblem(Struct, frozen=True):
     """One thing wrong with the settings: the name as it was written, what is wrong, what would be right."""
 
     name: str
@@ -253,12 +253,12 @@ class Problem(Struct, frozen=True):
 class SettingsRefused(Exception):  # noqa: N818 - the word the rest of the code uses for a refusal
     """The settings cannot be used. Every problem is listed."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[SettingProblem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = tuple(problems)
 
 
-class Given(Struct, frozen=True):
+class GivenSetting(Struct, frozen=True):
     """A setting somebody gave: under which name, where, and its text."""
 
     name: str
@@ -266,12 +266,12 @@ class Given(Struct, frozen=True):
     text: str
 
 
-def settings_table() -> tuple[Entry, ...]:
+def settings_table() -> tuple[SettingRow, ...]:
     """Return every setting in the order of its declaration."""
     hints = get_type_hints(Settings, include_extras=True)
     defaults = {item.name: item.default for item in struct_fields(Settings)}
     return tuple(
-        Entry(field=name, setting=hint.__metadata__[0], default=defaults[name])
+        SettingRow(field=name, setting=hint.__metadata__[0], default=defaults[name])
         for name, hint in hints.items()
         if hasattr(hint, "__metadata__")
     )
@@ -301,7 +301,7 @@ def passed_sockets() -> dict[str, int]:
 def read_settings(environ: Mapping[str, str], toml_path: Path | None = None) -> Settings:
     """Read settings from an environment and a TOML file, of which the environment wins; refuse with every problem."""
     table = settings_table()
-    problems: list[Problem] = []
+    problems: list[SettingProblem] = []
     given = _given_in_toml(toml_path, table, problems) if toml_path else {}
     given |= _given_in_environment(environ, table, problems)
     parsed: dict[str, Any] = {}
@@ -337,33 +337,37 @@ def settings_page() -> str:
     return PAGE.format(rows="\n".join(rows), secrets=secrets)
 
 
-def _shown_default(entry: Entry) -> str:
+def _shown_default(entry: SettingRow) -> str:
     shown = entry.setting.kind.show(entry.default)
     return f"`{shown}`" if shown else "empty"
 
 
 def _given_in_environment(
-    environ: Mapping[str, str], table: tuple[Entry, ...], problems: list[Problem]
-) -> dict[str, Given]:
+    environ: Mapping[str, str], table: tuple[SettingRow, ...], problems: list[SettingProblem]
+) -> dict[str, GivenSetting]:
     known = {entry.variable: entry for entry in table}
     written = {name: text for name, text in environ.items() if name.startswith(PREFIX) or name in known}
     return _match(written, known, "environment", problems)
 
 
-def _given_in_toml(path: Path, table: tuple[Entry, ...], problems: list[Problem]) -> dict[str, Given]:
+def _given_in_toml(
+    path: Path, table: tuple[SettingRow, ...], problems: list[SettingProblem]
+) -> dict[str, GivenSetting]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        problems.append(Problem(str(path), f"cannot be read ({error.strerror})", "give the path of a TOML file"))
+        problems.append(SettingProblem(str(path), f"cannot be read ({error.strerror})", "give the path of a TOML file"))
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        problems.append(Problem(str(path), f"is not TOML ({error})", "write lines such as workers = 2"))
+        problems.append(SettingProblem(str(path), f"is not TOML ({error})", "write lines such as workers = 2"))
         return {}
     written = {}
     for name, value in document.items():
         text = _toml_text(value)
         if text is None:
-            problems.append(Problem(name, f"has an unfit value in {path}", "write text, a whole number or a list"))
+            problems.append(
+                SettingProblem(name, f"has an unfit value in {path}", "write text, a whole number or a list")
+            )
         else:
             written[name] = text
     return _match(written, {entry.field: entry for entry in table}, path.name, problems)
@@ -381,20 +385,20 @@ def _toml_text(value: object) -> str | None:
 
 
 def _match(
-    written: Mapping[str, str], known: Mapping[str, Entry], source: str, problems: list[Problem]
-) -> dict[str, Given]:
+    written: Mapping[str, str], known: Mapping[str, SettingRow], source: str, problems: list[SettingProblem]
+) -> dict[str, GivenSetting]:
     """Find the setting for each written name; read the files that secrets lie in."""
-    given: dict[str, Given] = {}
+    given: dict[str, GivenSetting] = {}
     in_files = {_file_name(name): entry for name, entry in known.items() if entry.setting.secret}
     for name, text in written.items():
         entry = known.get(name) or in_files.get(name)
         if entry is None:
-            problems.append(Problem(name, f"unknown setting in {source}", _nearest(name, [*known, *in_files])))
+            problems.append(SettingProblem(name, f"unknown setting in {source}", _nearest(name, [*known, *in_files])))
         elif entry.field in given:
-            problems.append(Problem(name, f"given beside {given[entry.field].name}", "give one of the two"))
+            problems.append(SettingProblem(name, f"given beside {given[entry.field].name}", "give one of the two"))
         else:
             secret = text if name in known else _secret_in_file(name, Path(text), problems)
-            given[entry.field] = Given(name, source, secret)
+            given[entry.field] = GivenSetting(name, source, secret)
     return given
 
 
@@ -409,7 +413,7 @@ def _nearest(name: str, known: list[str]) -> str:
     return f"did you mean {bare[near[0]]}?" if near else "`agentgate check-config` lists the known names"
 
 
-def _secret_in_file(name: str, path: Path, problems: list[Problem]) -> str:
+def _secret_in_file(name: str, path: Path, problems: list[SettingProblem]) -> str:
     try:
         with path.open("rb") as file:
             content = file.read(SECRET_FILE_BYTES + 1)
@@ -423,22 +427,22 @@ def _secret_in_file(name: str, path: Path, problems: list[Problem]) -> str:
         wrong = f"{path} cannot be read ({error.strerror})"
     except UnicodeDecodeError:
         wrong = f"{path} is not text"
-    problems.append(Problem(name, wrong, "give the path of a file that holds the secret alone"))
+    problems.append(SettingProblem(name, wrong, "give the path of a file that holds the secret alone"))
     return ""
 
 
-def _parse(entry: Entry, given: Given, problems: list[Problem]) -> dict[str, Any]:
+def _parse(entry: SettingRow, given: GivenSetting, problems: list[SettingProblem]) -> dict[str, Any]:
     try:
         return {entry.field: entry.setting.kind.parse(given.text)}
     except Unfit as unfit:
         shown = "its value" if entry.setting.secret else repr(given.text)
-        problems.append(Problem(given.name, f"{shown} is refused, {unfit}", f"give {entry.setting.kind.right}"))
+        problems.append(SettingProblem(given.name, f"{shown} is refused, {unfit}", f"give {entry.setting.kind.right}"))
         return {}
 
 
-def _problems_between(settings: Settings) -> Iterator[Problem]:
+def _problems_between(settings: Settings) -> Iterator[SettingProblem]:
     if settings.public_listen == settings.admin_listen and settings.public_listen.port:
         # One socket for both would put the admin routes on the public side.
-        yield Problem(
+        yield SettingProblem(
             PREFIX + "ADMIN_LISTEN", f"{settings.admin_listen} is the public listener too", "give another port"
         )

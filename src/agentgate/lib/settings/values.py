@@ -31,7 +31,7 @@ class Unfit(ValueError):  # noqa: N818 - it describes a value, and is told as a 
     """A text is no value of its kind. The message never repeats the text, which may be a secret."""
 
 
-class Kind(Struct, Generic[T], frozen=True, kw_only=True):
+class ValueKind(Struct, Generic[T], frozen=True, kw_only=True):
     """A kind of value. `right` completes the sentence "give ..."; `show` is for people and for the settings page."""
 
     parse: Callable[[str], T]
@@ -50,7 +50,7 @@ class ListenAddress(Struct, frozen=True):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def number(least: int, most: int) -> Kind[int]:
+def number(least: int, most: int) -> ValueKind[int]:
     """Return the kind of whole numbers within bounds."""
 
     def parse(text: str) -> int:
@@ -62,10 +62,10 @@ def number(least: int, most: int) -> Kind[int]:
             raise Unfit("it is out of bounds")
         return value
 
-    return Kind(parse=parse, right=f"a whole number from {least} to {most}")
+    return ValueKind(parse=parse, right=f"a whole number from {least} to {most}")
 
 
-def choice(*allowed: str) -> Kind[str]:
+def choice(*allowed: str) -> ValueKind[str]:
     """Return the kind of one word out of a few."""
 
     def parse(text: str) -> str:
@@ -73,10 +73,10 @@ def choice(*allowed: str) -> Kind[str]:
             raise Unfit("it is none of the allowed words")
         return text
 
-    return Kind(parse=parse, right="one of " + ", ".join(f"`{word}`" for word in allowed))
+    return ValueKind(parse=parse, right="one of " + ", ".join(f"`{word}`" for word in allowed))
 
 
-def url(*schemes: str) -> Kind[str]:
+def url(*schemes: str) -> ValueKind[str]:
     """Return the kind of addresses with one of these schemes; empty means none."""
 
     def parse(text: str) -> str:
@@ -85,12 +85,12 @@ def url(*schemes: str) -> Kind[str]:
         _split_url(text, schemes)
         return text
 
-    return Kind(
+    return ValueKind(
         parse=parse, right="an address starting with " + " or ".join(f"`{s}://`" for s in schemes), show=_show_url
     )
 
 
-def servers_url(*schemes: str) -> Kind[str]:
+def servers_url(*schemes: str) -> ValueKind[str]:
     """Return the kind of addresses that may name several servers, with commas between them; empty means none."""
 
     def parse(text: str) -> str:
@@ -104,10 +104,11 @@ def servers_url(*schemes: str) -> Kind[str]:
             raise Unfit("it has a query or a fragment")
         return text
 
-    return Kind(parse=parse, right=f"an address such as `{schemes[0]}://user:password@host:8123/name`", show=_show_url)
+    right = f"an address such as `{schemes[0]}://user:password@host:8123/name`"
+    return ValueKind(parse=parse, right=right, show=_show_url)
 
 
-def cluster_name() -> Kind[str]:
+def cluster_name() -> ValueKind[str]:
     """Return the kind of names of a cluster; empty means none."""
 
     def parse(text: str) -> str:
@@ -115,10 +116,10 @@ def cluster_name() -> Kind[str]:
             raise Unfit("it has other characters than letters, digits, `_`, `.` and `-`")
         return text
 
-    return Kind(parse=parse, right="the name of a cluster, or nothing")
+    return ValueKind(parse=parse, right="the name of a cluster, or nothing")
 
 
-def base_url() -> Kind[str]:
+def base_url() -> ValueKind[str]:
     """Return the kind of addresses to which a path is appended: no query, no fragment, no final slash kept."""
 
     def parse(text: str) -> str:
@@ -132,10 +133,10 @@ def base_url() -> Kind[str]:
             raise Unfit("it has a user name or a password")
         return text.rstrip("/")
 
-    return Kind(parse=parse, right="the address people use, such as `https://gate.example.com`")
+    return ValueKind(parse=parse, right="the address people use, such as `https://gate.example.com`")
 
 
-def url_template(placeholder: str) -> Kind[str]:
+def url_template(placeholder: str) -> ValueKind[str]:
     """Return the kind of addresses with a placeholder; empty means none."""
 
     def parse(text: str) -> str:
@@ -146,10 +147,10 @@ def url_template(placeholder: str) -> Kind[str]:
             raise Unfit(f"it does not contain {placeholder}")
         return text
 
-    return Kind(parse=parse, right=f"an http or https address containing `{placeholder}`", show=_show_url)
+    return ValueKind(parse=parse, right=f"an http or https address containing `{placeholder}`", show=_show_url)
 
 
-def folder() -> Kind[Path]:
+def folder() -> ValueKind[Path]:
     """Return the kind of folder paths."""
 
     def parse(text: str) -> Path:
@@ -157,20 +158,20 @@ def folder() -> Kind[Path]:
             raise Unfit("it is not a path")
         return Path(text)
 
-    return Kind(parse=parse, right="the path of a folder")
+    return ValueKind(parse=parse, right="the path of a folder")
 
 
-def optional_folder() -> Kind[Path | None]:
+def optional_folder() -> ValueKind[Path | None]:
     """Return the kind of folder paths that may be left empty."""
     needed = folder()
-    return Kind(
+    return ValueKind(
         parse=lambda text: needed.parse(text) if text else None,
         right="the path of a folder, or nothing",
         show=lambda value: "" if value is None else str(value),
     )
 
 
-def listen_address() -> Kind[ListenAddress]:
+def listen_address() -> ValueKind[ListenAddress]:
     """Return the kind of places to listen on."""
 
     def parse(text: str) -> ListenAddress:
@@ -182,10 +183,10 @@ def listen_address() -> Kind[ListenAddress]:
             raise Unfit("its host is neither an address nor a name")
         return ListenAddress(bare.lower(), int(port))
 
-    return Kind(parse=parse, right="host and port, such as `127.0.0.1:8080`, `0.0.0.0:8080` or `[::]:8080`")
+    return ValueKind(parse=parse, right="host and port, such as `127.0.0.1:8080`, `0.0.0.0:8080` or `[::]:8080`")
 
 
-def name_servers() -> Kind[tuple[ListenAddress, ...]]:
+def name_servers() -> ValueKind[tuple[ListenAddress, ...]]:
     """Return the kind of lists of DNS servers: addresses, each with or without a port."""
 
     def one(text: str) -> ListenAddress:
@@ -202,10 +203,10 @@ def name_servers() -> Kind[tuple[ListenAddress, ...]]:
         return tuple(one(item) for item in _items(text))
 
     right = "addresses with or without a port, such as `192.0.2.53` or `127.0.0.1:5353`, with commas between"
-    return Kind(parse=parse, right=right, show=_show_list)
+    return ValueKind(parse=parse, right=right, show=_show_list)
 
 
-def networks() -> Kind[tuple[Network, ...]]:
+def networks() -> ValueKind[tuple[Network, ...]]:
     """Return the kind of lists of networks."""
 
     def one(text: str) -> Network:
@@ -214,14 +215,14 @@ def networks() -> Kind[tuple[Network, ...]]:
         except ValueError:
             raise Unfit("one of its items is not a network (bits after the prefix must be zero)") from None
 
-    return Kind(
+    return ValueKind(
         parse=lambda text: tuple(one(item) for item in _items(text)),
         right="networks with commas between, such as `10.0.0.0/8, ::1/128`",
         show=_show_list,
     )
 
 
-def hosts(*, any_host: bool) -> Kind[tuple[str, ...]]:
+def hosts(*, any_host: bool) -> ValueKind[tuple[str, ...]]:
     """Return the kind of lists of host names without ports; with `any_host`, `*` alone stands for all of them."""
 
     def one(text: str) -> str:
@@ -236,10 +237,10 @@ def hosts(*, any_host: bool) -> Kind[tuple[str, ...]]:
         return ("*",) if any_host and text.strip() == "*" else tuple(one(item) for item in _items(text))
 
     right = "host names without ports, with commas between" + (", or `*` for every host" if any_host else "")
-    return Kind(parse=parse, right=right, show=_show_list)
+    return ValueKind(parse=parse, right=right, show=_show_list)
 
 
-def site_key() -> Kind[str]:
+def site_key() -> ValueKind[str]:
     """Return the kind of site keys; empty means none."""
 
     def parse(text: str) -> str:
@@ -247,10 +248,10 @@ def site_key() -> Kind[str]:
             raise Unfit("it is not a site key")
         return text
 
-    return Kind(parse=parse, right="a site key, such as `site_0123456789abcdef`")
+    return ValueKind(parse=parse, right="a site key, such as `site_0123456789abcdef`")
 
 
-def mail_address() -> Kind[str]:
+def mail_address() -> ValueKind[str]:
     """Return the kind of mail addresses, plain and in ASCII; empty means none."""
 
     def parse(text: str) -> str:
@@ -259,10 +260,10 @@ def mail_address() -> Kind[str]:
             raise Unfit("it is not a mail address")
         return text
 
-    return Kind(parse=parse, right="a mail address, such as `agentgate@example.com`")
+    return ValueKind(parse=parse, right="a mail address, such as `agentgate@example.com`")
 
 
-def passphrase(least: int) -> Kind[str]:
+def passphrase(least: int) -> ValueKind[str]:
     """Return the kind of secrets that travel in a header: visible ASCII; empty means none."""
 
     def parse(text: str) -> str:
@@ -274,10 +275,10 @@ def passphrase(least: int) -> Kind[str]:
             raise Unfit("it is too short")
         return text
 
-    return Kind(parse=parse, right=f"at least {least} visible ASCII characters without spaces", show=_show_secret)
+    return ValueKind(parse=parse, right=f"at least {least} visible ASCII characters without spaces", show=_show_secret)
 
 
-def root_secret() -> Kind[bytes]:
+def root_secret() -> ValueKind[bytes]:
     """Return the kind of key material; empty means none."""
 
     def parse(text: str) -> bytes:
@@ -289,7 +290,7 @@ def root_secret() -> Kind[bytes]:
         return value
 
     right = f"at least {ROOT_SECRET_BYTES} random bytes in hex or base64url, such as from `openssl rand -hex 32`"
-    return Kind(parse=parse, right=right, show=_show_secret)
+    return ValueKind(parse=parse, right=right, show=_show_secret)
 
 
 def _key_bytes(text: str) -> bytes:

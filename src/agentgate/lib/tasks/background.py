@@ -12,7 +12,7 @@ LONGEST_DELAY_S = 0.5
 MOST_WAITING = 1000
 
 
-class Background:
+class BackgroundTasks:
     """Runs such work at a random moment soon after; what fails is logged and not tried again."""
 
     def __init__(self) -> None:

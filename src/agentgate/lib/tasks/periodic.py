@@ -12,7 +12,7 @@ import structlog
 Work = Callable[[], Awaitable[object]]
 
 
-class Recurring:
+class PeriodicTask:
     """Repeats a piece of work at an interval, and at once when woken. A failure is logged and the next turn comes."""
 
     def __init__(self, name: str, work: Work, *, interval_s: float) -> None:

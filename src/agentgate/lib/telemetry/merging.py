@@ -11,13 +11,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from agentgate.lib.telemetry.series import BY_NAME, WORKERS, Kind, Merge
+from agentgate.lib.telemetry.series import BY_NAME, WORKERS, Merge, SeriesKind
 
 # Labels in sorted order, so that the same ones are the same key.
 Labels = tuple[tuple[str, str], ...]
 
 
-class Sample(Struct, frozen=True, array_like=True):
+class MergedSample(Struct, frozen=True, array_like=True):
     """One figure."""
 
     family: str
@@ -30,13 +30,13 @@ class WorkerFigures(Struct, frozen=True, kw_only=True):
     """All figures of one worker, or those that ended workers have left."""
 
     worker: str
-    samples: list[Sample]
+    samples: list[MergedSample]
 
 
 def read_figures(worker: str, registry: CollectorRegistry) -> WorkerFigures:
     """Return what a registry shows now."""
     samples = [
-        Sample(family.name, sample.name, tuple(sorted(sample.labels.items())), sample.value)
+        MergedSample(family.name, sample.name, tuple(sorted(sample.labels.items())), sample.value)
         for family in registry.collect()
         for sample in family.samples
         # The library adds a creation time beside each counter: as many series again, which nobody reads.
@@ -51,10 +51,10 @@ def add_up_ended(ended: Sequence[WorkerFigures]) -> WorkerFigures:
     for figures in ended:
         for sample in figures.samples:
             series = BY_NAME.get(sample.family)
-            if series is not None and series.kind is not Kind.GAUGE and series.merge is Merge.SUM:
+            if series is not None and series.kind is not SeriesKind.GAUGE and series.merge is Merge.SUM:
                 key = (sample.family, sample.name, sample.labels)
                 sums[key] = sums.get(key, 0.0) + sample.value
-    return WorkerFigures(worker="", samples=[Sample(*key, value) for key, value in sums.items()])
+    return WorkerFigures(worker="", samples=[MergedSample(*key, value) for key, value in sums.items()])
 
 
 def exposition_of(living: Sequence[WorkerFigures], ended: WorkerFigures | None = None) -> bytes:

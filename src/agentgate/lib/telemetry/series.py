@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 DURATION_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
-class Kind(StrEnum):
+class SeriesKind(StrEnum):
     """The types of Prometheus that are used."""
 
     COUNTER = "counter"
@@ -31,7 +31,7 @@ class Series(Struct, frozen=True):
     """One series: its name without `_total`, its type, its labels, and what it means in one sentence."""
 
     name: str
-    kind: Kind
+    kind: SeriesKind
     labels: tuple[str, ...]
     meaning: str
     merge: Merge = Merge.SUM
@@ -39,7 +39,7 @@ class Series(Struct, frozen=True):
     @property
     def shown(self) -> str:
         """The name as Prometheus has it."""
-        return f"{self.name}_total" if self.kind is Kind.COUNTER else self.name
+        return f"{self.name}_total" if self.kind is SeriesKind.COUNTER else self.name
 
     def counter(self) -> CounterMetricFamily:
         """Return it as a family without samples."""
@@ -54,7 +54,7 @@ class Series(Struct, frozen=True):
         return HistogramMetricFamily(self.name, self.meaning, labels=self.labels)
 
 
-_C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+_C, _G, _H = SeriesKind.COUNTER, SeriesKind.GAUGE, SeriesKind.HISTOGRAM
 
 DECISIONS = Series(
     "agentgate_decisions",

@@ -8,7 +8,7 @@ from msgspec import Struct
 from agentgate.http.markup import Markup, element, joined
 from agentgate.http.request import Request
 from agentgate.people.account_pages.page import (
-    Check,
+    FormCheck,
     button,
     card,
     field,
@@ -25,15 +25,15 @@ from agentgate.people.account_pages.records import AccessForm
 from agentgate.people.accounts.active_account import Place
 
 
-class Problem(Struct, frozen=True, kw_only=True):
+class FormProblem(Struct, frozen=True, kw_only=True):
     """What went wrong with a form: in words, how long to wait, and the browser check that spares the waiting."""
 
     text: str
     retry_after_s: int | None = None
-    check: Check | None = None
+    check: FormCheck | None = None
 
 
-def told(problem: Problem | None) -> Markup | None:
+def told(problem: FormProblem | None) -> Markup | None:
     """Return what went wrong as a line that stands out; a script counts the seconds down."""
     if problem is None:
         return None
@@ -46,7 +46,7 @@ def with_next(place: str) -> str:
     return f"?next={quote(place, safe='/')}" if place else ""
 
 
-def sign_in(request: Request, *, place: str, email: str = "", problem: Problem | None = None) -> str:
+def sign_in(request: Request, *, place: str, email: str = "", problem: FormProblem | None = None) -> str:
     """Return the card for signing in."""
     words = words_for(request)
     forgot = element("a", words["signIn.forgot"], class_="s", href="/console/forgot")
@@ -75,7 +75,7 @@ def sign_in(request: Request, *, place: str, email: str = "", problem: Problem |
     return card(request, words["signIn.title"], fields, footer=below, scripted=True)
 
 
-def code(request: Request, *, place: str, recovery: bool = False, problem: Problem | None = None) -> str:
+def code(request: Request, *, place: str, recovery: bool = False, problem: FormProblem | None = None) -> str:
     """Return the card for the second factor, or for a recovery code."""
     words = words_for(request)
     asked = (
@@ -115,7 +115,7 @@ def code(request: Request, *, place: str, recovery: bool = False, problem: Probl
     )
 
 
-def forgot(request: Request, *, email: str = "", problem: Problem | None = None) -> str:
+def forgot(request: Request, *, email: str = "", problem: FormProblem | None = None) -> str:
     """Return the card for a forgotten password."""
     words = words_for(request)
     return card(
@@ -134,7 +134,9 @@ def forgot(request: Request, *, email: str = "", problem: Problem | None = None)
     )
 
 
-def link_form(request: Request, kind: str, *, token: str = "", name: str = "", problem: Problem | None = None) -> str:
+def link_form(
+    request: Request, kind: str, *, token: str = "", name: str = "", problem: FormProblem | None = None
+) -> str:
     """Return the card that a link of a mail leads to.
 
     The secret stands behind the `#`, which browsers send to nobody. A script takes it from there; without one it is
@@ -190,7 +192,9 @@ def dead_link(request: Request) -> str:
     return message(request, words["dead.title"], words["dead.lead"], link=link)
 
 
-def request_access(request: Request, typed: AccessForm, *, check: Check | None, problem: Problem | None = None) -> str:
+def request_access(
+    request: Request, typed: AccessForm, *, check: FormCheck | None, problem: FormProblem | None = None
+) -> str:
     """Return the card for asking for an account, behind the service's own browser check where there is one."""
     words = words_for(request)
     area = element(

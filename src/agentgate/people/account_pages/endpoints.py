@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import UNSET
 
 from agentgate.http.call import Call
-from agentgate.http.readiness.checks import Readiness
+from agentgate.http.readiness.checks import ReadinessChecks
 from agentgate.http.replies import Reply, Text
 from agentgate.http.request import Request
 from agentgate.http.web_app import HTML
@@ -14,7 +14,16 @@ from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter
 from agentgate.people.account_pages import cards
-from agentgate.people.account_pages.page import Check, Words, front_door, message, reply, see_other, words_for, words_of
+from agentgate.people.account_pages.page import (
+    FormCheck,
+    Words,
+    front_door,
+    message,
+    reply,
+    see_other,
+    words_for,
+    words_of,
+)
 from agentgate.people.account_pages.records import (
     AccessForm,
     AccountsForm,
@@ -23,14 +32,14 @@ from agentgate.people.account_pages.records import (
     LinkForm,
     SignInForm,
 )
-from agentgate.people.accounts.access_request_ports import AccessRequestStores
 from agentgate.people.accounts.code_check import CodeCheck
 from agentgate.people.accounts.endpoints import access_requests, invites, own_accounts, passwords, sign_in
 from agentgate.people.accounts.guards import SessionCall, UserCall
 from agentgate.people.accounts.password_check import PasswordCheck
 from agentgate.people.accounts.password_reset import PasswordReset
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import Session
+from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repositories.access_requests import AccessRequestStores
 from agentgate.people.accounts.sign_in_records import (
     AcceptInput,
     AccessRequestInput,
@@ -48,15 +57,15 @@ HOME = "/console"
 SIGN_IN = "/console/sign-in"
 
 # Makes the page again, with what went wrong on it.
-Again = Callable[[cards.Problem], str]
+Again = Callable[[cards.FormProblem], str]
 
 
-async def read_front_door(call: Call, readiness: Readiness) -> Reply[Text]:
+async def read_front_door(call: Call, readiness: ReadinessChecks) -> Reply[Text]:
     """Read the first page of the public listener: what this is, where to go, whether it is healthy."""
     return await _front_door(call, readiness, operator=False)
 
 
-async def read_operator_front_door(call: Call, readiness: Readiness) -> Reply[Text]:
+async def read_operator_front_door(call: Call, readiness: ReadinessChecks) -> Reply[Text]:
     """Read the first page of the admin listener."""
     return await _front_door(call, readiness, operator=True)
 
@@ -222,7 +231,7 @@ def secret_of(typed: str) -> str:
     return typed.strip().rpartition("#")[2]
 
 
-async def _front_door(call: Call, readiness: Readiness, *, operator: bool) -> Reply[Text]:
+async def _front_door(call: Call, readiness: ReadinessChecks, *, operator: bool) -> Reply[Text]:
     report = await readiness.report()
     host = call.request.header("host") or ""
     return reply(front_door(call.request, status=report.status, operator=operator, host=host))
@@ -248,15 +257,17 @@ def _again(call: Call, refused: Refused, again: Again) -> Reply[Text]:
     text = words.get(f"error.{refused.code}") or refused.message or row.message
     retry_after = refused.headers.get("retry-after", "")
     wanted = refused.extra.get("browserCheck")
-    check = None if wanted is None else Check(wanted["siteKey"], wanted["action"])
+    check = None if wanted is None else FormCheck(wanted["siteKey"], wanted["action"])
     if retry_after.isdecimal():
         text = words["error.wait" if check is None else "error.check"].replace("{seconds}", retry_after)
-    problem = cards.Problem(text=text, retry_after_s=int(retry_after) if retry_after.isdecimal() else None, check=check)
+    problem = cards.FormProblem(
+        text=text, retry_after_s=int(retry_after) if retry_after.isdecimal() else None, check=check
+    )
     return reply(again(problem), status=row.status, headers=tuple(refused.headers.items()))
 
 
-def _access_check(browser_check: BrowserCheck) -> Check | None:
-    return None if browser_check.site_key is None else Check(browser_check.site_key, REQUEST_ACCESS)
+def _access_check(browser_check: BrowserCheck) -> FormCheck | None:
+    return None if browser_check.site_key is None else FormCheck(browser_check.site_key, REQUEST_ACCESS)
 
 
 def _next(request: Request) -> str:

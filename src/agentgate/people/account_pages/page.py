@@ -23,7 +23,7 @@ CHECKED_HEADERS = (
 )
 
 
-class Check(Struct, frozen=True):
+class FormCheck(Struct, frozen=True):
     """A browser check that a form asks for: the site that issues its tokens, and the action."""
 
     site_key: str
@@ -128,7 +128,7 @@ def button(text: str) -> Markup:
     return element("button", text, class_="btn main big full")
 
 
-def form(action: str, *parts: str | None, check: Check | None = None) -> Markup:
+def form(action: str, *parts: str | None, check: FormCheck | None = None) -> Markup:
     """Return a form that is sent to a path of ours; with a check, a script runs the browser check before it is sent."""
     asked = {} if check is None else {"data_check_site": check.site_key, "data_check_action": check.action}
     token = None if check is None else hidden("checkToken", "")

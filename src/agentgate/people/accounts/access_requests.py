@@ -13,15 +13,15 @@ from agentgate.lib.enums import AccessRequestStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_access_request_id
 from agentgate.lib.names import check_name
-from agentgate.people.accounts.access_request_ports import AccessRequestStores
 from agentgate.people.accounts.access_request_records import StoredAccessRequest
 from agentgate.people.accounts.founding import Invited, found_account
-from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repositories.access_requests import AccessRequestStores
 from agentgate.people.accounts.sign_in_records import AccessRequestInput
 from agentgate.people.identity.users import canonical_email
 
 
-class DecisionStores(AccountStores, AccessRequestStores, Protocol):
+class RequestDecisionStores(AccountStores, AccessRequestStores, Protocol):
     """The ports that deciding a request uses."""
 
 
@@ -46,7 +46,7 @@ async def ask(stores: AccessRequestStores, request: StoredAccessRequest) -> None
     await stores.access_requests.add_request(request)
 
 
-async def approve(stores: DecisionStores, call: Call, request_id: str) -> Invited:
+async def approve(stores: RequestDecisionStores, call: Call, request_id: str) -> Invited:
     """Approve a request: create an account named by company, else by name, with the person as its owner.
 
     Refused, and left pending, when the address has become that of a user who has a password: an invite link would

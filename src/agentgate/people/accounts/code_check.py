@@ -3,10 +3,10 @@
 from agentgate.http.call import Call
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import given
-from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.accounts.sign_in_records import CodeInput
 from agentgate.people.identity.mfa import SecondFactor
-from agentgate.people.identity.sign_in_limits import Attempt, Factor, SignInLimits
+from agentgate.people.identity.sign_in_limits import Factor, SignInAttempt, SignInLimits
 from agentgate.people.identity.user_records import StoredUser
 
 
@@ -17,11 +17,11 @@ class CodeCheck:
         self._second_factor = second_factor
         self._limits = sign_in_limits
 
-    def attempt(self, call: Call, email: str) -> Attempt:
+    def attempt(self, call: Call, email: str) -> SignInAttempt:
         """Return who tries, by what is known of their device."""
         return self._limits.attempt(call, email)
 
-    async def count_attempt(self, attempt: Attempt, body: CodeInput) -> None:
+    async def count_attempt(self, attempt: SignInAttempt, body: CodeInput) -> None:
         """Count an attempt; refuse it when there were too many. Call it before the unit of work that spends."""
         code, _ = one_of(body)
         await self._limits.count_code(attempt, is_recovery=code is None)
@@ -31,11 +31,11 @@ class CodeCheck:
         code, recovery_code = one_of(body)
         await self._second_factor.spend(stores, call, user, code=code, recovery_code=recovery_code)
 
-    async def note_failure(self, attempt: Attempt) -> None:
+    async def note_failure(self, attempt: SignInAttempt) -> None:
         """Count a wrong code against its source, device or session."""
         await self._limits.note_failure(attempt, factor=Factor.CODE)
 
-    async def forget(self, attempt: Attempt) -> None:
+    async def forget(self, attempt: SignInAttempt) -> None:
         """Start the counts of the user anew, once a code was right."""
         await self._limits.forget(attempt)
 

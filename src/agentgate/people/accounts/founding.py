@@ -7,8 +7,8 @@ from agentgate.lib.enums import AccountRole, UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.people.accounts.lifecycle import create_account
 from agentgate.people.accounts.members import invite_member
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import StoredAccount, StoredMembership
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.identity.links import IssuedLink
 from agentgate.people.identity.users import find_or_create_user
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from agentgate.http.call import Call
 from agentgate.http.endpoint import Guard
-from agentgate.http.guards import stance
+from agentgate.http.guards import declares
 from agentgate.http.origin import check_browser_origin, check_same_origin
 from agentgate.lib.actor import Actor
 from agentgate.lib.database import Store
@@ -14,8 +14,8 @@ from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind, ConsolePe
 from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import API_TOKEN_PREFIX, digest
 from agentgate.people.accounts.active_account import choose_place
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import ApiToken, StoredAccount
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.accounts.roles import PERMISSIONS
 from agentgate.people.identity.guards import SAFE_METHODS, bearer_secret, refuse_bearer
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, TOUCH_MS, UserSessions
@@ -57,7 +57,7 @@ class MemberCall(Call):
     permissions: frozenset[ConsolePermission]
 
 
-@stance(
+@declares(
     refuses=("token_not_allowed", "unauthorized", "session_expired", "csrf", "cross_origin", "user_suspended"),
     security=SESSION_SECURITY,
 )
@@ -72,14 +72,14 @@ async def begun_session(call: Call, sessions: UserSessions, store: Store[Account
     return SessionCall(**_known(call), session=session)
 
 
-@stance(refuses=("token_not_allowed", *SESSION_REFUSES), security=SESSION_SECURITY)
+@declares(refuses=("token_not_allowed", *SESSION_REFUSES), security=SESSION_SECURITY)
 async def signed_in(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> UserCall:
     """Let in users who are signed in; changes need the session's CSRF token."""
     refuse_bearer(call.request)
     return await _signed_in(call, sessions, store)
 
 
-@stance(refuses=("token_not_allowed", *SESSION_REFUSES), security=SESSION_SECURITY)
+@declares(refuses=("token_not_allowed", *SESSION_REFUSES), security=SESSION_SECURITY)
 async def signed_in_form(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> UserCall:
     """Let in users who are signed in and send a form. It cannot carry a header: its handler checks the token in it."""
     refuse_bearer(call.request)
@@ -90,7 +90,7 @@ async def signed_in_form(call: Call, sessions: UserSessions, store: Store[Accoun
 def member(permission: ConsolePermission) -> Guard:
     """Return a guard that lets in members whose role, and API tokens whose scopes, have the permission."""
 
-    @stance(refuses=(*SESSION_REFUSES, *TOKEN_REFUSES, *MEMBER_REFUSES), security=MEMBER_SECURITY)
+    @declares(refuses=(*SESSION_REFUSES, *TOKEN_REFUSES, *MEMBER_REFUSES), security=MEMBER_SECURITY)
     async def guard(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> MemberCall:
         secret = bearer_secret(call.request)
         if secret is not None:

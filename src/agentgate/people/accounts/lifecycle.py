@@ -14,8 +14,8 @@ from agentgate.lib.ids import new_account_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
 from agentgate.people.accounts.members import forget_place, get_membership
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import DeletedAccount, Limits, StoredAccount
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 

@@ -9,8 +9,8 @@ from agentgate.lib.enums import AccountRole, AccountStatus, ConsolePermission
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import optional, optional_moment
 from agentgate.people.accounts.active_account import choose_place
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import Member, StoredAccount, StoredMembership
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.accounts.roles import PERMISSIONS
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record

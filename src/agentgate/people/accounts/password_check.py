@@ -2,7 +2,7 @@
 
 from agentgate.http.call import Call
 from agentgate.people.identity.passwords import Passwords
-from agentgate.people.identity.sign_in_limits import Attempt, SignInLimits
+from agentgate.people.identity.sign_in_limits import SignInAttempt, SignInLimits
 from agentgate.people.identity.user_records import UserSession
 
 
@@ -13,12 +13,12 @@ class PasswordCheck:
         self._passwords = passwords
         self._limits = sign_in_limits
 
-    def attempt(self, call: Call, email: str, *, session: UserSession | None = None) -> Attempt:
+    def attempt(self, call: Call, email: str, *, session: UserSession | None = None) -> SignInAttempt:
         """Return who tries, by what is known of their device, or by the session that they have."""
         return self._limits.attempt(call, email, session=session)
 
     async def is_right(
-        self, attempt: Attempt, password_hash: str | None, password: str, *, token: str | None = None
+        self, attempt: SignInAttempt, password_hash: str | None, password: str, *, token: str | None = None
     ) -> bool:
         """Say whether the password is right; refuse to say when there were too many wrong ones.
 
@@ -43,6 +43,6 @@ class PasswordCheck:
             return None
         return await self._passwords.hash(password)
 
-    async def forget(self, attempt: Attempt) -> None:
+    async def forget(self, attempt: SignInAttempt) -> None:
         """Start the count of wrong ones anew, once somebody has signed in with all that it takes."""
         await self._limits.forget(attempt)

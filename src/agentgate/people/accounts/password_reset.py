@@ -5,13 +5,13 @@ from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.database import Store
 from agentgate.lib.enums import UserStatus
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.lib.tasks.background import Background
+from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.people.accounts.active_account import choose_place
-from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.links import LinkUrls, issue_link
-from agentgate.people.identity.sign_in_limits import Attempt, SignInLimits
+from agentgate.people.identity.sign_in_limits import SignInAttempt, SignInLimits
 from agentgate.people.identity.user_records import LinkKind, StoredUser
 from agentgate.people.outbox.messages import Messenger, reset_message
 
@@ -33,7 +33,7 @@ class PasswordReset:
         *,
         limiter: Limiter,
         sign_in_limits: SignInLimits,
-        background: Background,
+        background: BackgroundTasks,
         messenger: Messenger,
         urls: LinkUrls,
     ) -> None:
@@ -53,7 +53,7 @@ class PasswordReset:
         if await self._may_send(attempt, token):
             self._background.start("password reset", lambda: self._send(call, email))
 
-    async def _may_send(self, attempt: Attempt, token: str | None) -> bool:
+    async def _may_send(self, attempt: SignInAttempt, token: str | None) -> bool:
         if attempt.known is not None:
             await self._limiter.require(PER_DEVICE, attempt.known)
             return await self._limiter.count(PER_EMAIL_OF_DEVICE, attempt.known)

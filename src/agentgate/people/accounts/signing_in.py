@@ -12,8 +12,8 @@ from agentgate.lib.enums import ActorKind, UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import digest
 from agentgate.people.accounts.active_account import Place, choose_place
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import Session
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.accounts.session_view import session_record
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record

@@ -12,8 +12,8 @@ from agentgate.lib.database import Store
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import CHANGES_LIMIT, PAGE_SIZE
 from agentgate.lib.records import Query
-from agentgate.people.audit.ports import AuditStores
 from agentgate.people.audit.records import AuditEvent, AuditPage, ConfigChangeList
+from agentgate.people.audit.repository import AuditStores
 
 # Dotted words, such as every action has; a dot at the end says no more than its absence.
 ACTION_FILTER_PATTERN = r"^[a-z0-9_]+(\.[a-z0-9_]+)*\.?\Z"

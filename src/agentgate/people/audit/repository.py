@@ -2,8 +2,9 @@
 
 import json
 import secrets
+from typing import Protocol
 
-from agentgate.lib.database import Row, Session
+from agentgate.lib.database import Repository, Row
 from agentgate.lib.enums import ActorKind
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional, to_json
@@ -23,11 +24,8 @@ _WITH_MODELS = """id IN (
         ORDER BY id DESC LIMIT $2) models)"""
 
 
-class SqlAudit:
-    """Implements AuditStore."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
+class AuditStore(Repository):
+    """Entries are added and read, never changed."""
 
     async def add_entry(self, entry: AuditEntry) -> None:
         """Keep an entry, in the transaction of what it tells of."""
@@ -127,3 +125,10 @@ def _event(row: Row) -> AuditEvent:
         detail=json.loads(detail),
         address=optional(address),
     )
+
+
+class AuditStores(Protocol):
+    """The port that a unit of work needs to leave a trace."""
+
+    @property
+    def audit(self) -> AuditStore: ...

@@ -7,8 +7,8 @@ from msgspec import Struct
 from agentgate.http.call import Call
 from agentgate.lib.actor import SYSTEM
 from agentgate.people.audit.actions import Action
-from agentgate.people.audit.ports import AuditStores
 from agentgate.people.audit.records import AuditEntry
+from agentgate.people.audit.repository import AuditStores
 
 
 class Subject(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,6 @@ from agentgate.http.call import Call
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Store
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.people.feedback.ports import FeedbackStores
 from agentgate.people.feedback.records import (
     DocsFeedback,
     DocsFeedbackReport,
@@ -13,6 +12,7 @@ from agentgate.people.feedback.records import (
     FeedbackQuery,
     FeedbackReceived,
 )
+from agentgate.people.feedback.repository import FeedbackStores
 
 PER_SOURCE = Window("docs-feedback", 20, HOUR_MS)
 

@@ -1,16 +1,15 @@
 """Feedback on the documentation in SQL."""
 
-from agentgate.lib.database import Transaction
+from typing import Protocol
+
+from agentgate.lib.database import LockingRepository
 from agentgate.people.feedback.records import PageCounts
 
 MOST_PAGES = 1_000
 
 
-class SqlFeedback:
-    """Implements FeedbackStore."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
+class FeedbackStore(LockingRepository):
+    """Counts per page and UTC day; who answered is not kept."""
 
     async def add_answer(self, page: str, day: int, *, helpful: bool) -> None:
         """Count one answer. A page that is one too many is ignored, so that nobody can fill the store."""
@@ -53,3 +52,10 @@ class SqlFeedback:
         assert row is not None  # a SELECT of counts alone has one row
         answers, pages = row
         return bool(answers > 0 or pages < MOST_PAGES)
+
+
+class FeedbackStores(Protocol):
+    """The port that feedback uses."""
+
+    @property
+    def feedback(self) -> FeedbackStore: ...

@@ -10,7 +10,6 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.secrets import digest
 from agentgate.people.identity.guards import ADMIN_COOKIE
 from agentgate.people.identity.operators import DEFAULT_OPERATOR, Operators
-from agentgate.people.identity.ports import OperatorStores
 from agentgate.people.identity.records import (
     LoginRequest,
     OperatorSession,
@@ -18,6 +17,7 @@ from agentgate.people.identity.records import (
     OperatorSessionList,
     SessionInfo,
 )
+from agentgate.people.identity.repositories.operator_sessions import OperatorStores
 
 COOKIE_PATH = "/v1/admin"
 

@@ -3,7 +3,7 @@
 import re
 
 from agentgate.http.call import Call
-from agentgate.http.guards import stance
+from agentgate.http.guards import declares
 from agentgate.http.origin import check_same_origin
 from agentgate.http.request import Request
 from agentgate.lib.actor import Actor
@@ -20,7 +20,7 @@ OPERATOR_SECURITY = (("adminKey",), ("adminSession", "csrf"))
 _BEARER = re.compile(r"bearer(?: +(.*))?\Z", re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
-@stance(
+@declares(
     refuses=("token_not_allowed", "unauthorized", "session_expired", "csrf", "cross_origin", "rate_limited"),
     security=OPERATOR_SECURITY,
 )
@@ -44,7 +44,7 @@ async def operator(call: Call, operators: Operators) -> Call:
     return call.acting_as(Actor(kind=ActorKind.OPERATOR, name=session.operator))
 
 
-@stance(refuses=("token_not_allowed", "cross_origin"))
+@declares(refuses=("token_not_allowed", "cross_origin"))
 async def not_cross_origin(call: Call) -> Call:
     """Let everybody in but API tokens, and what another site's page sent."""
     refuse_bearer(call.request)

@@ -12,7 +12,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.secrets import digest
 from agentgate.people.identity import totp
-from agentgate.people.identity.user_ports import UserStores
+from agentgate.people.identity.repositories.users import UserStores
 from agentgate.people.identity.user_records import StoredUser
 
 PENDING_MS = 15 * MINUTE_MS

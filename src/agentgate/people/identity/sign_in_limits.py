@@ -63,7 +63,7 @@ CODES_PER_KNOWN = Window("code-attempts-known", limits.LOGIN_FAILURES_PER_SOURCE
 CODES_PER_EMAIL = Window("code-attempts-email", limits.CODE_ATTEMPTS_PER_EMAIL, WINDOW_MS)
 
 
-class Attempt(Struct, frozen=True, kw_only=True):
+class SignInAttempt(Struct, frozen=True, kw_only=True):
     """Who tries, as attempts are counted: the address, the e-mail, and the device or session that is known."""
 
     call: Call
@@ -86,7 +86,7 @@ class SignInLimits:
         self._devices = devices
         self._browser_check = browser_check
 
-    def attempt(self, call: Call, email: str, *, session: UserSession | None = None) -> Attempt:
+    def attempt(self, call: Call, email: str, *, session: UserSession | None = None) -> SignInAttempt:
         """Return who tries. A live session is known by its user and sign-in: changing accounts makes it no other."""
         known: str | None = None
         if session is not None:
@@ -94,9 +94,9 @@ class SignInLimits:
         else:
             device = self._devices.find(call, email)
             known = None if device is None else f"device {device.id}"
-        return Attempt(call=call, source=source_of(call.request.address), email=email_subject(email), known=known)
+        return SignInAttempt(call=call, source=source_of(call.request.address), email=email_subject(email), known=known)
 
-    async def admit(self, attempt: Attempt, token: str | None) -> None:
+    async def admit(self, attempt: SignInAttempt, token: str | None) -> None:
         """Let an attempt at a password go on, or refuse it before the password is looked at.
 
         Known and unknown e-mail addresses count alike. During an attack a browser-check token spares the waiting.
@@ -107,7 +107,7 @@ class SignInLimits:
         if await self._limiter.is_over(PER_EMAIL, attempt.email) or await self._limiter.is_over(OVER_ALL, ""):
             await self.pass_or_wait(attempt, token, purpose="sign-in")
 
-    async def check(self, attempt: Attempt, *, factor: Factor = Factor.PASSWORD) -> None:
+    async def check(self, attempt: SignInAttempt, *, factor: Factor = Factor.PASSWORD) -> None:
         """Refuse when too many have failed here: with this session, on this device, or from this address.
 
         Guesses that are sent at once all pass the first time; call it again when the proof was looked at.
@@ -116,7 +116,7 @@ class SignInLimits:
             if await self._limiter.is_over(window, subject):
                 raise self._limiter.refusal(window, TOO_MANY)
 
-    async def note_failure(self, attempt: Attempt, *, factor: Factor = Factor.PASSWORD) -> None:
+    async def note_failure(self, attempt: SignInAttempt, *, factor: Factor = Factor.PASSWORD) -> None:
         """Count a failure. Those of known devices and sessions are no sign of an attack."""
         for window, subject in _own_windows(attempt, factor):
             await self._limiter.count(window, subject)
@@ -124,7 +124,7 @@ class SignInLimits:
             await self._limiter.count(PER_EMAIL, attempt.email)
             await self._limiter.count(OVER_ALL, "")
 
-    async def count_code(self, attempt: Attempt, *, is_recovery: bool) -> None:
+    async def count_code(self, attempt: SignInAttempt, *, is_recovery: bool) -> None:
         """Count an attempt at a code before it is looked at; refuse it when there were too many."""
         await self.check(attempt, factor=Factor.CODE)
         if attempt.known is not None:
@@ -140,7 +140,7 @@ class SignInLimits:
                 " password with a reset link, which makes this browser a known device.",
             )
 
-    async def forget(self, attempt: Attempt) -> None:
+    async def forget(self, attempt: SignInAttempt) -> None:
         """Start the e-mail's counts here anew, once somebody has signed in with all that it takes.
 
         The source's count stays: an account of one's own must not buy more guesses at those of others. So do the counts
@@ -153,7 +153,7 @@ class SignInLimits:
         if attempt.known is not None:
             await self._limiter.forget(CODES_PER_KNOWN, attempt.known)
 
-    async def pass_or_wait(self, attempt: Attempt, token: str | None, *, purpose: str) -> None:
+    async def pass_or_wait(self, attempt: SignInAttempt, token: str | None, *, purpose: str) -> None:
         """Let an unknown device go on that has passed the browser check, or has waited since it was first refused."""
         site_key = self._browser_check.site_key
         if (
@@ -171,7 +171,7 @@ class SignInLimits:
         raise Refused("rate_limited", UNDER_ATTACK, headers={"retry-after": retry_after}, **extra)
 
 
-def _own_windows(attempt: Attempt, factor: Factor) -> tuple[tuple[Window, str], ...]:
+def _own_windows(attempt: SignInAttempt, factor: Factor) -> tuple[tuple[Window, str], ...]:
     windows = WINDOWS[factor]
     if attempt.known is not None:
         return ((windows.per_known, attempt.known),)

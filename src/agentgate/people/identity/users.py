@@ -9,7 +9,7 @@ from agentgate.http.call import Call
 from agentgate.lib.enums import UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_user_id
-from agentgate.people.identity.user_ports import UserStores
+from agentgate.people.identity.repositories.users import UserStores
 from agentgate.people.identity.user_records import StoredUser
 
 EMAIL_CHARACTERS = 254

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from agentgate.lib.keyring import KeyStores
-from agentgate.people.audit.ports import AuditStores
+from agentgate.people.audit.repository import AuditStores
 from agentgate.people.installation.records import InstallationSettings, InstallationState
 
 

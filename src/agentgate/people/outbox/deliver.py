@@ -17,8 +17,8 @@ import structlog
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.people.outbox.messages import Messenger
-from agentgate.people.outbox.ports import OutboxStores
 from agentgate.people.outbox.records import StoredMessage
+from agentgate.people.outbox.repository import OutboxStores
 from agentgate.people.outbox.smtp import Letter, MailRefused, MailServer, hand_in
 from agentgate.people.outbox.texts import to_html
 
@@ -35,7 +35,7 @@ FROM_NAME = "AgentGate"
 _POLICY = SMTP.clone(cte_type="7bit")
 
 
-class Delivery:
+class MailDelivery:
     """Hands messages in at one mail server."""
 
     def __init__(

@@ -10,8 +10,8 @@ from agentgate.lib.database import Store
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Query, optional, optional_moment
 from agentgate.people.outbox.messages import Messenger
-from agentgate.people.outbox.ports import OutboxStores
 from agentgate.people.outbox.records import OutboxList, OutboxMessage, StoredMessage
+from agentgate.people.outbox.repository import OutboxStores
 
 
 class OutboxQuery(Query, frozen=True, kw_only=True):

@@ -10,11 +10,11 @@ from agentgate.lib.enums import OutboxStatus
 from agentgate.lib.ids import new_message_id
 from agentgate.lib.keyring import Sealer
 from agentgate.people.outbox import texts
-from agentgate.people.outbox.ports import OutboxStores
 from agentgate.people.outbox.records import StoredMessage
+from agentgate.people.outbox.repository import OutboxStores
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class MailMessage(Struct, frozen=True, kw_only=True):
     """A message to one person. With a link in it, the link's digest says when the text is of no more use."""
 
     kind: str
@@ -30,7 +30,7 @@ class Messenger:
     def __init__(self, sealer: Sealer) -> None:
         self._sealer = sealer
 
-    async def send(self, stores: OutboxStores, call: Call, message: Message) -> None:
+    async def send(self, stores: OutboxStores, call: Call, message: MailMessage) -> None:
         """Put a message into the outbox."""
         message_id = new_message_id()
         await stores.outbox.add_message(
@@ -53,32 +53,32 @@ class Messenger:
         return "" if message.body is None else self._sealer.open(message.body, sealing_context(message.id)).decode()
 
 
-def invite_message(to: str, *, account_name: str, url: str, link_digest: bytes) -> Message:
+def invite_message(to: str, *, account_name: str, url: str, link_digest: bytes) -> MailMessage:
     """Invite somebody who has no password yet."""
     text = texts.invite(account_name, url)
-    return Message(kind="invite", to=to, subject=texts.INVITE_SUBJECT, text=text, link_digest=link_digest)
+    return MailMessage(kind="invite", to=to, subject=texts.INVITE_SUBJECT, text=text, link_digest=link_digest)
 
 
-def reset_message(to: str, *, url: str, link_digest: bytes) -> Message:
+def reset_message(to: str, *, url: str, link_digest: bytes) -> MailMessage:
     """Let somebody choose a new password."""
-    return Message(kind="reset", to=to, subject=texts.RESET_SUBJECT, text=texts.reset(url), link_digest=link_digest)
+    return MailMessage(kind="reset", to=to, subject=texts.RESET_SUBJECT, text=texts.reset(url), link_digest=link_digest)
 
 
-def added_message(to: str, *, account_name: str, url: str) -> Message:
+def added_message(to: str, *, account_name: str, url: str) -> MailMessage:
     """Tell somebody who has a password that one more account is theirs to use."""
-    return Message(kind="added", to=to, subject=texts.ADDED_SUBJECT, text=texts.added(account_name, url))
+    return MailMessage(kind="added", to=to, subject=texts.ADDED_SUBJECT, text=texts.added(account_name, url))
 
 
-def password_changed_message(to: str) -> Message:
+def password_changed_message(to: str) -> MailMessage:
     """Tell somebody that the password was changed, in case it was not them."""
-    return Message(
+    return MailMessage(
         kind="password_changed", to=to, subject=texts.PASSWORD_CHANGED_SUBJECT, text=texts.password_changed()
     )
 
 
-def mfa_reset_message(to: str) -> Message:
+def mfa_reset_message(to: str) -> MailMessage:
     """Tell somebody that an operator turned two-factor authentication off."""
-    return Message(kind="mfa_reset", to=to, subject=texts.MFA_RESET_SUBJECT, text=texts.mfa_reset())
+    return MailMessage(kind="mfa_reset", to=to, subject=texts.MFA_RESET_SUBJECT, text=texts.mfa_reset())
 
 
 def sealing_context(message_id: str) -> str:

@@ -1,6 +1,8 @@
 """The outbox in SQL."""
 
-from agentgate.lib.database import Row, Session
+from typing import Protocol
+
+from agentgate.lib.database import Repository, Row
 from agentgate.lib.enums import OutboxStatus
 from agentgate.people.outbox.records import StoredMessage, UnsentCounts
 
@@ -14,11 +16,8 @@ _CLEAR = """UPDATE outbox_message SET body = NULL,
     WHERE body IS NOT NULL"""
 
 
-class SqlOutbox:
-    """Implements OutboxStore."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
+class OutboxStore(Repository):
+    """Messages that were sent or are to be sent."""
 
     async def add_message(self, message: StoredMessage) -> None:
         """Keep a new message, in the transaction of what it tells of."""
@@ -157,3 +156,10 @@ def _message(row: Row) -> StoredMessage:
         sent_ms=sent_ms,
         last_error=last_error,
     )
+
+
+class OutboxStores(Protocol):
+    """The port that a unit of work needs to send a message."""
+
+    @property
+    def outbox(self) -> OutboxStore: ...

@@ -24,10 +24,10 @@ from agentgate.lib.limits import AGENT_QUOTA_RETRY_AFTER_S, GATEWAY_SIGNATURE_WI
 from agentgate.lib.price import Price
 from agentgate.protection.agents.identity import Identity, SignedMessage
 from agentgate.protection.agents.policy import prices
-from agentgate.protection.agents.policy.decision import AgentPolicy, Stance, stance_of
+from agentgate.protection.agents.policy.decision import AgentPolicy, PolicyDecision, stance_of
 from agentgate.protection.agents.policy.quota import Quotas
 from agentgate.protection.agents.signing.replays import Replays
-from agentgate.protection.agents.submission_ports import Charge, ChargeStore
+from agentgate.protection.agents.submission_repository import Charge, SubmissionStore
 from agentgate.protection.signals.facts import AgentFacts
 from agentgate.protection.sites.directory import SiteView
 
@@ -55,7 +55,7 @@ class Verifier(Protocol):
         ...
 
 
-class Refusal(Struct, frozen=True, gc=False):
+class PolicyRefusal(Struct, frozen=True, gc=False):
     """Why a request is not let through: a reason of the gateway's table, and what enforce mode makes of it."""
 
     reason: str
@@ -85,9 +85,9 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
     # For the rules; None for a request that is not signed.
     facts: AgentFacts | None = None
     # Stands whatever else the request shows.
-    refusal: Refusal | None = None
+    refusal: PolicyRefusal | None = None
     # Stands unless the request shows a token or clearance that is good.
-    challenge: Refusal | None = None
+    challenge: PolicyRefusal | None = None
     # What the answer carries when one of the two applies.
     headers: Headers = []
     # The signature stands for the token that the route asks others for.
@@ -95,7 +95,7 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
     # What is due once the request is let through.
     price: Price | None = None
 
-    def against(self, *, has_receipt: bool) -> Refusal | None:
+    def against(self, *, has_receipt: bool) -> PolicyRefusal | None:
         """Return what stands against the request, None when nothing does. The policy's challenge goes before prices."""
         if self.challenge is not None and not has_receipt:
             return self.challenge
@@ -105,7 +105,7 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
 class AgentDesk:
     """Looks at what agents bring, and settles what they owe."""
 
-    def __init__(self, verifier: Verifier, *, replays: Replays, quotas: Quotas, charges: ChargeStore) -> None:
+    def __init__(self, verifier: Verifier, *, replays: Replays, quotas: Quotas, charges: SubmissionStore) -> None:
         self._verifier = verifier
         self._replays = replays
         self._quotas = quotas
@@ -203,11 +203,13 @@ class AgentDesk:
         return _count_first(self._quotas.is_within(site, agent, action), identity, stance, deal)
 
 
-async def _count_first(counting: Awaitable[bool], identity: Identity, stance: Stance, deal: prices.Deal) -> AgentRuling:
+async def _count_first(
+    counting: Awaitable[bool], identity: Identity, stance: PolicyDecision, deal: prices.Deal
+) -> AgentRuling:
     return _rule_counted(identity, stance, deal, is_within=await counting)
 
 
-def _rule_counted(identity: Identity, stance: Stance, deal: prices.Deal, *, is_within: bool) -> AgentRuling:
+def _rule_counted(identity: Identity, stance: PolicyDecision, deal: prices.Deal, *, is_within: bool) -> AgentRuling:
     facts = facts_of(identity)
     challenge = _CHALLENGED if stance.decision is AgentPolicyAction.CHALLENGE else None
     if not is_within:
@@ -264,7 +266,7 @@ def _rule_unproven(identity: Identity, message: SignedMessage, site: SiteView, w
     )
 
 
-def _claim(identity: Identity, policy: AgentPolicy, claimed: str | None) -> Refusal | None:
+def _claim(identity: Identity, policy: AgentPolicy, claimed: str | None) -> PolicyRefusal | None:
     """Return what stands against a claim that nothing proves; None when there is no claim, or nothing does."""
     if identity.verdict is AgentVerdict.UNSIGNED and claimed is None:
         return None
@@ -276,13 +278,13 @@ def _claim(identity: Identity, policy: AgentPolicy, claimed: str | None) -> Refu
         return None
     outcome = Outcome.CHALLENGE if policy.unverified is AgentPolicyDefault.CHALLENGE else Outcome.BLOCK
     why = identity.why or "The User-Agent names an agent and no signature proves it. Sign as Accept-Signature says."
-    return Refusal("agent_unverified", outcome, why)
+    return PolicyRefusal("agent_unverified", outcome, why)
 
 
 def _signature_invalid(identity: Identity, why: str | None) -> AgentRuling:
     # Whatever the signature said, it proves nothing now, and the rules must not take it for proven.
     facts = AgentFacts(verdict=AgentVerdict.INVALID)
-    refusal = Refusal("agent_signature_invalid", Outcome.BLOCK, why)
+    refusal = PolicyRefusal("agent_signature_invalid", Outcome.BLOCK, why)
     return AgentRuling(identity=identity, facts=facts, refusal=refusal, headers=[ACCEPT_SIGNATURE])
 
 
@@ -292,10 +294,10 @@ def _deal(message: SignedMessage, price: Price | None, identity: Identity) -> pr
     return prices.strike(price, message.headers, identity)
 
 
-def _payment(deal: prices.Deal) -> Refusal | None:
+def _payment(deal: prices.Deal) -> PolicyRefusal | None:
     if deal.reason is None or deal.error is None:
         return None
-    return Refusal(deal.reason, Outcome.BLOCK, f"{deal.error.value}: the price stands in Crawler-Price.")
+    return PolicyRefusal(deal.reason, Outcome.BLOCK, f"{deal.error.value}: the price stands in Crawler-Price.")
 
 
 def _digest_problem(
@@ -331,7 +333,7 @@ _KEYS_UNDER_WAY = Identity(
     verdict=AgentVerdict.UNVERIFIED, why="The key set of the agent is still being fetched. Ask again in a moment."
 )
 _USED_BEFORE = "This signature was used before. Sign every request anew, with a nonce of its own."
-_DENIED = Refusal("agent_denied", Outcome.BLOCK, "The site's policy denies this agent this action.")
-_CHALLENGED = Refusal("policy", Outcome.CHALLENGE, "The site wants a person to confirm what this agent does.")
-_OVER_QUOTA = Refusal("rate_limited", Outcome.BLOCK, "The agent is over its quota for this minute.")
+_DENIED = PolicyRefusal("agent_denied", Outcome.BLOCK, "The site's policy denies this agent this action.")
+_CHALLENGED = PolicyRefusal("policy", Outcome.CHALLENGE, "The site wants a person to confirm what this agent does.")
+_OVER_QUOTA = PolicyRefusal("rate_limited", Outcome.BLOCK, "The agent is over its quota for this minute.")
 _RETRY_AFTER = (b"retry-after", b"%d" % AGENT_QUOTA_RETRY_AFTER_S)

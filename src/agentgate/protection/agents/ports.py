@@ -23,20 +23,3 @@ class KeySource(Protocol):
     def find(self, url: str, keyid: str, *, now_ms: int) -> KeyFound | Awaitable[KeyFound]:
         """Return what is known at once, or something to wait for."""
         ...
-
-
-class ReplayStore(Protocol):
-    """Signatures that were accepted once and must not be accepted again."""
-
-    @property
-    def lost_ms(self) -> int:
-        """When signatures that had been remembered were lost; 0 or less where none were."""
-        ...
-
-    async def remember(self, replay_key: bytes, *, kept_until_ms: int) -> bool:
-        """Remember a signature, durably; False when it is remembered already. Of many at once, one wins."""
-        ...
-
-    async def forget_replays(self, before_ms: int, *, most: int) -> int:
-        """Remove some of those that have expired; return how many went."""
-        ...

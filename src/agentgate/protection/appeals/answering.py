@@ -22,8 +22,8 @@ from agentgate.lib.visitor_ids import write_visitor
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.appeals.filing import clean
-from agentgate.protection.appeals.ports import AppealStores
 from agentgate.protection.appeals.records import Appeal, AppealAnswerInput, AppealDetail, StoredAppeal
+from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.lists.editing import add_entry, remove_entry
 from agentgate.protection.lists.records import ListEntryInput, StoredEntry
 from agentgate.protection.scoring.labels import find_evidence, save_label

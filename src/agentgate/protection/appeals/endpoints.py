@@ -7,7 +7,6 @@ from agentgate.lib.cursors import Cursors
 from agentgate.lib.database import Store
 from agentgate.lib.keyring import Keyring
 from agentgate.protection.appeals import answering
-from agentgate.protection.appeals.ports import AppealStores
 from agentgate.protection.appeals.records import (
     Appeal,
     AppealAnswerInput,
@@ -16,6 +15,7 @@ from agentgate.protection.appeals.records import (
     AppealPage,
     AppealsQuery,
 )
+from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.scoring.ports import Evidence
 
 

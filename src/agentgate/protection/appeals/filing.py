@@ -16,8 +16,8 @@ from agentgate.lib.enums import AppealState, Outcome
 from agentgate.lib.ids import new_appeal_id
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.limits import APPEAL_CHARACTERS
-from agentgate.protection.appeals.ports import AppealStores
 from agentgate.protection.appeals.records import StoredAppeal
+from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.scoring.ports import Evidence
 
 LINK_BYTES = 16

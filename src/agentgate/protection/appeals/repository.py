@@ -1,9 +1,13 @@
 """Appeals in SQL."""
 
-from agentgate.lib.database import Row, Transaction
+from typing import Protocol
+
+from agentgate.lib.database import LockingRepository, Row
 from agentgate.lib.enums import AppealState, DecisionLabelValue, Outcome
 from agentgate.lib.visitor_ids import read_visitor, write_visitor
 from agentgate.protection.appeals.records import AppealCounts, StoredAppeal
+from agentgate.protection.lists.ports import ListStores
+from agentgate.protection.scoring.ports import ScoringStores
 
 _COLUMNS = (
     "id, site_id, link_digest, decision, visitor, outcome, method, route, rule, message, state, created_ms,"
@@ -11,11 +15,8 @@ _COLUMNS = (
 )
 
 
-class SqlAppeals:
-    """Implements AppealStore."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
+class AppealStore(LockingRepository):
+    """Appeals of sites."""
 
     async def lock_appeals(self, site_id: str) -> None:
         """Keep other units of work from changing the site's appeals until this one is done."""
@@ -158,3 +159,10 @@ def _appeal(row: Row) -> StoredAppeal:
         entry_id=entry_id,
         label=None if label is None else DecisionLabelValue(label),
     )
+
+
+class AppealStores(ListStores, ScoringStores, Protocol):
+    """The ports that a unit of work on appeals uses."""
+
+    @property
+    def appeals(self) -> AppealStore: ...

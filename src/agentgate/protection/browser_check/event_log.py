@@ -11,7 +11,7 @@ from agentgate.protection.browser_check.admission import Visit
 from agentgate.protection.browser_check.judge import Verdict, recorded
 from agentgate.protection.browser_check.trial import Trial
 from agentgate.protection.decision.correlation import read_trace_id
-from agentgate.protection.decision.engine import POLICY, Decision
+from agentgate.protection.decision.engine import POLICY, EngineDecision
 from agentgate.protection.decision.event import Answered, make_event
 from agentgate.protection.signals.facts import RequestFacts
 
@@ -23,7 +23,7 @@ class Journal:
         self._recorder = recorder
         self._ids = ids
 
-    def issued(self, call: Call, visit: Visit, facts: RequestFacts, decision: Decision) -> None:
+    def issued(self, call: Call, visit: Visit, facts: RequestFacts, decision: EngineDecision) -> None:
         """Record that a challenge was issued."""
         if visit.test:
             return

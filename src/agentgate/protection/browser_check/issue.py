@@ -24,7 +24,7 @@ from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import step_up_of
 from agentgate.protection.browser_check.work import Level, challenge_work
 from agentgate.protection.decision.decider import Decider
-from agentgate.protection.decision.engine import Decision
+from agentgate.protection.decision.engine import EngineDecision
 from agentgate.protection.sites.directory import SiteView
 
 SEED_BYTES = 16
@@ -97,7 +97,7 @@ class ChallengeIssuer:
         )
         return challenge, draw
 
-    async def _level(self, call: Call, visit: Visit, decision: Decision) -> Level:
+    async def _level(self, call: Call, visit: Visit, decision: EngineDecision) -> Level:
         level = level_of(decision)
         if visit.test or visit.site.mode is Mode.MONITOR:
             return level
@@ -142,7 +142,7 @@ def widget_of(visit: Visit, body: ChallengeInput) -> WidgetMode:
     return body.widget
 
 
-def level_of(decision: Decision) -> Level:
+def level_of(decision: EngineDecision) -> Level:
     """Return how much work is asked of a visitor about whom this was decided."""
     if not FLOODS.isdisjoint(decision.labels):
         return Level.HIGH

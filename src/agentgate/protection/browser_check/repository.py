@@ -1,6 +1,6 @@
 """Challenges in SQL. Each step is one statement, so that two at the same time cannot both take it."""
 
-from agentgate.lib.database import Row, Session
+from agentgate.lib.database import Row, SqlSession
 from agentgate.lib.enums import WidgetMode
 from agentgate.protection.browser_check.ports import Binding, StoredChallenge
 
@@ -11,7 +11,7 @@ _COLUMNS = """id, site, action, origin, visitor, seed, level, widget, c_data, is
 class SqlChallenges:
     """Implements ChallengeStore."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     async def add_challenge(self, challenge: StoredChallenge) -> None:

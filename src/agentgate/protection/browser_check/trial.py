@@ -8,7 +8,7 @@ from agentgate.lib.limits import VERIFY_ATTEMPTS_PER_CHALLENGE
 from agentgate.protection.browser_check.admission import Visit
 from agentgate.protection.browser_check.judge import Verdict
 from agentgate.protection.browser_check.ports import StoredChallenge
-from agentgate.protection.decision.engine import Decision
+from agentgate.protection.decision.engine import EngineDecision
 from agentgate.protection.signals.facts import RequestFacts
 
 
@@ -20,7 +20,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     # After the attempt was counted.
     challenge: StoredChallenge
     facts: RequestFacts
-    decision: Decision
+    decision: EngineDecision
     # What enforce mode does.
     verdict: Verdict
     # Whether the answer to the check is right; None when there is none.

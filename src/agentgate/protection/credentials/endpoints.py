@@ -6,8 +6,8 @@ from agentgate.http.call import SiteCall
 from agentgate.lib.database import Store
 from agentgate.lib.names import check_name
 from agentgate.protection.credentials import issue
-from agentgate.protection.credentials.ports import CredentialStores
 from agentgate.protection.credentials.records import Credential, CredentialInput, CredentialSecret, RotateInput
+from agentgate.protection.credentials.repository import CredentialStores
 
 # What an absent body means.
 NO_NAME = CredentialInput()

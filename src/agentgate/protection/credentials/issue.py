@@ -10,8 +10,8 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.secrets import CREDENTIAL_SECRET_PREFIX, digest, new_secret
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.credentials.ports import CredentialStores
 from agentgate.protection.credentials.records import Credential, CredentialSecret
+from agentgate.protection.credentials.repository import CredentialStores
 
 DEFAULT_NAME = "Backend"
 

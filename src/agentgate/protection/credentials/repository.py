@@ -1,18 +1,19 @@
 """Credentials in SQL."""
 
-from agentgate.lib.database import Row, Transaction
+from typing import Protocol
+
+from agentgate.lib.configuration_version import ConfigurationStores
+from agentgate.lib.database import LockingRepository, Row
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional_moment
+from agentgate.people.audit.repository import AuditStores
 from agentgate.protection.credentials.records import Credential
 
 _COLUMNS = "id, site_id, name, created_ms, expires_ms, revoked_ms, last_used_ms"
 
 
-class SqlCredentials:
-    """Implements CredentialStore."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
+class CredentialStore(LockingRepository):
+    """The credentials of sites; secrets are here as digests only."""
 
     async def lock_site(self, site_id: str) -> None:
         """Keep other units of work from adding, rotating or revoking the site's credentials until this one is done."""
@@ -85,3 +86,10 @@ def _credential(row: Row) -> Credential:
         revoked_at=optional_moment(revoked_ms),
         last_used_at=optional_moment(last_used_ms),
     )
+
+
+class CredentialStores(AuditStores, ConfigurationStores, Protocol):
+    """The ports that a unit of work on credentials uses."""
+
+    @property
+    def credentials(self) -> CredentialStore: ...

@@ -6,11 +6,11 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional, optional_moment
 from agentgate.people.accounts.lifecycle import PURGE_MS
 from agentgate.people.accounts.members import member_record
-from agentgate.protection.customers.ports import CustomerStores
 from agentgate.protection.customers.records import CustomerDetail, CustomerSite
+from agentgate.protection.customers.repository import CustomerStores
 from agentgate.protection.sites.detail import list_summaries
-from agentgate.protection.sites.ports import ActivityStore
 from agentgate.protection.sites.records import SiteSummary
+from agentgate.protection.sites.repositories.sites import ActivityStore
 
 
 async def read_detail(

@@ -8,8 +8,8 @@ from agentgate.lib.enums import AccountStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import given
 from agentgate.people.accounts.lifecycle import change_mfa_policy, get_account, rename_account
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import Limits, StoredAccount
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record

@@ -4,11 +4,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from agentgate.http.call import Call
-from agentgate.http.guards import stance
+from agentgate.http.guards import declares
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.people.accounts.records import StoredAccount
-from agentgate.protection.customers.ports import CustomerStores
+from agentgate.protection.customers.repository import CustomerStores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class CustomerCall(Call):
     account: StoredAccount
 
 
-@stance(refuses=("not_found",))
+@declares(refuses=("not_found",))
 async def customer_in_path(call: Call, store: Store[CustomerStores]) -> CustomerCall:
     """Find the account that the path names."""
     account = await store.read.accounts.find_account(call.params["id"])

@@ -1,13 +1,17 @@
 """Accounts as operators see them, in SQL: every list is one statement, however long it is."""
 
-from agentgate.lib.database import Row, Session
+from typing import Protocol
+
+from agentgate.lib.database import Repository, Row
 from agentgate.lib.enums import AccountRole, AccountStatus
 from agentgate.lib.moment import Moment
+from agentgate.lib.names import like_pattern
 from agentgate.lib.records import optional, optional_moment
-from agentgate.lib.search_text import like_pattern
 from agentgate.people.accounts.records import Limits, member_status
+from agentgate.people.accounts.repositories.access_requests import AccessRequestStores
 from agentgate.people.accounts.repositories.accounts import IS_PROTECTED
 from agentgate.protection.customers.records import Account, CustomerFilter, CustomerSummary
+from agentgate.protection.sites.repositories import SiteStores
 
 _COLUMNS = """id, name, status, protected, limit_sites, limit_credentials, limit_members, limit_tokens, limit_origins,
     created_ms"""
@@ -37,11 +41,8 @@ _ACCOUNTS = """SELECT users.id, users.email, users.name, users.status, users.pas
     ORDER BY membership.joined_ms DESC, account.id, users.email"""
 
 
-class SqlCustomers:
-    """Implements CustomerStore."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
+class CustomerStore(Repository):
+    """Accounts with what is counted about them."""
 
     async def list_customers(self, wanted: CustomerFilter) -> list[CustomerSummary]:
         """Return the accounts that a filter finds, newest first, deleted ones included until they are purged."""
@@ -89,3 +90,10 @@ def _account(row: Row) -> Account:
         name=optional(name),
         last_sign_in_at=optional_moment(last_sign_in_ms),
     )
+
+
+class CustomerStores(SiteStores, AccessRequestStores, Protocol):
+    """The ports that the operators' view uses."""
+
+    @property
+    def customers(self) -> CustomerStore: ...

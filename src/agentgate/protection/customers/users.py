@@ -14,8 +14,8 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional, optional_moment
 from agentgate.people.accounts.active_account import choose_place
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import member_status
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.links import IssuedLink, end_links, issue_link

@@ -1,6 +1,6 @@
 """Decider: what a way in (gateway, browser check, agents) holds to decide with. Synchronous throughout."""
 
-from agentgate.protection.decision.engine import Decision, decide
+from agentgate.protection.decision.engine import EngineDecision, decide
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.signals.facts import Rates, RequestFacts
@@ -33,6 +33,6 @@ class Decider:
         """Return how many requests there were in this minute, without counting one more."""
         return self._rates.read(site.number, visitor, address, now_ms)
 
-    def decide(self, facts: RequestFacts, site: SiteView) -> Decision:
+    def decide(self, facts: RequestFacts, site: SiteView) -> EngineDecision:
         """Decide with the models and the threat data of this moment."""
         return decide(facts, site, self.models.view, self.intel.current)

@@ -27,7 +27,7 @@ ALLOWED = ("allowed",)
 POLICY = ("policy",)
 
 
-class Decision(Struct, frozen=True, gc=False):
+class EngineDecision(Struct, frozen=True, gc=False):
     """What was decided, and everything that led to it."""
 
     outcome: Outcome
@@ -41,7 +41,7 @@ class Decision(Struct, frozen=True, gc=False):
     duration_us: int
 
 
-def decide(facts: RequestFacts, site: SiteView, models: ModelView, intel: Intel) -> Decision:
+def decide(facts: RequestFacts, site: SiteView, models: ModelView, intel: Intel) -> EngineDecision:
     """Decide about one request."""
     started_ns = perf_counter_ns()
     observation = observe(facts, intel)
@@ -64,7 +64,7 @@ class Observed(Struct, frozen=True, gc=False):
     agent: AgentFacts | None = None
 
 
-def conclude(observed: Observed, site: SiteView) -> Decision:
+def conclude(observed: Observed, site: SiteView) -> EngineDecision:
     """Ask the rules, and apply the site's mode."""
     observation, scores = observed.observation, observed.scores
     labels = with_bands(observation.labels, scores.values)
@@ -79,7 +79,7 @@ def conclude(observed: Observed, site: SiteView) -> Decision:
         if observation.program is not None:
             labels = _merged(labels, (f"ua.refused.{observation.program}",))
     duration_us = (perf_counter_ns() - observed.started_ns) // 1000
-    return Decision(outcome, would, reasons, labels, observation, scores, verdict, duration_us)
+    return EngineDecision(outcome, would, reasons, labels, observation, scores, verdict, duration_us)
 
 
 def _listed(observed: Observed, site: SiteView) -> Verdict | None:

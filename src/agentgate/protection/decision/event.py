@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from agentgate.events.records import Event
 from agentgate.lib.enums import ChallengeStage, DecisionKind, SolveType
-from agentgate.protection.decision.engine import Decision
+from agentgate.protection.decision.engine import EngineDecision
 from agentgate.protection.scoring.features import feature_values
 from agentgate.protection.signals.facts import AgentFacts
 from agentgate.protection.sites.directory import SiteView
@@ -26,7 +26,7 @@ class Answered(Struct, frozen=True, kw_only=True, gc=False):
     solve_ms: int | None = None
 
 
-class Asked(Protocol):
+class RecordedRequest(Protocol):
     """What is recorded of the request itself."""
 
     @property
@@ -39,7 +39,7 @@ class Asked(Protocol):
     def agent(self) -> AgentFacts | None: ...
 
 
-def make_event(facts: Asked, site: SiteView, decision: Decision, answered: Answered) -> Event:
+def make_event(facts: RecordedRequest, site: SiteView, decision: EngineDecision, answered: Answered) -> Event:
     """Return the event of a decision that the rules made."""
     scores, agent = decision.scores, facts.agent
     # By position, in the order of the fields: msgspec takes five times as long to find 27 of them by their names.

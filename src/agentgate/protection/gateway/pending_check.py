@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from agentgate.protection.decision.engine import Decision
+from agentgate.protection.decision.engine import EngineDecision
 from agentgate.protection.gateway.heads import Head
 from agentgate.protection.gateway.pages import Page
 from agentgate.protection.gateway.receipts import Shown
@@ -63,7 +63,7 @@ class DecidedCheck(Struct, frozen=True, gc=False):
     pending: PendingCheck
     protection: Protection
     shown: Shown
-    decision: Decision
+    decision: EngineDecision
     agent: AgentFacts | None = None
 
     @property

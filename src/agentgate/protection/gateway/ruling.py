@@ -3,7 +3,7 @@
 from agentgate.lib.enums import Mode, Outcome
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.protection.agents.policy_checker import AgentRuling
-from agentgate.protection.decision.engine import Decision
+from agentgate.protection.decision.engine import EngineDecision
 from agentgate.protection.decision.outcome import apply_mode
 from agentgate.protection.gateway.agent_requests import rule_on_agent
 from agentgate.protection.gateway.answers import Ruling
@@ -73,7 +73,7 @@ def must_prove_itself(check: DecidedCheck) -> bool:
     return PROVEN.isdisjoint(labels) and not ASKED.isdisjoint(labels)
 
 
-def _is_opened_by_rule(decision: Decision) -> bool:
+def _is_opened_by_rule(decision: EngineDecision) -> bool:
     """Say whether a rule opens what programs ask for by a standard, whatever agent asks."""
     verdict = decision.verdict
     is_opened = verdict.outcome is Outcome.ALLOW and verdict.rule is not None

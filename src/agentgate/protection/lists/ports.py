@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from agentgate.lib.configuration_version import ConfigurationStores
-from agentgate.people.audit.ports import AuditStores
+from agentgate.people.audit.repository import AuditStores
 from agentgate.protection.lists.records import StoredEntry
 from agentgate.protection.lists.replay_records import ClientEvent
 

@@ -1,7 +1,7 @@
 """One decision over HTTP, with the rule that made it."""
 
 from agentgate.events.queries.ports import SiteNumber, TrafficStore
-from agentgate.events.queries.queries import SiteQuery
+from agentgate.events.queries.queries import TrafficSiteQuery
 from agentgate.events.queries.terms import TrafficTerms
 from agentgate.http.call import SiteCall
 from agentgate.lib.database import Store
@@ -15,7 +15,7 @@ from agentgate.protection.rules.ports import DecisionStores
 
 async def read_decision(
     call: SiteCall,
-    query: SiteQuery,  # noqa: ARG001 - names the site, which the scope has found
+    query: TrafficSiteQuery,  # noqa: ARG001 - names the site, which the scope has found
     store: Store[DecisionStores],
     traffic: TrafficStore,
     terms: TrafficTerms,

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from agentgate.events.queries.ports import TrafficStores
 from agentgate.lib.configuration_version import ConfigurationStores
-from agentgate.people.audit.ports import AuditStores
+from agentgate.people.audit.repository import AuditStores
 from agentgate.protection.rules.records import StoredRules
 from agentgate.protection.rules.replay_records import ReplayedEvent, Sample, SampleRequest
 

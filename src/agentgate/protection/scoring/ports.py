@@ -6,7 +6,7 @@ from agentgate.events.label_ports import LabelStore
 from agentgate.events.records import Event
 from agentgate.lib.configuration_version import ConfigurationStores
 from agentgate.lib.enums import ModelKind, ModelRole
-from agentgate.people.audit.ports import AuditStores
+from agentgate.people.audit.repository import AuditStores
 from agentgate.protection.rules.evaluate import CompiledRules
 from agentgate.protection.scoring.records import CapturingSite, ScoreSample, StoredCapture, StoredModel
 

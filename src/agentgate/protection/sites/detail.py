@@ -6,8 +6,9 @@ from agentgate.lib.limits import CHANGES_LIMIT
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.protection.rules.effective import summary_of
-from agentgate.protection.sites.ports import ActivityStore, ListedSite, SiteActivity, SiteStores
 from agentgate.protection.sites.records import SiteDetail, SiteHealthSummary, SiteSummary
+from agentgate.protection.sites.repositories import SiteStores
+from agentgate.protection.sites.repositories.sites import ActivityStore, ListedSite, SiteActivity
 
 QUIET = SiteActivity(today={}, last_event_at=None)
 

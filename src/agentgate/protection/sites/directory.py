@@ -23,9 +23,10 @@ from agentgate.protection.rules.evaluate import CompiledRules
 from agentgate.protection.rules.records import StoredRules
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
 from agentgate.protection.sites.open_paths import NO_OPEN_PATHS, OpenPaths
-from agentgate.protection.sites.ports import DirectorySecret, DirectorySite, DirectoryStores
 from agentgate.protection.sites.private_tokens import Issuer, read_issuers
 from agentgate.protection.sites.records import Site, SiteAction
+from agentgate.protection.sites.repositories import DirectoryStores
+from agentgate.protection.sites.repositories.directory import DirectorySecret, DirectorySite
 from agentgate.protection.sites.request_matcher import RequestMatcher, make_matcher
 from agentgate.protection.sites.route_table import RouteTable
 

@@ -15,8 +15,8 @@ from agentgate.people.accounts.records import StoredAccount
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.sites.ports import SiteStores
 from agentgate.protection.sites.records import OwnSiteInput, Site, SiteAction, SiteChange, SiteInput
+from agentgate.protection.sites.repositories import SiteStores
 from agentgate.protection.sites.validate import canonical_origins, check_site
 from agentgate.protection.sites.wanted_programs import canonical_programs
 

@@ -9,9 +9,11 @@ from agentgate.protection.sites import detail, editing
 from agentgate.protection.sites.adapters import Adapter, AdapterQuery, AdapterWriter
 from agentgate.protection.sites.health import HealthReader
 from agentgate.protection.sites.install import install_status
-from agentgate.protection.sites.ports import ActivityStore, SiteHealthStore, SiteStores
 from agentgate.protection.sites.prompt import AgentPrompt
 from agentgate.protection.sites.records import MoveInput, OwnSiteInput, SiteChange, SiteDetail, SiteInput, SiteList
+from agentgate.protection.sites.repositories import SiteStores
+from agentgate.protection.sites.repositories.health import SiteHealthStore
+from agentgate.protection.sites.repositories.sites import ActivityStore
 
 MARKDOWN = "text/markdown; charset=utf-8"
 

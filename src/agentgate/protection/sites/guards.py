@@ -4,14 +4,14 @@ from dataclasses import fields
 from typing import Any
 
 from agentgate.http.call import Call, SiteCall
-from agentgate.http.guards import stance
+from agentgate.http.guards import declares
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
-from agentgate.protection.sites.ports import SiteStores
 from agentgate.protection.sites.records import Site
+from agentgate.protection.sites.repositories import SiteStores
 
 
-@stance(refuses=("site_not_found",))
+@declares(refuses=("site_not_found",))
 async def site_in_path(call: Call, store: Store[SiteStores]) -> SiteCall:
     """Find the site that the path names. Malformed, unknown and another account's all answer alike."""
     site = await store.read.sites.find_site(call.params["siteKey"], account_id=call.actor.account_id)
@@ -20,7 +20,7 @@ async def site_in_path(call: Call, store: Store[SiteStores]) -> SiteCall:
     return site_call(call, site)
 
 
-@stance(refuses=("site_not_found",))
+@declares(refuses=("site_not_found",))
 async def site_in_query(call: Call, store: Store[SiteStores]) -> SiteCall:
     """Find the site that `siteKey` in the query names; the route's query type has already checked its form."""
     site = await store.read.sites.find_site(call.request.query()["siteKey"], account_id=call.actor.account_id)
@@ -29,7 +29,7 @@ async def site_in_query(call: Call, store: Store[SiteStores]) -> SiteCall:
     return site_call(call, site)
 
 
-@stance(refuses=("site_not_found",))
+@declares(refuses=("site_not_found",))
 async def site_by_id_or_key(call: Call, store: Store[SiteStores]) -> SiteCall:
     """Find the site that the path names by its ID or its key, for operators."""
     name = call.params["site"]

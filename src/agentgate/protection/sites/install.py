@@ -3,7 +3,7 @@
 from agentgate.events.health_records import InstallStatus
 from agentgate.lib.enums import InstallState
 from agentgate.lib.moment import Moment
-from agentgate.protection.sites.ports import Sighting
+from agentgate.protection.sites.repositories.health import Sighting
 
 
 def install_status(site_key: str, sighting: Sighting | None) -> InstallStatus:

@@ -2,14 +2,14 @@
 
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Store
-from agentgate.lib.tasks.background import Background
-from agentgate.protection.credentials.ports import CredentialStores
+from agentgate.lib.tasks.background import BackgroundTasks
+from agentgate.protection.credentials.repository import CredentialStores
 
 
 class CredentialUses:
     """Remembers what this worker noted, so that a busy credential costs one small write a minute."""
 
-    def __init__(self, store: Store[CredentialStores], background: Background) -> None:
+    def __init__(self, store: Store[CredentialStores], background: BackgroundTasks) -> None:
         self._store = store
         self._background = background
         # One entry for each credential that was ever used here; there are a few for each site.

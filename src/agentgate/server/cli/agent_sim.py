@@ -13,7 +13,7 @@ from agentgate.lib.clock import SystemClock
 from agentgate.server.cli.options import CommandRefused, JsonOption, print_json, print_table
 
 if TYPE_CHECKING:
-    from agentgate.protection.agents.signing.sign import SigningKey
+    from agentgate.protection.agents.signing.sign import AgentSigningKey
     from agentgate_tools.agent_simulator.cases import Policy, Writer
     from agentgate_tools.agent_simulator.simulator import Result
 
@@ -65,7 +65,9 @@ def agent_sim(
     return 0 if all(result.is_right for result in results) else 1
 
 
-def _ask_gateway(url: str, site: str, secret_file: Path, *, policy: Path | None, key: "SigningKey") -> "list[Result]":
+def _ask_gateway(
+    url: str, site: str, secret_file: Path, *, policy: Path | None, key: "AgentSigningKey"
+) -> "list[Result]":
     from agentgate_tools.agent_simulator.cases import digest_cases, page_cases  # noqa: PLC0415 - likewise
     from agentgate_tools.agent_simulator.simulator import GatewayDoor, simulate  # noqa: PLC0415 - keeps the command line quick
 
@@ -81,7 +83,7 @@ def _ask_gateway(url: str, site: str, secret_file: Path, *, policy: Path | None,
     return simulate(cases, GatewayDoor(_address_of(url), origin=origin, secret=secret))
 
 
-def _visit(url: str, policy: Path | None, key: "SigningKey") -> "list[Result]":
+def _visit(url: str, policy: Path | None, key: "AgentSigningKey") -> "list[Result]":
     from agentgate_tools.agent_simulator.cases import page_cases  # noqa: PLC0415 - likewise
     from agentgate_tools.agent_simulator.simulator import SiteDoor, simulate  # noqa: PLC0415 - keeps the command line quick
 
@@ -90,7 +92,7 @@ def _visit(url: str, policy: Path | None, key: "SigningKey") -> "list[Result]":
     return simulate(page_cases(writer), SiteDoor(origin))
 
 
-def _submit(url: str, submit: str, policy: Path | None, key: "SigningKey") -> "list[Result]":
+def _submit(url: str, submit: str, policy: Path | None, key: "AgentSigningKey") -> "list[Result]":
     from agentgate_tools.agent_simulator.cases import Form, submit_cases  # noqa: PLC0415 - likewise
     from agentgate_tools.agent_simulator.simulator import SubmitDoor, simulate  # noqa: PLC0415 - keeps the command line quick
 
@@ -102,14 +104,14 @@ def _submit(url: str, submit: str, policy: Path | None, key: "SigningKey") -> "l
     return simulate(submit_cases(writer, Form(site_key=site_key, action=action)), SubmitDoor(service))
 
 
-def _writer(key: "SigningKey", origin: str, path: str, *, policy: "tuple[str, Policy]") -> "Writer":
-    from agentgate.protection.agents.signing.sign import SigningKey  # noqa: PLC0415 - keeps the command line quick
+def _writer(key: "AgentSigningKey", origin: str, path: str, *, policy: "tuple[str, Policy]") -> "Writer":
+    from agentgate.protection.agents.signing.sign import AgentSigningKey  # noqa: PLC0415 - keeps the command line quick
     from agentgate_tools.agent_simulator.cases import Writer  # noqa: PLC0415 - likewise
 
     agent, terms = policy
     return Writer(
         key=key,
-        other_key=SigningKey.make(),
+        other_key=AgentSigningKey.make(),
         agent=agent,
         origin=origin,
         path=path,
@@ -118,19 +120,19 @@ def _writer(key: "SigningKey", origin: str, path: str, *, policy: "tuple[str, Po
     )
 
 
-def _own_key() -> "SigningKey":
-    from agentgate.protection.agents.signing.sign import SigningKey  # noqa: PLC0415 - keeps the command line quick
+def _own_key() -> "AgentSigningKey":
+    from agentgate.protection.agents.signing.sign import AgentSigningKey  # noqa: PLC0415 - keeps the command line quick
 
     if not KEY_FILE.exists():
         KEY_FILE.touch(mode=0o600)
-        KEY_FILE.write_text(SigningKey.new_seed().hex() + "\n")
+        KEY_FILE.write_text(AgentSigningKey.new_seed().hex() + "\n")
     try:
-        return SigningKey(bytes.fromhex(KEY_FILE.read_text().strip()))
+        return AgentSigningKey(bytes.fromhex(KEY_FILE.read_text().strip()))
     except (OSError, ValueError):
         raise CommandRefused(f"{KEY_FILE} is no key of 32 bytes in hex; remove it, and a new one is made") from None
 
 
-def _read_policy(path: Path | None, key: "SigningKey", action: str | None) -> "tuple[str, Policy]":
+def _read_policy(path: Path | None, key: "AgentSigningKey", action: str | None) -> "tuple[str, Policy]":
     """Return under which name the policy knows the key, and what it says about it."""
     from agentgate.protection.agents.policy.decision import stance_of  # noqa: PLC0415 - keeps the command line quick
     from agentgate.protection.sites.agent_policy import read_policy  # noqa: PLC0415 - likewise
@@ -173,7 +175,7 @@ def _address_of(url: str) -> str:
     return origin + path.rstrip("/")
 
 
-def _print(results: "list[Result]", key: "SigningKey", *, as_json: bool) -> None:
+def _print(results: "list[Result]", key: "AgentSigningKey", *, as_json: bool) -> None:
     entry = {"agents": {AGENT: {"name": "Simulator", "decision": "allow", "jwks": key.jwks}}}
     if as_json:
         told = [msgspec.to_builtins(result) for result in results]

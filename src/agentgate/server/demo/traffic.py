@@ -9,7 +9,7 @@ from agentgate.lib.clock import HOUR_MS, MINUTE_MS, Clock
 from agentgate.lib.decision_ids import DecisionIds
 from agentgate.lib.enums import AgentVerdict, ChallengeStage, DecisionKind, Outcome, SolveType
 from agentgate.protection.decision.decider import Decider
-from agentgate.protection.decision.engine import Decision
+from agentgate.protection.decision.engine import EngineDecision
 from agentgate.protection.decision.event import Answered, make_event
 from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
 from agentgate.protection.sites.directory import SiteView
@@ -167,11 +167,13 @@ class Traffic:
             agent=client.agent,
         )
 
-    def _event(self, facts: RequestFacts, decision: Decision, visitor: int) -> Event:
+    def _event(self, facts: RequestFacts, decision: EngineDecision, visitor: int) -> Event:
         status = {Outcome.ALLOW: 204, Outcome.CHALLENGE: 401}.get(decision.outcome, 403)
         return make_event(facts, self._site, decision, Answered(id=self._ids.next(), visitor=visitor, status=status))
 
-    def _challenge(self, client: Client, facts: RequestFacts, decision: Decision, visitor: int) -> Iterator[Event]:
+    def _challenge(
+        self, client: Client, facts: RequestFacts, decision: EngineDecision, visitor: int
+    ) -> Iterator[Event]:
         stages = [ChallengeStage.ISSUED]
         if self._random.random() < 0.9:
             solved = client.solves and self._random.random() < 0.97

@@ -1,38 +1,21 @@
-"""The timed jobs: which there are, how often they run, and the runner that runs them in one process only.
+"""Runs the timed jobs, in one process only. Each concept lists its own jobs in its `jobs.py`.
 
-Every job may be stopped at any point and run again. What a job deletes for good is guarded against a wrong clock.
+What a job deletes for good is guarded against a wrong clock.
 """
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import structlog
 
-from agentgate.events.ports import EventStore
-from agentgate.events.webhooks.deliver import Push
-from agentgate.events.webhooks.health import HealthWatch
-from agentgate.lib import limits
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
-from agentgate.lib.database import Conflict, Store, StoreUnavailable
-from agentgate.lib.telemetry.metrics import Metrics
-from agentgate.people.accounts.lifecycle import PURGE_MS
-from agentgate.people.accounts.ports import AccountStores
-from agentgate.people.identity.ports import OperatorStores
-from agentgate.people.outbox.deliver import Delivery
-from agentgate.protection.agents.handoff.ports import GrantStore, HandoffStore
-from agentgate.protection.agents.ports import ReplayStore
-from agentgate.protection.agents.submission_ports import ChargeStore, SubmissionStore
-from agentgate.protection.appeals.ports import AppealStore
-from agentgate.protection.browser_check.ports import ChallengeStore
-from agentgate.protection.scoring.feature_capture import expire_features
-from agentgate.protection.scoring.ports import ScoringStores
-from agentgate.protection.sites.ports import ActivityStore
-from agentgate.protection.tokens.ports import RedemptionStore
-from agentgate.server.scheduler.lease import JobResult, JobRun, JobStores, Leadership
+from agentgate.lib.database import Store, StoreUnavailable
+from agentgate.lib.tasks.job import Job
+from agentgate.lib.telemetry.metrics import ServiceMetrics
+from agentgate.server.scheduler.lease import Leadership
+from agentgate.server.scheduler.repository import JobResult, JobRun, JobStores
 
 LEASE = "jobs"
 TICK_S = 2.0
@@ -41,237 +24,10 @@ GRACE_S = 3.0
 RETRY_MS = MINUTE_MS
 # How often the result of a job that runs all the time is noted while it stays the same.
 NOTED_MS = MINUTE_MS
-
-# One run deletes no more than this, so that a mistake is noticed before it is complete.
-ACCOUNTS_PER_RUN = 50
-ENTRIES_PER_UNIT = 5_000
-# A day longer than the longest link lives.
-BODY_KEPT_MS = (limits.INVITE_LINK_DAYS + 1) * DAY_MS
-# Ended sessions are kept a while, so that their cookie answers `session_expired` and not `unauthorized`.
-SESSION_KEPT_MS = 8 * DAY_MS
-LINK_KEPT_MS = 30 * DAY_MS
-
-# A challenge is remembered a while longer than it is good for, so that the page learns that it is too late.
-CHALLENGE_KEPT_MS = 5 * MINUTE_MS
-CHALLENGES_PER_UNIT = 5_000
-# More than can be issued in the minute between two runs, by far.
-CHALLENGE_UNITS_PER_RUN = 100
-
-# A handoff is remembered as long as what it led to, so that its agent learns that it was redeemed.
-HANDOFF_KEPT_MS = DAY_MS
-GRANT_KEPT_MS = 30 * DAY_MS
-HANDOFFS_PER_UNIT = 1_000
-HANDOFF_UNITS_PER_RUN = 100
-
-REDEMPTIONS_PER_UNIT = 1_000
-# Five thousand a second: as many as are made, on a busy machine.
-REDEMPTION_UNITS_PER_RUN = 300
-
 # A clock that moves further than this between two runs may be wrong, and then so is everything that seems old.
 JUMP_MS = 2 * DAY_MS
 # So nothing is deleted for as long: time for somebody to notice, and for the clock to be put right.
 HOLD_MS = 2 * DAY_MS
-
-Work = Callable[[], Awaitable[object]]
-
-
-class TimedStores(AccountStores, OperatorStores, JobStores, Protocol):
-    """The ports that the jobs use."""
-
-    @property
-    def appeals(self) -> AppealStore: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """Something that is done again and again. With interval 0, whenever the runner looks."""
-
-    name: str
-    interval_ms: int
-    work: Work
-    # Guarded jobs delete: they note their runs, and wait when the clock has jumped.
-    guarded: bool = True
-
-
-def timed_jobs(
-    store: Store[TimedStores], activity: ActivityStore, *, clock: Clock, delivery: Delivery | None
-) -> tuple[Job, ...]:
-    """Return the jobs of the service. Without a mail server, messages wait in the outbox."""
-    jobs = (
-        Job(name="purge-accounts", interval_ms=HOUR_MS, work=lambda: purge_accounts(store, activity, clock)),
-        Job(name="clear-messages", interval_ms=10 * MINUTE_MS, work=lambda: clear_messages(store, clock)),
-        Job(name="sweep", interval_ms=DAY_MS, work=lambda: sweep(store, clock)),
-    )
-    if delivery is None:
-        return jobs
-    return (Job(name="deliver-mail", interval_ms=0, work=delivery.deliver_due, guarded=False), *jobs)
-
-
-def event_jobs(events: EventStore, *, clock: Clock, event_days: int, metric_days: int) -> tuple[Job, ...]:
-    """Return the jobs that roll up events and forget them."""
-
-    async def close_days() -> None:
-        await events.close_days(now_ms=clock.now_ms())
-
-    async def forget() -> None:
-        today = clock.now_ms() // DAY_MS
-        # The day that is only partly old enough is kept whole. Aggregates are never forgotten before their events.
-        await events.forget(
-            events_before_day=today - event_days, metrics_before_day=today - max(event_days, metric_days)
-        )
-
-    return (
-        Job(name="close-days", interval_ms=10 * MINUTE_MS, work=close_days),
-        Job(name="retention", interval_ms=HOUR_MS, work=forget),
-    )
-
-
-def scoring_jobs(store: Store[ScoringStores], events: EventStore, *, clock: Clock) -> tuple[Job, ...]:
-    """Return the job that forgets feature vectors."""
-    return (Job(name="expire-features", interval_ms=HOUR_MS, work=lambda: expire_features(store, events, clock)),)
-
-
-def browser_jobs(challenges: ChallengeStore, *, clock: Clock) -> tuple[Job, ...]:
-    """Return the job that forgets challenges. They are over within minutes by any clock, so nothing guards them."""
-
-    async def forget() -> None:
-        await forget_challenges(challenges, clock)
-
-    return (Job(name="forget-challenges", interval_ms=MINUTE_MS, work=forget, guarded=False),)
-
-
-def handoff_jobs(handoffs: HandoffStore, grants: GrantStore, *, clock: Clock) -> tuple[Job, ...]:
-    """Return the job that forgets what agents wanted to send, and later that they asked. All of it is over by then."""
-
-    async def forget() -> None:
-        await forget_handoffs(handoffs, grants, clock)
-
-    return (Job(name="forget-handoffs", interval_ms=MINUTE_MS, work=forget, guarded=False),)
-
-
-def push_jobs(push: Push, watch: HealthWatch) -> tuple[Job, ...]:
-    """Return the jobs that tell webhooks what happened."""
-    return (
-        Job(name="push-decisions", interval_ms=0, work=push.push_due, guarded=False),
-        Job(name="push-health", interval_ms=5 * MINUTE_MS, work=watch.notice_changes, guarded=False),
-    )
-
-
-async def purge_accounts(store: Store[TimedStores], activity: ActivityStore, clock: Clock) -> None:
-    """Remove accounts for good that were deleted long enough ago."""
-    before_ms = clock.now_ms() - PURGE_MS
-    for account_id in (await store.read.accounts.list_purgeable(before_ms))[:ACCOUNTS_PER_RUN]:
-        try:
-            # First what lies in another database, while the account still says which sites are meant. Nobody can
-            # bring the account back any more, so this is never too early.
-            await activity.forget_sites(account_id)
-            await _purge_account(store, account_id, before_ms)
-        except Conflict:
-            # A row elsewhere still points at it. The others can go all the same.
-            structlog.get_logger().exception("account not purged", account_id=account_id)
-
-
-async def _purge_account(store: Store[TimedStores], account_id: str, before_ms: int) -> None:
-    async def purge_trail(stores: TimedStores) -> int:
-        return await stores.accounts.purge_trail(account_id, before_ms, most=ENTRIES_PER_UNIT)
-
-    async def purge(stores: TimedStores) -> bool:
-        await stores.configuration.bump()
-        return await stores.accounts.purge_account(account_id, before_ms)
-
-    while await store.change(purge_trail) == ENTRIES_PER_UNIT:
-        pass
-    if await store.change(purge):
-        structlog.get_logger().info("account purged", account_id=account_id)
-
-
-async def clear_messages(store: Store[TimedStores], clock: Clock) -> None:
-    """Forget what messages said once their link is of no more use."""
-    now_ms = clock.now_ms()
-
-    async def clear(stores: TimedStores) -> None:
-        await stores.outbox.clear_dead_bodies(now_ms)
-        await stores.outbox.clear_bodies(now_ms - BODY_KEPT_MS)
-
-    await store.change(clear)
-
-
-def token_jobs(redemptions: RedemptionStore, replays: ReplayStore, *, clock: Clock) -> tuple[Job, ...]:
-    """Return the job that forgets what was spent long ago. By a wrong clock, it could be spent again."""
-
-    async def forget() -> None:
-        await forget_redemptions(redemptions, clock)
-        await forget_replays(replays, clock)
-
-    return (Job(name="forget-redemptions", interval_ms=MINUTE_MS, work=forget),)
-
-
-async def forget_redemptions(redemptions: RedemptionStore, clock: Clock) -> None:
-    """Remove redemptions whose time is over, in units small enough for spending to get in between."""
-    for _ in range(REDEMPTION_UNITS_PER_RUN):
-        gone = await redemptions.forget_redemptions(clock.now_ms(), most=REDEMPTIONS_PER_UNIT)
-        if gone < REDEMPTIONS_PER_UNIT:
-            return
-
-
-async def forget_replays(replays: ReplayStore, clock: Clock) -> None:
-    """Remove signatures of agents that have expired, in units small enough for others to get in between."""
-    for _ in range(REDEMPTION_UNITS_PER_RUN):
-        if await replays.forget_replays(clock.now_ms(), most=REDEMPTIONS_PER_UNIT) < REDEMPTIONS_PER_UNIT:
-            return
-
-
-def submission_jobs(submissions: SubmissionStore, charges: ChargeStore, *, clock: Clock) -> tuple[Job, ...]:
-    """Return the job that forgets old submissions and the ledger of years ago."""
-
-    async def forget() -> None:
-        await forget_submissions(submissions, charges, clock)
-
-    return (Job(name="forget-submissions", interval_ms=10 * MINUTE_MS, work=forget),)
-
-
-async def forget_submissions(submissions: SubmissionStore, charges: ChargeStore, clock: Clock) -> None:
-    """Remove what is over, in units small enough for others to get in between."""
-    now_ms = clock.now_ms()
-    for _ in range(REDEMPTION_UNITS_PER_RUN):
-        if await submissions.forget_submissions(now_ms, most=REDEMPTIONS_PER_UNIT) < REDEMPTIONS_PER_UNIT:
-            break
-    for _ in range(REDEMPTION_UNITS_PER_RUN):
-        gone = await charges.forget_charges(now_ms - limits.CHARGES_KEPT_DAYS * DAY_MS, most=REDEMPTIONS_PER_UNIT)
-        if gone < REDEMPTIONS_PER_UNIT:
-            return
-
-
-async def forget_challenges(challenges: ChallengeStore, clock: Clock) -> None:
-    """Remove challenges that are over, in units small enough for others to get in between."""
-    before_ms = clock.now_ms() - CHALLENGE_KEPT_MS
-    for _ in range(CHALLENGE_UNITS_PER_RUN):
-        if await challenges.forget_challenges(before_ms, most=CHALLENGES_PER_UNIT) < CHALLENGES_PER_UNIT:
-            return
-
-
-async def forget_handoffs(handoffs: HandoffStore, grants: GrantStore, clock: Clock) -> None:
-    """Remove contents of handoffs that are over, then handoffs and grants that ended long ago, in small units."""
-    now_ms = clock.now_ms()
-    await handoffs.forget_summaries(now_ms)
-    for _ in range(HANDOFF_UNITS_PER_RUN):
-        gone = await handoffs.forget_handoffs(now_ms - HANDOFF_KEPT_MS, most=HANDOFFS_PER_UNIT)
-        gone += await grants.forget_grants(now_ms - GRANT_KEPT_MS, most=HANDOFFS_PER_UNIT)
-        if gone < HANDOFFS_PER_UNIT:
-            return
-
-
-async def sweep(store: Store[TimedStores], clock: Clock) -> None:
-    """Forget sessions and links that ended long ago, and old appeals."""
-    now_ms = clock.now_ms()
-
-    async def forget(stores: TimedStores) -> None:
-        await stores.operator_sessions.sweep_sessions(now_ms - SESSION_KEPT_MS)
-        await stores.user_sessions.sweep_sessions(now_ms - SESSION_KEPT_MS)
-        await stores.links.sweep_links(now_ms - LINK_KEPT_MS)
-        await stores.appeals.forget_appeals(now_ms - limits.APPEAL_KEPT_DAYS * DAY_MS)
-
-    await store.change(forget)
 
 
 def next_run(name: str, previous: JobRun | None, now_ms: int) -> JobRun:
@@ -304,7 +60,7 @@ class JobRunner:
     clock: Clock
     tick_s: float = TICK_S
     grace_s: float = GRACE_S
-    metrics: Metrics | None = None
+    metrics: ServiceMetrics | None = None
     _states: dict[str, _State] = field(default_factory=dict)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _loop: asyncio.Task[None] | None = None

@@ -4,81 +4,16 @@ A lease is a row with an owner and an end. Whoever holds it renews it in time; w
 """
 
 import secrets
-from typing import Protocol
-
-from msgspec import Struct
 
 from agentgate.lib.clock import HOUR_MS, SECOND_MS, Clock
 from agentgate.lib.database import Store
+from agentgate.server.scheduler.repository import JobStores, Lease
 
 LEASE_MS = 30 * SECOND_MS
 # Renewed as soon as less than this is left, which leaves many attempts while the store is slow.
 RENEW_MS = 20 * SECOND_MS
 # An end further away than this was written by a clock that was wrong, and would keep everybody out until then.
 BELIEVABLE_MS = HOUR_MS
-
-
-class Lease(Struct, frozen=True):
-    """Who holds a lease, and until when."""
-
-    owner: str
-    expires_ms: int
-
-
-class JobRun(Struct, frozen=True, kw_only=True):
-    """When a job was last run, and until when it waits after a jump of the clock."""
-
-    name: str
-    last_ms: int
-    held_until_ms: int = 0
-
-
-class JobResult(Struct, frozen=True, kw_only=True):
-    """How the last run of a job ended; `failure` names the kind of failure and is empty after a success."""
-
-    name: str
-    started_ms: int
-    took_ms: int
-    failure: str = ""
-
-
-class JobStore(Protocol):
-    """Leases, and the times of jobs."""
-
-    async def find_lease(self, name: str) -> Lease | None:
-        """Return a lease, whether it has ended or not; None when nobody ever held it."""
-        ...
-
-    async def take_lease(self, name: str, lease: Lease, *, now_ms: int, believable_ms: int) -> bool:
-        """Take or renew a lease; False when somebody else holds it until a moment that can be believed."""
-        ...
-
-    async def release_lease(self, name: str, owner: str) -> None:
-        """End a lease, if this owner holds it."""
-        ...
-
-    async def list_runs(self) -> list[JobRun]:
-        """Return what is known of each job's runs."""
-        ...
-
-    async def save_run(self, run: JobRun) -> None:
-        """Note a run, over an earlier one of the same name."""
-        ...
-
-    async def list_results(self) -> list[JobResult]:
-        """Return how the last run of each job ended."""
-        ...
-
-    async def save_result(self, result: JobResult) -> None:
-        """Note how a run ended, over an earlier one of the same name."""
-        ...
-
-
-class JobStores(Protocol):
-    """The port that timed work needs."""
-
-    @property
-    def jobs(self) -> JobStore: ...
 
 
 class Leadership:

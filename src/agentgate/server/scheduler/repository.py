@@ -1,14 +1,38 @@
 """Leases and the times of jobs in SQL."""
 
-from agentgate.lib.database import Session
-from agentgate.server.scheduler.lease import JobResult, JobRun, Lease
+from typing import Protocol
+
+from msgspec import Struct
+
+from agentgate.lib.database import Repository
 
 
-class SqlJobs:
-    """Implements JobStore."""
+class Lease(Struct, frozen=True):
+    """Who holds a lease, and until when."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    owner: str
+    expires_ms: int
+
+
+class JobRun(Struct, frozen=True, kw_only=True):
+    """When a job was last run, and until when it waits after a jump of the clock."""
+
+    name: str
+    last_ms: int
+    held_until_ms: int = 0
+
+
+class JobResult(Struct, frozen=True, kw_only=True):
+    """How the last run of a job ended; `failure` names the kind of failure and is empty after a success."""
+
+    name: str
+    started_ms: int
+    took_ms: int
+    failure: str = ""
+
+
+class JobStore(Repository):
+    """Leases, and the times of jobs."""
 
     async def find_lease(self, name: str) -> Lease | None:
         """Return a lease, whether it has ended or not; None when nobody ever held it."""
@@ -70,3 +94,10 @@ class SqlJobs:
             result.took_ms,
             result.failure,
         )
+
+
+class JobStores(Protocol):
+    """The port that timed work needs."""
+
+    @property
+    def jobs(self) -> JobStore: ...

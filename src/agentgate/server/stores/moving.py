@@ -15,7 +15,7 @@ from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import SqliteSegments
 from agentgate.events.storage.encoding import PACK_COLUMNS, SITE_HOUR, WIDE_COLUMNS, packed_key
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Database, Reader, Row, Session, Transaction, Value
+from agentgate.lib.database import Database, Reader, Row, SqlSession, Transaction, Value
 from agentgate.server.stores.open import CONFIG, HOT, STATS, Stores
 
 ROWS = 5_000
@@ -186,7 +186,7 @@ async def _copy_day(source: Segments, target: Segments, day: int) -> Sum:
     return agreed(day_name(day), wanted, await sum_of(read_rows(target.session(day), events, within, *bounds)))
 
 
-async def _packs(session: Session) -> list[Row]:
+async def _packs(session: SqlSession) -> list[Row]:
     """Return what is counted by value as PostgreSQL has it: a row for each hour of a site."""
     packed: dict[tuple[int, int], dict[int, int]] = {}
     counts = "SELECT site, hour, dimension, value, events FROM dimension_hour ORDER BY site, hour, dimension, value"

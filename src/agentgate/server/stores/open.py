@@ -24,16 +24,16 @@ from agentgate.lib.database import Reader
 from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.shared_cache import FastStore
-from agentgate.protection.agents.handoff.repository import SqlAgentGrants, SqlHandoffs
-from agentgate.protection.agents.signing.repository import SqlReplays
-from agentgate.protection.agents.submit.repository import SqlSubmissions
+from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
+from agentgate.protection.agents.signing.repository import ReplayStore
+from agentgate.protection.agents.submission_repository import SubmissionStore
 from agentgate.protection.browser_check.repository import SqlChallenges
 from agentgate.protection.lists.repositories.replay import SqlClientReplay
 from agentgate.protection.rules.repositories.replay import SqlReplay
 from agentgate.protection.scoring.repositories.evidence import SqlEvidence
 from agentgate.protection.scoring.repositories.score_samples import SqlScoreSamples
-from agentgate.protection.sites.repositories.health import SqlSiteHealth
-from agentgate.protection.sites.repositories.sites import SqlActivity
+from agentgate.protection.sites.repositories.health import SiteHealthStore
+from agentgate.protection.sites.repositories.sites import ActivityStore
 from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
 from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
 from agentgate.server.stores.files import check_files
@@ -63,7 +63,7 @@ class Stores:
 
     databases: dict[str, MigratedDatabase]
     store: SqlStore
-    activity: SqlActivity
+    activity: ActivityStore
     segments: EventDays
     words: Words
     events: SqlEvents | ClickhouseEvents
@@ -71,17 +71,15 @@ class Stores:
     challenges: SqlChallenges
     feed: SqlDecisionFeed
     redemptions: SqlRedemptions
-    agent_replays: SqlReplays
-    agent_grants: SqlAgentGrants
-    handoffs: SqlHandoffs
+    agent_replays: ReplayStore
+    agent_grants: GrantStore
+    handoffs: HandoffStore
     replay: SqlReplay
     client_replay: SqlClientReplay
     score_samples: SqlScoreSamples
-    # One writer for both: a submission is kept with its charge or not at all.
-    submissions: SqlSubmissions
-    charges: SqlSubmissions
+    submissions: SubmissionStore
     traffic: TrafficStore
-    site_health: SqlSiteHealth
+    site_health: SiteHealthStore
     fast: FastStore
     reads: ThreadPoolExecutor
 
@@ -111,12 +109,11 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
         else _kept(stats, segments, words, labels)
     )
     days = kept.days
-    submissions = SqlSubmissions(databases[HOT])
     marks = _spend_marks(settings)
     return Stores(
         databases=databases,
         store=store,
-        activity=SqlActivity(
+        activity=ActivityStore(
             databases[CONFIG],
             kept.counted,
             forget_site=kept.events.forget_site,
@@ -130,15 +127,14 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
         challenges=SqlChallenges(databases[HOT]),
         feed=SqlDecisionFeed(days, words),
         redemptions=SqlRedemptions(databases[HOT], marks, clock=clock),
-        agent_replays=SqlReplays(databases[HOT], lambda: marks.lost_ms),
-        agent_grants=SqlAgentGrants(databases[HOT]),
-        handoffs=SqlHandoffs(databases[HOT]),
+        agent_replays=ReplayStore(databases[HOT], lambda: marks.lost_ms),
+        agent_grants=GrantStore(databases[HOT]),
+        handoffs=HandoffStore(databases[HOT]),
         replay=SqlReplay(databases[CONFIG], days, words),
         client_replay=SqlClientReplay(databases[CONFIG], days, words),
         score_samples=SqlScoreSamples(stats, days, words),
-        submissions=submissions,
-        charges=submissions,
-        site_health=SqlSiteHealth(stats, kept.traffic.counts),
+        submissions=SubmissionStore(databases[HOT]),
+        site_health=SiteHealthStore(stats, kept.traffic.counts),
         traffic=kept.traffic,
         fast=_fast_store(settings, clock, cache_end),
         reads=reads,

@@ -1,12 +1,12 @@
 """The configuration's version in SQL."""
 
-from agentgate.lib.database import Session
+from agentgate.lib.database import SqlSession
 
 
 class SqlConfiguration:
     """Implements ConfigurationStore."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
         # Read by SqlStore after the commit, so that this worker need not wait until it looks for itself.
         self.bumped = False

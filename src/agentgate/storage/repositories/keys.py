@@ -1,14 +1,11 @@
 """The service's keys in SQL."""
 
-from agentgate.lib.database import Transaction
+from agentgate.lib.database import LockingRepository
 from agentgate.lib.keyring import StoredKey
 
 
-class SqlKeys:
+class SqlKeys(LockingRepository):
     """Implements KeyStore."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
 
     async def list_keys(self) -> list[StoredKey]:
         """Return every key that was ever made and not swept, newest first."""

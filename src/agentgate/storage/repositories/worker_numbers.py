@@ -1,13 +1,10 @@
 """Worker numbers in SQL."""
 
-from agentgate.lib.database import Transaction
+from agentgate.lib.database import LockingRepository
 
 
-class SqlWorkerNumbers:
+class SqlWorkerNumbers(LockingRepository):
     """Implements WorkerNumberStore."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
 
     async def lock_numbers(self) -> None:
         """Keep other workers from taking a number until this unit of work is done."""

@@ -176,7 +176,7 @@ class Unit(NamedTuple):
     shortcut: Callable[[apsw.Connection], Any] | None = None
 
 
-class Outcome(NamedTuple):
+class UnitOutcome(NamedTuple):
     """What became of a unit; it is told only after the commit."""
 
     future: asyncio.Future[Any]
@@ -241,7 +241,7 @@ class SqliteWriter:
             try:
                 outcomes = self._commit(units)
             except Exception as error:  # noqa: BLE001 - a dead thread would leave every caller waiting for ever
-                outcomes = [Outcome(unit.future, error=error) for unit in units]
+                outcomes = [UnitOutcome(unit.future, error=error) for unit in units]
             # The loop is closed only when nobody can be waiting any more.
             with contextlib.suppress(RuntimeError):
                 units[0].future.get_loop().call_soon_threadsafe(_tell, outcomes)
@@ -261,7 +261,7 @@ class SqliteWriter:
                 return units, True
         return units, False
 
-    def _commit(self, units: Sequence[Unit]) -> list[Outcome]:
+    def _commit(self, units: Sequence[Unit]) -> list[UnitOutcome]:
         try:
             return self._transact(units)
         except (apsw.Error, TransactionLost) as error:
@@ -270,16 +270,16 @@ class SqliteWriter:
             # One unit's fault must not fail the others. Alone, each gets its own answer.
             if len(units) > 1 and isinstance(error, TransactionLost | apsw.ConstraintError):
                 return [outcome for unit in units for outcome in self._commit([unit])]
-            return [Outcome(unit.future, error=_commit_failure(error)) for unit in units]
+            return [UnitOutcome(unit.future, error=_commit_failure(error)) for unit in units]
 
-    def _transact(self, units: Sequence[Unit]) -> list[Outcome]:
+    def _transact(self, units: Sequence[Unit]) -> list[UnitOutcome]:
         if self._connection is None:
             self._connection = self._connect()
         connection = self._connection
         if len(units) == 1 and units[0].shortcut is not None:
             result = units[0].shortcut(connection)
             if result is not None:
-                return [Outcome(units[0].future, result)]
+                return [UnitOutcome(units[0].future, result)]
         connection.execute("BEGIN IMMEDIATE")
         outcomes = []
         for unit in units:
@@ -316,7 +316,7 @@ class SqliteWriter:
             self._connection = None
 
 
-def _run_unit(connection: apsw.Connection, unit: Unit, *, alone: bool) -> Outcome:
+def _run_unit(connection: apsw.Connection, unit: Unit, *, alone: bool) -> UnitOutcome:
     # One that is alone has the transaction to itself. Each statement spared is one wait less for the interpreter.
     if not alone:
         connection.execute("SAVEPOINT unit")
@@ -336,7 +336,7 @@ def _run_unit(connection: apsw.Connection, unit: Unit, *, alone: bool) -> Outcom
             connection.execute("RELEASE unit")
     elif error is None:
         error = RuntimeError("a unit of work may not end its transaction itself")
-    return Outcome(unit.future, result, error)
+    return UnitOutcome(unit.future, result, error)
 
 
 def _drive(work: Work[T], transaction: SqliteTransaction) -> T:
@@ -363,7 +363,7 @@ def _commit_failure(error: Exception) -> Exception:
     return failure
 
 
-def _tell(outcomes: Sequence[Outcome]) -> None:
+def _tell(outcomes: Sequence[UnitOutcome]) -> None:
     for future, result, error in outcomes:
         # The caller may have been cancelled meanwhile.
         if future.done():

@@ -22,7 +22,7 @@ from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
 from agentgate.lib.outbound.client import Outbound
-from agentgate.lib.telemetry.metrics import Metrics
+from agentgate.lib.telemetry.metrics import ServiceMetrics
 from agentgate.server.stores.open import Stores
 from tests.receiver import Answering, Received, Receiver
 
@@ -37,7 +37,7 @@ class Scene:
     clock: FixedClock
     server: Receiver
     site: int
-    metrics: Metrics = field(default_factory=lambda: Metrics(version="1", worker="w"))
+    metrics: ServiceMetrics = field(default_factory=lambda: ServiceMetrics(version="1", worker="w"))
 
     def __post_init__(self) -> None:
         self.ids = DecisionIds(self.clock, 1)

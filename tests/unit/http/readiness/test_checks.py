@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from agentgate.http.readiness import checks
-from agentgate.http.readiness.checks import Check, Readiness
+from agentgate.http.readiness.checks import ReadinessCheck, ReadinessChecks
 
 pytestmark = pytest.mark.anyio
 
@@ -28,13 +28,13 @@ async def broken() -> str:
     ],
 )
 async def test_a_required_check_decides_and_an_optional_one_degrades(required, optional, status: str) -> None:
-    readiness = Readiness((Check("a", True, required), Check("b", False, optional)))
+    readiness = ReadinessChecks((ReadinessCheck("a", True, required), ReadinessCheck("b", False, optional)))
 
     assert (await readiness.report()).status == status
 
 
 async def test_a_failure_is_named_by_its_kind_and_never_by_its_text() -> None:
-    report = await Readiness((Check("a", True, fine), Check("b", False, broken))).report()
+    report = await ReadinessChecks((ReadinessCheck("a", True, fine), ReadinessCheck("b", False, broken))).report()
 
     assert report.checks == {"a": "fine", "b": "failed: OSError"}
 
@@ -46,13 +46,13 @@ async def test_a_check_that_does_not_answer_fails(monkeypatch: pytest.MonkeyPatc
         await asyncio.sleep(60)
         return "never"
 
-    report = await Readiness((Check("a", True, silent),)).report()
+    report = await ReadinessChecks((ReadinessCheck("a", True, silent),)).report()
 
     assert (report.status, report.checks) == ("unavailable", {"a": "failed: TimeoutError"})
 
 
 async def test_a_service_that_stops_is_unavailable_and_says_why() -> None:
-    readiness = Readiness((Check("a", True, fine),))
+    readiness = ReadinessChecks((ReadinessCheck("a", True, fine),))
     readiness.draining = True
 
     report = await readiness.report()
@@ -75,7 +75,7 @@ class Counted:
 
 async def test_those_who_ask_at_once_share_one_look_and_the_next_has_a_new_one() -> None:
     counted = Counted()
-    readiness = Readiness((Check("a", True, counted.probe),))
+    readiness = ReadinessChecks((ReadinessCheck("a", True, counted.probe),))
 
     asking = [asyncio.create_task(readiness.report()) for _ in range(50)]
     await asyncio.sleep(0)
@@ -91,7 +91,7 @@ async def test_those_who_ask_at_once_share_one_look_and_the_next_has_a_new_one()
 
 async def test_one_who_goes_away_does_not_spoil_the_look_for_the_others() -> None:
     counted = Counted()
-    readiness = Readiness((Check("a", True, counted.probe),))
+    readiness = ReadinessChecks((ReadinessCheck("a", True, counted.probe),))
     first, second = (asyncio.create_task(readiness.report()) for _ in range(2))
     await asyncio.sleep(0)
     await asyncio.sleep(0)

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from agentgate.lib.tasks.background import LONGEST_DELAY_S, MOST_WAITING, Background
+from agentgate.lib.tasks.background import LONGEST_DELAY_S, MOST_WAITING, BackgroundTasks
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_work_begins_later_and_by_itself() -> None:
-    background, done = Background(), asyncio.Event()
+    background, done = BackgroundTasks(), asyncio.Event()
 
     async def work() -> None:
         done.set()
@@ -22,7 +22,7 @@ async def test_work_begins_later_and_by_itself() -> None:
 
 
 async def test_settling_does_now_what_waits_and_what_that_starts() -> None:
-    background, done = Background(), []
+    background, done = BackgroundTasks(), []
 
     async def second() -> None:
         done.append("second")
@@ -40,7 +40,7 @@ async def test_settling_does_now_what_waits_and_what_that_starts() -> None:
 
 
 async def test_what_fails_harms_nothing_else() -> None:
-    background, done = Background(), []
+    background, done = BackgroundTasks(), []
 
     async def fail() -> None:
         raise ValueError("of no interest")
@@ -56,7 +56,7 @@ async def test_what_fails_harms_nothing_else() -> None:
 
 
 async def test_what_is_too_much_is_dropped() -> None:
-    background, done = Background(), []
+    background, done = BackgroundTasks(), []
 
     async def work() -> None:
         done.append("work")

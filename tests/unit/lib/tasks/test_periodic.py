@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from agentgate.lib.tasks.periodic import Recurring
+from agentgate.lib.tasks.periodic import PeriodicTask
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +21,7 @@ async def test_the_work_is_repeated_and_a_failure_does_not_end_it():
         if len(turns) in {2, 3}:
             raise ConnectionError
 
-    recurring = Recurring("test", work, interval_s=0.001)
+    recurring = PeriodicTask("test", work, interval_s=0.001)
     with capture_logs() as logged:
         recurring.start()
         await asyncio.wait_for(enough.wait(), 5)
@@ -36,7 +36,7 @@ async def test_waking_does_not_wait_for_the_interval():
     async def work() -> None:
         done.set()
 
-    recurring = Recurring("test", work, interval_s=3600)
+    recurring = PeriodicTask("test", work, interval_s=3600)
     recurring.start()
     await asyncio.sleep(0)
     assert not done.is_set()
@@ -52,7 +52,7 @@ async def test_nothing_happens_after_stop():
         nonlocal turns
         turns += 1
 
-    recurring = Recurring("test", work, interval_s=0.001)
+    recurring = PeriodicTask("test", work, interval_s=0.001)
     recurring.start()
     await asyncio.sleep(0.02)
     await recurring.stop()

@@ -8,7 +8,7 @@ import gzip
 import itertools
 import json
 
-from agentgate.protection.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.sign import AgentSigningKey
 from tests.unit.protection.agents.key_server import PIECE, PUBLIC, Peer, Serve
 
 TEN_GIGABYTES = 10_000_000_000
@@ -165,7 +165,7 @@ async def _hang_up(_peer: Peer) -> None:
 
 
 _OK = "HTTP/1.1 200 OK\r\n"
-_KEYS = json.dumps(SigningKey(b"k" * 32).jwks).encode()
+_KEYS = json.dumps(AgentSigningKey(b"k" * 32).jwks).encode()
 _CHUNK = b"2000\r\n" + PIECE + b"\r\n"
 
 # Host -> how it answers.

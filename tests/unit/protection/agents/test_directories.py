@@ -17,13 +17,13 @@ from agentgate.protection.agents.signing.directories import (
     STALE_MS,
     STRANGERS_FETCHES,
 )
-from agentgate.protection.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.sign import AgentSigningKey
 from tests.unit.protection.agents.key_server import world
 
 pytestmark = pytest.mark.anyio
 
 NOW_MS = 1_790_000_000_000
-KEY, OTHER = SigningKey(b"k" * 32), SigningKey(b"o" * 32)
+KEY, OTHER = AgentSigningKey(b"k" * 32), AgentSigningKey(b"o" * 32)
 HOST = "agent.example"
 URL = f"https://{HOST}/.well-known/http-message-signatures-directory"
 
@@ -176,7 +176,9 @@ async def test_a_new_key_is_found_and_made_up_ones_cost_one_fetch_a_minute(place
     assert "does not list the key" in at_once(directories, key=OTHER, now_ms=NOW_MS + MINUTE_MS - 1)
     assert await look(directories, key=OTHER, now_ms=NOW_MS + MINUTE_MS) is True
     for number in range(50):
-        assert "does not list" in at_once(directories, key=SigningKey(bytes([number]) * 32), now_ms=NOW_MS + MINUTE_MS)
+        assert "does not list" in at_once(
+            directories, key=AgentSigningKey(bytes([number]) * 32), now_ms=NOW_MS + MINUTE_MS
+        )
     assert len(place.peers) == 2
 
 

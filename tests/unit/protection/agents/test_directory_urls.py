@@ -10,12 +10,12 @@ import pytest
 from agentgate.lib.outbound.public_address import is_public
 from agentgate.protection.agents.ports import KeyFound
 from agentgate.protection.agents.signing.directories import FETCH_S, MOST_READ_BYTES
-from agentgate.protection.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.sign import AgentSigningKey
 from tests.unit.protection.agents.directory_corpus import ADDRESSES, BEHAVING_BADLY, REFUSED
 from tests.unit.protection.agents.key_server import PUBLIC, World, world
 
 NOW_MS = 1_790_000_000_000
-KEY = SigningKey(b"k" * 32)
+KEY = AgentSigningKey(b"k" * 32)
 # A busy machine may wake somebody up late.
 GRACE_S = 1.5
 # What lies in the buffers of both sides and of TLS, and was never read.

@@ -6,9 +6,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from agentgate.protection.agents.signing.jwk import TEST_KEYS, is_current, read_key, thumbprint
-from agentgate.protection.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.sign import AgentSigningKey
 
-JWK = SigningKey(bytes(range(32))).jwk
+JWK = AgentSigningKey(bytes(range(32))).jwk
 # RFC 8032 7.1, tests 1 to 3.
 SEEDS = (
     "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
@@ -37,7 +37,7 @@ def test_a_second_spelling_of_a_key_is_refused() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_keys_of_the_standard_are_on_the_list(seed: str) -> None:
-    assert SigningKey(bytes.fromhex(seed)).keyid in TEST_KEYS
+    assert AgentSigningKey(bytes.fromhex(seed)).keyid in TEST_KEYS
 
 
 @pytest.mark.parametrize("jwk", [{}, {"kty": "oct", "k": "AAAA"}, {"kty": "OKP", "crv": "Ed25519"}, {**JWK, "x": 5}])

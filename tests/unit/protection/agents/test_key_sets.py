@@ -5,10 +5,10 @@ import json
 import pytest
 
 from agentgate.protection.agents.signing.key_sets import MOST_KEYS, NotAKeySet, kept_s, read_key_set
-from agentgate.protection.agents.signing.sign import SigningKey
+from agentgate.protection.agents.signing.sign import AgentSigningKey
 
 NOW_MS = 1_790_000_000_000
-KEY = SigningKey(b"k" * 32)
+KEY = AgentSigningKey(b"k" * 32)
 
 
 def read(document):
@@ -56,7 +56,7 @@ def test_what_lists_no_key_says_so(document):
 
 
 def test_of_many_keys_the_first_are_read():
-    keys = [SigningKey(number.to_bytes(32)) for number in range(400)]
+    keys = [AgentSigningKey(number.to_bytes(32)) for number in range(400)]
 
     found = read({"keys": [key.jwk for key in keys]})
 

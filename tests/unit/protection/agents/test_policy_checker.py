@@ -17,10 +17,9 @@ from agentgate.protection.agents.policy_checker import ACCEPT_SIGNATURE, AgentDe
 from agentgate.protection.agents.ports import KeyFound, KeySource
 from agentgate.protection.agents.signing.digest import digest_of
 from agentgate.protection.agents.signing.replays import Replays
-from agentgate.protection.agents.signing.repository import SqlReplays
+from agentgate.protection.agents.signing.repository import ReplayStore
 from agentgate.protection.agents.signing.verify import AgentVerifier
-from agentgate.protection.agents.submission_ports import ChargedSum
-from agentgate.protection.agents.submit.repository import SqlSubmissions
+from agentgate.protection.agents.submission_repository import ChargedSum, SubmissionStore
 from agentgate.protection.sites import test_keys
 from agentgate.protection.sites.agent_policy import read_policy
 from agentgate.protection.sites.directory import SiteView
@@ -58,9 +57,9 @@ class Desk:
 
     def __init__(self, database: SqliteDatabase, keys: KeySource) -> None:
         clock = FixedClock(NOW_MS)
-        self.charges = SqlSubmissions(database)
+        self.charges = SubmissionStore(database)
         self.parts: dict[str, Any] = {
-            "replays": Replays(SqlReplays(database)),
+            "replays": Replays(ReplayStore(database)),
             "quotas": Quotas(Limiter(MemoryFastStore(clock), clock)),
             "charges": self.charges,
         }

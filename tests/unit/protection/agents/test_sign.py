@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from http_message_signatures import HTTPMessageVerifier, HTTPSignatureKeyResolver, InvalidSignature, algorithms
 
 from agentgate.protection.agents.signing.jwk import read_key, thumbprint
-from agentgate.protection.agents.signing.sign import AgentForm, SigningKey
+from agentgate.protection.agents.signing.sign import AgentForm, AgentSigningKey
 from tests.agent_client import SigningAgent
 
 URL = "https://Shop.Example:443/a%20b/c?d=e&f"
@@ -43,7 +43,7 @@ def test_another_request_does_not_verify_elsewhere() -> None:
 
 def test_the_keyid_is_the_thumbprint() -> None:
     assert AGENT.keyid == thumbprint(AGENT.key.jwk)
-    assert SigningKey.make().keyid != SigningKey.make().keyid
+    assert AgentSigningKey.make().keyid != AgentSigningKey.make().keyid
 
 
 def test_what_is_not_there_cannot_be_covered() -> None:

@@ -12,12 +12,16 @@ from agentgate.events.storage.rollups import forget_site
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.lib.enums import AccountStatus, ActorKind
 from agentgate.lib.moment import Moment
+from agentgate.lib.tasks.job import Job
 from agentgate.people.audit.records import AuditEntry
+from agentgate.people.identity.jobs import identity_jobs
 from agentgate.people.identity.records import OperatorSession
 from agentgate.people.identity.user_records import SessionStage, UserSession
-from agentgate.protection.sites.repositories.sites import SqlActivity
-from agentgate.server.scheduler import jobs
-from agentgate.server.scheduler.jobs import JobRunner, timed_jobs
+from agentgate.people.outbox.jobs import outbox_jobs
+from agentgate.protection.customers import jobs
+from agentgate.protection.customers.jobs import customer_jobs
+from agentgate.protection.sites.repositories.sites import ActivityStore
+from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.stores.unit_of_work import SqlStore
 from tests.running import NOON_MS
 from tests.store.account_rows import account, add_accounts, link, message, site, user
@@ -37,8 +41,17 @@ async def store(tmp_path: Path, clock: FixedClock) -> AsyncIterator[SqlStore]:
         yield opened
 
 
-def activity_of(store: SqlStore) -> SqlActivity:
-    return SqlActivity(store._database, store._database, forget_site=partial(forget_site, store._database, None))
+def activity_of(store: SqlStore) -> ActivityStore:
+    return ActivityStore(store._database, store._database, forget_site=partial(forget_site, store._database, None))
+
+
+def timed_jobs(store: SqlStore, clock: FixedClock) -> tuple[Job, ...]:
+    """The jobs that delete what people left, as wired without a mail server."""
+    return (
+        *customer_jobs(store, activity_of(store), clock),
+        *outbox_jobs(store, None, clock),
+        *identity_jobs(store, clock),
+    )
 
 
 async def add_account(store: SqlStore, account_id: str, **changes: Any) -> None:
@@ -72,7 +85,7 @@ async def count_entries(store: SqlStore) -> int:
 @pytest.fixture
 async def service_jobs(store: SqlStore, clock: FixedClock) -> JobRunner:
     """The jobs of the service, each with its first run behind it."""
-    its_jobs = timed_jobs(store, activity_of(store), clock=clock, delivery=None)
+    its_jobs = timed_jobs(store, clock)
     running = JobRunner(its_jobs, store=store, clock=clock)
     await running.run_due()
     return running
@@ -264,6 +277,4 @@ async def test_sessions_are_forgotten_eight_days_after_they_began(
 
 
 async def test_mail_is_delivered_only_where_there_is_a_server(store: SqlStore, clock: FixedClock) -> None:
-    assert "deliver-mail" not in {
-        made.name for made in timed_jobs(store, activity_of(store), clock=clock, delivery=None)
-    }
+    assert "deliver-mail" not in {made.name for made in timed_jobs(store, clock)}

@@ -1,4 +1,4 @@
-"""The job that forgets what was spent: never early, whatever the clock does, and not while the store is away."""
+"""The jobs that forget what was spent: never early, whatever the clock does, and not while the store is away."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
-from agentgate.protection.agents.signing.repository import SqlReplays
+from agentgate.protection.agents.jobs import replay_jobs
+from agentgate.protection.agents.signing.repository import ReplayStore
+from agentgate.protection.tokens.jobs import token_jobs
 from agentgate.protection.tokens.ports import Redemption
 from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
-from agentgate.server.scheduler.jobs import JobRunner, token_jobs
+from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.stores.unit_of_work import SqlStore
 from tests.running import NOON_MS
 from tests.unit.server.scheduler.timed import empty_store, pass_time
@@ -25,8 +27,9 @@ class Spent:
 
     def __init__(self, store: SqlStore, clock: FixedClock) -> None:
         self.clock = clock
-        self.redemptions, self.replays = SqlRedemptions(store._database), SqlReplays(store._database)
-        self.running = JobRunner(token_jobs(self.redemptions, self.replays, clock=clock), store=store, clock=clock)
+        self.redemptions, self.replays = SqlRedemptions(store._database), ReplayStore(store._database)
+        its_jobs = token_jobs(self.redemptions, clock) + replay_jobs(self.replays, clock)
+        self.running = JobRunner(its_jobs, store=store, clock=clock)
 
     async def begin(self) -> "Spent":
         await self.running.run_due()

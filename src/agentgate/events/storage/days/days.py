@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from agentgate.events.storage.encoding import EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
-from agentgate.lib.database import Reader, Session, Transaction
+from agentgate.lib.database import Reader, SqlSession, Transaction
 from agentgate.lib.decision_ids import first_id
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ class Segments(EventDays, Protocol):
         """Whether `site_hour` of an open day already is that of the statistics (PostgreSQL), or lies in the day."""
         ...
 
-    def session(self, day: int) -> Session:
+    def session(self, day: int) -> SqlSession:
         """Return a session that reads a day. A day without events, or dropped meanwhile, has no rows, not even of
         an aggregate: `one` then returns None.
         """

@@ -12,7 +12,7 @@ from typing import TypeVar
 from agentgate.events.storage.days.days import PACKING, Layout, day_bounds, day_name
 from agentgate.events.storage.encoding import WIDE_COLUMNS, EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
-from agentgate.lib.database import Session, Transaction
+from agentgate.lib.database import SqlSession, Transaction
 from agentgate.storage.postgres.database import PostgresDatabase, PostgresTransaction
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class PostgresSegments:
         """An event is one wide row."""
         return LAYOUT
 
-    def session(self, day: int) -> Session:  # noqa: ARG002 - the bounds in the SQL say which day is meant
+    def session(self, day: int) -> SqlSession:  # noqa: ARG002 - the bounds in the SQL say which day is meant
         """Return the database: it finds the partition by the bounds on the ID."""
         return self._database
 

@@ -6,7 +6,7 @@ event that comes later with an ID before that is posted with its own commit.
 
 from collections.abc import Mapping, Sequence
 
-from agentgate.lib.database import Row, Session, Transaction
+from agentgate.lib.database import Row, SqlSession, Transaction
 
 EVERY_SITE = 0
 # After every ID.
@@ -47,7 +47,7 @@ class Postings:
             del self._events[key]
 
 
-async def posted_before(session: Session, site: int) -> int:
+async def posted_before(session: SqlSession, site: int) -> int:
     """Return the ID before which all events of a site are posted."""
     row = await session.one(_MARKED, site)
     return int(row[0]) if row else 0
@@ -90,7 +90,7 @@ async def post_late(transaction: Transaction, rows: Sequence[Row]) -> None:
     await transaction.load(*_VISITOR, sorted(visitors))
 
 
-async def unposted_sites(session: Session) -> list[int]:
+async def unposted_sites(session: SqlSession) -> list[int]:
     """Return the sites of a day that may have events without postings."""
     rows = await session.all(f"""SELECT DISTINCT site FROM site_hour
         WHERE site NOT IN (SELECT site FROM posting_mark WHERE id = {END})

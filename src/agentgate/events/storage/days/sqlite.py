@@ -23,7 +23,7 @@ from agentgate.events.storage.days import packs, patterns, postings
 from agentgate.events.storage.days.days import Layout, day_name
 from agentgate.events.storage.encoding import EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
-from agentgate.lib.database import NewRows, Row, Session, StoreUnavailable, Transaction, Value
+from agentgate.lib.database import NewRows, Row, SqlSession, StoreUnavailable, Transaction, Value
 from agentgate.storage.migrate import MigratedDatabase, apply, pending
 from agentgate.storage.sqlite.connection import Statement, connect, fetch_all, fetch_one, statement
 from agentgate.storage.sqlite.database import SqliteDatabase
@@ -71,7 +71,7 @@ class SqliteSegments:
         """An event is a narrow row with a pattern."""
         return LAYOUT
 
-    def session(self, day: int) -> Session:
+    def session(self, day: int) -> SqlSession:
         """Return a session that reads a day."""
         return _DaySession(self, day)
 
@@ -282,7 +282,7 @@ class DayCopy:
 
 
 class _DaySession:
-    """Implements Session for reading one day."""
+    """Implements SqlSession for reading one day."""
 
     dialect: Literal["sqlite"] = "sqlite"
 

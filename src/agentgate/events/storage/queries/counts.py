@@ -15,7 +15,7 @@ from agentgate.events.storage.queries.edges import Edge, edges
 from agentgate.events.storage.queries.packs import joined, joined_rows, numbers, rows_of
 from agentgate.events.storage.queries.sketch import KEPT, estimate_sources
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Row, Session
+from agentgate.lib.database import Row, SqlSession
 from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 from agentgate.lib.time_ranges import TimeRange
@@ -46,7 +46,7 @@ COUNTED = ", ".join(COUNT_EXPRESSIONS)
 class SqlCounts:
     """Implements CountStore."""
 
-    def __init__(self, stats: Session, days: TrafficDays) -> None:
+    def __init__(self, stats: SqlSession, days: TrafficDays) -> None:
         self._stats = stats
         self._days = days
 
@@ -182,7 +182,7 @@ class SqlCounts:
             found |= await self._hours(self._days.session(day), site, max(day * 24, first), min(day * 24 + 24, end))
         return found
 
-    async def _hours(self, session: Session, site: int, first: int, end: int) -> dict[int, Counts]:
+    async def _hours(self, session: SqlSession, site: int, first: int, end: int) -> dict[int, Counts]:
         row = await session.one(
             f"SELECT {joined_rows(_HOURS)} FROM site_hour WHERE site = $1 AND hour >= $2 AND hour < $3",  # noqa: S608
             site,

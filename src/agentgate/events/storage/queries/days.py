@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from agentgate.events.storage.days.days import Layout, Segments, day_bounds
 from agentgate.lib.clock import DAY_MS
-from agentgate.lib.database import Session
+from agentgate.lib.database import SqlSession
 from agentgate.lib.decision_ids import first_id
 from agentgate.lib.time_ranges import TimeRange
 
@@ -30,7 +30,7 @@ class DayPart(NamedTuple):
 class TrafficDays:
     """Reads days. All reading of events goes through here, so that every statement is bounded to one day."""
 
-    def __init__(self, stats: Session, segments: Segments) -> None:
+    def __init__(self, stats: SqlSession, segments: Segments) -> None:
         self._stats = stats
         self._segments = segments
 
@@ -44,7 +44,7 @@ class TrafficDays:
         """How a day's events lie."""
         return self._segments.layout
 
-    def session(self, day: int) -> Session:
+    def session(self, day: int) -> SqlSession:
         """Return a session that reads a day."""
         return self._segments.session(day)
 

@@ -22,7 +22,7 @@ from agentgate.events.storage.queries.packs import count_json_values, count_pack
 from agentgate.events.storage.queries.pattern_scan import find_newest, find_patterns
 from agentgate.events.storage.queries.scan import look
 from agentgate.lib.clock import HOUR_MS
-from agentgate.lib.database import Row, Session
+from agentgate.lib.database import Row, SqlSession
 from agentgate.lib.decision_ids import first_id, id_day, id_time_ms, write_id
 from agentgate.lib.enums import LabelledFilter, LabelSource
 from agentgate.lib.moment import Moment
@@ -73,7 +73,7 @@ class _Scan(NamedTuple):
 class SqlDecisions:
     """Implements DecisionStore."""
 
-    def __init__(self, stats: Session, days: TrafficDays, words: Words, labels: LabelStore) -> None:
+    def __init__(self, stats: SqlSession, days: TrafficDays, words: Words, labels: LabelStore) -> None:
         self._stats = stats
         self._days = days
         self._words = words

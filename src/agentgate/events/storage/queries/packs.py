@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from agentgate.events.storage.encoding import packed_key
-from agentgate.lib.database import Session
+from agentgate.lib.database import SqlSession
 
 _JSON_PACKS = "SELECT string_agg(counts, '') FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"
 _PACKS = "SELECT keys, counts FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"
@@ -39,7 +39,7 @@ def rows_of(text: str | None, columns: int) -> Iterator[tuple[int, ...]]:
 
 
 async def count_packed_values(
-    session: Session, site: int, hours: tuple[int, int], asked: Iterable[tuple[int, int]]
+    session: SqlSession, site: int, hours: tuple[int, int], asked: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], int]:
     """Return how often a few values occurred in some hours, by dimension and value (PostgreSQL)."""
     rows = await session.all(_PACKS, site, *hours)
@@ -54,7 +54,7 @@ async def count_packed_values(
 
 
 async def count_json_values(
-    session: Session, site: int, hours: tuple[int, int], asked: Iterable[tuple[int, int]]
+    session: SqlSession, site: int, hours: tuple[int, int], asked: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], int]:
     """Return the same of packs that are JSON (SQLite)."""
     row = await session.one(_JSON_PACKS, site, *hours)

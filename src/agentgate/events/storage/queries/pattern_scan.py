@@ -10,7 +10,7 @@ from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.queries.days import DayPart
 from agentgate.events.storage.queries.filters import Filter
 from agentgate.events.storage.queries.packs import joined, numbers
-from agentgate.lib.database import Row, Session
+from agentgate.lib.database import Row, SqlSession
 
 # So many patterns have what leads, and so many events these patterns, before the events are walked through instead.
 MOST_PATTERNS = 2_000
@@ -28,7 +28,7 @@ _NEWEST = """SELECT found FROM (
     SELECT id AS found FROM event_pattern WHERE pattern = ${} AND id >= $2 AND id < $3 ORDER BY id DESC LIMIT $4)"""
 
 
-async def find_patterns(session: Session, site: int, filters: Sequence[Filter], lead: Filter) -> list[int] | None:
+async def find_patterns(session: SqlSession, site: int, filters: Sequence[Filter], lead: Filter) -> list[int] | None:
     """Return the patterns of a site for which all filters hold; None when too many have what leads."""
     words = ", ".join(f"${place}" for place in range(3, 3 + len(lead.leads)))
     # What leads by several words finds more than it asks for, so it is asked again.
@@ -51,7 +51,7 @@ async def find_patterns(session: Session, site: int, filters: Sequence[Filter], 
 
 
 async def find_newest(
-    session: Session, site: int, part: DayPart, *, patterns: Sequence[int], limit: int
+    session: SqlSession, site: int, part: DayPart, *, patterns: Sequence[int], limit: int
 ) -> list[Row] | None:
     """Return the newest events of some patterns, newest first; None when there are too many to look at."""
     if not patterns:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.queries.days import DayPart
 from agentgate.events.storage.queries.filters import Filter, Lead
-from agentgate.lib.database import Row, Session
+from agentgate.lib.database import Row, SqlSession
 
 _COLUMNS = ", ".join(EVENT_COLUMNS)
 # Instead of the columns of an event, but for the ID.
@@ -27,7 +27,7 @@ class Look(NamedTuple):
 
 
 async def look(
-    session: Session, site: int, part: DayPart, *, filters: Sequence[Filter], lead: Filter, limit: int
+    session: SqlSession, site: int, part: DayPart, *, filters: Sequence[Filter], lead: Filter, limit: int
 ) -> Look:
     """Look at so many events of a part of a day."""
     # What leads through several indexes finds more than it asks for, so it is asked again.

@@ -13,7 +13,7 @@ from agentgate.events.storage.queries.days import DayPart, TrafficDays, counted_
 from agentgate.events.storage.queries.edges import edges
 from agentgate.events.storage.queries.packs import joined, joined_rows, numbers, rows_of
 from agentgate.lib.clock import HOUR_MS
-from agentgate.lib.database import Reader, Row, Session
+from agentgate.lib.database import Reader, Row, SqlSession
 from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import ChallengeStage, SolveType
 from agentgate.lib.time_ranges import TimeRange
@@ -81,7 +81,7 @@ class SqlCounters:
 class SqlValues(SqlCounters):
     """Implements ValueStore."""
 
-    def __init__(self, stats: Session, days: TrafficDays, words: Words) -> None:
+    def __init__(self, stats: SqlSession, days: TrafficDays, words: Words) -> None:
         super().__init__(stats)
         self._days = days
         self._words = words

@@ -18,7 +18,7 @@ from agentgate.events.storage.dictionary import Words
 from agentgate.events.storage.queries.days import VISITOR, DayPart, TrafficDays, counted_parts, rolled_up_days
 from agentgate.events.storage.queries.packs import joined, joined_rows, rows_of
 from agentgate.events.storage.rollups import VISITOR_SUMS
-from agentgate.lib.database import Row, Session, Value
+from agentgate.lib.database import Row, SqlSession, Value
 from agentgate.lib.decision_ids import id_time_ms
 from agentgate.lib.enums import Outcome
 from agentgate.lib.moment import Moment
@@ -77,7 +77,7 @@ class _Totals:
 class SqlVisitors:
     """Implements VisitorStore."""
 
-    def __init__(self, stats: Session, days: TrafficDays, words: Words) -> None:
+    def __init__(self, stats: SqlSession, days: TrafficDays, words: Words) -> None:
         self._stats = stats
         self._days = days
         self._words = words

@@ -10,8 +10,8 @@ from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.people.accounts.access_request_ports import AccessRequestStores
 from agentgate.people.accounts.access_requests import ask, new_request
+from agentgate.people.accounts.repositories.access_requests import AccessRequestStores
 from agentgate.people.accounts.sign_in_records import AccessRequestInput, Received
 from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
 

@@ -5,8 +5,8 @@ from agentgate.lib.enums import ConsolePermission
 from agentgate.people.accounts import api_tokens
 from agentgate.people.accounts.guards import MemberCall
 from agentgate.people.accounts.members import lock_acting_role
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import ApiTokenInput, ApiTokenList, ApiTokenSecret
+from agentgate.people.accounts.repositories import AccountStores
 
 
 async def list_tokens(call: MemberCall, store: Store[AccountStores]) -> ApiTokenList:

@@ -10,8 +10,8 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
 from agentgate.people.accounts.active_account import Place
 from agentgate.people.accounts.password_check import PasswordCheck
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import Session
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.accounts.sign_in_records import AcceptInput, InviteInfo
 from agentgate.people.accounts.signing_in import StartedSession, lock_user, record_of_user, start_session
 from agentgate.people.audit.actions import Action

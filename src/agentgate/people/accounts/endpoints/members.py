@@ -11,7 +11,6 @@ from agentgate.lib.moment import Moment
 from agentgate.people.accounts import members
 from agentgate.people.accounts.guards import MemberCall
 from agentgate.people.accounts.members import lock_acting_role, member_record
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import (
     Member,
     MemberInput,
@@ -21,8 +20,9 @@ from agentgate.people.accounts.records import (
     StoredAccount,
     StoredMembership,
 )
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.identity.links import IssuedLink, LinkUrls
-from agentgate.people.outbox.messages import Message, Messenger, added_message, invite_message
+from agentgate.people.outbox.messages import MailMessage, Messenger, added_message, invite_message
 
 # Each of these sends a mail to an address of the caller's choice, so that none becomes a nuisance to a stranger.
 INVITES = Window("invite", 200, HOUR_MS)
@@ -110,7 +110,9 @@ async def resend_invite(
     return MemberInviteResult(member=member_record(found), expires_at=Moment(issued.link.expires_ms))
 
 
-def _message(urls: LinkUrls, account: StoredAccount, member: StoredMembership, issued: IssuedLink | None) -> Message:
+def _message(
+    urls: LinkUrls, account: StoredAccount, member: StoredMembership, issued: IssuedLink | None
+) -> MailMessage:
     if issued is None:
         return added_message(member.email, account_name=account.name, url=urls.console_url())
     return invite_message(

@@ -5,7 +5,7 @@ from agentgate.lib.errors import Refused
 from agentgate.people.accounts.code_check import CodeCheck, one_of
 from agentgate.people.accounts.guards import UserCall
 from agentgate.people.accounts.password_check import PasswordCheck
-from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.accounts.sign_in_records import MfaDisableInput, MfaEnableInput, MfaSetup, MfaState, RecoveryCodes
 from agentgate.people.accounts.signing_in import lock_user, record_of_user
 from agentgate.people.audit.actions import Action

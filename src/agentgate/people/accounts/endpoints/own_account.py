@@ -8,7 +8,6 @@ from agentgate.lib.errors import Refused
 from agentgate.people.accounts import lifecycle
 from agentgate.people.accounts.guards import MemberCall
 from agentgate.people.accounts.members import lock_acting_role
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import (
     AccountChange,
     ConfirmInput,
@@ -17,6 +16,7 @@ from agentgate.people.accounts.records import (
     StoredAccount,
     TransferInput,
 )
+from agentgate.people.accounts.repositories import AccountStores
 
 
 async def read_own_account(call: MemberCall, store: Store[AccountStores]) -> OwnAccount:

@@ -7,8 +7,8 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.names import check_name
 from agentgate.people.accounts.guards import UserCall
 from agentgate.people.accounts.lifecycle import create_account
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import Session
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.accounts.sign_in_records import AccountInput, SwitchInput
 from agentgate.people.accounts.signing_in import StartedSession, lock_user
 from agentgate.people.identity.sessions import UserSessions

@@ -10,8 +10,8 @@ from agentgate.people.accounts.active_account import choose_place
 from agentgate.people.accounts.guards import UserCall
 from agentgate.people.accounts.password_check import PasswordCheck
 from agentgate.people.accounts.password_reset import PasswordReset, may_reset
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import Session
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.accounts.sign_in_records import ForgotInput, PasswordChange, Received, ResetInput
 from agentgate.people.accounts.signing_in import StartedSession, lock_user, record_of_user, start_session
 from agentgate.people.audit.actions import Action

@@ -5,7 +5,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts.guards import UserCall
-from agentgate.people.accounts.ports import AccountStores
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.accounts.sign_in_records import SessionItem, SessionList
 from agentgate.people.identity.sessions import UserSessions, is_live
 from agentgate.people.identity.user_records import SessionStage, UserSession

@@ -9,8 +9,8 @@ from agentgate.lib.errors import Refused
 from agentgate.people.accounts.code_check import CodeCheck, one_of
 from agentgate.people.accounts.guards import SessionCall, UserCall
 from agentgate.people.accounts.password_check import PasswordCheck
-from agentgate.people.accounts.ports import AccountStores
 from agentgate.people.accounts.records import Session
+from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.accounts.session_view import session_record
 from agentgate.people.accounts.sign_in_records import CodeInput, Login
 from agentgate.people.accounts.signing_in import (

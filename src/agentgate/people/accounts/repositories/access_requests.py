@@ -1,17 +1,16 @@
 """Requests for an account in SQL."""
 
-from agentgate.lib.database import Row, Transaction
+from typing import Protocol
+
+from agentgate.lib.database import LockingRepository, Row
 from agentgate.lib.enums import AccessRequestStatus
 from agentgate.people.accounts.access_request_records import StoredAccessRequest
 
 _COLUMNS = "id, email, name, company, message, status, created_ms, decided_ms, decided_by"
 
 
-class SqlAccessRequests:
-    """Implements AccessRequestStore."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
+class AccessRequestStore(LockingRepository):
+    """People who asked for an account."""
 
     async def add_request(self, request: StoredAccessRequest) -> bool:
         """Keep a new request; False when one of the same address is pending."""
@@ -92,3 +91,10 @@ def _request(row: Row) -> StoredAccessRequest:
         decided_ms=decided_ms,
         decided_by=decided_by,
     )
+
+
+class AccessRequestStores(Protocol):
+    """The port that a unit of work on access requests needs."""
+
+    @property
+    def access_requests(self) -> AccessRequestStore: ...

@@ -1,9 +1,9 @@
 """Accounts in SQL. Who belongs to them is in `members.py`, how they are purged in `purge.py`."""
 
-from agentgate.lib.database import Row, Transaction, Value
+from agentgate.lib.database import LockingRepository, Row, Value
 from agentgate.lib.enums import AccountStatus, Mode
 from agentgate.lib.moment import Moment
-from agentgate.lib.search_text import folded
+from agentgate.lib.names import folded
 from agentgate.people.accounts.records import Limits, StoredAccount, Usage
 from agentgate.people.accounts.repositories import purge
 
@@ -16,11 +16,8 @@ ACCOUNT_COLUMNS = f"""account.id, account.name, account.status, {IS_PROTECTED.fo
     account.created_ms, account.require_mfa, account.suspended_reason, account.deleted_ms"""
 
 
-class SqlAccounts:
-    """Implements AccountStore."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
+class AccountStore(LockingRepository):
+    """Customer accounts."""
 
     async def add_account(self, account: StoredAccount) -> None:
         """Keep a new account."""

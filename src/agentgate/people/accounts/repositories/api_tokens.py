@@ -2,7 +2,7 @@
 
 import json
 
-from agentgate.lib.database import Row, Session
+from agentgate.lib.database import Repository, Row
 from agentgate.lib.enums import ApiTokenScope
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional_moment, to_json
@@ -11,11 +11,8 @@ from agentgate.people.accounts.records import ApiToken
 _COLUMNS = "id, name, scopes, created_ms, created_by, expires_ms, revoked_ms, last_used_ms"
 
 
-class SqlApiTokens:
-    """Implements ApiTokenStore."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
+class ApiTokenStore(Repository):
+    """API tokens; secrets are here as digests only."""
 
     async def add_token(self, account_id: str, token: ApiToken, secret_digest: bytes) -> None:
         """Keep a new token."""

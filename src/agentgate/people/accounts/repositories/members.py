@@ -1,6 +1,6 @@
 """Memberships in SQL, each with what a list of members shows of the user."""
 
-from agentgate.lib.database import Row, Session
+from agentgate.lib.database import Repository, Row
 from agentgate.lib.enums import AccountRole, AccountStatus
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import StoredAccount, StoredMembership, member_status
@@ -15,11 +15,8 @@ _FROM_MEMBERSHIP = f"""SELECT {MEMBERSHIP_COLUMNS}
     FROM membership JOIN users ON users.id = membership.user_id"""  # noqa: S608 - the parts are constants
 
 
-class SqlMembers:
-    """Implements MemberStore."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
+class MemberStore(Repository):
+    """Who belongs to which account."""
 
     async def add_membership(self, account_id: str, user_id: str, role: AccountRole, joined_ms: int) -> bool:
         """Add a member; False when the user is one already."""

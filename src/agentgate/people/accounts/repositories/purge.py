@@ -3,7 +3,7 @@
 A table that is added later and knows accounts, sites or users needs a line here; a test looks into every table.
 """
 
-from agentgate.lib.database import Session, Transaction
+from agentgate.lib.database import SqlSession, Transaction
 
 # Members who belong to no other account.
 _LEAVING = """SELECT users.id, users.email FROM membership JOIN users ON users.id = membership.user_id
@@ -48,7 +48,7 @@ _OF_USER = (
 )
 
 
-async def purge_trail(session: Session, account_id: str, most: int) -> int:
+async def purge_trail(session: SqlSession, account_id: str, most: int) -> int:
     """Remove some of the account's audit entries, oldest first; return how many went.
 
     A long trail goes in several units of work, because each holds up everybody who wants to write.

@@ -1,16 +1,16 @@
 """Operators' sessions in SQL."""
 
-from agentgate.lib.database import Row, Session
+from typing import Protocol
+
+from agentgate.lib.database import Repository, Row
+from agentgate.people.audit.repository import AuditStores
 from agentgate.people.identity.records import OperatorSession
 
 _COLUMNS = "secret_digest, id, operator, created_ms, last_used_ms, ended_ms, key_tag, browser, address_id"
 
 
-class SqlOperatorSessions:
-    """Implements OperatorSessionStore."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
+class OperatorSessionStore(Repository):
+    """The sessions of operators."""
 
     async def add_session(self, session: OperatorSession) -> None:
         """Keep a new session."""
@@ -79,3 +79,10 @@ def _session(row: Row) -> OperatorSession:
         browser=browser or "",
         address_id=address_id or "",
     )
+
+
+class OperatorStores(AuditStores, Protocol):
+    """The ports that a unit of work on operators uses."""
+
+    @property
+    def operator_sessions(self) -> OperatorSessionStore: ...

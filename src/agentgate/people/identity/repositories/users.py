@@ -1,9 +1,11 @@
 """Users, their sessions, recovery codes and links in SQL. What must happen once is one conditional statement."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
-from agentgate.lib.database import Row, Transaction
+from agentgate.lib.database import LockingRepository, Row
 from agentgate.lib.enums import UserStatus
+from agentgate.people.audit.repository import AuditStores
 from agentgate.people.identity.user_records import LinkKind, SessionStage, StoredLink, StoredUser, UserSession
 
 _USER = """id, email, name, status, password_hash, mfa_secret, mfa_enabled_ms, mfa_pending_secret, mfa_pending_ms,
@@ -13,11 +15,8 @@ _SESSION = """secret_digest, id, user_id, account_id, stage, code_attempts, brow
 _LINK = "secret_digest, kind, user_id, account_id, created_ms, expires_ms, used_ms"
 
 
-class SqlUsers:
-    """Implements UserStore."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
+class UserStore(LockingRepository):
+    """People, by ID and by canonical address."""
 
     async def add_user(self, user: StoredUser) -> bool:
         """Keep a new user; False when the address is taken."""
@@ -137,11 +136,8 @@ class SqlUsers:
         return int(row[0]) if row else 0
 
 
-class SqlUserSessions:
-    """Implements UserSessionStore."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
+class UserSessionStore(LockingRepository):
+    """Sessions of users."""
 
     async def add_session(self, session: UserSession) -> None:
         """Keep a new session."""
@@ -234,11 +230,8 @@ class SqlUserSessions:
         await self._session.run("DELETE FROM user_session WHERE created_ms < $1", created_before_ms)
 
 
-class SqlLinks:
-    """Implements LinkStore."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
+class LinkStore(LockingRepository):
+    """One-time links."""
 
     async def add_link(self, link: StoredLink) -> None:
         """Keep a new link."""
@@ -297,3 +290,16 @@ def _user_session(row: Row) -> UserSession:
 def _link(row: Row) -> StoredLink:
     link = dict(zip(StoredLink.__struct_fields__, row, strict=True))
     return StoredLink(**{**link, "kind": LinkKind(link["kind"])})
+
+
+class UserStores(AuditStores, Protocol):
+    """The ports that a unit of work on users needs."""
+
+    @property
+    def users(self) -> UserStore: ...
+
+    @property
+    def user_sessions(self) -> UserSessionStore: ...
+
+    @property
+    def links(self) -> LinkStore: ...

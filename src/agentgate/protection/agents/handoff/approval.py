@@ -19,11 +19,11 @@ from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.agents.handoff.grants import AgentGrants, may_grant
 from agentgate.protection.agents.handoff.handoffs import Handoffs
-from agentgate.protection.agents.handoff.ports import StoredGrant, StoredHandoff
 from agentgate.protection.agents.handoff.records import ChoiceInput
+from agentgate.protection.agents.handoff.repository import StoredGrant, StoredHandoff
 from agentgate.protection.agents.handoff.summary import Lines, read_summary
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
-from agentgate.protection.sites.ports import SiteStores
+from agentgate.protection.sites.repositories import SiteStores
 from agentgate.protection.tokens.redeem import Demand, Redeemer
 
 PAGES = Window("handoff-page-address", HANDOFF_PAGES_PER_MINUTE_PER_ADDRESS, MINUTE_MS)

@@ -14,7 +14,7 @@ from agentgate.protection.agents.handoff.page import HEADERS, handoff_page, mess
 from agentgate.protection.agents.handoff.poll import HandoffPolling
 from agentgate.protection.agents.handoff.records import AgentGrantList, ChoiceInput, HandoffAnswer
 from agentgate.protection.agents.handoff.words import choose_language
-from agentgate.protection.sites.ports import SiteStores
+from agentgate.protection.sites.repositories import SiteStores
 
 HTML = "text/html; charset=utf-8"
 

@@ -5,8 +5,8 @@ from agentgate.lib.ids import new_agent_grant_id
 from agentgate.lib.limits import AGENT_GRANT_HOURS, AGENT_GRANT_USES
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional_moment
-from agentgate.protection.agents.handoff.ports import GrantStore, StoredGrant, StoredHandoff
 from agentgate.protection.agents.handoff.records import AgentGrant
+from agentgate.protection.agents.handoff.repository import GrantStore, StoredGrant, StoredHandoff
 from agentgate.protection.agents.identity import Identity
 from agentgate.protection.sites.directory import SiteView
 

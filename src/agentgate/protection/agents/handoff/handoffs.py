@@ -16,8 +16,8 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_handoff_id, new_receipt_id
 from agentgate.lib.limits import HANDOFF_LIFETIME_S, HANDOFF_POLL_INTERVAL_S
 from agentgate.lib.moment import Moment
-from agentgate.protection.agents.handoff.ports import HandoffStore, StoredHandoff
 from agentgate.protection.agents.handoff.records import Handoff, HandoffAnswer, HandoffRequest
+from agentgate.protection.agents.handoff.repository import HandoffStore, StoredHandoff
 from agentgate.protection.agents.handoff.summary import summarise
 from agentgate.protection.agents.identity import Identity
 from agentgate.protection.sites.directory import SiteView

@@ -1,8 +1,53 @@
 """Handoffs and grants in SQL. Each step is one statement, so that two at the same time cannot both take it."""
 
-from agentgate.lib.database import Row, Session, Value
+from msgspec import Struct
+
+from agentgate.lib.database import Repository, Row, Value
 from agentgate.lib.enums import HandoffStatus
-from agentgate.protection.agents.handoff.ports import StoredGrant, StoredHandoff
+
+
+class StoredHandoff(Struct, frozen=True, kw_only=True):
+    """A handoff as it is kept."""
+
+    id: str
+    # What makes the request one of its kind: as long as it stands there, asking again finds this handoff.
+    request_key: bytes | None
+    # The site's number.
+    site: int
+    agent: str
+    keyid: str
+    action: str
+    submission_id: str
+    content_digest: str
+    decision_id: str
+    user_code: str
+    # JSON of what the person is shown of the content; None once nobody needs it any more.
+    summary: str | None
+    status: HandoffStatus = HandoffStatus.PENDING
+    # The `jti` of the one receipt that it can lead to.
+    receipt_id: str
+    # From when on the receipt is good that was given last; None while none was.
+    issued_ms: int | None = None
+    created_ms: int
+    expires_ms: int
+
+
+class StoredGrant(Struct, frozen=True, kw_only=True):
+    """What a person allowed an agent beforehand, as it is kept."""
+
+    id: str
+    site: int
+    agent: str
+    keyid: str
+    action: str
+    handoff_id: str
+    uses: int
+    uses_left: int
+    created_ms: int
+    expires_ms: int
+    last_used_ms: int | None = None
+    revoked_ms: int | None = None
+
 
 _COLUMNS = """id, request_key, site, agent, keyid, action, submission_id, content_digest, decision_id, user_code,
     summary, status, receipt_id, issued_ms, created_ms, expires_ms"""
@@ -13,11 +58,8 @@ LOOKS = 5
 MOST_LISTED = 1_000
 
 
-class SqlHandoffs:
-    """Implements HandoffStore."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
+class HandoffStore(Repository):
+    """Handoffs. Each step that may be taken once is one statement."""
 
     async def open_handoff(self, handoff: StoredHandoff) -> StoredHandoff:
         """Keep a new handoff and return it, or the one that stands under the same request key and is not over."""
@@ -90,11 +132,8 @@ class SqlHandoffs:
         )
 
 
-class SqlAgentGrants:
-    """Implements GrantStore."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
+class GrantStore(Repository):
+    """Grants to agents."""
 
     async def add_grant(self, grant: StoredGrant) -> None:
         """Keep a new grant."""

@@ -9,19 +9,19 @@ from agentgate.lib.errors import Refused
 from agentgate.protection.agents.ledger import statements as ledger
 from agentgate.protection.agents.ledger.records import ChargeStatement, StatementQuery
 from agentgate.protection.agents.policy.editing import stored_policy
-from agentgate.protection.agents.submission_ports import ChargeStore
-from agentgate.protection.sites.ports import SiteStores
+from agentgate.protection.agents.submission_repository import SubmissionStore
+from agentgate.protection.sites.repositories import SiteStores
 
 
 async def read_agent_charges(
-    call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: ChargeStore
+    call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: SubmissionStore
 ) -> ChargeStatement:
     """Read what agents were charged at a site in a month (UTC), with totals per agent and currency."""
     return await _statement(call, query, store, charges)
 
 
 async def export_agent_charges(
-    call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: ChargeStore
+    call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: SubmissionStore
 ) -> Reply[Text]:
     """Export what agents were charged at a site in a month (UTC) as CSV."""
     statement = await _statement(call, query, store, charges)
@@ -31,7 +31,7 @@ async def export_agent_charges(
 
 
 async def _statement(
-    call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: ChargeStore
+    call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: SubmissionStore
 ) -> ChargeStatement:
     site = await store.read.sites.find_site(call.site_key, account_id=call.actor.account_id)
     if site is None:

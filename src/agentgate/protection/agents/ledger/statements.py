@@ -12,7 +12,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.time_ranges import TimeRange
 from agentgate.protection.agents.ledger.records import ChargeItem, ChargeStatement, ChargeTotal
 from agentgate.protection.agents.policy.decision import AgentPolicy
-from agentgate.protection.agents.submission_ports import ChargedSum
+from agentgate.protection.agents.submission_repository import ChargedSum
 
 COLUMNS = ("month", "agent", "name", "source", "action", "currency", "requests", "amount")
 

@@ -5,7 +5,7 @@ from msgspec import Struct, UnsetType
 from agentgate.lib.enums import AgentPolicyAction, AgentPolicyDecision, AgentPolicyDefault
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentActionTerms, AgentEntry, AgentPolicy
 
-__all__ = ["DEFAULT_POLICY", "AgentActionTerms", "AgentEntry", "AgentPolicy", "Stance", "stance_of"]
+__all__ = ["DEFAULT_POLICY", "AgentActionTerms", "AgentEntry", "AgentPolicy", "PolicyDecision", "stance_of"]
 
 _DEFAULTS = {
     AgentPolicyDefault.ALLOW: AgentPolicyAction.ALLOW,
@@ -14,7 +14,7 @@ _DEFAULTS = {
 }
 
 
-class Stance(Struct, frozen=True, gc=False):
+class PolicyDecision(Struct, frozen=True, gc=False):
     """How a site stands to a verified agent that wants something."""
 
     decision: AgentPolicyAction
@@ -22,16 +22,16 @@ class Stance(Struct, frozen=True, gc=False):
     is_named: bool
 
 
-def stance_of(policy: AgentPolicy, agent: str, action: str | None) -> Stance:
+def stance_of(policy: AgentPolicy, agent: str, action: str | None) -> PolicyDecision:
     """Return how a site stands to a verified agent. What is said about the action goes before what is said in general.
 
     A denied agent stays denied for every action: who writes `deny` does not expect an exception further down.
     """
     entry = policy.entry_for(agent)
     if entry is None:
-        return Stance(_DEFAULTS[policy.default], is_named=False)
+        return PolicyDecision(_DEFAULTS[policy.default], is_named=False)
     if entry.decision is AgentPolicyDecision.DENY:
-        return Stance(AgentPolicyAction.DENY, is_named=True)
+        return PolicyDecision(AgentPolicyAction.DENY, is_named=True)
     if action is not None and not isinstance(entry.actions, UnsetType):
-        return Stance(entry.actions.get(action, AgentPolicyAction.ALLOW), is_named=True)
-    return Stance(AgentPolicyAction.ALLOW, is_named=True)
+        return PolicyDecision(entry.actions.get(action, AgentPolicyAction.ALLOW), is_named=True)
+    return PolicyDecision(AgentPolicyAction.ALLOW, is_named=True)

@@ -6,7 +6,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.protection.agents.policy import editing as policy_editing
 from agentgate.protection.agents.policy.decision import AgentPolicy
-from agentgate.protection.sites.ports import SiteStores
+from agentgate.protection.sites.repositories import SiteStores
 
 
 async def read_agent_policy(call: SiteCall, store: Store[SiteStores]) -> Reply[AgentPolicy]:

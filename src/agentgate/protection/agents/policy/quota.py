@@ -14,7 +14,7 @@ from agentgate.protection.sites.directory import SiteView
 MOST_REMEMBERED = 1_024
 
 
-class _Counted(NamedTuple):
+class _QuotaCount(NamedTuple):
     """Where an agent's requests for one action are counted, under the policy that says so."""
 
     policy: AgentPolicy
@@ -26,7 +26,7 @@ class Quotas:
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
-        self._counted: dict[tuple[int, str, str | None], _Counted] = {}
+        self._counted: dict[tuple[int, str, str | None], _QuotaCount] = {}
 
     @property
     def is_local(self) -> bool:
@@ -54,7 +54,7 @@ class Quotas:
         if counted is None or counted.policy is not site.agent_policy:
             if len(self._counted) >= MOST_REMEMBERED:
                 self._counted.clear()
-            counted = self._counted[key] = _Counted(site.agent_policy, _windows(*key, policy=site.agent_policy))
+            counted = self._counted[key] = _QuotaCount(site.agent_policy, _windows(*key, policy=site.agent_policy))
         return counted.windows
 
 

@@ -16,7 +16,7 @@ import structlog
 from msgspec import Struct
 
 from agentgate.lib.clock import DAY_MS, MINUTE_MS
-from agentgate.lib.outbound.client import Answer, Outbound, OutboundFailed, Target, look_up
+from agentgate.lib.outbound.client import Outbound, OutboundAnswer, OutboundFailed, Target, look_up
 from agentgate.protection.agents.ports import KeyFound
 from agentgate.protection.agents.signing.key_sets import ListedKey, NotAKeySet, kept_s, read_key_set
 
@@ -46,7 +46,7 @@ NOT_ALLOWED = "this service does not fetch key sets from that host; its operator
 BUSY = "too many key sets are being fetched; try again in a few seconds"
 
 
-class KeySet(Struct):
+class KnownDirectory(Struct):
     """What is known of one URL."""
 
     keys: Mapping[str, ListedKey]
@@ -71,7 +71,7 @@ class KeyDirectories:
         self._outbound = outbound
         self._hosts = frozenset(hosts)
         # Both in the order of use, the longest unused first.
-        self._key_sets: dict[str, KeySet] = {}
+        self._key_sets: dict[str, KnownDirectory] = {}
         self._failures: dict[str, Failure] = {}
         # Failures that are remembered, and new key sets that are being fetched.
         self._of_host: Counter[str] = Counter()
@@ -187,7 +187,7 @@ class KeyDirectories:
         lifetime_ms = kept_s(answer.headers) * 1000
         self._forget_failure(url)
         self._key_sets.pop(url, None)
-        self._key_sets[url] = KeySet(
+        self._key_sets[url] = KnownDirectory(
             keys=keys,
             fresh_until_ms=now_ms + lifetime_ms,
             renewed_from_ms=now_ms + round(lifetime_ms * RENEWED_AFTER),
@@ -227,7 +227,7 @@ class KeyDirectories:
             del self._of_host[host]
 
 
-def _keys_of(answer: Answer) -> dict[str, ListedKey]:
+def _keys_of(answer: OutboundAnswer) -> dict[str, ListedKey]:
     if answer.status != 200:
         raise NotAKeySet(f"it answered with status {answer.status}, and a key set comes with 200")
     if answer.headers.get("content-encoding", "identity").lower() != "identity":

@@ -4,7 +4,7 @@ from agentgate.lib.clock import MINUTE_MS, SECOND_MS
 from agentgate.lib.enums import AgentVerdict
 from agentgate.lib.limits import SIGNATURE_SKEW_S
 from agentgate.protection.agents.identity import Identity
-from agentgate.protection.agents.ports import ReplayStore
+from agentgate.protection.agents.signing.repository import ReplayStore
 
 # Two machines' clocks may differ, and one of them must not forget what the other would still accept.
 SKEW_MS = MINUTE_MS

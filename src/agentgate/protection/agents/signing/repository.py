@@ -8,8 +8,8 @@ from agentgate.storage.repositories.first_rows import FirstRows
 _ROWS = NewRows("agent_replay", key=("replay_key",), types=(("replay_key", "bytea"), ("kept_until_ms", "bigint")))
 
 
-class SqlReplays:
-    """Implements ReplayStore."""
+class ReplayStore:
+    """Signatures that were accepted once and must not be accepted again."""
 
     def __init__(self, database: Database, lost_ms: Callable[[], int] = lambda: 0) -> None:
         self._database = database

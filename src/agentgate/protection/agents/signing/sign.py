@@ -34,14 +34,14 @@ class AgentForm(StrEnum):
     DICTIONARY = "dictionary"
 
 
-class SigningKey:
+class AgentSigningKey:
     """An Ed25519 key of an agent. The same seed gives the same key."""
 
     def __init__(self, seed: bytes) -> None:
         self._private = PrivateKey(seed)
 
     @classmethod
-    def make(cls) -> "SigningKey":
+    def make(cls) -> "AgentSigningKey":
         """Return a key that nobody else has."""
         return cls(cls.new_seed())
 
@@ -71,7 +71,7 @@ class SigningKey:
         return self._private.sign(message)
 
 
-class Terms(Struct, frozen=True, kw_only=True):
+class SignatureTerms(Struct, frozen=True, kw_only=True):
     """How a request is signed. What is None is left out, right or wrong: this also makes requests to be refused."""
 
     created_s: int | None
@@ -112,7 +112,7 @@ class Terms(Struct, frozen=True, kw_only=True):
 
 
 def sign_request(
-    key: SigningKey, method: str, url: str, *, terms: Terms, headers: Mapping[str, str] | None = None
+    key: AgentSigningKey, method: str, url: str, *, terms: SignatureTerms, headers: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Return the headers of a request with its signature, all names in small letters."""
     signed = {name.lower(): value.strip() for name, value in (headers or {}).items()}
@@ -141,7 +141,7 @@ def make_nonce() -> str:
     return base64.b64encode(secrets.token_bytes(NONCE_BYTES)).decode()
 
 
-def _value(name: str, method: str, url: str, *, headers: Mapping[str, str], terms: Terms) -> str:
+def _value(name: str, method: str, url: str, *, headers: Mapping[str, str], terms: SignatureTerms) -> str:
     if not name.startswith("@"):
         if name not in headers:
             raise ValueError(f"the request has no header {name}, so a signature cannot cover it")

@@ -19,7 +19,7 @@ from agentgate.protection.agents.submit.canonical import texts
 from agentgate.protection.agents.submit.records import SubmissionInput
 from agentgate.protection.decision.correlation import read_trace_id
 from agentgate.protection.decision.decider import Decider
-from agentgate.protection.decision.engine import Decision
+from agentgate.protection.decision.engine import EngineDecision
 from agentgate.protection.decision.event import Answered, make_event
 from agentgate.protection.decision.outcome import apply_mode
 from agentgate.protection.signals.facts import RequestFacts
@@ -48,7 +48,7 @@ class Case(Struct, frozen=True, kw_only=True):
     identity: Identity
     facts: RequestFacts
     visitor: int
-    decision: Decision
+    decision: EngineDecision
     decision_id: int
 
     @property

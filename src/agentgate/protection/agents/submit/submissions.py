@@ -24,7 +24,7 @@ from agentgate.lib.records import to_json
 from agentgate.protection.agents.handoff.records import HandoffRequest
 from agentgate.protection.agents.identity import SignedMessage
 from agentgate.protection.agents.signing import digest
-from agentgate.protection.agents.submission_ports import Charge, Submission, SubmissionStore
+from agentgate.protection.agents.submission_repository import Charge, Submission, SubmissionStore
 from agentgate.protection.agents.submit.admission import Admission
 from agentgate.protection.agents.submit.canonical import NotCanonical, content_bytes, submission_hash
 from agentgate.protection.agents.submit.confirmation import Confirmation
@@ -37,7 +37,7 @@ KEPT_MS = SUBMISSION_KEPT_DAYS * DAY_MS
 Key = tuple[str, str, str]
 
 
-class Given(Struct, frozen=True, kw_only=True):
+class GivenSubmission(Struct, frozen=True, kw_only=True):
     """What a submission is, beside who sent it."""
 
     body: SubmissionInput
@@ -87,7 +87,7 @@ class Submissions:
             case = self._judge.open_case(call, body, site, identity=identity)
             return await self._decide(case, given)
 
-    async def _decide(self, case: Case, given: Given) -> bytes:
+    async def _decide(self, case: Case, given: GivenSubmission) -> bytes:
         obstacle, price = await self._judge.find_obstacle(case, given.message)
         if obstacle is not None and obstacle.outcome is Outcome.CHALLENGE and applies(obstacle, case.site):
             obstacle = await self._confirmation.settle(case, obstacle, _request(case, given))
@@ -98,7 +98,9 @@ class Submissions:
         charged = None if case.site.mode is Mode.MONITOR else price
         return await self._accept(case, given, obstacle, charged)
 
-    async def _accept(self, case: Case, given: Given, obstacle: Obstacle | None, charged: Price | None) -> bytes:
+    async def _accept(
+        self, case: Case, given: GivenSubmission, obstacle: Obstacle | None, charged: Price | None
+    ) -> bytes:
         answer = self._answer(case, given, charged)
         submission = Submission(
             site_id=case.site.id,
@@ -117,7 +119,7 @@ class Submissions:
             raise StoreUnavailable("a submission was kept and is not there")
         return earlier
 
-    def _answer(self, case: Case, given: Given, charged: Price | None) -> bytes:
+    def _answer(self, case: Case, given: GivenSubmission, charged: Price | None) -> bytes:
         decision_id, keyid = write_id(case.decision_id), case.identity.keyid or ""
         price = UNSET if charged is None else charged.text()
         grant = Grant(
@@ -146,14 +148,14 @@ class Submissions:
             )
         )
 
-    async def _refusal(self, case: Case, obstacle: Obstacle, given: Given) -> Refused:
+    async def _refusal(self, case: Case, obstacle: Obstacle, given: GivenSubmission) -> Refused:
         shown = "block" if obstacle.outcome is Outcome.DROP else obstacle.outcome.value
         extra: dict[str, Any] = {"decision": shown, "decisionId": write_id(case.decision_id)}
         if obstacle.outcome is Outcome.CHALLENGE and case.site.agent_policy.allows_handoff(case.body.action):
             extra["handoff"] = await self._confirmation.hand_off(case, _request(case, given))
         return Refused(obstacle.code, obstacle.message, headers=dict(obstacle.headers), **extra)
 
-    async def _earlier(self, site: SiteView, agent: str, given: Given) -> bytes | None:
+    async def _earlier(self, site: SiteView, agent: str, given: GivenSubmission) -> bytes | None:
         earlier = await self._store.find_submission(site.id, agent, given.body.id)
         if earlier is None:
             return None
@@ -197,10 +199,10 @@ class _Charged(Struct):
     charged: str | None = None
 
 
-def _given(body: SubmissionInput, message: SignedMessage) -> Given:
+def _given(body: SubmissionInput, message: SignedMessage) -> GivenSubmission:
     tool = None if isinstance(body.tool, UnsetType) else body.tool
     try:
-        return Given(
+        return GivenSubmission(
             body=body,
             message=message,
             content_hash=submission_hash(body.site_key, body.action, tool, body.content),
@@ -210,7 +212,7 @@ def _given(body: SubmissionInput, message: SignedMessage) -> Given:
         raise Refused("invalid_request", str(problem)) from None
 
 
-def _request(case: Case, given: Given) -> HandoffRequest:
+def _request(case: Case, given: GivenSubmission) -> HandoffRequest:
     return HandoffRequest(
         submission_id=case.body.id,
         content_digest=given.content_digest,

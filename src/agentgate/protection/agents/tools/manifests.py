@@ -21,8 +21,8 @@ from agentgate.protection.agents.tools.records import (
 )
 from agentgate.protection.sites.agent_policy import AgentPolicy
 from agentgate.protection.sites.directory import SiteDirectory, SiteView
-from agentgate.protection.sites.ports import SiteStores
 from agentgate.protection.sites.records import Site, SiteAction
+from agentgate.protection.sites.repositories import SiteStores
 
 SCHEMA_VERSION = "1.0"
 # When this form of the manifest began: the age of one that describes no site.

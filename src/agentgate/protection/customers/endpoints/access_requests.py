@@ -12,8 +12,8 @@ from agentgate.lib.records import Query
 from agentgate.people.accounts import access_requests
 from agentgate.people.accounts.access_request_records import AccessRequest, AccessRequestList
 from agentgate.protection.customers.invitations import Invitations
-from agentgate.protection.customers.ports import CustomerStores
 from agentgate.protection.customers.records import InviteResult
+from agentgate.protection.customers.repository import CustomerStores
 
 
 class AccessRequestsQuery(Query, frozen=True, kw_only=True):

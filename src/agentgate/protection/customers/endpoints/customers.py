@@ -17,7 +17,6 @@ from agentgate.people.audit.endpoints import AuditQuery, read_audit_page
 from agentgate.people.audit.records import AuditPage
 from agentgate.protection.customers import detail, editing
 from agentgate.protection.customers.guards import CustomerCall
-from agentgate.protection.customers.ports import CustomerStores
 from agentgate.protection.customers.records import (
     CustomerDetail,
     CustomerFilter,
@@ -26,10 +25,11 @@ from agentgate.protection.customers.records import (
     CustomerSiteInput,
     SuspendAccountInput,
 )
+from agentgate.protection.customers.repository import CustomerStores
 from agentgate.protection.sites import detail as site_detail
 from agentgate.protection.sites.editing import create_site
-from agentgate.protection.sites.ports import ActivityStore
 from agentgate.protection.sites.records import SiteDetail, SiteInput
+from agentgate.protection.sites.repositories.sites import ActivityStore
 
 
 class CustomersQuery(Query, frozen=True, kw_only=True):

@@ -7,8 +7,8 @@ from agentgate.people.accounts.records import Member, MemberInput, MemberInviteR
 from agentgate.protection.customers.editing import check_not_deleted
 from agentgate.protection.customers.guards import CustomerCall
 from agentgate.protection.customers.invitations import Invitations
-from agentgate.protection.customers.ports import CustomerStores
 from agentgate.protection.customers.records import InviteLink
+from agentgate.protection.customers.repository import CustomerStores
 
 
 async def add_customer_member(

@@ -6,7 +6,6 @@ from agentgate.people.identity.links import LinkUrls
 from agentgate.people.outbox.messages import Messenger, mfa_reset_message, reset_message
 from agentgate.protection.customers import users
 from agentgate.protection.customers.invitations import Invitations, invite
-from agentgate.protection.customers.ports import CustomerStores
 from agentgate.protection.customers.records import (
     Account,
     AccountList,
@@ -15,6 +14,7 @@ from agentgate.protection.customers.records import (
     ResetLink,
     SuspendUserInput,
 )
+from agentgate.protection.customers.repository import CustomerStores
 
 # What an absent body means.
 NO_REASON = SuspendUserInput()

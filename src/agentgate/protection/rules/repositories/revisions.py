@@ -2,7 +2,7 @@
 
 import json
 
-from agentgate.lib.database import Session
+from agentgate.lib.database import SqlSession
 from agentgate.lib.enums import RulesSource
 from agentgate.protection.rules.records import StoredRules
 
@@ -10,7 +10,7 @@ from agentgate.protection.rules.records import StoredRules
 class SqlRuleRevisions:
     """Implements RevisionStore."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     async def find_revision(self, site_id: str, effective_version: str) -> StoredRules | None:

@@ -2,7 +2,7 @@
 
 import json
 
-from agentgate.lib.database import Row, Session, Value
+from agentgate.lib.database import Row, SqlSession, Value
 from agentgate.lib.enums import RulesSource
 from agentgate.protection.rules.records import StoredRules
 
@@ -10,7 +10,7 @@ from agentgate.protection.rules.records import StoredRules
 class SqlRules:
     """Implements RuleStore."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     async def find_rules(self, site_id: str) -> StoredRules | None:

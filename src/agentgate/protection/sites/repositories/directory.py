@@ -1,16 +1,34 @@
 """All sites at once, for the views that decide."""
 
-from agentgate.lib.database import Session
+from msgspec import Struct
+
+from agentgate.lib.database import Repository
 from agentgate.lib.enums import AccountStatus
-from agentgate.protection.sites.ports import DirectorySecret, DirectorySite
+from agentgate.protection.sites.records import Site
 from agentgate.protection.sites.repositories.sites import SITE_COLUMNS, site_of
 
 
-class SqlDirectory:
-    """Implements DirectoryStore."""
+class DirectorySite(Struct, frozen=True, kw_only=True):
+    """A site as stored, with what the directory needs beside it."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    site: Site
+    number: int
+    account_status: AccountStatus
+    captures_features: bool
+
+
+class DirectorySecret(Struct, frozen=True, kw_only=True):
+    """A credential that is not revoked, under what its secret leaves behind."""
+
+    secret_digest: bytes
+    credential_id: str
+    site_id: str
+    # None for one that was not rotated.
+    expires_ms: int | None
+
+
+class DirectoryStore(Repository):
+    """All sites at once."""
 
     async def list_secrets(self) -> list[DirectorySecret]:
         """Return every credential that is not revoked, whether its overlap is over or not."""

@@ -1,22 +1,44 @@
 """When a site was seen, and what the checks of its health count, in SQL."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Protocol
+
+from msgspec import Struct
 
 from agentgate.events.queries.ports import CountStore, SightingStore
 from agentgate.events.records import CounterName
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Reader
 from agentgate.lib.time_ranges import TimeRange
-from agentgate.protection.sites.ports import HealthCounts, Sighting
+
+
+class Sighting(Struct, frozen=True):
+    """When the first event of a site that is known arrived, and when the last one."""
+
+    first_ms: int
+    last_ms: int
+
+
+class HealthCounts(Struct, frozen=True, kw_only=True):
+    """What was counted of a site within a while."""
+
+    # Browser tokens given out long enough ago to have been redeemed or to be void by now.
+    tokens: int
+    # Calls with one of the site's credentials, of whatever kind.
+    server_checks: int
+    siteverify_success: int
+    # By code, and by page origin.
+    siteverify_failures: Mapping[str, int]
+    refused_origins: Mapping[str, int]
 
 
 class SeenCounts(CountStore, SightingStore, Protocol):
     """Counts of a site's events, and when it was seen."""
 
 
-class SqlSiteHealth:
-    """Implements SiteHealthStore."""
+class SiteHealthStore:
+    """What the checks of a site's health count, and when the site was seen. Sites are asked for by number."""
 
     def __init__(self, stats: Reader, counts: SeenCounts) -> None:
         self._stats = stats

@@ -5,15 +5,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from agentgate.events.storage.days.days import EventDays
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Reader, Row, Session, Transaction
+from agentgate.lib.database import LockingRepository, Reader, Row, SqlSession
 from agentgate.lib.enums import Mode, Outcome, TokenBinding, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional, to_json
-from agentgate.protection.sites.ports import ListedSite, SiteActivity
 from agentgate.protection.sites.records import (
     CredentialCounts,
     Site,
@@ -22,6 +22,22 @@ from agentgate.protection.sites.records import (
     SiteRoute,
     SiteTokenIssuer,
 )
+
+
+class ListedSite(Struct, frozen=True, kw_only=True):
+    """A site with what a list shows beside it."""
+
+    site: Site
+    customer_name: str
+    credentials: CredentialCounts
+
+
+class SiteActivity(Struct, frozen=True, kw_only=True):
+    """What was seen of a site: outcomes since midnight UTC, and when an event last arrived."""
+
+    today: dict[str, int]
+    last_event_at: Moment | None
+
 
 SITE_COLUMNS = """site.id, site.account_id, site.site_key, site.name, site.allowed_origins, site.mode, site.widget_mode,
     site.actions, site.routes, site.created_ms, site.updated_ms, site.agent_policy, site.form_method_override,
@@ -49,11 +65,8 @@ _LAST_DAY = """SELECT site, max(last_event_ms), 0, 0, 0, 0, 0
 ForgetSite = Callable[[int], Awaitable[None]]
 
 
-class SqlSites:
-    """Implements SiteStore."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
+class SiteStore(LockingRepository):
+    """The sites of all accounts."""
 
     async def add_site(self, site: Site) -> bool:
         """Keep a new site; False when its key exists already."""
@@ -172,16 +185,16 @@ class SqlSites:
         await self._session.lock("site", site_id)
 
 
-class SqlActivity:
-    """Implements ActivityStore over the counters of events, which lie in other databases than the sites."""
+class ActivityStore:
+    """Counts of traffic, as far as sites show them. They lie in other databases than the sites."""
 
     def __init__(
         self,
-        config: Session,
+        config: SqlSession,
         counted: Reader,
         *,
         forget_site: ForgetSite,
-        hot: Session | None = None,
+        hot: SqlSession | None = None,
         days: EventDays | None = None,
     ) -> None:
         """`counted` has `site_hour` and `site_day`; `days` those hours that are not there yet, where they lie apart."""

@@ -8,10 +8,49 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from agentgate.lib.database import Database, NewRows, Row, StoreUnavailable, Transaction, Value
 from agentgate.lib.enums import ChargeSource
-from agentgate.protection.agents.submission_ports import Charge, ChargedSum, Submission
+from agentgate.lib.price import Price
 from agentgate.storage.values import check_values
+
+
+class Charge(Struct, frozen=True, kw_only=True):
+    """What an agent owes a site for one request that was let through, or for one accepted submission."""
+
+    site_id: str
+    # Of what it is for. A decision is charged once.
+    decision_id: str
+    agent: str
+    keyid: str
+    source: ChargeSource
+    action: str | None
+    price: Price
+    charged_ms: int
+
+
+class Submission(Struct, frozen=True, kw_only=True):
+    """A submission that was accepted: of what content, and what that was answered, byte for byte."""
+
+    site_id: str
+    agent: str
+    id: str
+    content_hash: bytes
+    answer: bytes
+    kept_until_ms: int
+
+
+class ChargedSum(Struct, frozen=True, kw_only=True):
+    """What one agent was charged in one currency, for one kind of request."""
+
+    agent: str
+    source: ChargeSource
+    action: str | None
+    currency: str
+    count: int
+    minor_units: int
+
 
 # A larger group would make the first of it wait longer than it saves the others.
 LARGEST_GROUP = 500
@@ -50,7 +89,7 @@ Key = tuple[str, ...]
 Rows = tuple[Value, ...]
 
 
-class Waiting(NamedTuple):
+class PendingWrite(NamedTuple):
     """One who wants to write: a submission, a charge, or both."""
 
     submission: Rows | None
@@ -65,12 +104,12 @@ class Waiting(NamedTuple):
         return tuple(map(str, row[:width]))
 
 
-class SqlSubmissions:
-    """Implements SubmissionStore and ChargeStore."""
+class SubmissionStore:
+    """Accepted submissions, and the ledger of charges. A submission is kept with its charge or not at all."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: list[Waiting] = []
+        self._waiting: list[PendingWrite] = []
         self._writing: asyncio.Task[None] | None = None
 
     async def find_submission(self, site_id: str, agent: str, submission_id: str) -> Submission | None:
@@ -147,7 +186,7 @@ class SqlSubmissions:
             # Here already, so that a value which cannot be stored fails its own call and not the whole group.
             check_values(row)
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Waiting(submission, charge, future))
+        self._waiting.append(PendingWrite(submission, charge, future))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_waiting())
         return await future
@@ -160,9 +199,9 @@ class SqlSubmissions:
         finally:
             self._writing = None
 
-    async def _write_group(self, group: list[Waiting]) -> None:
+    async def _write_group(self, group: list[PendingWrite]) -> None:
         # Of several with the same key the first stands for all: it wins, or the key was taken before.
-        firsts: dict[Key, Waiting] = {}
+        firsts: dict[Key, PendingWrite] = {}
         for waiting in group:
             firsts.setdefault(waiting.key, waiting)
         try:
@@ -180,7 +219,7 @@ class SqlSubmissions:
                 waiting.future.set_result(waiting.key in kept and firsts[waiting.key] is waiting)
 
 
-async def _insert(transaction: Transaction, firsts: dict[Key, Waiting]) -> set[Key]:
+async def _insert(transaction: Transaction, firsts: dict[Key, PendingWrite]) -> set[Key]:
     """Write those whose key is not there yet, each with its charge, and return the keys of those."""
     submissions = [each.submission for each in firsts.values() if each.submission is not None]
     kept: set[Key] = set()

@@ -1,0 +1,68 @@
+"""Timed jobs of agents: delete signatures, submissions, charges, handoffs and grants after the time they are kept."""
+
+from agentgate.lib import limits
+from agentgate.lib.clock import DAY_MS, MINUTE_MS, Clock
+from agentgate.lib.tasks.job import Job, delete_in_units
+from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
+from agentgate.protection.agents.signing.repository import ReplayStore
+from agentgate.protection.agents.submission_repository import SubmissionStore
+
+# A handoff is remembered as long as what it led to, so that its agent learns that it was redeemed.
+HANDOFF_KEPT_MS = DAY_MS
+GRANT_KEPT_MS = 30 * DAY_MS
+HANDOFF_UNITS_PER_RUN = 100
+ROWS_PER_UNIT = 1_000
+# Five thousand a second: as many as are made, on a busy machine.
+UNITS_PER_RUN = 300
+
+
+def replay_jobs(replays: ReplayStore, clock: Clock) -> tuple[Job, ...]:
+    """Return the job. By a wrong clock, a signature could be used again."""
+    return (Job(name="forget-replays", interval_ms=MINUTE_MS, work=lambda: forget_replays(replays, clock)),)
+
+
+def handoff_jobs(handoffs: HandoffStore, grants: GrantStore, clock: Clock) -> tuple[Job, ...]:
+    """Return the job. All it deletes is over by any clock, so nothing guards it."""
+
+    async def forget() -> None:
+        await forget_handoffs(handoffs, grants, clock)
+
+    return (Job(name="forget-handoffs", interval_ms=MINUTE_MS, work=forget, guarded=False),)
+
+
+def submission_jobs(submissions: SubmissionStore, clock: Clock) -> tuple[Job, ...]:
+    """Return the job."""
+
+    async def forget() -> None:
+        await forget_submissions(submissions, clock)
+
+    return (Job(name="forget-submissions", interval_ms=10 * MINUTE_MS, work=forget),)
+
+
+async def forget_replays(replays: ReplayStore, clock: Clock) -> None:
+    """Delete signatures that have expired."""
+    await delete_in_units(
+        lambda: replays.forget_replays(clock.now_ms(), most=ROWS_PER_UNIT), most=ROWS_PER_UNIT, units=UNITS_PER_RUN
+    )
+
+
+async def forget_submissions(submissions: SubmissionStore, clock: Clock) -> None:
+    """Delete old submissions, and charges of years ago."""
+    now_ms, most = clock.now_ms(), ROWS_PER_UNIT
+    charged_before_ms = now_ms - limits.CHARGES_KEPT_DAYS * DAY_MS
+    await delete_in_units(lambda: submissions.forget_submissions(now_ms, most=most), most=most, units=UNITS_PER_RUN)
+    await delete_in_units(
+        lambda: submissions.forget_charges(charged_before_ms, most=most), most=most, units=UNITS_PER_RUN
+    )
+
+
+async def forget_handoffs(handoffs: HandoffStore, grants: GrantStore, clock: Clock) -> None:
+    """Delete the contents of handoffs that are over, then handoffs and grants that ended long ago."""
+    now_ms, most = clock.now_ms(), ROWS_PER_UNIT
+
+    async def forget() -> int:
+        gone = await handoffs.forget_handoffs(now_ms - HANDOFF_KEPT_MS, most=most)
+        return gone + await grants.forget_grants(now_ms - GRANT_KEPT_MS, most=most)
+
+    await handoffs.forget_summaries(now_ms)
+    await delete_in_units(forget, most=most, units=HANDOFF_UNITS_PER_RUN)

@@ -1,0 +1,47 @@
+"""The timed job of customers: remove accounts for good that were deleted long enough ago."""
+
+import structlog
+
+from agentgate.lib.clock import HOUR_MS, Clock
+from agentgate.lib.database import Conflict, Store
+from agentgate.lib.tasks.job import Job
+from agentgate.people.accounts.lifecycle import PURGE_MS
+from agentgate.people.accounts.repositories import AccountStores
+from agentgate.protection.sites.repositories.sites import ActivityStore
+
+# One run deletes no more than this, so that a mistake is noticed before it is complete.
+ACCOUNTS_PER_RUN = 50
+ENTRIES_PER_UNIT = 5_000
+
+
+def customer_jobs(store: Store[AccountStores], activity: ActivityStore, clock: Clock) -> tuple[Job, ...]:
+    """Return the job."""
+    return (Job(name="purge-accounts", interval_ms=HOUR_MS, work=lambda: purge_accounts(store, activity, clock)),)
+
+
+async def purge_accounts(store: Store[AccountStores], activity: ActivityStore, clock: Clock) -> None:
+    """Remove accounts for good that were deleted long enough ago."""
+    before_ms = clock.now_ms() - PURGE_MS
+    for account_id in (await store.read.accounts.list_purgeable(before_ms))[:ACCOUNTS_PER_RUN]:
+        try:
+            # First what lies in another database, while the account still says which sites are meant. Nobody can
+            # bring the account back any more, so this is never too early.
+            await activity.forget_sites(account_id)
+            await _purge_account(store, account_id, before_ms)
+        except Conflict:
+            # A row elsewhere still points at it. The others can go all the same.
+            structlog.get_logger().exception("account not purged", account_id=account_id)
+
+
+async def _purge_account(store: Store[AccountStores], account_id: str, before_ms: int) -> None:
+    async def purge_trail(stores: AccountStores) -> int:
+        return await stores.accounts.purge_trail(account_id, before_ms, most=ENTRIES_PER_UNIT)
+
+    async def purge(stores: AccountStores) -> bool:
+        await stores.configuration.bump()
+        return await stores.accounts.purge_account(account_id, before_ms)
+
+    while await store.change(purge_trail) == ENTRIES_PER_UNIT:
+        pass
+    if await store.change(purge):
+        structlog.get_logger().info("account purged", account_id=account_id)
