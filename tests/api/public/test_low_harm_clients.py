@@ -45,6 +45,7 @@ BROWSER = {
     "sec-ch-ua": '"Chromium";v="142", "Google Chrome";v="142", "Not_A Brand";v="99"',
     "sec-ch-ua-mobile": "?0",
     "sec-ch-ua-platform": '"Windows"',
+    "Upgrade-Insecure-Requests": "1",
     "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
     "Sec-Fetch-Site": "none",
     "Sec-Fetch-Mode": "navigate",
@@ -76,6 +77,7 @@ CLIENTS = [
             "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
             "Accept-Language": "en-US,en;q=0.5",
             "Accept-Encoding": "gzip, deflate, br, zstd",
+            "Upgrade-Insecure-Requests": "1",
             "Sec-Fetch-Dest": "document",
             "Sec-Fetch-Mode": "navigate",
             "Sec-Fetch-Site": "none",
@@ -191,8 +193,9 @@ class Site:
             "X-Original-Method": method,
             "X-Original-URL": f"https://shop.example{target}",
             "X-Original-Address": address,
-            # Chromium writes its hints before its name.
+            # Chromium writes its hints, and its wish for secure pages, before its name.
             **{name: value for name, value in headers.items() if name.startswith("sec-ch-")},
+            **({"Upgrade-Insecure-Requests": "1"} if "sec-ch-ua" in headers else {}),
             **({} if user_agent is None else {"User-Agent": user_agent}),
             **headers,
         }

@@ -2,7 +2,10 @@
 
 import random
 from collections.abc import Iterator
-from typing import NamedTuple
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from agentgate.events.records import Event
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS, Clock
@@ -22,10 +25,10 @@ SEED = 20_261_115
 Headers = tuple[tuple[str, str], ...]
 
 
-class Client(NamedTuple):
+class Client(Struct, frozen=True):
     """A kind of client: how often it comes, from where, with which headers, and what it asks for."""
 
-    weight: int
+    weight: float
     network: str
     headers: Headers
     requests: tuple[tuple[str, str], ...]
@@ -34,86 +37,19 @@ class Client(NamedTuple):
     solves: bool = False
 
 
-_CHROME_AGENT = (
-    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"
+# An agent that signs what it asks for. All others are of the tests' population (`python -m tests.population.demo`).
+_SHOPPER = Client(
+    weight=4,
+    network="192.0.2",
+    headers=(
+        *(("host", "shop.example"), ("user-agent", "ExampleShopper/1.0")),
+        *(("accept", "*/*"), ("accept-encoding", "gzip")),
+    ),
+    requests=(("GET", "/search?q=price"), ("POST", "/checkout/pay")),
+    agent=AgentFacts(verdict=AgentVerdict.VERIFIED, agent="https://shopper.example"),
 )
-_CHROME = (
-    ("host", "shop.example"),
-    ("sec-ch-ua", '"Chromium";v="142", "Google Chrome";v="142", "Not_A Brand";v="99"'),
-    ("sec-ch-ua-mobile", "?0"),
-    ("sec-ch-ua-platform", '"Windows"'),
-    ("upgrade-insecure-requests", "1"),
-    ("user-agent", _CHROME_AGENT),
-    ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
-    ("sec-fetch-site", "same-origin"),
-    ("sec-fetch-mode", "navigate"),
-    ("sec-fetch-user", "?1"),
-    ("sec-fetch-dest", "document"),
-    ("accept-encoding", "gzip, deflate, br, zstd"),
-    ("accept-language", "en-GB,en;q=0.9,de;q=0.8"),
-)
-_FIREFOX = (
-    ("host", "shop.example"),
-    ("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"),
-    ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
-    ("accept-language", "de,en-US;q=0.7,en;q=0.3"),
-    ("accept-encoding", "gzip, deflate, br, zstd"),
-    ("upgrade-insecure-requests", "1"),
-    ("sec-fetch-dest", "document"),
-    ("sec-fetch-mode", "navigate"),
-    ("sec-fetch-site", "same-origin"),
-    ("priority", "u=0, i"),
-)
-
-
-def _with_agent(user_agent: str, *more: tuple[str, str]) -> Headers:
-    return (("host", "shop.example"), ("user-agent", user_agent), ("accept", "*/*"), *more)
-
-
-_PEOPLE = (("GET", "/search?q=lamp"), ("GET", "/"), ("POST", "/login"), ("POST", "/checkout/pay"))
-_PAGES = (("GET", "/"), ("GET", "/search?q=all"))
-CLIENTS = (
-    Client(30, "203.0.113", _CHROME, _PEOPLE, solves=True),
-    Client(18, "198.51.100", _FIREFOX, _PEOPLE, solves=True),
-    Client(
-        6, "192.0.2", _with_agent("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"), _PAGES
-    ),
-    Client(
-        7,
-        "192.0.2",
-        _with_agent(
-            "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"
-        ),
-        _PAGES,
-        agent=AgentFacts(verdict=AgentVerdict.UNSIGNED),
-    ),
-    Client(
-        4,
-        "192.0.2",
-        _with_agent("ExampleShopper/1.0", ("accept-encoding", "gzip")),
-        (("GET", "/search?q=price"), ("POST", "/checkout/pay")),
-        agent=AgentFacts(verdict=AgentVerdict.VERIFIED, agent="https://shopper.example"),
-    ),
-    Client(
-        9,
-        "203.0.113",
-        _with_agent("python-requests/2.32.5", ("accept-encoding", "gzip, deflate")),
-        (("POST", "/login"),),
-        requests_per_minute=240,
-    ),
-    Client(6, "198.51.100", _with_agent("curl/8.14.1"), _PAGES),
-    Client(
-        8,
-        "203.0.113",
-        tuple(
-            (name, value.replace("Chrome/142", "HeadlessChrome/142")) for name, value in _CHROME if name[:4] != "sec-"
-        ),
-        (("GET", "/search?q=stock"), ("POST", "/checkout/pay")),
-        requests_per_minute=90,
-    ),
-    Client(3, "192.0.2", _with_agent("UptimeRobot/2.0; http://www.uptimerobot.com/"), (("GET", "/"),)),
-    Client(2, "192.0.2", (("host", "shop.example"),), (("GET", "/wp-login.php"), ("GET", "/.env"))),
-)
+_FILE = Path(__file__).with_name("clients.json")
+CLIENTS = (*msgspec.json.decode(_FILE.read_bytes(), type=tuple[Client, ...]), _SHOPPER)
 
 
 class Traffic:
