@@ -21,7 +21,9 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=600, help="begin no session later than this (600)")
     parser.add_argument("--lines", type=Path, help="add one line of JSON for each session there")
     parser.add_argument("--lanes", type=int, default=2)
-    parser.add_argument("--least", type=int, default=training.LEAST_LABELS, help="train with no fewer labels than this")
+    parser.add_argument(
+        "--least", type=int, default=training.LEAST_LABELS, help="train with no fewer labels than this, 20 at least"
+    )
     parser.add_argument("--shadow", default="chromium curved,firefox curved,nodriver", help="who comes again in shadow")
     parser.add_argument("--report", type=Path, default=ROOT / "docs/bot-model.md")
     parser.add_argument("--model", type=Path, default=training.SHIPPED, help="replaced if the new one is better")

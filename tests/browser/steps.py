@@ -61,7 +61,8 @@ def press_by_hand(page: Page, button: Locator) -> None:
     x, y = box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.6
     for step in range(1, 13):
         rest = (1 - step / 12) ** 2
-        page.mouse.move(x + 90 * rest, y + 60 * rest + 9 * rest * (step % 3))
+        # A mouse is on whole pixels; a driver's fractions are found.
+        page.mouse.move(round(x + 90 * rest), round(y + 60 * rest + 9 * rest * (step % 3)))
         page.wait_for_timeout(8)
     page.mouse.down()
     page.wait_for_timeout(60)

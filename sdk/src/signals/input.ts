@@ -64,15 +64,16 @@ function makeQuartiles() {
   const values: number[] = [];
   const at = (share: number): number => values[Math.floor((values.length - 1) * share)] ?? 0;
   return {
+    /** Put it in its place by hand: a page may have replaced the array's own way to sort. */
     add(value: number): void {
-      if (values.length < MOST_VALUES) values[values.length] = value;
+      if (values.length >= MOST_VALUES) return;
+      let place = values.length;
+      for (; place && values[place - 1]! > value; place--) values[place] = values[place - 1]!;
+      values[place] = value;
     },
-    /** The median, and the distance between the quartiles divided by it. */
-    sum(): [median: number, spread: number | undefined] {
-      values.sort((a, b) => a - b);
-      const middle = at(0.5);
-      return [Math.round(middle), middle > 0 ? round((at(0.75) - at(0.25)) / middle) : undefined];
-    },
+    median: () => Math.round(at(0.5)),
+    /** The distance between the quartiles divided by the median. */
+    spread: () => (at(0.5) > 0 ? round((at(0.75) - at(0.25)) / at(0.5)) : undefined),
   };
 }
 
@@ -171,7 +172,8 @@ function move(event: PointerEvent): void {
     if (isAdrift(event)) pointer.adrift++;
     if (timeStamp - strokeMs > STROKE_GAP_MS || stroke.length > 255) endStroke();
     // What the browser joins to one event for a picture is as many steps of the device.
-    for (const { clientX: x, clientY: y } of raw.length ? raw : [event]) stroke[stroke.length] = [x, y];
+    for (let i = 0; i < raw.length; i++) stroke[stroke.length] = [raw[i]!.clientX, raw[i]!.clientY];
+    if (!raw.length) stroke[stroke.length] = here;
     strokeMs = timeStamp;
   }
   at = here;
@@ -283,8 +285,6 @@ export function watchInput(): void {
 
 export function sumInput(): object {
   const distance = begun ? between(at, begun) : 0;
-  const [gapMs, gapSpread] = keyGaps.sum();
-  const [holdMs, holdSpread] = keyHolds.sum();
   return {
     ...counts,
     durationMs: lastMs ? Math.round(lastMs - watchedMs) : 0,
@@ -293,7 +293,10 @@ export function sumInput(): object {
     pointer: { ...pointer, holdMs: Math.round(pressHolds.mean()), holdSpread: round(pressHolds.ratio()) },
     typed: {
       ...typed,
-      ...{ gapMs, gapSpread, holdMs, holdSpread },
+      gapMs: keyGaps.median(),
+      gapSpread: keyGaps.spread(),
+      holdMs: keyHolds.median(),
+      holdSpread: keyHolds.spread(),
       // Whether a finger or a key has ever touched the page, as the browser says it.
       active: navigator.userActivation?.hasBeenActive,
     },

@@ -56,7 +56,8 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
       const raw = (event as PointerEvent).getCoalescedEvents?.() ?? [];
       if (timeStamp - movedMs > PAUSE_MS) firstMs = timeStamp;
       if (timeStamp - movedMs > STROKE_GAP_MS || stroke.length > 255) stroke = at ? [at] : [];
-      for (const { clientX: x, clientY: y } of raw.length ? raw : [event as PointerEvent]) stroke[stroke.length] = [x, y];
+      for (let i = 0; i < raw.length; i++) stroke[stroke.length] = [raw[i]!.clientX, raw[i]!.clientY];
+      if (!raw.length) stroke[stroke.length] = [clientX, clientY];
       movedMs = timeStamp;
       moves++;
       if (at) way += Math.hypot(clientX - at[0], clientY - at[1]);
@@ -130,16 +131,19 @@ export function watchPresses(button: HTMLButtonElement, stepUp: StepUp, told: To
   };
 }
 
+const NOWHERE = [0, 0] as const;
+
 /** How far the last stroke leaves the line between its ends, its length, and its longest step against the mean. */
 function shapeOf(stroke: readonly (readonly [number, number])[]): Partial<Press> {
-  const [x1, y1] = stroke[0] ?? [0, 0];
-  const [x2, y2] = stroke[stroke.length - 1] ?? [0, 0];
+  const first = stroke[0] ?? NOWHERE;
+  const last = stroke[stroke.length - 1] ?? NOWHERE;
+  const x1 = first[0], y1 = first[1], x2 = last[0], y2 = last[1];
   const strokePx = Math.hypot(x2 - x1, y2 - y1);
   let bend = 0;
   let sum = 0;
   let longest = 0;
   for (let i = 1; i < stroke.length; i++) {
-    const [x, y] = stroke[i]!;
+    const x = stroke[i]![0], y = stroke[i]![1];
     const step = Math.hypot(x - stroke[i - 1]![0], y - stroke[i - 1]![1]);
     sum += step;
     longest = Math.max(longest, step);

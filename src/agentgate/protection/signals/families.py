@@ -2,7 +2,8 @@
 
 One family alone never counts: an extension, a privacy browser, a remote desktop, voice control, an open debugger each
 explain one. What is in no family here is never a reason at all: drawing by software, no WebGL, languages, time zones,
-a keyboard alone, an address in a data centre, an embedded browser without plug-ins, one short and steady move.
+a keyboard alone, an address in a data centre, an embedded browser without plug-ins, one short and steady move, and
+input off the display server's clock, as Chromium has it on Wayland.
 """
 
 from collections.abc import Iterable
@@ -13,8 +14,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "driver": ("browser.debugger", "browser.injected"),
     # The window's sizes cannot be those of a window.
     "window": ("browser.no_screen", "browser.no_window_frame", "browser.window_mismatch"),
-    # Input events that were not timed by the display server; also on a display of another machine.
-    "clock": ("input.foreign_clock",),
+    # Input that has a trait which no device has and was not timed by the display server either.
+    "synthetic": ("input.synthetic",),
     # Input events that no device made.
     "device": (
         "input.between_pixels",
@@ -69,7 +70,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "layout": ("probes.no_layout",),
 }
 # Families that extensions and privacy tools do not explain: without one of these, somebody is asked and never refused.
-OF_PROGRAMS = frozenset(("driver", "window", "clock", "device", "path", "robotic", "engine", "layout"))
+OF_PROGRAMS = frozenset(("driver", "window", "synthetic", "device", "path", "robotic", "engine", "layout"))
 ENOUGH_TO_ASK = 2
 ENOUGH_TO_REFUSE = 3
 

@@ -174,7 +174,7 @@ BEHAVIOR = {
 }
 INPUT = {
     "input.missing": "The sums of input that the SDK always sends did not come",
-    "input.foreign_clock": "Input events are off the raster of milliseconds that devices of this system have",
+    "input.foreign_clock": "Input events are off the milliseconds of X11; also with Chromium on Wayland",
     "input.between_pixels": "A mouse between pixels, where this system has none",
     "input.adrift": "Positions on the screen that are not where the window is",
     "input.still_moves": "The pointer moved and its events say that it did not",

@@ -20,6 +20,7 @@ INNOCENT = (
     "behavior.straight_pointer",
     "behavior.uniform_timing",
     "browser.no_plugins",
+    "input.foreign_clock",
     "net.datacenter",
     "net.tor",
     "net.vpn",
