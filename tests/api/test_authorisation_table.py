@@ -30,6 +30,7 @@ EXPECTED: dict[str, Outcome] = {
     "GET /v1/admin/sites/{siteKey}/health": (404, "site_not_found"),
     "GET /v1/admin/sites/{siteKey}/analytics": (404, "site_not_found"),
     "GET /v1/admin/sites/{siteKey}/agent-prompt": (404, "site_not_found"),
+    "GET /v1/admin/sites/{siteKey}/adapters/{proxy}": (404, "site_not_found"),
     "GET /v1/admin/sites/{siteKey}/rules": (404, "site_not_found"),
     "PUT /v1/admin/sites/{siteKey}/rules": (404, "site_not_found"),
     "POST /v1/admin/sites/{siteKey}/rules/validate": (404, "site_not_found"),

@@ -118,8 +118,8 @@ function Effective({ set, overrides, onOverride }: { set: RuleSet; overrides: Re
 function Groups({ groups }: { groups: ManagedGroupList }) {
   return (
     <Card title={t("rules.groups")} lead={t("rules.groupsLead")}>
-      <div class="in stack tight">
-        {groups.items.map((group) => (
+      <div class="in cols tight">
+        {[...groups.items].sort((one, other) => one.name.localeCompare(other.name) || other.version - one.version).map((group) => (
           <details key={`${group.name} ${group.version}`}>
             <summary>
               <code>

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
+from playwright.sync_api import Error as PlaywrightError
 
 from agentgate.lib.decision_ids import read_id
 from agentgate.lib.enums import AppealState, Outcome
@@ -214,9 +215,12 @@ def test_no_text_that_somebody_wrote_becomes_markup(tab: Page, console: Console,
 
 def test_a_canary_that_becomes_markup_is_noticed(tab: Page, console: Console) -> None:
     # The check itself: a page without a policy runs the canary, one with it reports what it stopped.
-    tab.set_content(f"<main>{canary('markup')}</main>")
+    body = f"<main>{canary('markup')}</main>"
+    tab.route("**/unguarded", lambda route: route.fulfill(content_type="text/html", body=body))
+    tab.goto(f"{console.url}/unguarded")
     wait_for(tab, lambda: tab.evaluate("window.hits"))
     assert tab.evaluate("window.hits") == ["/markup/"]
     tab.goto(f"{console.url}/")
-    tab.evaluate("document.querySelector('main').setAttribute('onclick', 'ran(1)')")
+    with pytest.raises(PlaywrightError, match="TrustedHTML"):
+        tab.evaluate("text => { document.querySelector('main').innerHTML = text; }", body)
     wait_for(tab, lambda: tab.evaluate("window.violations.length"))

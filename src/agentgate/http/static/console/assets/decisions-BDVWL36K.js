@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-B55NNL4K.js";import"./chunk-3TLTVB36.js";import"./chunk-4H6OZCQC.js";import"./chunk-6PZJQZ2G.js";import"./chunk-HFJI442E.js";import"./chunk-OBWTYU36.js";import"./chunk-2C6P2OWS.js";import"./chunk-ZK2QLYWE.js";import"./chunk-XGEC7RQ3.js";import"./chunk-KPN3UMDF.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};

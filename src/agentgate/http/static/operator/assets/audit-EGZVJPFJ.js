@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-DNYC7ORT.js";import"./chunk-CIMHZOUE.js";import"./chunk-BRJTMVPD.js";import"./chunk-W7ZZPJFY.js";import"./chunk-ZXZOBJZK.js";import"./chunk-OQDGYBRK.js";import"./chunk-HROSXVQ3.js";import"./chunk-AFZDUKU7.js";export{a as AuditList,b as default};
