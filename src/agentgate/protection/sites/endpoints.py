@@ -14,6 +14,8 @@ from agentgate.protection.sites.prompt import AgentPrompt
 from agentgate.protection.sites.records import MoveInput, OwnSiteInput, SiteChange, SiteDetail, SiteInput, SiteList
 
 MARKDOWN = "text/markdown; charset=utf-8"
+# What is in the text, for those who read the API's documents.
+PROMPT_TEXTS = {"text/markdown": "What to tell a coding agent so that it protects a form of this site, in Markdown"}
 
 
 async def list_sites(call: Call, store: Store[SiteStores], activity: ActivityStore) -> SiteList:
