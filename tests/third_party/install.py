@@ -15,6 +15,7 @@ from tests.third_party.browser_packages import PACKAGES
 
 HERE = Path(__file__).parent
 SECONDS = 500
+_FAILED: dict[Path, str] = {}
 
 
 def cache(*parts: Path | str) -> Path:
@@ -27,14 +28,19 @@ def cache(*parts: Path | str) -> Path:
 
 
 def made(folder: Path, *commands: list[str]) -> Path:
-    """Run commands in a new folder, unless they have been; skip the test when one fails."""
-    if not (folder / "done").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        for command in commands:
-            ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False)
-            if ended.returncode:
-                pytest.skip(f"{command[0]} cannot get the packages of others: {ended.stderr[-300:]}")
-        (folder / "done").touch()
+    """Run commands in a new folder, unless they have been; skip the test when one fails, and do not try again."""
+    if folder in _FAILED:
+        pytest.skip(_FAILED[folder])
+    if (folder / "done").exists():
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    for command in commands:
+        try:
+            subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=True)
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            _FAILED[folder] = f"{command[0]} cannot get the packages of others: {str(error.stderr)[-300:]}"
+            pytest.skip(_FAILED[folder])
+    (folder / "done").touch()
     return folder
 
 

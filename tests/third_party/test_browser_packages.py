@@ -13,6 +13,9 @@ from tests.browser.site import ProtectedSite, protected_site
 from tests.third_party.browser_packages import FIELDS, PACKAGES, SCRIPTS, VERIFY, BrowserPackage
 from tests.third_party.install import bundles
 
+# The first test also installs the packages, where they are not in the cache.
+pytestmark = pytest.mark.timeout(600)
+
 # One for each way in which a package learns the address; `make soak` runs them all.
 SAMPLE = {"react-turnstile", "vue3-recaptcha2", "@hcaptcha/vue3-hcaptcha"}
 VENDOR_HOST = re.compile(

@@ -25,6 +25,9 @@ from tests.third_party.server_packages import DEBIAN, NODE, PYTHON, ServerPackag
 
 __all__ = ["gate"]
 
+# The first test also installs the packages, where they are not in the cache.
+pytestmark = pytest.mark.timeout(600)
+
 VENDORS = ("www.google.com", "hcaptcha.com", "api.hcaptcha.com", "challenges.cloudflare.com")
 SAMPLE = {"Flask-WTF", "django-recaptcha", "cf-turnstile"}
 SECONDS = 60
