@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from agentgate.lib.records import SITE_KEY_PATTERN
 from agentgate_tools.adapters.cleared import clearing_lines
-from agentgate_tools.adapters.service_tls import SYSTEM_AUTHORITIES, tls_lines
 from agentgate_tools.adapters.snippets import SNIPPETS, snippet
+from agentgate_tools.adapters.tls import SYSTEM_AUTHORITIES, tls_lines
 
 # Proxy -> its files, the one that is included first. Those of nginx are alternatives: a whole server, or parts for one.
 FILES = {
@@ -88,7 +88,7 @@ def render(proxy: str, installation: Installation, file: str | None = None) -> s
         resources.files("agentgate_tools.adapters").joinpath(_template_name(proxy, name)).read_text(encoding="utf-8")
     )
     values = _values(proxy, installation)
-    lines = {"CLEARED": clearing_lines(proxy), **_service_lines(proxy, installation)}
+    lines = {"CLEARED": clearing_lines(proxy), **_optional_lines(proxy, installation)}
     template = _LINES.sub(lambda match: "".join(f"{match[1]}{line}\n" for line in lines[match[2]]), template)
     return _PLACE.sub(lambda match: values[match[1]], template)
 
@@ -120,7 +120,7 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         "SERVICE_HOST": f"{service_name}:{service_port}",
         # Caddy takes an address without a scheme for plain HTTP.
         "SERVICE_DIAL": f"{'https://' if service_scheme == 'https' else ''}{service_name}:{service_port}",
-        "SERVICE_SSL": "".join(f" {word}" for word in _service_lines(proxy, installation)["SERVICE_TLS"]),
+        "SERVICE_SSL": "".join(f" {word}" for word in _optional_lines(proxy, installation)["SERVICE_TLS"]),
         "SERVICE_NAME": service_name.strip("[]"),
         "SERVICE_PORT": str(service_port),
         "UPSTREAM_HOST": f"{upstream_name}:{upstream_port}",
@@ -130,7 +130,7 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
     }
 
 
-def _service_lines(proxy: str, installation: Installation) -> dict[str, list[str]]:
+def _optional_lines(proxy: str, installation: Installation) -> dict[str, list[str]]:
     scheme, name, _ = _parts("service", installation.service, ("http", "https"))
     if scheme == "http":
         return {"SERVICE_TLS": [], "SERVICE_TRANSPORT": [], "SERVICE_USES": []}
