@@ -15,6 +15,8 @@ from tests.tidy.sources import ROOT, listed_paths
 SECRET = "ags_" + "s" * 43
 SHIPPED = [(proxy, file) for proxy, files in FILES.items() for file in files]
 ANSWER_TIMEOUT = r"(?:proxy_read_timeout |response_header_timeout |responseHeaderTimeout: |timeout server )(\d+)s"
+WITHOUT_SERVICE = {("haproxy", "agentgate.lua"), ("apache", "agentgate.conf"), ("nginx", "agentgate-location.conf")}
+WITHOUT_SECRET = {*WITHOUT_SERVICE, ("nginx", "agentgate-http.conf")}
 VALUES = ("--service", "http://10.0.0.5:9000", "--origin", "https://a.example:8443", "--upstream", "http://10.0.0.6")
 
 
@@ -41,9 +43,8 @@ def test_every_value_is_put_in(tmp_path: Path, proxy: str, file: str) -> None:
 
     assert result.returncode == 0, result.stderr
     assert not any(example in result.stdout for example in ("shop", "127.0.0.1:8080", ":3000", "{{", "}}"))
-    if (proxy, file) != ("haproxy", "agentgate.lua") and (proxy, file) != ("apache", "agentgate.conf"):
-        assert SECRET in result.stdout
-        assert "9000" in result.stdout
+    assert (SECRET in result.stdout) == ((proxy, file) not in WITHOUT_SECRET)
+    assert ("9000" in result.stdout) == ((proxy, file) not in WITHOUT_SERVICE)
 
 
 def test_a_check_that_waits_for_an_agents_keys_answers_before_an_adapter_gives_up() -> None:
@@ -58,7 +59,9 @@ def test_a_check_that_waits_for_an_agents_keys_answers_before_an_adapter_gives_u
 
 def test_a_proxy_with_two_files_says_so(tmp_path: Path) -> None:
     assert "--file agentgate.lua" in agentgate(tmp_path, "adapter", "haproxy").stderr
-    assert agentgate(tmp_path, "adapter", "nginx").stderr == ""
+    assert agentgate(tmp_path, "adapter", "caddy").stderr == ""
+    # Those of nginx are for another way to set it up.
+    assert "for a server of your own" in agentgate(tmp_path, "adapter", "nginx").stderr
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,8 @@ def test_a_proxy_with_two_files_says_so(tmp_path: Path) -> None:
         (("iis",), "give one of nginx, caddy, haproxy, apache, traefik, envoy"),
         (("nginx", "--file", "x"), "it has agentgate.conf"),
         (("nginx", "--service", "127.0.0.1:8080"), "must begin with http://"),
-        (("nginx", "--service", "https://127.0.0.1:8080"), "must begin with http://"),
+        (("apache", "--service", "https://127.0.0.1:8080"), "must begin with http://"),
+        (("nginx", "--service", "https://gate.example", "--service-ca", "x;"), "full path of a file"),
         (("nginx", "--service", "http://127.0.0.1:99999"), "is not an address"),
         (("nginx", "--origin", "ftp://shop.example"), "must begin with http:// or https://"),
         (("nginx", "--origin", "https://shop.example/path"), "scheme, host and port only"),

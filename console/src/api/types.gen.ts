@@ -322,7 +322,7 @@ export interface BacktestFlip {
 
 /** Rules to decide stored events by. Without a range: the last 24 hours. */
 export interface BacktestInput {
-  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
+  ruleSet?: RuleSetDocument | null;
   ruleSetText?: string;
   overrides?: Record<string, string>;
   from?: string;
@@ -1538,6 +1538,9 @@ export interface Rule {
 /** What a matching rule does; `count` observes only. */
 export type RuleAction = "allow" | "block" | "challenge" | "count" | "drop";
 
+/** A rule, or a reference to a managed group. */
+export type RuleItem = { name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; };
+
 /** Something that is valid but hardly meant: `dead`, `shadowed`, `contradictory` and others. */
 export interface RuleLint {
   kind: string;
@@ -1593,8 +1596,16 @@ export interface RuleResponse {
 /** Rules in the order in which they are asked, and what applies when none decides. */
 export interface RuleSet {
   version: string;
-  rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; })[];
+  rules: RuleItem[];
   default_action: string;
+}
+
+/** A rule set, with whatever else it carries. */
+export interface RuleSetDocument {
+  version: string;
+  rules: RuleItem[];
+  default_action: string;
+  [name: string]: unknown;
 }
 
 /**
@@ -1604,7 +1615,7 @@ export interface RuleSet {
  * labelled human from `allow` to something stricter.
  */
 export interface RulesChange {
-  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
+  ruleSet?: RuleSetDocument | null;
   ruleSetText?: string;
   overrides?: Record<string, string>;
   revision?: number;
@@ -1613,7 +1624,7 @@ export interface RulesChange {
 
 /** Rules to be checked. With neither `ruleSet` nor `ruleSetText` they are the server's. */
 export interface RulesRequest {
-  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
+  ruleSet?: RuleSetDocument | null;
   ruleSetText?: string;
   overrides?: Record<string, string>;
   revision?: number;
@@ -1636,7 +1647,7 @@ export interface RulesView {
   source: RulesSource;
   revision: number;
   serverVersion: string;
-  ruleSet: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; };
+  ruleSet: RuleSetDocument;
   overrides: Record<string, string>;
   effective: RuleSet;
   updatedAt?: string;
@@ -2024,7 +2035,7 @@ export interface SwitchInput {
 
 /** A sample request. With neither `ruleSet` nor `ruleSetText` the site's present rules are explained. */
 export interface TestInput {
-  ruleSet?: { version: string; rules: ({ name: string; match: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; action: "allow" | "challenge" | "block" | "drop" | "count"; routes?: string[]; response?: { status?: number; message?: string; retry_after?: number; [name: string]: unknown; }; [name: string]: unknown; } | { group: string; version: number; overrides?: Record<string, "allow" | "challenge" | "block" | "drop" | "count">; scope_down?: { all_labels?: string[]; any_labels?: string[]; none_labels?: string[]; any_prefix?: string[]; score?: string; min_score?: number; countries?: string[]; not_countries?: string[]; networks?: string[]; not_networks?: string[]; user_agents?: string[]; not_user_agents?: string[]; methods?: string[]; not_methods?: string[]; paths?: string[]; not_paths?: string[]; hosts?: string[]; not_hosts?: string[]; asns?: (number | string)[]; not_asns?: (number | string)[]; headers?: Record<string, string[]>; not_headers?: Record<string, string[]>; [name: string]: unknown; }; [name: string]: unknown; })[]; default_action: string; [name: string]: unknown; } | null;
+  ruleSet?: RuleSetDocument | null;
   ruleSetText?: string;
   overrides?: Record<string, string>;
   request: SampleRequest;

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 from agentgate.events.decision_counts import DecisionMetrics
 from agentgate.events.decision_log import DecisionLog
 from agentgate.events.jobs import event_jobs
-from agentgate.events.ports import EventStore
+from agentgate.events.ports import Batching, EventStore
 from agentgate.events.queries.ports import TrafficStore
 from agentgate.events.queries.terms import TrafficTerms
-from agentgate.events.recorder import Batching, Recorder
+from agentgate.events.recorder import Recorder
 from agentgate.events.webhooks.deliver import Push
 from agentgate.events.webhooks.ports import DecisionFeed
 from agentgate.events.webhooks.repository import WebhookStores

@@ -43,6 +43,10 @@ class Endpoint:
     success: str = "Done"
     # Bodies that are answers and not refusals, by status.
     other_replies: dict[int, type] = field(default_factory=dict)
+    # The kinds of text that a success may be, by media type, and what is in each.
+    texts: dict[str, str] = field(default_factory=dict)
+    # Pages with another status than a success has, and what they say.
+    other_pages: dict[int, str] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:

@@ -80,6 +80,7 @@ ADMIN = Surface(
                 sites.read_agent_prompt,
                 scope=site_in_path,
                 media_type="text/markdown",
+                texts=sites.PROMPT_TEXTS,
             ),
             get(
                 "/sites/{siteKey}/adapters/{proxy}",
@@ -179,7 +180,13 @@ ADMIN = Surface(
             get("/visitors", traffic.list_visitors, scope=site_in_query),
             get("/visitors/{visitorId}", traffic.read_visitor_detail, scope=site_in_query, refuses=("not_found",)),
             get("/decisions", traffic.list_decisions, scope=site_in_query),
-            get("/decisions/export", export.export_decisions, scope=site_in_query, media_type="application/x-ndjson"),
+            get(
+                "/decisions/export",
+                export.export_decisions,
+                scope=site_in_query,
+                media_type="application/x-ndjson",
+                texts=export.TEXTS,
+            ),
             get(
                 "/decisions/{decisionId}",
                 decisions.read_decision,
@@ -232,6 +239,7 @@ ADMIN = Surface(
                 ledger.export_agent_charges,
                 scope=site_in_path,
                 media_type="text/csv",
+                texts=ledger.TEXTS,
             ),
             get("/sites/{siteKey}/agent-grants", handoff.list_agent_grants, scope=site_in_path),
             delete(

@@ -244,6 +244,7 @@ CONSOLE = Surface(
                 guard=ANALYTICS_READ,
                 scope=site_in_path,
                 media_type="text/csv",
+                texts=ledger.TEXTS,
             ),
             # Webhooks
             get("/sites/{siteKey}/webhooks", webhooks.list_webhooks, guard=SITES_READ, scope=site_in_path),
@@ -318,6 +319,7 @@ CONSOLE = Surface(
                 guard=SITES_READ,
                 scope=site_in_path,
                 media_type="text/markdown",
+                texts=sites.PROMPT_TEXTS,
             ),
             get(
                 "/sites/{siteKey}/adapters/{proxy}",
@@ -343,6 +345,7 @@ CONSOLE = Surface(
                 guard=ANALYTICS_READ,
                 scope=site_in_query,
                 media_type="application/x-ndjson",
+                texts=export.TEXTS,
             ),
             get(
                 "/decisions/{decisionId}",

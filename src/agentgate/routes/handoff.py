@@ -28,6 +28,9 @@ HANDOFF = Surface(
     ),
 )
 
+# The page says what became of the question.
+_PAGES = {404: "There is no such question", 410: "The question was answered, or has expired"}
+
 # For people: refusals are pages as well.
 HANDOFF_PAGES = Surface(
     name="handoff_pages",
@@ -43,7 +46,14 @@ HANDOFF_PAGES = Surface(
         anyone,
         (
             get("/style.css", handoff.read_handoff_style, media_type="text/css", any_query=True),
-            get("/{id}", handoff.read_handoff_page, media_type="text/html", any_query=True, refuses=("rate_limited",)),
+            get(
+                "/{id}",
+                handoff.read_handoff_page,
+                media_type="text/html",
+                any_query=True,
+                refuses=("rate_limited",),
+                other_pages=_PAGES,
+            ),
             post(
                 "/{id}",
                 handoff.decide_handoff,
@@ -51,6 +61,7 @@ HANDOFF_PAGES = Surface(
                 any_query=True,
                 body_limit=FORM_BYTES,
                 refuses=("cross_origin", "rate_limited"),
+                other_pages={403: "The check was not passed", **_PAGES},
             ),
         ),
     ),

@@ -8,10 +8,12 @@ from msgspec import Struct
 
 from agentgate.lib.records import SITE_KEY_PATTERN
 from agentgate_tools.adapters.cleared import clearing_lines
+from agentgate_tools.adapters.snippets import SNIPPETS, snippet
+from agentgate_tools.adapters.tls import SYSTEM_AUTHORITIES, tls_lines
 
-# Proxy -> its files, the one that is included first.
+# Proxy -> its files, the one that is included first. Those of nginx are alternatives: a whole server, or parts for one.
 FILES = {
-    "nginx": ("agentgate.conf",),
+    "nginx": ("agentgate.conf", *SNIPPETS),
     "caddy": ("Caddyfile",),
     "haproxy": ("haproxy.cfg", "agentgate.lua"),
     "apache": ("agentgate.conf", "agentgate.lua"),
@@ -36,10 +38,12 @@ DOWN_PAGE = (
     "</main></body></html>"
 )
 
-_CLEARING = re.compile(r"^( *)\{\{CLEARED\}\}\n", re.MULTILINE)
+# A place that has a line of its own, and becomes as many as there are.
+_LINES = re.compile(r"^([ \t]*)\{\{(CLEARED|SERVICE_TLS|SERVICE_TRANSPORT|SERVICE_USES)\}\}\n", re.MULTILINE)
 _PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
 _SECRET = re.compile(r"ags_[A-Za-z0-9_-]{16,128}\Z", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\Z|\[[0-9A-Fa-f:.]+\]\Z", re.ASCII)
+_PATH = re.compile(r"/[A-Za-z0-9_./-]+\Z", re.ASCII)
 _LISTEN = re.compile(r"(?:(?:[0-9.]+|\[[0-9A-Fa-f:.]+\]|\*)?:)?([0-9]{1,5})\Z", re.ASCII)
 
 
@@ -52,6 +56,8 @@ class Installation(Struct, frozen=True, kw_only=True):
 
     site: str = "site_shop"
     service: str = "http://127.0.0.1:8080"
+    # The authorities that may vouch for a service with TLS.
+    service_ca: str = SYSTEM_AUTHORITIES
     origin: str = "https://shop.example"
     upstream: str = "http://127.0.0.1:3000"
     secret: str = PLACEHOLDER_SECRET
@@ -76,11 +82,14 @@ def file_name(proxy: str, file: str | None) -> str:
 def render(proxy: str, installation: Installation, file: str | None = None) -> str:
     """Return a file of a proxy's adapter with the values of an installation in it."""
     name = file_name(proxy, file)
+    if name in SNIPPETS:
+        return snippet(name, render(proxy, installation))
     template = (
         resources.files("agentgate_tools.adapters").joinpath(_template_name(proxy, name)).read_text(encoding="utf-8")
     )
     values = _values(proxy, installation)
-    template = _CLEARING.sub(lambda match: "".join(f"{match[1]}{line}\n" for line in clearing_lines(proxy)), template)
+    lines = {"CLEARED": clearing_lines(proxy), **_optional_lines(proxy, installation)}
+    template = _LINES.sub(lambda match: "".join(f"{match[1]}{line}\n" for line in lines[match[2]]), template)
     return _PLACE.sub(lambda match: values[match[1]], template)
 
 
@@ -95,7 +104,7 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
     if not _SECRET.match(installation.secret):
         raise AdapterRefused("the secret is not one of a site; it begins with ags_ and has no spaces")
     origin_scheme, origin_host, origin_port = _parts("origin", installation.origin, ("http", "https"))
-    _, service_name, service_port = _parts("service", installation.service, ("http",))
+    service_scheme, service_name, service_port = _parts("service", installation.service, ("http", "https"))
     _, upstream_name, upstream_port = _parts("upstream", installation.upstream, ("http",))
     is_usual = origin_port == PORTS[origin_scheme]
     origin = f"{origin_scheme}://{origin_host}" + ("" if is_usual else f":{origin_port}")
@@ -107,7 +116,11 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         "ORIGIN_SCHEME": origin_scheme,
         "ORIGIN_AUTHORITY": origin.partition("://")[2],
         "SERVER_NAME": origin_host,
+        "SERVICE_SCHEME": service_scheme,
         "SERVICE_HOST": f"{service_name}:{service_port}",
+        # Caddy takes an address without a scheme for plain HTTP.
+        "SERVICE_DIAL": f"{'https://' if service_scheme == 'https' else ''}{service_name}:{service_port}",
+        "SERVICE_SSL": "".join(f" {word}" for word in _optional_lines(proxy, installation)["SERVICE_TLS"]),
         "SERVICE_NAME": service_name.strip("[]"),
         "SERVICE_PORT": str(service_port),
         "UPSTREAM_HOST": f"{upstream_name}:{upstream_port}",
@@ -115,6 +128,20 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         "UPSTREAM_PORT": str(upstream_port),
         **_listening(proxy, installation.listen, origin),
     }
+
+
+def _optional_lines(proxy: str, installation: Installation) -> dict[str, list[str]]:
+    scheme, name, _ = _parts("service", installation.service, ("http", "https"))
+    if scheme == "http":
+        return {"SERVICE_TLS": [], "SERVICE_TRANSPORT": [], "SERVICE_USES": []}
+    if proxy == "apache":
+        raise AdapterRefused(
+            "Apache's Lua speaks no TLS, so --service must begin with http://; let the service listen on this"
+            " machine, or give the address of a tunnel"
+        )
+    if not _PATH.match(installation.service_ca):
+        raise AdapterRefused(f"--service-ca {installation.service_ca!r} must be the full path of a file")
+    return tls_lines(proxy, installation.site.replace("-", "_"), name.strip("[]"), installation.service_ca)
 
 
 def _parts(option: str, url: str, schemes: tuple[str, ...]) -> tuple[str, str, int]:

@@ -95,3 +95,8 @@ WRITINGS = {
     ExportFormat.NDJSON: Writing(NDJSON, b"", write_ndjson),
     ExportFormat.CSV: Writing("text/csv; charset=utf-8; header=present", _rows([COLUMNS]), write_csv),
 }
+# What is in a file, for those who read the API's documents.
+TEXTS = {
+    NDJSON: "One `Decision` in a line, as JSON",
+    "text/csv": f"A row of names, then a row for each decision: {', '.join(COLUMNS)}",
+}

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from msgspec import Meta
 
-from agentgate.events.queries.export import WRITINGS, ExportFormat
+from agentgate.events.queries.export import TEXTS, WRITINGS, ExportFormat
 from agentgate.events.queries.ports import SiteNumber, TrafficStore, TrafficStores
 from agentgate.events.queries.queries import DecisionQuery, PageRange, cursor_scope, filters_of, read_page
 from agentgate.http.call import SiteCall
@@ -21,6 +21,8 @@ EXPORT_LIMIT = Bounds(1, 10_000, default=10_000)
 DECISIONS_PER_READ = 500
 # A filter that matches little among much answers with what was found by then, and a cursor.
 LONGEST_S = 5.0
+
+__all__ = ["TEXTS", "export_decisions"]
 
 
 class ExportQuery(DecisionQuery, frozen=True, kw_only=True):

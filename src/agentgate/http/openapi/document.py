@@ -21,6 +21,8 @@ from agentgate.lib.records import CREDENTIAL_ID_PATTERN, SITE_KEY_PATTERN
 # The version of the contract, which all documents carry.
 API_VERSION = "1.0.0"
 
+SITEVERIFY_PATH = "/v1/siteverify"
+
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _NO_WORD = re.compile(r"\W+")
 _PATH_PATTERNS = {"siteKey": SITE_KEY_PATTERN, "credId": CREDENTIAL_ID_PATTERN, "visitorId": r"^[0-9a-f]{16}\Z"}
@@ -57,7 +59,8 @@ def document(*surfaces: Surface, version: str) -> dict[str, Any]:
     shapes = [(surface, row, shape_of(row.handler)) for surface in surfaces for row in surface.rows]
     schemas = _Schemas(_records(shapes))
     paths: dict[str, dict[str, Any]] = defaultdict(dict)
-    for surface, row, shape in shapes:
+    # Whoever opens the document came to check a token.
+    for surface, row, shape in sorted(shapes, key=lambda each: each[1].path != SITEVERIFY_PATH):
         paths[row.path][row.method.lower()] = _operation(row, shape, surface, schemas)
     used = {scheme for _, row, _ in shapes for way in declared_errors(row.guard).security for scheme in way}
     return {
@@ -97,12 +100,30 @@ class _Schemas:
             self._kinds, schema_hook=_extra_schema, ref_template="#/components/schemas/{name}"
         )
         self._references = [_in_json_dialect(reference) for reference in references]
-        self.components: dict[str, Any] = _in_json_dialect(dict(sorted(components.items())))
+        described: dict[str, Any] = _in_json_dialect(components)
+        named: dict[str, Any] = {}
+        for name, schema in described.items():
+            described[name] = {key: _named_apart(value, named) for key, value in schema.items()}
+        self.components: dict[str, Any] = dict(sorted({**described, **named}.items()))
 
     def reference(self, kind: Any) -> dict[str, Any]:
         """Return the schema of one of the types, by reference."""
         reference: dict[str, Any] = self._references[self._kinds.index(kind)]
         return reference
+
+
+def _named_apart(schema: Any, named: dict[str, Any]) -> Any:
+    """Put schemas that have a title of their own into `named`, and references in their places."""
+    if isinstance(schema, list):
+        return [_named_apart(item, named) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: _named_apart(value, named) for key, value in schema.items()}
+    title = inner.get("title")
+    if not isinstance(title, str):
+        return inner
+    named[title] = inner
+    return {"$ref": f"#/components/schemas/{title}"}
 
 
 def _records(shapes: Iterable[tuple[Surface, Endpoint, HandlerSignature]]) -> Iterable[Any]:
@@ -169,7 +190,16 @@ def _responses(row: Endpoint, shape: HandlerSignature, surface: Surface, schemas
     elif shape.reply is not None:
         # A page, a script, a table: text, whatever is in it. JSON that no record describes is a document of its own.
         kind_of_text = "object" if row.media_type == JSON else "string"
-        responses[str(row.status)]["content"] = {row.media_type: {"schema": {"type": kind_of_text}}}
+        texts = row.texts or {row.media_type: ""}
+        responses[str(row.status)]["content"] = {
+            media_type: {"schema": {"type": kind_of_text, **({"description": told} if told else {})}}
+            for media_type, told in texts.items()
+        }
+    for status, meaning in row.other_pages.items():
+        responses[str(status)] = {
+            "description": meaning,
+            "content": {row.media_type: {"schema": {"type": "string"}}},
+        }
     for status, kind in row.other_replies.items():
         responses[str(status)] = {
             "description": "An answer of its own",
@@ -182,7 +212,7 @@ def _responses(row: Endpoint, shape: HandlerSignature, surface: Surface, schemas
         schema = schemas.reference(surface.refusal_record)
         if status in row.other_replies:
             schema = {"anyOf": [schemas.reference(row.other_replies[status]), schema]}
-        listed = ", ".join(f"`{code}`" for code in codes)
+        listed = ", ".join([*(f"`{code}`" for code in codes), *filter(None, [row.other_pages.get(status)])])
         responses[str(status)] = {
             # A surface may refuse with the status of a success: its body is of the same kind then.
             "description": f"{row.success}, or refused: {listed}" if status == row.status else listed,

@@ -69,8 +69,14 @@ _GROUP_SCHEMA = {
     "required": ["group", "version"],
     "additionalProperties": True,
 }
-_ITEM_SCHEMA = {"anyOf": [_RULE_SCHEMA, _GROUP_SCHEMA]}
+_ITEM_SCHEMA = {
+    "title": "RuleItem",
+    "description": "A rule, or a reference to a managed group.",
+    "anyOf": [_RULE_SCHEMA, _GROUP_SCHEMA],
+}
 _SET_SCHEMA = {
+    "title": "RuleSetDocument",
+    "description": "A rule set, with whatever else it carries.",
     "type": "object",
     "properties": {
         "version": {"type": "string", "examples": ["1"]},

@@ -16,6 +16,8 @@ from agentgate.protection.sites.repositories.health import SiteHealthStore
 from agentgate.protection.sites.repositories.sites import ActivityStore
 
 MARKDOWN = "text/markdown; charset=utf-8"
+# What is in the text, for those who read the API's documents.
+PROMPT_TEXTS = {"text/markdown": "What to tell a coding agent so that it protects a form of this site, in Markdown"}
 
 
 async def list_sites(call: Call, store: Store[SiteStores], activity: ActivityStore) -> SiteList:

@@ -9,6 +9,7 @@ import typer
 
 from agentgate.server.cli.options import CommandRefused
 from agentgate_tools.adapters.render import EXAMPLE, FILES, PLACEHOLDER_SECRET, Installation, file_name, render
+from agentgate_tools.adapters.snippets import SNIPPETS
 
 
 @dataclass(frozen=True)
@@ -18,13 +19,16 @@ class AdapterOptions:
     proxy: Annotated[str, typer.Argument(help="One of " + ", ".join(FILES) + ".")]
     site: Annotated[str, typer.Option(help="The site's key.")] = EXAMPLE.site
     service: Annotated[str, typer.Option(help="Where AgentGate listens.")] = EXAMPLE.service
+    service_ca: Annotated[
+        str, typer.Option(help="File with the authorities that vouch for a service with https://.")
+    ] = EXAMPLE.service_ca
     origin: Annotated[str, typer.Option(help="The site as visitors see it.")] = EXAMPLE.origin
     upstream: Annotated[str, typer.Option(help="Where the site itself runs.")] = EXAMPLE.upstream
     secret_file: Annotated[
         Path | None, typer.Option(help="File with a backend secret of the site; without it, a placeholder.")
     ] = None
     listen: Annotated[str, typer.Option(help="Where the proxy listens, such as 127.0.0.1:8000.")] = ""
-    file: Annotated[str | None, typer.Option(help="Which file to print, where a proxy needs two.")] = None
+    file: Annotated[str | None, typer.Option(help="Which file to print, where a proxy has several.")] = None
 
 
 def adapter(**given: Any) -> None:
@@ -34,12 +38,17 @@ def adapter(**given: Any) -> None:
     installation = Installation(
         site=options.site,
         service=options.service,
+        service_ca=options.service_ca,
         origin=options.origin,
         upstream=options.upstream,
         secret=_secret(options.secret_file),
         listen=options.listen,
     )
     print(render(options.proxy, installation, name), end="")
+    if options.proxy == "nginx":
+        if name not in SNIPPETS:
+            typer.secho(f"for a server of your own that has files or PHP: --file {', '.join(SNIPPETS)}", err=True)
+        return
     for other in FILES[options.proxy]:
         if other != name:
             typer.secho(f"also needed: {other}; print it with --file {other}", err=True)

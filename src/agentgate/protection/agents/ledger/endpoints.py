@@ -12,6 +12,9 @@ from agentgate.protection.agents.policy.editing import stored_policy
 from agentgate.protection.agents.submission_repository import SubmissionStore
 from agentgate.protection.sites.repositories import SiteStores
 
+# What is in the table, for those who read the API's documents.
+TEXTS = {"text/csv": f"A row of names, then a row for each charge: {', '.join(ledger.COLUMNS)}"}
+
 
 async def read_agent_charges(
     call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: SubmissionStore

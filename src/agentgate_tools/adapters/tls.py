@@ -1,0 +1,61 @@
+"""TLS on the way from a proxy to the service: the lines that each proxy needs to check who answers."""
+
+# Where Debian, Alpine and Arch keep the authorities that the system trusts.
+SYSTEM_AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
+
+
+def tls_lines(proxy: str, site: str, name: str, authorities: str) -> dict[str, list[str]]:
+    """Return the lines by the place where they stand. Each proxy asks for the service's name and checks it."""
+    transport = [f"agentgate-{site}:", *_indented(_traefik(name, authorities), 2)]
+    return {
+        "SERVICE_TLS": {
+            "nginx": _nginx,
+            "caddy": _caddy,
+            "haproxy": _haproxy,
+            "traefik": _traefik,
+            "envoy": _envoy,
+        }[proxy](name, authorities),
+        "SERVICE_TRANSPORT": transport,
+        "SERVICE_USES": [f"serversTransport: agentgate-{site}"],
+    }
+
+
+def _nginx(name: str, authorities: str) -> list[str]:
+    return [
+        "proxy_ssl_verify on;",
+        "proxy_ssl_verify_depth 3;",
+        "proxy_ssl_server_name on;",
+        f"proxy_ssl_name {name};",
+        f"proxy_ssl_trusted_certificate {authorities};",
+    ]
+
+
+def _caddy(name: str, authorities: str) -> list[str]:
+    return [f"tls_server_name {name}", f"tls_trusted_ca_certs {authorities}"]
+
+
+def _haproxy(name: str, authorities: str) -> list[str]:
+    return [f"ssl verify required ca-file {authorities} sni str({name}) verifyhost {name}"]
+
+
+def _traefik(name: str, authorities: str) -> list[str]:
+    return [f'serverName: "{name}"', "rootCAs:", f'  - "{authorities}"']
+
+
+def _envoy(name: str, authorities: str) -> list[str]:
+    return [
+        "transport_socket:",
+        "  name: envoy.transport_sockets.tls",
+        "  typed_config:",
+        '    "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext',
+        f'    sni: "{name}"',
+        "    common_tls_context:",
+        "      validation_context:",
+        f'        trusted_ca: {{ filename: "{authorities}" }}',
+        "        match_typed_subject_alt_names:",
+        f'          - {{ san_type: DNS, matcher: {{ exact: "{name}" }} }}',
+    ]
+
+
+def _indented(lines: list[str], spaces: int) -> list[str]:
+    return [" " * spaces + line for line in lines]
