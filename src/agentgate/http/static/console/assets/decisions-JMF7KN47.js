@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-JP63WHY2.js";import"./chunk-BVCXBD7D.js";import"./chunk-HXT4TPWO.js";import"./chunk-IDPK4DJE.js";import"./chunk-32TANPPL.js";import"./chunk-MINTAGHH.js";import"./chunk-KSMW6B77.js";import"./chunk-BC56BQEX.js";import"./chunk-ILA33326.js";import"./chunk-5G5SAUNE.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};

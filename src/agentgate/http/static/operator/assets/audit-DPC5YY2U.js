@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-47ROAPYE.js";import"./chunk-QIXLLAHC.js";import"./chunk-BRJTMVPD.js";import"./chunk-646DD3K5.js";import"./chunk-HEBXXSWX.js";import"./chunk-7PA4ZCPT.js";import"./chunk-KDBUQGLJ.js";import"./chunk-AFZDUKU7.js";export{a as AuditList,b as default};
