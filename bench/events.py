@@ -25,7 +25,7 @@ from agentgate.events.storage.encoding import EncodedEvents, EventEncoder
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.server.worker_tuning import tune_worker
 from bench.events_postgres import durable_server, processor_s
-from tests.made_events import DAY, EventPlace, embedded_events, many_events, postgres_events
+from tests.support.events import DAY, EventPlace, embedded_events, many_events, postgres_events
 
 T = TypeVar("T")
 

@@ -11,7 +11,15 @@ from pathlib import Path
 
 import asyncpg
 
-from tests.servers import PostgresServer, _folder, _postgres_programs, _unprivileged, _wait_until, absent, run_elsewhere
+from tests.support.servers import (
+    PostgresServer,
+    _folder,
+    _postgres_programs,
+    _unprivileged,
+    _wait_until,
+    absent,
+    run_elsewhere,
+)
 
 # Everything else as PostgreSQL has it: each commit is durable, and pages are logged whole.
 SETTINGS = {"shared_buffers": "2GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min", "max_connections": "60"}

@@ -26,7 +26,7 @@ from agentgate.protection.threat_data.intel import load_intel
 from agentgate.server.worker_tuning import tune_worker
 from bench.decide import bench_site, requests
 from bench.model_trees import bench_model
-from tests.made_events import EventPlace, embedded_events
+from tests.support.events import EventPlace, embedded_events
 
 ROUNDS = 7
 # Requests between two turns of the event loop.

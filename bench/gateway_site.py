@@ -25,9 +25,9 @@ from agentgate.protection.tokens.clearance import Clearances
 from agentgate.server.application import Application
 from bench.decide import bench_rules
 from bench.model_trees import bench_model
-from tests.agent_client import SigningAgent
 from tests.population.visitors import ORIGIN
-from tests.processes import ADMIN_KEY, ServeProcess, environment, serving
+from tests.support.agent_client import SigningAgent
+from tests.support.processes import ADMIN_KEY, ServeProcess, environment, serving
 
 SITE_KEY = "site_bench"
 # Nobody's clearance ends while something is measured.

@@ -5,7 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.wire import connected, request
-from tests.processes import ServeProcess
+from tests.support.processes import ServeProcess
 
 SITES = "/v1/admin/sites"
 

@@ -5,7 +5,7 @@ import time
 from typing import NamedTuple
 
 from bench.wire import Wire, connected, request
-from tests.processes import ServeProcess
+from tests.support.processes import ServeProcess
 
 SITES = "/v1/admin/sites"
 SITE_COUNT, CREDENTIAL_COUNT, CHANGE_COUNT = 20, 3, 30

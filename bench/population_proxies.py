@@ -21,7 +21,7 @@ from tests.population.gate import LOOKUP_S, NOON_MS, SITE, SITE_KEY, Tell, setti
 from tests.population.sent import Sent
 from tests.population.visitors import ORIGIN
 from tests.proxies import running as proxies
-from tests.running import RunningService, running_service
+from tests.support.service import RunningService, running_service
 
 ADDRESS = "X-Population-Address"
 # How each names the visitor's address, and what stands there instead.

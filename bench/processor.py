@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.nginx import free_port, nginx_program, running_nginx
 from bench.wire import Wire
-from tests.processes import ServeProcess
+from tests.support.processes import ServeProcess
 
 CONNECTIONS = 8
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -26,9 +26,9 @@ from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import apply
 from agentgate.storage.sqlite.database import SqliteDatabase
-from tests.made_events import DAY, NOON_MS, embedded_events, many_events
-from tests.rule_reference import LABELS, decide, new_match, new_request
 from tests.store.sql_objects import add_two_tenants
+from tests.support.events import DAY, NOON_MS, embedded_events, many_events
+from tests.support.rule_reference import LABELS, decide, new_match, new_request
 
 RULES = 30
 REQUESTS = 500

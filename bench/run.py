@@ -34,8 +34,8 @@ from bench.group_commit import measure_changes  # noqa: E402
 from bench.latency import fill, measure_reads  # noqa: E402
 from bench.processor import measure_processor  # noqa: E402
 from bench.siteverify import measure as measure_siteverify  # noqa: E402
-from tests.processes import ServeProcess, serving  # noqa: E402
-from tests.servers import postgres_server  # noqa: E402
+from tests.support.processes import ServeProcess, serving  # noqa: E402
+from tests.support.servers import postgres_server  # noqa: E402
 
 RESULTS = ROOT / "bench" / "results.json"
 STARTS = 5

@@ -23,7 +23,7 @@ from bench.gateway_site import gateway
 from bench.load import load, write_requests
 from bench.populations import Writer, sessions
 from bench.processor import settled_s
-from tests.processes import members
+from tests.support.processes import members
 
 SCALE = 1_000
 DAY_S, SLICES = 86_400, 96

@@ -26,9 +26,9 @@ from agentgate.server.stores.open import open_stores
 from bench.processor import keep_on, one_and_others, processor_s, processor_ticks, stolen_share
 from bench.raw_store import Driver, PostgresDriver, SqliteDriver, spend_in_driver, spend_in_store
 from bench.wire import Wire
-from tests.minting import ORIGIN, keys_of_process, mint
-from tests.processes import ServeProcess, environment, serving
-from tests.servers import postgres_server
+from tests.support.processes import ServeProcess, environment, serving
+from tests.support.servers import postgres_server
+from tests.support.tokens import ORIGIN, keys_of_process, mint
 
 ROUNDS = 6
 TOKENS = 6_000

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.browser.chromium import node_path, plain_user_agent, running_chromium
 from tests.browser.origin import PageServer, page_server
-from tests.processes import ServeProcess, serving
+from tests.support.processes import ServeProcess, serving
 
 ROUNDS = 12
 # ALTCHA's challenge as its library's README makes it takes half a minute on a slow machine: it is opened less often.

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.processes import ADMIN_KEY
+from tests.support.processes import ADMIN_KEY
 
 
 def request(method: str, path: str, body: Any = None) -> bytes:

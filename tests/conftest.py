@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from agentgate.lib.settings.schema import Settings, read_settings
-from tests.clickhouse_server import ClickhouseServer, clickhouse_server
-from tests.migrated import MigratedSchemas
-from tests.running import ADMIN_KEY, RunningService, running_service
-from tests.servers import PostgresServer, RedisServer, empty_database, free_port, postgres_server, redis_server
-from tests.store_owner import StoreOwner, store_owner
+from tests.support.clickhouse_server import ClickhouseServer, clickhouse_server
+from tests.support.migrated_schemas import MigratedSchemas
+from tests.support.servers import PostgresServer, RedisServer, empty_database, free_port, postgres_server, redis_server
+from tests.support.service import ADMIN_KEY, RunningService, running_service
+from tests.support.store_owner import StoreOwner, store_owner
 
 # Tests of the API that run on PostgreSQL too, where the two stores could differ: one call of every route, races and
 # limits, which are kept by locks, and queries over many rows. The others differ in what is sent; their SQL is that of

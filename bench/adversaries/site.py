@@ -10,7 +10,7 @@ from typing import Any
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
 from bench.adversaries.front import Lane, open_lane
-from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 SITE_KEY = "site_adversaries"
 ACTION = "contact"

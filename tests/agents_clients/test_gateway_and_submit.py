@@ -11,7 +11,6 @@ from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
 from agentgate.protection.agents.signing.sign import AgentSigningKey
 from agentgate.protection.gateway.check import GatewayCheck
-from tests.agent_steps import AgentShop
 from tests.agents_clients.clients import (
     COVERING_BODY,
     SEED,
@@ -21,8 +20,9 @@ from tests.agents_clients.clients import (
     Wanted,
     sign_with_every_client,
 )
-from tests.browser_client import create_site
-from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.support.agent_steps import AgentShop
+from tests.support.browser_client import create_site
+from tests.support.service import ADMIN_KEY, RunningService, running_service
 from tests.unit.protection.agents.verifying import AGENT
 
 # The clients read the machine's clock, so the service does too.

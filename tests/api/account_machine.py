@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.api.account_model import MEMBERS, OWNED_ACCOUNTS, Account, Link, Model, Person
-from tests.client import ApiClient
-from tests.running import RunningService
+from tests.support.api_client import ApiClient
+from tests.support.service import RunningService
 
 ROLES = st.sampled_from(["owner", "admin", "member", "readonly"])
 WHO = st.integers(0, 4)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pyotp
 
-from tests.client import ApiClient
+from tests.support.api_client import ApiClient
 
 OWNED_ACCOUNTS = 3
 MEMBERS = 4

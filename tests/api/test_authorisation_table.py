@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from agentgate.routes.admin import ADMIN
-from tests.client import ApiClient
-from tests.running import ADMIN_KEY, RunningService
+from tests.support.api_client import ApiClient
+from tests.support.service import ADMIN_KEY, RunningService
 
 Outcome = tuple[int, str | None]
 

@@ -6,10 +6,10 @@ tests run there only; `tests/conftest.py` says which run on both.
 
 import pytest
 
-from tests.every_route import ADMIN_ROUTES, PUBLIC_ROUTES, ask, listener_of
-from tests.running import RunningService
-from tests.scene import set_scene
-from tests.servers import RedisServer
+from tests.support.every_route import ADMIN_ROUTES, PUBLIC_ROUTES, ask, listener_of
+from tests.support.servers import RedisServer
+from tests.support.service import RunningService
+from tests.support.two_accounts import set_scene
 
 ROUTES = {**PUBLIC_ROUTES, **ADMIN_ROUTES}
 # Whatever takes things or sessions away comes after what needs them.

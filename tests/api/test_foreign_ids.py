@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from agentgate.http.endpoint import Endpoint
-from tests.every_route import ADMIN_ROUTES, PUBLIC_ROUTES, ask, parameters, placeholders, unknown_value
-from tests.running import RunningService
-from tests.scene import Scene, set_scene
-from tests.tables import contents
+from tests.support.every_route import ADMIN_ROUTES, PUBLIC_ROUTES, ask, parameters, placeholders, unknown_value
+from tests.support.service import RunningService
+from tests.support.tables import contents
+from tests.support.two_accounts import Scene, set_scene
 
 MALFORMED = ["x", "site_", "usr_ZZZZZZZZZZZZZZZZ", "%00", "a" * 300, "..%2f..", "%F0%9F%92%A9", "1%20OR%201=1"]
 # Whoever has the secret of a link is whom it is for: there is nobody whose it is not. Models are everybody's.

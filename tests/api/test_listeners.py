@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.running import ADMIN_KEY, RunningService
+from tests.support.service import ADMIN_KEY, RunningService
 
 SPELLINGS = (
     "/v1/admin/sites",

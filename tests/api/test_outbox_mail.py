@@ -20,8 +20,8 @@ from agentgate.people.outbox.deliver import MOST_ATTEMPTS, MailDelivery, pause_m
 from agentgate.people.outbox.messages import MailMessage, Messenger, added_message, invite_message
 from agentgate.people.outbox.smtp import read_mail_url
 from agentgate.server.stores.open import open_stores
-from tests.mail_server import MailServer, mail_server, wait_for
-from tests.running import NOON_MS, RunningService, running_service
+from tests.support.mail_server import MailServer, mail_server, wait_for
+from tests.support.service import NOON_MS, RunningService, running_service
 
 OUTBOX = "/v1/admin/outbox"
 SECRET = "Kf83-hq_29XmZpLw0aQeRtYuIoPsDfGhJkLzXcVbNm1"

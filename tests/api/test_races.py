@@ -14,9 +14,9 @@ from agentgate.lib.enums import AccountRole
 from agentgate.people.identity.user_records import LinkKind
 from tests.api.account.steps import NEW_PASSWORD, begin_with_mfa, make_link, next_code, turn_mfa_on
 from tests.api.console.steps import PARALLEL
-from tests.cast import EMAILS, Cast, add_user, cast, sign_in, signed_in_client
-from tests.client import ApiClient
-from tests.running import RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import EMAILS, Cast, add_user, cast, sign_in, signed_in_client
+from tests.support.service import RunningService
 
 CONSOLE, ACCOUNT = "/v1/console", "/v1/account"
 

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.api.account_machine import AccountMachine
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 
 def run_machine(service: RunningService, *, examples: int, steps: int, fixed: bool) -> None:

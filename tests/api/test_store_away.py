@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from agentgate.routes.admin import ADMIN
-from tests.client import ApiClient
-from tests.running import ADMIN_KEY, RunningService
-from tests.servers import PostgresServer, RedisServer
+from tests.support.api_client import ApiClient
+from tests.support.servers import PostgresServer, RedisServer
+from tests.support.service import ADMIN_KEY, RunningService
 
 LOGIN = "/v1/admin/login"
 ROUTES = [f"{row.method} {row.path}" for row in ADMIN.rows]

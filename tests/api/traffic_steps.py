@@ -6,7 +6,7 @@ from agentgate.events.records import Count, CounterName, Event
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from agentgate.lib.decision_ids import first_id, id_day, write_id
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
-from tests.running import NOON_MS, RunningService
+from tests.support.service import NOON_MS, RunningService
 
 SITE = "site_shop0001"
 OTHER = "site_mart0001"

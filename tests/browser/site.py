@@ -8,7 +8,7 @@ from typing import Any
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
 from tests.browser.origin import PROXIED, PageServer, page_server
-from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 SITE_KEY = "site_browser_tests"
 ACTION = "signup"

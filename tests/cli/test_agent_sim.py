@@ -10,9 +10,9 @@ import pytest
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
 from agentgate.protection.gateway import check
-from tests.browser_client import create_site
 from tests.cli.commands import agentgate
-from tests.running import ADMIN_KEY, running_service
+from tests.support.browser_client import create_site
+from tests.support.service import ADMIN_KEY, running_service
 
 PAGE = "https://shop.example/news"
 DESK_IS_ASKED = "desk" in inspect.getsource(check)

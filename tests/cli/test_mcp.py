@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agentgate.lib.settings.schema import Settings, read_settings
-from tests.cast import Cast, cast
 from tests.cli.commands import command, environment
-from tests.running import ADMIN_KEY, RunningService
+from tests.support.cast import Cast, cast
+from tests.support.service import ADMIN_KEY, RunningService
 
 RULES = {
     "version": "1",

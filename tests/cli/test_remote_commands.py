@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.browser_client import ORIGIN
 from tests.cli.commands import Result, agentgate
-from tests.running import ADMIN_KEY, RunningService
+from tests.support.browser_client import ORIGIN
+from tests.support.service import ADMIN_KEY, RunningService
 
 # One store is enough: the commands know the API only.
 pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)

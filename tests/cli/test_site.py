@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.browser_client import create_site
 from tests.cli.commands import agentgate
-from tests.running import ADMIN_KEY
+from tests.support.browser_client import create_site
+from tests.support.service import ADMIN_KEY
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import postgres_server, redis_server
+from tests.support.servers import postgres_server, redis_server
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from agentgate.lib.moment import Moment
 from tests.faults.place import GONE, Node, Place
-from tests.processes import AdminConnection, Answer
+from tests.support.processes import AdminConnection, Answer
 
 SITES = "/v1/admin/sites"
 CHANGES_PER_SITE = 12

@@ -12,7 +12,7 @@ from tests.cli.commands import command
 from tests.faults.links import Link, Mode
 from tests.faults.place import EMBEDDED, SERVERS, Node, Place
 from tests.faults.plan import Strike
-from tests.processes import environment, members
+from tests.support.processes import environment, members
 from tests.whole.gateway_process import wait_until
 
 SLOW_S = 0.15

@@ -23,9 +23,9 @@ from agentgate.protection.tokens.keys import SigningKeys
 from tests.faults.checkers import EventCounts
 from tests.faults.links import Link, any_request, commits
 from tests.faults.plan import Plan
-from tests.minting import keys_of_process
-from tests.processes import AdminConnection, ServeProcess, members
-from tests.servers import PostgresServer, RedisServer, postgres_server, redis_server, run_elsewhere
+from tests.support.processes import AdminConnection, ServeProcess, members
+from tests.support.servers import PostgresServer, RedisServer, postgres_server, redis_server, run_elsewhere
+from tests.support.tokens import keys_of_process
 from tests.whole.gateway_process import FIGURE, wait_until
 
 GONE = (OSError, http.client.HTTPException)

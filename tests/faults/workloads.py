@@ -11,14 +11,14 @@ from typing import Any, Protocol
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.decision_ids import read_id
-from tests.agent_client import SigningAgent
 from tests.api.public.test_gateway import VISITOR
 from tests.faults import checkers
 from tests.faults.checkers import Check, Spend, Told
 from tests.faults.console_writes import ConsoleWrites
 from tests.faults.place import GONE, Node, Place
-from tests.minting import ORIGIN, mint
-from tests.processes import AdminConnection, Answer
+from tests.support.agent_client import SigningAgent
+from tests.support.processes import AdminConnection, Answer
+from tests.support.tokens import ORIGIN, mint
 
 CLIENTS = 2
 # As the installation issues them.

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from agentgate.http.endpoint import shape_of
 from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
-from tests.running import ADMIN_KEY, RunningService
+from tests.support.service import ADMIN_KEY, RunningService
 
 # Fields whose value opens a door.
 SECRETS = {"secret", "csrf_token", "invite_url", "reset_url", "recovery_codes", "otpauth_url", "body"}

@@ -13,11 +13,11 @@ from agentgate.lib.clock import FixedClock
 from agentgate.lib.settings.schema import Settings, read_settings
 from agentgate.lib.telemetry import logs
 from agentgate.server.application import Application
-from tests.dns_server import dns_server
 from tests.population.crawlers import CRAWLER_NAMES
 from tests.population.sent import Sent
 from tests.population.visitors import ORIGIN
-from tests.processes import ADMIN_KEY
+from tests.support.dns_server import dns_server
+from tests.support.processes import ADMIN_KEY
 
 SITE_KEY = "site_population"
 NOON_MS = 1_767_268_800_000

@@ -12,7 +12,7 @@ from agentgate.lib.settings.schema import read_settings
 from tests.proxies.backend import EchoSite, Tap
 from tests.proxies.running import STARTERS, running_proxy
 from tests.proxies.visiting import ORIGIN, Installed, install, new_address
-from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 
 @pytest.fixture(scope="session")

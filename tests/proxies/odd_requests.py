@@ -2,8 +2,8 @@
 
 import random
 
-from tests.odd_spellings import odd_spelling
 from tests.proxies.mutations import CHANGES, Request
+from tests.support.odd_spellings import odd_spelling
 from tests.upstreams.handlers import HANDLERS
 
 OVERRIDES = (b"X-HTTP-Method-Override", b"X-HTTP-Method", b"X-Method-Override")

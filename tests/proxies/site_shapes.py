@@ -8,11 +8,11 @@ from typing import Any
 from agentgate.lib.enums import ClearanceLevel
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate_tools.adapters.render import Installation
-from tests.agent_client import SigningAgent
-from tests.browser_client import CHROME, create_site
 from tests.proxies.flood import ClientHeaders
 from tests.proxies.mutations import Request
-from tests.running import RunningService
+from tests.support.agent_client import SigningAgent
+from tests.support.browser_client import CHROME, create_site
+from tests.support.service import RunningService
 
 ORIGIN = "https://shop.example"
 AGENT = SigningAgent()

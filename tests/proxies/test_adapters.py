@@ -4,8 +4,8 @@ import http.client
 
 import pytest
 
-from tests.browser_client import get_token
 from tests.proxies.visiting import BROWSER, ORIGIN, Installed, new_address, read_answer
+from tests.support.browser_client import get_token
 
 TOKEN = "X-AgentGate-Token"
 # ForwardAuth passes on what the service answers, and nothing of it when it is a yes.

@@ -5,8 +5,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.browser_client import CHROME
 from tests.proxies.visiting import BROWSER, ORIGIN, Installed, new_address
+from tests.support.browser_client import CHROME
 
 SECRET = "ags_" + "f" * 43
 FORGED = {

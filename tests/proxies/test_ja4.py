@@ -14,7 +14,7 @@ import yaml
 from agentgate.protection.signals.detectors.tls import JA4
 from tests.proxies.running import running_proxy
 from tests.proxies.visiting import Installed
-from tests.receiver import make_certificate
+from tests.support.http_receiver import make_certificate
 
 TLS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
 FORGED = "t13d1516h2_8daaf6152771_e5627efa2ab1"

@@ -12,12 +12,12 @@ import pytest
 
 from agentgate.protection.sites import route_table
 from agentgate_tools.adapters.render import Installation
-from tests.browser_client import create_site
 from tests.proxies.flood import Backend, Flood, Ran, send_all
 from tests.proxies.mutations import ROUTES, make_request
 from tests.proxies.readings import paths, protected_by
 from tests.proxies.running import running_proxy
-from tests.running import RunningService
+from tests.support.browser_client import create_site
+from tests.support.service import RunningService
 
 PROXIES = ("nginx", "haproxy", "caddy", "traefik", "envoy")
 QUICK, SOAK = 2_000, 100_000

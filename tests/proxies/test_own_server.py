@@ -25,7 +25,7 @@ from tests.proxies.running import _free_port as free_port
 from tests.proxies.running import _program as program_of
 from tests.proxies.running import _wait_for as wait_for
 from tests.proxies.visiting import NAVIGATION, Installed, new_address
-from tests.receiver import Answering, Received, make_certificate, receiver
+from tests.support.http_receiver import Answering, Received, make_certificate, receiver
 
 BEGIN, PARAMS, STDIN, STDOUT, END = 1, 4, 5, 6, 3
 

@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.browser_client import HEADERS, BrowserClient
 from tests.proxies.visiting import BROWSER, NAVIGATION, ORIGIN, Installed, new_address
+from tests.support.browser_client import HEADERS, BrowserClient
 
 FORM = [("Content-Type", "application/x-www-form-urlencoded"), ("Origin", ORIGIN)]
 SENT = [*NAVIGATION, *FORM]

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 import pytest
 
 from agentgate_tools.adapters.cleared import CLEARED
-from tests.browser_client import decision_of
 from tests.proxies.visiting import ORIGIN, Installed, new_address
+from tests.support.browser_client import decision_of
 
 # Nginx and Traefik have no way to take out headers by how their names begin.
 CLEARS_BY_NAME = {"nginx", "traefik"}

@@ -16,7 +16,7 @@ from tests.proxies.mutations import Request
 from tests.proxies.odd_requests import OVERRIDES, make_odd_request
 from tests.proxies.running import STARTERS, running_proxy
 from tests.proxies.site_shapes import SHAPES, client_of, install
-from tests.running import RunningService
+from tests.support.service import RunningService
 from tests.upstreams.handlers import HANDLERS, Handler
 from tests.upstreams.running import Upstreams, running_upstreams
 

@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentgate_tools.adapters.render import Installation
-from tests.browser_client import CHROME, create_site
 from tests.proxies.backend import Asked, EchoSite, Tap
-from tests.running import RunningService
+from tests.support.browser_client import CHROME, create_site
+from tests.support.service import RunningService
 
 ORIGIN = "https://shop.example"
 ANSWER_S = 10.0

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.cast import Cast, cast
-from tests.running import RunningService
-from tests.scene import Scene, set_scene
+from tests.support.cast import Cast, cast
+from tests.support.service import RunningService
+from tests.support.two_accounts import Scene, set_scene
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from agentgate.people.identity.guards import ADMIN_COOKIE
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE
 from tests.api.account.steps import trail
-from tests.cast import Cast
-from tests.running import ADMIN_KEY, RunningService
+from tests.support.cast import Cast
+from tests.support.service import ADMIN_KEY, RunningService
 
 pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 

@@ -7,8 +7,8 @@ many times over; `soak/test_flood.py` asks for 50 ms of 99 answers in 100.
 from pathlib import Path
 
 from agentgate.people.identity.passwords import RETRY_AFTER_S
-from tests.processes import serving
 from tests.security.floods import Flood, probe_times
+from tests.support.processes import serving
 
 MOST_S = 0.25
 SAMPLES = 60

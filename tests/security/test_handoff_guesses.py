@@ -1,9 +1,9 @@
 """Whoever guesses at handoffs learns nothing: not from the answer, and not from how near the guess was."""
 
 from agentgate.lib.settings.schema import Settings
-from tests.guessing import guess, guesses
-from tests.handing_off import HandoffScene
-from tests.running import RunningService, running_service
+from tests.support.handoff import HandoffScene
+from tests.support.handoff_guesses import guess, guesses
+from tests.support.service import RunningService, running_service
 
 GUESSES = 150
 

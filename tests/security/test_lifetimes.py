@@ -7,8 +7,8 @@ import pytest
 from agentgate.lib.enums import AccountRole
 from agentgate.people.identity.user_records import LinkKind
 from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
-from tests.cast import EMAILS, Cast, add_user, sign_in, signed_in_client
-from tests.running import RunningService
+from tests.support.cast import EMAILS, Cast, add_user, sign_in, signed_in_client
+from tests.support.service import RunningService
 
 ACCOUNT, CONSOLE = "/v1/account", "/v1/console"
 MINUTE, HOUR = 60, 3600

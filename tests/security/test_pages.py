@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from agentgate.people.account_pages.endpoints import safe_place, secret_of
-from tests.cast import EMAILS, PASSWORD, Cast
-from tests.running import RunningService
+from tests.support.cast import EMAILS, PASSWORD, Cast
+from tests.support.service import RunningService
 
 OWN = {"Sec-Fetch-Site": "same-origin"}
 FORMS = (

@@ -11,8 +11,8 @@ from agentgate.lib.enums import AccountRole
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE
 from agentgate.people.outbox.jobs import clear_messages
 from tests.api.account.steps import NEW_PASSWORD, begin_with_mfa, link_in, messages, next_code, turn_mfa_on
-from tests.cast import EMAILS, PASSWORD, Cast, add_user
-from tests.running import RunningService
+from tests.support.cast import EMAILS, PASSWORD, Cast, add_user
+from tests.support.service import RunningService
 
 ACCOUNT, CONSOLE = "/v1/account", "/v1/console"
 

@@ -23,10 +23,10 @@ from tests.api.account.steps import (
     turn_mfa_on,
     wrong_code,
 )
-from tests.cast import EMAILS, Cast, add_user, cast, sign_in
-from tests.client import ApiClient
-from tests.minting import ORIGIN, mint
-from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.support.api_client import ApiClient
+from tests.support.cast import EMAILS, Cast, add_user, cast, sign_in
+from tests.support.service import ADMIN_KEY, RunningService, running_service
+from tests.support.tokens import ORIGIN, mint
 
 VICTIM = EMAILS["alice"]
 SITE = "site_own_form"

@@ -16,10 +16,10 @@ from tests.api.account.steps import (
     messages,
     turn_mfa_on,
 )
-from tests.cast import EMAILS, PASSWORD, Cast, add_user, sign_in
-from tests.client import ApiClient
-from tests.running import RunningService
-from tests.scene import headers_of
+from tests.support.api_client import ApiClient
+from tests.support.cast import EMAILS, PASSWORD, Cast, add_user, sign_in
+from tests.support.service import RunningService
+from tests.support.two_accounts import headers_of
 
 ACCOUNT, CONSOLE = "/v1/account", "/v1/console"
 EVIL = "evil.example"

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from tests.api.account.steps import trail
-from tests.cast import Cast
-from tests.every_route import ADMIN_ROUTES, CHANGING, PUBLIC_ROUTES, ask, listener_of
-from tests.running import RunningService
-from tests.scene import Scene, bodies
-from tests.tables import contents, dump, forget_counts, restore
+from tests.support.cast import Cast
+from tests.support.every_route import ADMIN_ROUTES, CHANGING, PUBLIC_ROUTES, ask, listener_of
+from tests.support.service import RunningService
+from tests.support.tables import contents, dump, forget_counts, restore
+from tests.support.two_accounts import Scene, bodies
 
 pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from agentgate.lib.settings.schema import Settings
-from tests.cast import EMAILS, PASSWORD, cast
-from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.support.cast import EMAILS, PASSWORD, cast
+from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 

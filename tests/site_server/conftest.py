@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from agentgate.lib.settings.schema import read_settings
-from tests.running import ADMIN_KEY, running_service
 from tests.site_server.gate import Gate
+from tests.support.service import ADMIN_KEY, running_service
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from agentgate.lib.enums import ReceiptKind
 from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
 from agentgate_client import AsyncClient, Client
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 SITE_KEY = "site_shop0001"
 ORIGIN = "https://shop.example"

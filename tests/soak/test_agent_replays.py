@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from tests.agent_client import SigningAgent
 from tests.api.public.test_agent_replays import REPLAYS, send_at_once
-from tests.processes import serving
+from tests.support.agent_client import SigningAgent
+from tests.support.processes import serving
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
 

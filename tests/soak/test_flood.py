@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import serving
 from tests.security.floods import Flood, probe_times
+from tests.support.processes import serving
 
 MOST_S = 0.05
 SAMPLES = 1_000

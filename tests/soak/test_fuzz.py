@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing import fuzz_admin_routes
-from tests.processes import serving
+from tests.support.fuzzing import fuzz_admin_routes
+from tests.support.processes import serving
 
 
 @pytest.mark.soak

@@ -3,8 +3,8 @@
 import pytest
 
 from agentgate.lib.settings.schema import Settings
-from tests.running import running_service
 from tests.security.test_handoff_guesses import check_guesses
+from tests.support.service import running_service
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1_200)]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.overload import ask, check_answers, open_sites, resident_mb, settled_ledger, stored_events
-from tests.processes import serving
+from tests.support.load import ask, check_answers, open_sites, resident_mb, settled_ledger, stored_events
+from tests.support.processes import serving
 
 SECONDS = int(os.environ.get("OVERLOAD_SECONDS", "300"))
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(SECONDS + 300)]

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.redemptions import race, scene
+from tests.support.redemptions import race, scene
 
 # Fewer for a first look: REDEMPTION_ATTEMPTS=100000.
 ATTEMPTS = int(os.environ.get("REDEMPTION_ATTEMPTS") or 1_000_000)

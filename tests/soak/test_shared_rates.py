@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.one_visitor import CONNECTIONS, LIMITED, OneVisitor, passed
-from tests.processes import serving
+from tests.support.one_visitor import CONNECTIONS, LIMITED, OneVisitor, passed
+from tests.support.processes import serving
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 

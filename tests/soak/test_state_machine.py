@@ -3,7 +3,7 @@
 import pytest
 
 from tests.api.test_state_machine import run_machine
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 
 @pytest.mark.soak

@@ -4,8 +4,8 @@ import secrets
 
 import pytest
 
-from tests.route_readings import read_odd_spellings
-from tests.target_parsers import MODELS, REAL
+from tests.support.route_readings import read_odd_spellings
+from tests.support.target_parsers import MODELS, REAL
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3_600)]
 

@@ -19,7 +19,7 @@ from agentgate.people.outbox.records import StoredMessage
 from agentgate.protection.credentials.records import Credential
 from agentgate.protection.sites.records import Site
 from agentgate.server.stores.unit_of_work import SqlStore, SqlStores
-from tests.running import NOON_MS
+from tests.support.service import NOON_MS
 
 NOW_MS = NOON_MS
 

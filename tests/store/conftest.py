@@ -17,7 +17,7 @@ from agentgate.storage.migrate import apply
 from agentgate.storage.postgres.database import PostgresDatabase
 from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.conftest import settings_on
-from tests.servers import PostgresServer
+from tests.support.servers import PostgresServer
 
 AnyDatabase = SqliteDatabase | PostgresDatabase
 

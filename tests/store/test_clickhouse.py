@@ -17,8 +17,8 @@ from agentgate.server.stores.moving import CopyRefused
 from agentgate.server.stores.moving_events import copy_events
 from agentgate.storage.clickhouse.client import ClickhouseClient, RowsRefused
 from agentgate.storage.migrate import MigrationRefused
-from tests.clickhouse_server import ClickhouseServer
-from tests.made_events import DAY, NOON_MS, EventPlace, clickhouse_events, events_on, many_events, new_event
+from tests.support.clickhouse_server import ClickhouseServer
+from tests.support.events import DAY, NOON_MS, EventPlace, clickhouse_events, events_on, many_events, new_event
 
 pytestmark = pytest.mark.anyio
 

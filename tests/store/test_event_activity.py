@@ -11,8 +11,8 @@ from agentgate.lib.settings.schema import Settings
 from agentgate.protection.sites.repositories.sites import SiteActivity
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.storage.migrate import apply
-from tests.made_events import DAY, NOON_MS, new_event
 from tests.store.sql_objects import add_two_tenants
+from tests.support.events import DAY, NOON_MS, new_event
 
 pytestmark = pytest.mark.anyio
 

@@ -18,7 +18,7 @@ from agentgate.events.storage.shapes import MOST_REMEMBERED, Remembered
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Row
 from agentgate.lib.enums import ChallengeStage, DecisionKind
-from tests.made_events import NOON_MS, EventPlace, embedded_events, many_events, new_event
+from tests.support.events import NOON_MS, EventPlace, embedded_events, many_events, new_event
 
 pytestmark = pytest.mark.anyio
 

@@ -29,7 +29,7 @@ from agentgate.server.stores.open import CONFIG, STATS
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import FOLDER, apply
 from agentgate.storage.postgres.database import PostgresDatabase
-from tests.made_events import DAY, NOON_MS, EventPlace, many_events, new_event, postgres_events
+from tests.support.events import DAY, NOON_MS, EventPlace, many_events, new_event, postgres_events
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from agentgate.events.storage.events import SqlEvents
 from agentgate.events.storage.shapes import MOST_REMEMBERED
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.decision_ids import first_id
-from tests.made_events import DAY, NOON_MS, EventPlace, embedded_events, new_event
+from tests.support.events import DAY, NOON_MS, EventPlace, embedded_events, new_event
 
 pytestmark = pytest.mark.anyio
 

@@ -31,7 +31,7 @@ from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import FOLDER, apply
 from agentgate.storage.sqlite.database import SqliteDatabase
-from tests.made_events import DAY, NOON_MS, EventPlace, embedded_events, many_events, new_event
+from tests.support.events import DAY, NOON_MS, EventPlace, embedded_events, many_events, new_event
 
 pytestmark = pytest.mark.anyio
 

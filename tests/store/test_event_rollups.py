@@ -14,7 +14,7 @@ from agentgate.events.storage.rollups import NAMES_KEPT, SKETCH_SIZE, VALUES_KEP
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from agentgate.lib.decision_ids import id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
-from tests.made_events import DAY, EventPlace, events_on, many_events, new_event
+from tests.support.events import DAY, EventPlace, events_on, many_events, new_event
 
 pytestmark = pytest.mark.anyio
 

@@ -18,7 +18,7 @@ from agentgate.events.storage.dictionary import WordKind, Words
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
-from tests.made_events import DAY, NOON_MS, EventPlace, embedded_events, events_on, many_events, new_event
+from tests.support.events import DAY, NOON_MS, EventPlace, embedded_events, events_on, many_events, new_event
 
 pytestmark = pytest.mark.anyio
 

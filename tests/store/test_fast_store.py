@@ -14,7 +14,7 @@ from agentgate.storage.shared_cache.memory import MemoryFastStore
 from agentgate.storage.shared_cache.owned import OwnedFastStore
 from agentgate.storage.shared_cache.redis import RedisFastStore
 from agentgate.storage.shared_cache.redis_cluster import RedisClusterFastStore
-from tests.redis_cluster import redis_cluster
+from tests.support.redis_cluster import redis_cluster
 
 pytestmark = pytest.mark.anyio
 

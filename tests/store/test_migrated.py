@@ -8,8 +8,8 @@ import pytest
 
 from agentgate.events.storage.days.sqlite import EVENTS
 from agentgate.server.stores.open import CONFIG
-from tests.migrated import MigratedSchemas
-from tests.servers import PostgresServer, run_elsewhere
+from tests.support.migrated_schemas import MigratedSchemas
+from tests.support.servers import PostgresServer, run_elsewhere
 
 ADD_ROW = f"INSERT INTO schema_migration VALUES ('{CONFIG}', 9999, 'x', 'x', 0)"
 

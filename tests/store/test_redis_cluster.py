@@ -11,7 +11,7 @@ from agentgate.lib.database import StoreUnavailable
 from agentgate.storage.shared_cache.fallback import FallbackFastStore
 from agentgate.storage.shared_cache.memory import MemoryFastStore
 from agentgate.storage.shared_cache.redis_cluster import RedisClusterFastStore
-from tests.redis_cluster import RedisClusterServers, redis_cluster
+from tests.support.redis_cluster import RedisClusterServers, redis_cluster
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.receiver import make_certificate
 from tests.site_server.conftest import gate
 from tests.site_server.gate import SITE_KEY, Gate
+from tests.support.http_receiver import make_certificate
 from tests.third_party.browser_packages import VERIFY
 from tests.third_party.install import HERE, debian, node_modules, python
 from tests.third_party.server_packages import DEBIAN, NODE, PYTHON, ServerPackage, program_of

@@ -23,7 +23,7 @@ from fastapi import FastAPI, Response
 from flask import Flask
 from werkzeug.serving import make_server as make_werkzeug_server
 
-from tests.django_settings import configure
+from tests.support.django_settings import configure
 from tests.upstreams.handlers import HANDLERS
 
 HOST = "127.0.0.1"

@@ -12,7 +12,7 @@ from pathlib import Path
 from agentgate.events.recorder import Recorder
 from agentgate.lib.clock import DAY_MS, SystemClock
 from agentgate.lib.decision_ids import DecisionIds
-from tests.made_events import embedded_events, new_event
+from tests.support.events import embedded_events, new_event
 
 # Enough for a batch every flush, and few enough for the printing not to matter.
 EVENTS_PER_ROUND, ROUND_S = 10, 0.005

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from agentgate.lib.clock import SystemClock
 from tests.api.public.test_gateway import ORIGIN, VISITOR
-from tests.minting import keys_of_process, mint
-from tests.processes import AdminConnection, ServeProcess, serving
+from tests.support.processes import AdminConnection, ServeProcess, serving
+from tests.support.tokens import keys_of_process, mint
 
 FIGURE = re.compile(r"^agentgate_event(?:s|_write)_(\w+?)(?:_total)?(?:{[^}]*})? ([\d.]+)$", re.MULTILINE)
 DECIDED, NO_TOKEN, USED = (204, "allowed"), (401, "receipt_required"), (401, "token_used")

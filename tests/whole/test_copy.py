@@ -19,8 +19,8 @@ from agentgate.server.cli.copy import copy_to
 from agentgate.server.stores import moving
 from tests.api.public.test_gateway import Gate, said
 from tests.cli.commands import agentgate
-from tests.minting import mint
-from tests.running import NOON_MS, running_service
+from tests.support.service import NOON_MS, running_service
+from tests.support.tokens import mint
 from tests.whole.test_gateway_faults import environ
 
 DOCS = Path(__file__).parents[2] / "docs" / "operations.md"

@@ -3,7 +3,7 @@
 import pytest
 
 from agentgate.server.demo.installation import DEMO_SITE_KEY, seed, seed_traffic
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 RULES = f"/v1/admin/sites/{DEMO_SITE_KEY}/rules"
 HOURS_36 = {"from": "2026-11-14T00:00:00Z", "to": "2026-11-15T12:00:00.001Z"}

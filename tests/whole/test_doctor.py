@@ -18,12 +18,12 @@ from agentgate_tools.doctor.checks import Installation
 from agentgate_tools.doctor.examine import examine
 from agentgate_tools.doctor.findings import Finding, State
 from agentgate_tools.doctor.route_checks import spellings
-from tests.browser_client import create_site, get_token
 from tests.cli.commands import agentgate
 from tests.proxies.running import STARTERS, running_proxy
-from tests.running import ADMIN_KEY, RunningService, running_service
 from tests.site_server.gate import free_port
 from tests.site_server.gateway_apps import asgi_site, gated_site, serving_asgi
+from tests.support.browser_client import create_site, get_token
+from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 ORIGIN = "https://shop.example"
 ROUTE = {"protected_path": "/login"}

@@ -16,10 +16,10 @@ from agentgate_tools.doctor.checks import Installation
 from agentgate_tools.doctor.examine import examine
 from agentgate_tools.doctor.findings import Finding, State
 from agentgate_tools.doctor.upstream_checks import aliases
-from tests.browser_client import create_site
 from tests.proxies.running import running_proxy
-from tests.running import ADMIN_KEY, RunningService, running_service
 from tests.site_server.gateway_apps import asgi_site, serving_asgi
+from tests.support.browser_client import create_site
+from tests.support.service import ADMIN_KEY, RunningService, running_service
 from tests.whole.test_doctor import ORIGIN, service
 
 __all__ = ["service"]

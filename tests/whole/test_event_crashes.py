@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentgate.lib.decision_ids import id_day
-from tests.made_events import embedded_events
+from tests.support.events import embedded_events
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from agentgate.lib.enums import DecisionKind
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.application import Application
 from tests.cli.commands import agentgate
-from tests.made_events import DAY, NOON_MS, embedded_events, many_events, new_event
+from tests.support.events import DAY, NOON_MS, embedded_events, many_events, new_event
 
 pytestmark = pytest.mark.anyio
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing import fuzz_admin_routes, fuzz_sign_in
-from tests.processes import serving
+from tests.support.fuzzing import fuzz_admin_routes, fuzz_sign_in
+from tests.support.processes import serving
 
 SEED = 20_261_115
 SITE = "/v1/admin/sites/{siteKey}"

@@ -15,8 +15,8 @@ import pytest
 from agentgate.lib.clock import SECOND_MS, FixedClock
 from agentgate.lib.settings.schema import read_settings
 from tests.api.public.test_gateway import Gate, said
-from tests.minting import mint
-from tests.running import running_service
+from tests.support.service import running_service
+from tests.support.tokens import mint
 from tests.whole.gateway_process import (
     DECIDED,
     LET_THROUGH,

@@ -15,9 +15,9 @@ import pytest
 from agentgate.lib.settings.schema import read_settings
 from agentgate.protection.gateway import check as gateway_check
 from tests.api.public.test_gateway import Gate, said
-from tests.minting import mint
-from tests.running import ADMIN_KEY, RunningService, running_service
-from tests.servers import PostgresServer, RedisServer, postgres_server, redis_server
+from tests.support.servers import PostgresServer, RedisServer, postgres_server, redis_server
+from tests.support.service import ADMIN_KEY, RunningService, running_service
+from tests.support.tokens import mint
 
 # How long an answer may take that needs no store, and one that waits for a store which says nothing.
 AT_ONCE_S, HUNG_S, BACK_S = 0.5, 2.5, 5.0

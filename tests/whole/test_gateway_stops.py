@@ -19,7 +19,7 @@ import pytest
 from agentgate.lib.decision_ids import read_id
 from agentgate.lib.settings.schema import read_settings
 from tests.api.public.test_gateway import Gate, said
-from tests.running import RunningService, running_service
+from tests.support.service import RunningService, running_service
 from tests.whole.gateway_process import (
     DECIDED,
     Asked,

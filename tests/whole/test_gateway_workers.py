@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agentgate.server.worker_board import MOST_S
-from tests.agent_client import SigningAgent
-from tests.processes import AdminConnection, Answer, ServeProcess, serving
-from tests.servers import empty_database
+from tests.support.agent_client import SigningAgent
+from tests.support.processes import AdminConnection, Answer, ServeProcess, serving
+from tests.support.servers import empty_database
 from tests.whole.test_workers import ROOT_SECRET, one_connection_each, two_workers, worker_of
 
 PAGE = "https://shop.example/login"

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import apsw
 import pytest
 
-from tests.processes import ADMIN_KEY, AdminConnection, ServeProcess, serving
+from tests.support.processes import ADMIN_KEY, AdminConnection, ServeProcess, serving
 
 SITES = "/v1/admin/sites"
 # The bar is 2 s on a machine of one's own; tests share theirs.

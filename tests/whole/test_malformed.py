@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.http.corpus import CASES, Case
-from tests.processes import ADMIN_KEY, ServeProcess, serving
+from tests.support.processes import ADMIN_KEY, ServeProcess, serving
 
 MAY_BE_ANSWERED = frozenset({400, 404, 405, 431})
 CLOSED_WITHIN_S = 10.0

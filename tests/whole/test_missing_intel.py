@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agentgate.lib.settings.schema import read_settings
-from tests.running import ADMIN_KEY, running_service
+from tests.support.service import ADMIN_KEY, running_service
 
 
 def test_a_named_folder_without_a_set_degrades_and_does_not_stop_the_service(tmp_path: Path) -> None:

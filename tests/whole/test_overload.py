@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.overload import ask, check_answers, open_sites, resident_mb, settled_ledger, stored_events
-from tests.processes import serving
+from tests.support.load import ask, check_answers, open_sites, resident_mb, settled_ledger, stored_events
+from tests.support.processes import serving
 
 WORKERS = 2
 CONNECTIONS = 400

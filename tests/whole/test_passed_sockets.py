@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import environment, members
+from tests.support.processes import environment, members
 from tests.whole.gateway_process import wait_until
 
 pytestmark = pytest.mark.timeout(120)

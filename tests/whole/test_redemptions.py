@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.redemptions import race, scene
+from tests.support.redemptions import race, scene
 
 TOKENS, ATTEMPTS_EACH = 1_000, 10
 SEED = 20_261_115

@@ -16,10 +16,10 @@ from agentgate.lib.clock import HOUR_MS, Clock, SystemClock
 from agentgate.lib.settings.schema import read_settings
 from agentgate.server.stores.clock_mark import ClockMark, continue_clock
 from tests.api.public.test_gateway import Gate, said
-from tests.browser_client import BrowserClient
 from tests.cli.commands import agentgate
-from tests.minting import mint
-from tests.running import running_service
+from tests.support.browser_client import BrowserClient
+from tests.support.service import running_service
+from tests.support.tokens import mint
 from tests.whole.gateway_process import gateway_process
 from tests.whole.moved_clock import moved_clock
 from tests.whole.test_gateway_faults import environ

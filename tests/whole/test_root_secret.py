@@ -20,10 +20,10 @@ from tests.api.account.steps import log_in, turn_mfa_on
 from tests.api.admin.operating import CUSTOMERS, messages
 from tests.api.admin.test_webhooks import HOOK
 from tests.api.public.test_gateway import Gate, said
-from tests.cast import Cast, cast
 from tests.cli.commands import agentgate
-from tests.minting import mint
-from tests.running import NOON_MS, RunningService, running_service
+from tests.support.cast import Cast, cast
+from tests.support.service import NOON_MS, RunningService, running_service
+from tests.support.tokens import mint
 from tests.tidy.sources import ROOT
 from tests.whole.test_gateway_faults import environ
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.one_visitor import CONNECTIONS, LIMITED, OneVisitor, passed
-from tests.processes import AdminConnection, ServeProcess, serving
+from tests.support.one_visitor import CONNECTIONS, LIMITED, OneVisitor, passed
+from tests.support.processes import AdminConnection, ServeProcess, serving
 from tests.whole.test_workers import MOST_CONNECTIONS, one_connection_each
 
 LOGIN, SESSION = "/v1/account/login", "/v1/account/session"

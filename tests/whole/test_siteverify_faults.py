@@ -9,8 +9,8 @@ import pytest
 
 from agentgate.lib.settings.schema import read_settings
 from tests.api.public.shop import SITES, SITEVERIFY, Shop, code, open_shop
-from tests.running import ADMIN_KEY, running_service
-from tests.servers import PostgresServer, postgres_server
+from tests.support.servers import PostgresServer, postgres_server
+from tests.support.service import ADMIN_KEY, running_service
 
 # The second that an answer may take, and what a busy machine adds.
 LEAST_S, MOST_S, BACK_S = 0.9, 2.5, 10.0

@@ -7,7 +7,7 @@ import pytest
 
 from bench.latency import READ, fill, summarise, time_requests
 from bench.wire import connected
-from tests.processes import serving
+from tests.support.processes import serving
 
 MOST_ROUNDS, REQUESTS = 6, 300
 MOST_P50_MS = 5.0

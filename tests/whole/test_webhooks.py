@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from agentgate.lib.decision_ids import write_id
 from agentgate.lib.settings.schema import Settings
 from tests.api.admin.operating import refusal
-from tests.made_events import new_event
-from tests.mail_server import wait_for
-from tests.receiver import make_certificate, receiver
-from tests.running import NOON_MS, running_service
+from tests.support.events import new_event
+from tests.support.http_receiver import make_certificate, receiver
+from tests.support.mail_server import wait_for
+from tests.support.service import NOON_MS, running_service
 from tests.unit.events.webhooks.scene import ids_of, is_signed
 
 SITE = "/v1/admin/sites/site_shop"

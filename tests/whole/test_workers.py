@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.processes import ADMIN_KEY, AdminConnection, ServeProcess, members, serving
+from tests.support.processes import ADMIN_KEY, AdminConnection, ServeProcess, members, serving
 
 SITES = "/v1/admin/sites"
 LOGIN, SESSION = "/v1/admin/login", "/v1/admin/session"

@@ -10,9 +10,9 @@ import pyotp
 from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.identity.links import issue_link
 from agentgate.people.identity.user_records import LinkKind
-from tests.cast import EMAILS, PASSWORD, system_call
-from tests.client import ApiClient
-from tests.running import RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import EMAILS, PASSWORD, system_call
+from tests.support.service import RunningService
 
 ACCOUNT = "/v1/account"
 NEW_PASSWORD = "eleven quiet lanterns sway"

@@ -8,8 +8,8 @@ from agentgate.lib.clock import DAY_MS
 from agentgate.lib.enums import AccountRole
 from agentgate.people.identity.user_records import LinkKind
 from tests.api.account.steps import ACCOUNT, NEW_PASSWORD, log_in, make_link, refusal, trail
-from tests.cast import Cast, add_user, cast
-from tests.running import RunningService
+from tests.support.cast import Cast, add_user, cast
+from tests.support.service import RunningService
 
 ACCEPT = f"{ACCOUNT}/invite/accept"
 IVY = "ivy@acme.example"

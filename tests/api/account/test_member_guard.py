@@ -11,9 +11,9 @@ from agentgate.lib.secrets import API_TOKEN_PREFIX, digest, new_secret
 from agentgate.people.accounts.records import ApiToken
 from agentgate.people.accounts.repositories import AccountStores
 from tests.api.account.steps import refusal, trail
-from tests.cast import Cast, cast
-from tests.client import ApiClient
-from tests.running import RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import Cast, cast
+from tests.support.service import RunningService
 
 CONSOLE_ACCOUNT, CONSOLE_SITES = "/v1/console/account", "/v1/console/sites"
 

@@ -19,8 +19,8 @@ from tests.api.account.steps import (
     turn_mfa_on,
     wrong_code,
 )
-from tests.cast import EMAILS, PASSWORD, Cast, cast
-from tests.running import RunningService
+from tests.support.cast import EMAILS, PASSWORD, Cast, cast
+from tests.support.service import RunningService
 
 FINISH = f"{ACCOUNT}/login/mfa"
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from agentgate.lib.enums import AccountRole, AccountStatus
 from agentgate.people.accounts.repositories import AccountStores
 from tests.api.account.steps import ACCOUNT, refusal, trail
-from tests.cast import EMAILS, Cast, cast, signed_in_client
-from tests.running import RunningService
+from tests.support.cast import EMAILS, Cast, cast, signed_in_client
+from tests.support.service import RunningService
 
 SWITCH, CREATE = f"{ACCOUNT}/switch", f"{ACCOUNT}/accounts"
 

@@ -20,8 +20,8 @@ from tests.api.account.steps import (
     trail,
     turn_mfa_on,
 )
-from tests.cast import EMAILS, PASSWORD, Cast, add_user, cast, sign_in
-from tests.running import RunningService
+from tests.support.cast import EMAILS, PASSWORD, Cast, add_user, cast, sign_in
+from tests.support.service import RunningService
 
 FORGOT, RESET, CHANGE = f"{ACCOUNT}/password/forgot", f"{ACCOUNT}/password/reset", f"{ACCOUNT}/password"
 

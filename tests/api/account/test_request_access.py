@@ -11,8 +11,8 @@ from agentgate.lib.limiter import Limiter
 from agentgate.people.accounts.endpoints.access_requests import request_access
 from agentgate.people.accounts.sign_in_records import AccessRequestInput
 from tests.api.account.steps import ACCOUNT, refusal
-from tests.cast import EMAILS, cast, system_call
-from tests.running import RunningService
+from tests.support.cast import EMAILS, cast, system_call
+from tests.support.service import RunningService
 
 ASK = f"{ACCOUNT}/request-access"
 DORA = {"email": "Dora@new.example", "name": "Dora", "company": "New", "message": "Hello,\nmay I?"}

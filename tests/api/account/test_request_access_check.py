@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from tests.minting import ORIGIN, mint
-from tests.running import running_service
+from tests.support.service import running_service
+from tests.support.tokens import ORIGIN, mint
 
 SITE = "site_own_form"
 PATH = "/v1/account/request-access"

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.api.account.steps import ACCOUNT, refusal
-from tests.cast import EMAILS, Cast, cast, sign_in
-from tests.running import RunningService
+from tests.support.cast import EMAILS, Cast, cast, sign_in
+from tests.support.service import RunningService
 
 SESSIONS = f"{ACCOUNT}/sessions"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"

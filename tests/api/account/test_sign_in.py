@@ -7,9 +7,9 @@ from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.enums import AccountRole, UserStatus
 from agentgate.people.accounts.repositories import AccountStores
 from tests.api.account.steps import ACCOUNT, log_in, refusal, trail
-from tests.cast import EMAILS, PASSWORD, Cast, add_account, add_user, cast, sign_in
-from tests.client import ApiClient
-from tests.running import RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import EMAILS, PASSWORD, Cast, add_account, add_user, cast, sign_in
+from tests.support.service import RunningService
 
 
 @pytest.fixture

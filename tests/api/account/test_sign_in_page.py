@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from agentgate.lib.settings.schema import Settings
-from tests.minting import ORIGIN, mint
-from tests.running import RunningService, running_service
+from tests.support.service import RunningService, running_service
+from tests.support.tokens import ORIGIN, mint
 
 SITE = "site_own_form"
 FORM = {"content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "same-origin"}

@@ -8,8 +8,8 @@ import pytest
 
 from agentgate.lib.clock import HOUR_MS
 from tests.api.account.steps import ACCOUNT
-from tests.cast import EMAILS, cast
-from tests.running import RunningService
+from tests.support.cast import EMAILS, cast
+from tests.support.service import RunningService
 
 # A difference this unlikely comes by chance once in a hundred thousand times.
 MOST_T = 4.5

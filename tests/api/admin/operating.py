@@ -5,7 +5,7 @@ from typing import Any
 from agentgate.lib.keyring import Sealer
 from agentgate.people.outbox.messages import Messenger
 from agentgate.server.secret_files import root_secret
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 CUSTOMERS = "/v1/admin/customers"
 ACCOUNTS = "/v1/admin/accounts"

@@ -6,8 +6,8 @@ from typing import Any
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.moment import Moment
 from tests.api.admin.operating import ACCESS_REQUESTS, CUSTOMERS, USERS, accept, messages, refusal, trail
-from tests.cast import add_user, cast, operator_client
-from tests.running import NOON_MS, RunningService
+from tests.support.cast import add_user, cast, operator_client
+from tests.support.service import NOON_MS, RunningService
 
 
 def ask(service: RunningService, email: str, **body: Any) -> str:

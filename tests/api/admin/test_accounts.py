@@ -9,8 +9,8 @@ from agentgate.lib.enums import AccountRole
 from agentgate.lib.moment import Moment
 from agentgate.lib.settings.schema import Settings
 from tests.api.admin.operating import ACCOUNTS, CUSTOMERS, USERS, accept, messages, refusal, trail
-from tests.cast import add_account, add_user, cast
-from tests.running import NOON_MS, RunningService, running_service
+from tests.support.cast import add_account, add_user, cast
+from tests.support.service import NOON_MS, RunningService, running_service
 
 
 def invite(service: RunningService, **body: Any) -> Any:

@@ -4,7 +4,7 @@ import re
 
 from tests.api.admin.operating import refusal
 from tests.api.traffic_steps import SITE, add_site
-from tests.running import SECRET, RunningService
+from tests.support.service import SECRET, RunningService
 
 PATH = f"/v1/admin/sites/{SITE}/agent-prompt"
 

@@ -7,7 +7,7 @@ from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.enums import ChallengeStage, Outcome
 from tests.api.admin.operating import refusal
 from tests.api.traffic_steps import OTHER, SITE, add_site, challenge, count, days_ago, record, roll_up
-from tests.running import NOON_MS, RunningService
+from tests.support.service import NOON_MS, RunningService
 
 
 def path(key: str = SITE) -> str:

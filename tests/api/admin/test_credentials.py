@@ -8,8 +8,8 @@ import pytest
 
 from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.moment import Moment
-from tests.client import ApiClient
-from tests.running import ADMIN_KEY, NOON_MS, RunningService
+from tests.support.api_client import ApiClient
+from tests.support.service import ADMIN_KEY, NOON_MS, RunningService
 
 SITE = "/v1/admin/sites/site_shop"
 CREDENTIALS = f"{SITE}/credentials"

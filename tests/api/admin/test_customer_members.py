@@ -8,8 +8,8 @@ from agentgate.lib.clock import DAY_MS
 from agentgate.lib.enums import AccountRole
 from agentgate.lib.moment import Moment
 from tests.api.admin.operating import CUSTOMERS, accept, messages, refusal, trail
-from tests.cast import add_account, add_user, cast, signed_in_client
-from tests.running import NOON_MS, RunningService
+from tests.support.cast import add_account, add_user, cast, signed_in_client
+from tests.support.service import NOON_MS, RunningService
 
 
 def add(service: RunningService, account_id: str, email: str, role: str = "member") -> Any:

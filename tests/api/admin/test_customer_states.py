@@ -5,8 +5,8 @@ from typing import Any
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.moment import Moment
 from tests.api.admin.operating import CUSTOMERS, refusal, trail
-from tests.cast import Cast, add_account, cast
-from tests.running import NOON_MS, RunningService
+from tests.support.cast import Cast, add_account, cast
+from tests.support.service import NOON_MS, RunningService
 
 
 def delete(service: RunningService, account_id: str, confirm: str) -> Any:

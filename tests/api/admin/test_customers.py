@@ -7,8 +7,8 @@ import pytest
 from agentgate.lib.enums import AccountRole
 from agentgate.lib.moment import Moment
 from tests.api.admin.operating import CUSTOMERS, refusal, trail
-from tests.cast import add_account, add_user, cast, operator_client
-from tests.running import NOON_MS, RunningService
+from tests.support.cast import add_account, add_user, cast, operator_client
+from tests.support.service import NOON_MS, RunningService
 
 NOON = Moment(NOON_MS).text()
 DEFAULT_LIMITS = {"sites": 5, "credentialsPerSite": 3, "members": 10, "tokens": 25, "originsPerSite": 10}

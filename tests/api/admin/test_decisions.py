@@ -8,7 +8,7 @@ from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.enums import ChallengeStage, Outcome
 from tests.api.admin.operating import refusal
 from tests.api.traffic_steps import OTHER, SITE, VISITOR_ID, add_site, challenge, days_ago, record
-from tests.running import NOON_MS, RunningService
+from tests.support.service import NOON_MS, RunningService
 
 DECISIONS = "/v1/admin/decisions"
 

@@ -10,10 +10,10 @@ from httpx import Response
 
 from agentgate.lib.enums import Outcome
 from tests.api.admin.operating import refusal
-from tests.cast import Cast, cast
-from tests.client import ApiClient
-from tests.made_events import new_event
-from tests.running import NOON_MS, RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import Cast, cast
+from tests.support.events import new_event
+from tests.support.service import NOON_MS, RunningService
 
 ADMIN, CONSOLE = "/v1/admin/decisions", "/v1/console/decisions"
 MADE = 37

@@ -9,7 +9,7 @@ from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.moment import Moment
 from tests.api.admin.operating import refusal
-from tests.running import NOON_MS, RunningService
+from tests.support.service import NOON_MS, RunningService
 
 SITE = "/v1/admin/sites/site_shop"
 CAPTURE = f"{SITE}/feature-capture"

@@ -9,7 +9,7 @@ from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.enums import ChallengeStage
 from tests.api.admin.operating import refusal
 from tests.api.traffic_steps import SITE, add_site, challenge, count, days_ago, record
-from tests.running import NOON_MS, RunningService
+from tests.support.service import NOON_MS, RunningService
 
 
 def read(service: RunningService) -> Any:

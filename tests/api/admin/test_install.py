@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.api.admin.operating import refusal
 from tests.api.traffic_steps import OTHER, SITE, add_site, days_ago, record, roll_up
-from tests.running import NOON_MS, RunningService
+from tests.support.service import NOON_MS, RunningService
 
 
 def read(service: RunningService, key: str = SITE) -> Any:

@@ -10,8 +10,8 @@ from agentgate.lib.decision_ids import first_id, write_id
 from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.moment import Moment
 from tests.api.admin.operating import refusal
-from tests.cast import operator_client
-from tests.running import NOON_MS, RunningService
+from tests.support.cast import operator_client
+from tests.support.service import NOON_MS, RunningService
 
 LABELS = "/v1/admin/labels"
 SHOP = {"siteKey": "site_shop"}

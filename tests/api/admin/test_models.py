@@ -12,9 +12,9 @@ from agentgate.lib.limits import MODEL_BODY_BYTES
 from agentgate.lib.moment import Moment
 from agentgate.protection.signals.facts import Observation
 from tests.api.admin.operating import refusal
-from tests.cast import operator_client
-from tests.client import ApiClient
-from tests.running import ADMIN_KEY, NOON_MS, RunningService, running_service
+from tests.support.api_client import ApiClient
+from tests.support.cast import operator_client
+from tests.support.service import ADMIN_KEY, NOON_MS, RunningService, running_service
 from tests.unit.protection.scoring.made_models import STUMP, forest, logistic
 
 MODELS = "/v1/admin/models"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.client import ApiClient
-from tests.running import ADMIN_KEY, RunningService
+from tests.support.api_client import ApiClient
+from tests.support.service import ADMIN_KEY, RunningService
 
 SITES = "/v1/admin/sites"
 SITE = f"{SITES}/site_shop"

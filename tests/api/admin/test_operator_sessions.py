@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from agentgate.lib.settings.schema import Settings
-from tests.cast import operator_client
-from tests.client import ApiClient
-from tests.running import RunningService, running_service
+from tests.support.api_client import ApiClient
+from tests.support.cast import operator_client
+from tests.support.service import RunningService, running_service
 
 SESSIONS, SESSION = "/v1/admin/sessions", "/v1/admin/session"
 NEW_KEY = "agk_test_another_operator_credential"

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from agentgate.lib.settings.schema import Settings
 from tests.api.admin.operating import CUSTOMERS, refusal
-from tests.cast import cast
-from tests.running import RunningService, running_service
+from tests.support.cast import cast
+from tests.support.service import RunningService, running_service
 
 OWN = "site_service_itself"
 PROTECTED = (409, "protected_account")

@@ -11,7 +11,7 @@ from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.moment import Moment
 from agentgate.protection.rules.effective import effective_of
 from tests.api.console.steps import run_sql
-from tests.running import NOON_MS, RunningService
+from tests.support.service import NOON_MS, RunningService
 
 SITE = "/v1/admin/sites/site_shop"
 RULES = f"{SITE}/rules"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.api.admin.operating import refusal
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 SITE = "/v1/admin/sites/site_shop"
 TEST = f"{SITE}/rules/test"

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from agentgate.lib.settings.schema import Settings
-from tests.cast import operator_client
-from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.support.cast import operator_client
+from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 SERVICE, SETTINGS, AUDIT = "/v1/admin/service", "/v1/admin/settings", "/v1/admin/audit"
 

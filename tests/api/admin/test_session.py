@@ -6,8 +6,8 @@ import pytest
 
 from agentgate.lib.clock import HOUR_MS
 from agentgate.people.identity.operators import DELAY_S
-from tests.client import ApiClient
-from tests.running import ADMIN_KEY, RunningService
+from tests.support.api_client import ApiClient
+from tests.support.service import ADMIN_KEY, RunningService
 
 LOGIN, SESSION, LOGOUT = "/v1/admin/login", "/v1/admin/session", "/v1/admin/logout"
 

@@ -1,7 +1,7 @@
 """The catalogue of signal labels over HTTP."""
 
 from agentgate.protection.signals.labels import LABELS
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 
 def test_operators_read_the_catalogue(service: RunningService) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agentgate.lib.moment import Moment
-from tests.running import NOON_MS, RunningService
+from tests.support.service import NOON_MS, RunningService
 
 SITES = "/v1/admin/sites"
 NOON = Moment(NOON_MS).text()

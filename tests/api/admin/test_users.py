@@ -7,8 +7,8 @@ from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.enums import AccountRole
 from agentgate.lib.moment import Moment
 from tests.api.admin.operating import CUSTOMERS, USERS, messages, refusal, trail
-from tests.cast import PASSWORD, Cast, add_account, add_user, cast
-from tests.running import NOON_MS, RunningService
+from tests.support.cast import PASSWORD, Cast, add_account, add_user, cast
+from tests.support.service import NOON_MS, RunningService
 
 NEW_PASSWORD = "nine green umbrellas sing"
 

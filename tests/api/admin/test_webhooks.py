@@ -1,8 +1,8 @@
 """Webhooks for operators: the customers' handlers, on any site; and what becomes of them when a site moves."""
 
 from tests.api.admin.operating import refusal
-from tests.cast import cast
-from tests.running import RunningService
+from tests.support.cast import cast
+from tests.support.service import RunningService
 
 HOOK = {"url": "https://hooks.invalid/gate", "events": ["decisions"]}
 

@@ -4,7 +4,7 @@ import tempfile
 
 from agentgate.lib.settings.schema import read_settings
 from tests.api.authorisation.table import PATH, make_table
-from tests.running import ADMIN_KEY, running_service
+from tests.support.service import ADMIN_KEY, running_service
 
 
 def main() -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import httpx
 
-from tests.client import ApiClient
-from tests.every_route import ADMIN_ROUTES, CHANGING, PUBLIC_ROUTES, ask
-from tests.running import RunningService
-from tests.scene import Scene, set_scene
-from tests.tables import dump, forget_counts, restore
+from tests.support.api_client import ApiClient
+from tests.support.every_route import ADMIN_ROUTES, CHANGING, PUBLIC_ROUTES, ask
+from tests.support.service import RunningService
+from tests.support.tables import dump, forget_counts, restore
+from tests.support.two_accounts import Scene, set_scene
 
 PATH = Path(__file__).parent / "table.md"
 HEAD = """# Who gets what

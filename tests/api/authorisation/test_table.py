@@ -5,8 +5,8 @@ import difflib
 import pytest
 
 from tests.api.authorisation.table import PATH, make_table
-from tests.every_route import ADMIN_ROUTES, PUBLIC_ROUTES
-from tests.running import RunningService
+from tests.support.every_route import ADMIN_ROUTES, PUBLIC_ROUTES
+from tests.support.service import RunningService
 
 
 # Thousands of calls: on a machine that does something else as well they take minutes.

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.cast import Cast, cast
-from tests.running import RunningService
+from tests.support.cast import Cast, cast
+from tests.support.service import RunningService
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from agentgate.people.accounts.records import Limits
 from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.outbox.messages import Messenger
 from agentgate.server.secret_files import root_secret
-from tests.cast import Cast
-from tests.client import ApiClient
-from tests.running import RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import Cast
+from tests.support.service import RunningService
 
 CONSOLE = "/v1/console"
 PARALLEL = 64

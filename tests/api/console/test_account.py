@@ -7,9 +7,9 @@ from agentgate.lib.clock import DAY_MS
 from agentgate.lib.enums import AccountRole
 from agentgate.lib.moment import Moment
 from tests.api.console.steps import refusal, run_sql, same_person, told, trail
-from tests.cast import Cast, add_user, signed_in_client
-from tests.client import ApiClient
-from tests.running import NOON_MS, RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import Cast, add_user, signed_in_client
+from tests.support.service import NOON_MS, RunningService
 
 ACCOUNT = "/v1/console/account"
 TRANSFER = f"{ACCOUNT}/transfer-ownership"

@@ -8,9 +8,9 @@ from agentgate.lib.moment import Moment
 from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.audit.records import AuditEntry
 from tests.api.console.steps import CONSOLE, refusal, trail
-from tests.cast import Cast
-from tests.client import ApiClient
-from tests.running import NOON_MS, RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import Cast
+from tests.support.service import NOON_MS, RunningService
 
 AUDIT = f"{CONSOLE}/audit"
 

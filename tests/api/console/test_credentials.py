@@ -3,8 +3,8 @@
 import pytest
 
 from tests.api.console.steps import CONSOLE, at_once, refusal, set_limits, told, trail
-from tests.cast import Cast
-from tests.running import RunningService
+from tests.support.cast import Cast
+from tests.support.service import RunningService
 
 SITES = f"{CONSOLE}/sites"
 

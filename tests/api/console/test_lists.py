@@ -16,8 +16,8 @@ from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.lists import editing
 from tests.api.console.steps import CONSOLE, at_once, refusal, told, trail
 from tests.api.traffic_steps import record
-from tests.cast import Cast
-from tests.running import NOON_MS, RunningService
+from tests.support.cast import Cast
+from tests.support.service import NOON_MS, RunningService
 
 SITES = f"{CONSOLE}/sites"
 ENTRY = {"kind": "address", "value": "203.0.113.7", "outcome": "block"}

@@ -13,9 +13,9 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.secrets import digest
 from agentgate.people.accounts.members import lock_acting_role
 from tests.api.console.steps import CONSOLE, at_once, outbox, refusal, same_person, set_limits, told, trail
-from tests.cast import Cast, add_user
-from tests.client import ApiClient
-from tests.running import NOON_MS, RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import Cast, add_user
+from tests.support.service import NOON_MS, RunningService
 
 MEMBERS = f"{CONSOLE}/members"
 UNKNOWN = "usr_0000000000000000"

@@ -5,9 +5,9 @@ from collections.abc import Collection
 from agentgate.lib.enums import AccountRole, ApiTokenScope
 from agentgate.people.accounts.roles import PERMISSIONS
 from agentgate.routes.console import CONSOLE
-from tests.cast import Cast
-from tests.client import ApiClient
-from tests.running import ADMIN_KEY, RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import Cast
+from tests.support.service import ADMIN_KEY, RunningService
 
 # The contract's table, written out: what each route needs.
 NEEDS = {

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.api.console.steps import CONSOLE, at_once, refusal, trail
-from tests.cast import Cast
-from tests.running import RunningService
+from tests.support.cast import Cast
+from tests.support.service import RunningService
 
 SET = {
     "version": "7",

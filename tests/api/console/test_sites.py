@@ -4,9 +4,9 @@ from typing import Any
 
 from agentgate.lib.enums import AccountRole
 from tests.api.console.steps import CONSOLE, at_once, refusal, set_limits, told, trail
-from tests.cast import Cast, add_user, signed_in_client
-from tests.client import ApiClient
-from tests.running import RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import Cast, add_user, signed_in_client
+from tests.support.service import RunningService
 
 SITES = f"{CONSOLE}/sites"
 UNKNOWN = "site_0000000000000000"

@@ -4,9 +4,9 @@ from typing import Any
 
 from agentgate.lib.moment import Moment
 from tests.api.console.steps import CONSOLE, at_once, refusal, set_limits, told, trail
-from tests.cast import Cast
-from tests.client import ApiClient
-from tests.running import NOON_MS, RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import Cast
+from tests.support.service import NOON_MS, RunningService
 
 TOKENS = f"{CONSOLE}/tokens"
 NOON = Moment(NOON_MS).text()

@@ -12,9 +12,9 @@ from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.settings.schema import Settings
 from tests.api.console.steps import CONSOLE, refusal
 from tests.api.traffic_steps import VISITOR_ID, record
-from tests.cast import Cast, cast
-from tests.client import ApiClient
-from tests.running import NOON_MS, RunningService, running_service
+from tests.support.api_client import ApiClient
+from tests.support.cast import Cast, cast
+from tests.support.service import NOON_MS, RunningService, running_service
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.api.console.steps import CONSOLE, at_once, refusal, told, trail
-from tests.cast import Cast
-from tests.running import RunningService
+from tests.support.cast import Cast
+from tests.support.service import RunningService
 
 SITES = f"{CONSOLE}/sites"
 HOOK = {"url": "https://hooks.invalid/gate", "events": ["decisions"]}

@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from tests.browser_client import HEADERS, create_site, get_token, new_address
-from tests.running import RunningService
+from tests.support.browser_client import HEADERS, create_site, get_token, new_address
+from tests.support.service import RunningService
 
 ORIGIN = "https://shop.example"
 NAVIGATION = {

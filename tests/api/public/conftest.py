@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from agentgate.lib.settings.schema import read_settings
-from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 from agentgate.lib.visitor_ids import write_visitor
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 
 def new_rules(chance: random.Random) -> list[dict[str, Any]]:

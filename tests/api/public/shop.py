@@ -5,8 +5,8 @@ from typing import Any
 
 import httpx
 
-from tests.minting import LIFETIME_S, ORIGIN, mint
-from tests.running import RunningService
+from tests.support.service import RunningService
+from tests.support.tokens import LIFETIME_S, ORIGIN, mint
 
 SITES = "/v1/admin/sites"
 SITEVERIFY = "/v1/siteverify"

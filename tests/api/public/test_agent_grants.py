@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agentgate.lib.clock import HOUR_MS
-from tests.agent_client import SigningAgent
-from tests.handing_off import OTHER_SEED, HandoffScene
-from tests.running import RunningService
+from tests.support.agent_client import SigningAgent
+from tests.support.handoff import OTHER_SEED, HandoffScene
+from tests.support.service import RunningService
 
 # Each test has a site of its own: a grant of one would be used up by another.
 _numbers = itertools.count()

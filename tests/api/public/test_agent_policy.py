@@ -5,11 +5,11 @@ import io
 
 import pytest
 
-from tests.agent_client import SigningAgent
-from tests.agent_steps import AgentShop, allowed
 from tests.api.console.steps import run_sql
-from tests.cast import cast
-from tests.running import RunningService
+from tests.support.agent_client import SigningAgent
+from tests.support.agent_steps import AgentShop, allowed
+from tests.support.cast import cast
+from tests.support.service import RunningService
 
 AGENT = SigningAgent()
 

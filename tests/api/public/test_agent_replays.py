@@ -6,8 +6,8 @@ import threading
 from collections import Counter
 from urllib.parse import urlsplit
 
-from tests.agent_client import SigningAgent
-from tests.browser_client import create_site
+from tests.support.agent_client import SigningAgent
+from tests.support.browser_client import create_site
 
 REPLAYS = 64
 

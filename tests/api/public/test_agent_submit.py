@@ -7,10 +7,10 @@ import httpx
 import pytest
 
 from agentgate.lib.clock import MINUTE_MS
-from tests.agent_client import SigningAgent
-from tests.agent_steps import AgentShop, allowed
-from tests.browser_client import decision_of
-from tests.running import RunningService
+from tests.support.agent_client import SigningAgent
+from tests.support.agent_steps import AgentShop, allowed
+from tests.support.browser_client import decision_of
+from tests.support.service import RunningService
 
 STRANGER = SigningAgent("https://stranger.example", seed=bytes([7] * 32))
 

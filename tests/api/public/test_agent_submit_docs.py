@@ -15,9 +15,9 @@ from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
 from agentgate.protection.agents.signing.digest import digest_of
 from agentgate.protection.agents.submit.canonical import content_bytes
-from tests.agent_client import SEED
-from tests.agent_steps import AgentShop
-from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.support.agent_client import SEED
+from tests.support.agent_steps import AgentShop
+from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 PAGE = Path(__file__).parents[3] / "docs" / "agent-submit.md"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.handing_off import HandoffScene
-from tests.running import RunningService
+from tests.support.handoff import HandoffScene
+from tests.support.service import RunningService
 
 # The form of the manifest as the contract's example has it; the values are this example's own.
 EXAMPLE = json.loads((Path(__file__).parent / "agentgate-tools.example.json").read_text())

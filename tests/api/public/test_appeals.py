@@ -14,9 +14,9 @@ from agentgate.protection.appeals import answering, filing
 from agentgate.protection.appeals.filing import PER_VISITOR, SAME_MOST, clean
 from agentgate.protection.appeals.jobs import forget_appeals
 from tests.api.public.challenge_page import NAVIGATION, ORIGIN, Visitor
-from tests.browser_client import decision_of, new_address
-from tests.cast import Cast, cast
-from tests.running import RunningService
+from tests.support.browser_client import decision_of, new_address
+from tests.support.cast import Cast, cast
+from tests.support.service import RunningService
 
 HERE = "/.agentgate/v1/gateway/appeal"
 HOSTILE = "\"'><script>alert(1)</script>\u202e<!--"

@@ -9,7 +9,7 @@ import pytest
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.moment import Moment
 from agentgate.protection.tokens.format import read_receipt
-from tests.browser_client import (
+from tests.support.browser_client import (
     DRIVEN,
     ORIGIN,
     BrowserClient,
@@ -17,7 +17,7 @@ from tests.browser_client import (
     get_token,
     new_address,
 )
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 OTHER_ORIGIN = "https://www.shop.example"
 LIBRARY = "python-requests/2.32.5"

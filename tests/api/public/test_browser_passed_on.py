@@ -3,8 +3,8 @@
 import pytest
 
 from tests.api.public.challenge_page import SCRIPT, Visitor
-from tests.browser_client import BrowserClient
-from tests.running import RunningService
+from tests.support.browser_client import BrowserClient
+from tests.support.service import RunningService
 
 
 @pytest.fixture(scope="module")

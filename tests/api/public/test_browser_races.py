@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from agentgate.lib import limits
-from tests.browser_client import BrowserClient, create_site, new_address
-from tests.running import RunningService
-from tests.servers import PostgresServer
+from tests.support.browser_client import BrowserClient, create_site, new_address
+from tests.support.servers import PostgresServer
+from tests.support.service import RunningService
 
 AT_ONCE = 64
 

@@ -9,8 +9,8 @@ from agentgate.lib.decision_ids import read_id
 from agentgate.protection.browser_check.step_up import WAIT_MS
 from agentgate.protection.sites.test_keys import ALWAYS_FAIL, ALWAYS_PASS, INTERACTIVE
 from agentgate.protection.tokens.format import read_receipt
-from tests.browser_client import DRIVEN, SIGNALS, BrowserClient, create_site, decision_of
-from tests.running import RunningService
+from tests.support.browser_client import DRIVEN, SIGNALS, BrowserClient, create_site, decision_of
+from tests.support.service import RunningService
 
 ODD = {**SIGNALS, "plugins": 0}
 CHALLENGE_ODD = {

@@ -8,9 +8,9 @@ import pytest
 
 from agentgate.lib import errors, limits
 from agentgate.protection.sites.test_keys import ALWAYS_PASS
-from tests.browser_client import ORIGIN, SIGNALS, BrowserClient, create_site, new_address
-from tests.cast import add_account
-from tests.running import RunningService
+from tests.support.browser_client import ORIGIN, SIGNALS, BrowserClient, create_site, new_address
+from tests.support.cast import add_account
+from tests.support.service import RunningService
 
 VERIFY: dict[str, Any] = {
     "challengeId": "ch_" + "0" * 26,

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from agentgate.lib import limits
-from tests.browser_client import ORIGIN, BrowserClient, create_site
-from tests.running import RunningService
+from tests.support.browser_client import ORIGIN, BrowserClient, create_site
+from tests.support.service import RunningService
 
 SCRIPT = re.compile(r'globalThis\["agentgate:(\d+)"\]\(\[(\{.*?\}),(\(\)=>\{"use strict";.*\})\]\);\n', re.DOTALL)
 

@@ -9,8 +9,8 @@ from agentgate.protection.browser_check.probes.ticket import seal, unseal
 from agentgate.protection.browser_check.step_up import WAIT_MS, places_of
 from agentgate.protection.browser_check.work import Level, challenge_work, step_up_work
 from agentgate.protection.tokens.clearance import Clearances
-from tests.browser_client import DRIVEN, SIGNALS, BrowserClient, create_site, decision_of
-from tests.running import RunningService
+from tests.support.browser_client import DRIVEN, SIGNALS, BrowserClient, create_site, decision_of
+from tests.support.service import RunningService
 
 # Challenged, not blocked, by rules of the site's own.
 RULES = {

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.api.public.challenge_page import ORIGIN, SCRIPT, Visitor, cookie_of, facts_of
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 DECISION = "dec_0123456789abc"
 HOSTILE = "\"'><script>alert(1)</script><!--"

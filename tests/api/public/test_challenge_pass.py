@@ -6,8 +6,8 @@ from agentgate.lib.clock import MINUTE_MS, SECOND_MS
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.wait import MOST_PASSES
 from tests.api.public.challenge_page import ORIGIN, Visitor, cookie_of, facts_of
-from tests.minting import mint
-from tests.running import RunningService
+from tests.support.service import RunningService
+from tests.support.tokens import mint
 
 
 @pytest.fixture(scope="module")

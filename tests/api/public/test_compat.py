@@ -10,8 +10,8 @@ import pytest
 
 from agentgate.lib.enums import ReceiptKind
 from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
-from tests.browser_client import ORIGIN, create_site, get_token
-from tests.running import RunningService
+from tests.support.browser_client import ORIGIN, create_site, get_token
+from tests.support.service import RunningService
 
 TURNSTILE = "/compat/turnstile/v0/siteverify"
 RECAPTCHA = "/compat/recaptcha/api/siteverify"

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from tests.browser_client import INTERACTION, SIGNALS, BrowserClient, create_site, decision_of, get_token
-from tests.running import RunningService
+from tests.support.browser_client import INTERACTION, SIGNALS, BrowserClient, create_site, decision_of, get_token
+from tests.support.service import RunningService
 
 FAILED = "challenge_failed"
 # A server's browser: nobody is there, and nothing differs from one address to the next.

@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 import pytest
 
 from agentgate.http.documentation.library import Library
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 # What a page may load by itself.
 LOADED = {("link", "/docs/docs.css"), ("link", "/docs/icon.svg"), ("script", "/docs/docs.js")}

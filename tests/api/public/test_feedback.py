@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 FEEDBACK = "/v1/docs/feedback"
 REPORT = "/v1/admin/docs-feedback"

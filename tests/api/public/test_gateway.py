@@ -6,9 +6,9 @@ from msgspec import UNSET
 
 from agentgate.lib.clock import DAY_MS, MINUTE_MS
 from agentgate.lib.enums import ReceiptKind
-from tests.browser_client import create_site, decision_of, get_token
-from tests.minting import mint
-from tests.running import RunningService
+from tests.support.browser_client import create_site, decision_of, get_token
+from tests.support.service import RunningService
+from tests.support.tokens import mint
 
 ORIGIN = "https://shop.example"
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"

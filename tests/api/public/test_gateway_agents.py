@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.agent_client import SigningAgent
 from tests.api.public.test_gateway import ORIGIN, Gate, said
-from tests.browser_client import decision_of
-from tests.running import RunningService
+from tests.support.agent_client import SigningAgent
+from tests.support.browser_client import decision_of
+from tests.support.service import RunningService
 
 AGENT = SigningAgent()
 GPTBOT = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"

@@ -37,7 +37,7 @@ from agentgate.protection.tokens.uses import CredentialUses
 from agentgate.server.application import Application
 from tests.api.public.request_rules import change_list, new_rules
 from tests.api.public.test_gateway import ORIGIN, VISITOR, Gate
-from tests.running import RunningService
+from tests.support.service import RunningService
 from tests.unit.protection.scoring.made_models import forest, parsed
 
 DECISION_ID = re.compile(rb"dec_[0-9a-z]{13}")

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tests.api.public.test_gateway import Gate, gate, said
-from tests.minting import mint
-from tests.running import RunningService
+from tests.support.service import RunningService
+from tests.support.tokens import mint
 
 __all__ = ["gate"]
 

@@ -5,8 +5,8 @@ import pytest
 from agentgate.lib.database import StoreUnavailable
 from agentgate.protection.sites.directory import SiteDirectory
 from tests.api.public.test_gateway import Gate, said
-from tests.browser_client import decision_of
-from tests.running import RunningService
+from tests.support.browser_client import decision_of
+from tests.support.service import RunningService
 
 BLOCK_CURL = {
     "version": "1",

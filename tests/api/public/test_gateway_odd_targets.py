@@ -8,8 +8,8 @@ from agentgate.lib.enums import ClearanceLevel
 from agentgate.lib.visitor_ids import write_visitor
 from tests.api.public.test_gateway import ORIGIN, Gate, said
 from tests.api.public.test_gateway_agents import AGENT, set_policy, signed
-from tests.browser_client import decision_of, get_token
-from tests.running import RunningService
+from tests.support.browser_client import decision_of, get_token
+from tests.support.service import RunningService
 
 # Spellings that some server takes for `/pay`, and some that none may take for anything.
 ODD = [

@@ -10,8 +10,8 @@ import pytest
 
 from agentgate.protection.gateway.waiting_check import MOST_SPENDING
 from tests.api.public.test_gateway import ORIGIN, Gate, said
-from tests.minting import mint
-from tests.running import RunningService
+from tests.support.service import RunningService
+from tests.support.tokens import mint
 
 # So many at once take longer than anybody should wait.
 AT_ONCE = 900

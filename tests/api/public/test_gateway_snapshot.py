@@ -5,7 +5,7 @@ import pytest
 from agentgate.protection.gateway import snapshot as snapshots
 from tests.api.public.test_gateway import Gate
 from tests.api.public.test_gateway_caches import Proxy, Side, models_of, plain_request
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from agentgate.lib.ids import new_handoff_id
 from agentgate.lib.limits import HANDOFF_LIFETIME_S, TOKEN_LIFETIME_DEFAULT_MINUTES
 from agentgate.protection.agents.handoff.handoffs import CODE_LETTERS, Redeeming
-from tests.agent_client import SigningAgent
-from tests.handing_off import DIGEST, OTHER_SEED, HandoffScene
-from tests.running import RunningService
+from tests.support.agent_client import SigningAgent
+from tests.support.handoff import DIGEST, OTHER_SEED, HandoffScene
+from tests.support.service import RunningService
 
 RECEIPT_S = TOKEN_LIFETIME_DEFAULT_MINUTES * 60
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from agentgate.lib.ids import new_handoff_id
-from tests.browser_client import BrowserClient
-from tests.handing_off import CONTENT, HandoffScene
-from tests.running import RunningService
+from tests.support.browser_client import BrowserClient
+from tests.support.handoff import CONTENT, HandoffScene
+from tests.support.service import RunningService
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import pytest
 
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.settings.schema import read_settings
-from tests.browser_client import create_site
-from tests.dns_server import DnsServer, dns_server
-from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.support.browser_client import create_site
+from tests.support.dns_server import DnsServer, dns_server
+from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 HOME, CLOUD, RESEARCH = "81.2.69.160", "3.80.1.1", "192.203.230.10"
 GOOGLE = "66.249.66.1"

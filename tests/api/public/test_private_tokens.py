@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA384
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tests.browser_client import BrowserClient, create_site, decision_of
-from tests.running import RunningService
+from tests.support.browser_client import BrowserClient, create_site, decision_of
+from tests.support.service import RunningService
 
 ISSUER = "issuer.example"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from agentgate.protection.browser_check.probes.desk import FAILED
-from tests.browser_client import HEADERS, SIGNALS, BrowserClient, create_site, decision_of, some_interaction
-from tests.running import RunningService
+from tests.support.browser_client import HEADERS, SIGNALS, BrowserClient, create_site, decision_of, some_interaction
+from tests.support.service import RunningService
 
 # The version that the shipped pool has seen, and so judges strictly.
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"

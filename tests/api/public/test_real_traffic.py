@@ -14,11 +14,11 @@ from agentgate.lib.enums import ClearanceLevel
 from agentgate.lib.settings.schema import read_settings
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.tokens.clearance import Clearances
-from tests.browser_client import create_site
 from tests.population.programs import WEBHOOKS, programs
 from tests.population.sent import Sent, Should
 from tests.population.visitors import ORIGIN, Visitor, population
-from tests.running import ADMIN_KEY, NOON_MS, RunningService, running_service
+from tests.support.browser_client import create_site
+from tests.support.service import ADMIN_KEY, NOON_MS, RunningService, running_service
 
 SEED = 31
 CHROMES = (("Chrome", "Windows", 1.0),)

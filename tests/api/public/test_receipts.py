@@ -10,7 +10,7 @@ from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import ACTIVATION_MS, rotate_key
 from agentgate.lib.limits import PUBLISHED_KEYS_MAX_AGE_S
 from tests.api.public.shop import code, open_shop
-from tests.minting import DECISION, ORIGIN
+from tests.support.tokens import DECISION, ORIGIN
 from tests.unit.protection.tokens.malformed import cases
 
 VERIFY = "/v1/receipts/verify"

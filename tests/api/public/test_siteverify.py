@@ -11,7 +11,7 @@ from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import Keyring, load_keys
 from agentgate.protection.tokens.keys import SigningKeys
 from tests.api.public.shop import SITEVERIFY, code, open_shop
-from tests.minting import DECISION, ORIGIN, mint
+from tests.support.tokens import DECISION, ORIGIN, mint
 
 OK = (200, None)
 

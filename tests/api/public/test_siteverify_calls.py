@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.api.public.shop import SITES, SITEVERIFY, code, open_shop
-from tests.minting import ORIGIN
+from tests.support.tokens import ORIGIN
 
 OK = (200, None)
 MALFORMED = (400, "invalid_request")

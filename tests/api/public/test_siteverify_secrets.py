@@ -5,7 +5,7 @@ import pytest
 from agentgate.lib.secrets import digest
 from agentgate.protection.tokens.keys import SigningKeys
 from tests.api.public.shop import SITES, SITEVERIFY, code, open_shop
-from tests.minting import mint
+from tests.support.tokens import mint
 from tests.unit.protection.tokens.made import keyring
 
 OK = (200, None)

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from tests.api.public.test_gateway import Gate, said
-from tests.browser_client import CHROME, ORIGIN, BrowserClient, get_token
-from tests.running import RunningService
+from tests.support.browser_client import CHROME, ORIGIN, BrowserClient, get_token
+from tests.support.service import RunningService
 
 PASSED = (204, "allow", "allowed")
 REFUSED = (401, "challenge", "visitor_mismatch")

@@ -1,8 +1,8 @@
 """wantedPrograms at the gateway: one line lets a program in from where it lives, and decisions name who was refused."""
 
 from tests.api.public.test_gateway import Gate, said
-from tests.browser_client import decision_of
-from tests.running import RunningService
+from tests.support.browser_client import decision_of
+from tests.support.service import RunningService
 
 CLOUD = "3.80.1.1"
 PROGRAM = {"Accept": "*/*", "Accept_Language": None, "Sec_Fetch_Site": None, "Sec_Fetch_Mode": None}

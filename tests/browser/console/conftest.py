@@ -11,7 +11,7 @@ from agentgate.lib.settings.schema import read_settings
 from agentgate.server.demo.installation import seed, seed_traffic
 from tests.browser.console.furniture import furnish
 from tests.browser.console.steps import EMAIL, PASSWORD, Console, sign_in
-from tests.running import ADMIN_KEY, running_service
+from tests.support.service import ADMIN_KEY, running_service
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from typing import Any
 from playwright.sync_api import Page
 
 from tests.browser.console.steps import SITE, Console
-from tests.running import ADMIN_KEY
+from tests.support.service import ADMIN_KEY
 
 REQUESTS = (
     ("cho@example.com", "Cho Minh", "Cho Books", "Two shops and a forum. Scrapers take our prices every night."),

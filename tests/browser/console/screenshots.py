@@ -12,7 +12,7 @@ from agentgate.server.demo.installation import seed, seed_traffic
 from tests.browser.chromium import running_chromium
 from tests.browser.console.furniture import furnish, furnish_account, sign_in_operator
 from tests.browser.console.steps import EMAIL, PASSWORD, SITE, Console, sign_in
-from tests.running import ADMIN_KEY, running_service
+from tests.support.service import ADMIN_KEY, running_service
 
 TARGET = Path(__file__).parents[3] / "docs" / "screenshots"
 # Name -> listener, path, and what must be there before it is taken.

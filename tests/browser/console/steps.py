@@ -6,7 +6,7 @@ from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.axe import load_axe, run_axe
 from tests.browser.steps import COLLECT_VIOLATIONS, wait_for
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 EMAIL = "owner@example.com"
 PASSWORD = "correct horse battery"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.chromium import absent, firefox_path, node_path
 from tests.browser.console.steps import EMAIL, PASSWORD, SITE, Console
-from tests.running import ADMIN_KEY
+from tests.support.service import ADMIN_KEY
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "firefox_console.mjs"
 NEW = "a few words are better"

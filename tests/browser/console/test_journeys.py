@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 from agentgate.people.identity.totp import code_of, step_at
 from tests.browser.console.steps import EMAIL, PASSWORD, SITE, Console, open_page, sign_in, watch
 from tests.browser.steps import wait_for
-from tests.running import ADMIN_KEY
+from tests.support.service import ADMIN_KEY
 
 NEW = "a few words are better"
 

@@ -8,7 +8,7 @@ import pytest
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
 from tests.browser.gateway.adapter import Adapter, running_adapter
-from tests.running import ADMIN_KEY, RunningService, running_service
+from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 SITE_KEY = "site_behind_adapter"
 _addresses = itertools.count(2)

@@ -13,8 +13,8 @@ from agentgate.lib.settings.schema import read_settings
 from tests.browser.axe import load_axe, run_axe
 from tests.browser.chromium import plain_user_agent
 from tests.browser.steps import COLLECT_VIOLATIONS, wait_for
-from tests.handing_off import HandoffScene
-from tests.running import ADMIN_KEY, running_service
+from tests.support.handoff import HandoffScene
+from tests.support.service import ADMIN_KEY, running_service
 
 WAIT_MS = 1100
 TABS = 20

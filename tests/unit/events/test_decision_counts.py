@@ -7,7 +7,7 @@ from agentgate.events.decision_counts import DecisionCounts, DecisionMetrics
 from agentgate.events.records import Count, CounterName, Pattern, Repeated
 from agentgate.lib.enums import Outcome
 from agentgate.lib.telemetry.metrics import ServiceMetrics
-from tests.made_events import new_event
+from tests.support.events import new_event
 
 
 def shown(counts: DecisionCounts) -> dict[str, float]:

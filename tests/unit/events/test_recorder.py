@@ -14,7 +14,7 @@ import pytest
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from tests.made_events import DAY, NOON_MS, EventPlace, embedded_events, new_event, postgres_events
+from tests.support.events import DAY, NOON_MS, EventPlace, embedded_events, new_event, postgres_events
 
 pytestmark = pytest.mark.anyio
 

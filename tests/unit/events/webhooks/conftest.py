@@ -8,8 +8,8 @@ from agentgate.lib.clock import FixedClock
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.stores.open import open_stores
 from agentgate.storage.migrate import apply
-from tests.receiver import Receiver, receiver
 from tests.store.sql_objects import NOW_MS, add_two_tenants
+from tests.support.http_receiver import Receiver, receiver
 from tests.unit.events.webhooks.scene import Scene
 
 

@@ -24,7 +24,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.outbound.client import Outbound
 from agentgate.lib.telemetry.metrics import ServiceMetrics
 from agentgate.server.stores.open import Stores
-from tests.receiver import Answering, Received, Receiver
+from tests.support.http_receiver import Answering, Received, Receiver
 
 SEALER = Sealer(b"s" * 32)
 

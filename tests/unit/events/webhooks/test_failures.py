@@ -10,7 +10,7 @@ from agentgate.events.webhooks import deliver
 from agentgate.events.webhooks.progress import pause_ms
 from agentgate.events.webhooks.records import WebhookStatus
 from agentgate.lib.clock import DAY_MS, HOUR_MS, SECOND_MS
-from tests.receiver import Answering
+from tests.support.http_receiver import Answering
 from tests.unit.events.webhooks.scene import Scene, ids_of, is_signed, saying
 
 pytestmark = pytest.mark.anyio

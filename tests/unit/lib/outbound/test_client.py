@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentgate.lib.outbound.client import MOST_BODY_BYTES, Outbound, OutboundFailed, read_target
-from tests.receiver import Answering, Receiver, make_certificate, receiver
+from tests.support.http_receiver import Answering, Receiver, make_certificate, receiver
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from agentgate.lib.outbound.dns import LookupFailed, NameLookup, system_servers
-from tests.dns_server import PTR, A, DnsServer, dns_server
+from tests.support.dns_server import PTR, A, DnsServer, dns_server
 
 
 @pytest.fixture

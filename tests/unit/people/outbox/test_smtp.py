@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from agentgate.people.outbox.smtp import Letter, MailRefused, MailServer, hand_in, read_mail_url
-from tests.mail_server import PASSWORD, mail_server
+from tests.support.mail_server import PASSWORD, mail_server
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agentgate.lib.outbound.client import Outbound, connect
 from agentgate.protection.agents.signing.directories import FETCH_S, MOST_READ_BYTES, KeyDirectories
-from tests.receiver import make_certificate
+from tests.support.http_receiver import make_certificate
 
 PUBLIC = "93.184.215.14"
 PIECE = b"x" * 8192

@@ -9,7 +9,7 @@ from agentgate.protection.agents.identity import Identity, SignedMessage
 from agentgate.protection.agents.signing.fields import Unreadable, read_inputs
 from agentgate.protection.agents.signing.signed_text import signed_text
 from agentgate.protection.agents.signing.verify import AgentVerifier
-from tests.agent_client import SigningAgent
+from tests.support.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import AGENT, DIRECTORY, KnownKeys, message_of, verify
 
 NOW = 1_800_000_000

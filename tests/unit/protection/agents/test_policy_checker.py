@@ -28,7 +28,7 @@ from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
 from agentgate.storage.shared_cache.memory import MemoryFastStore
 from agentgate.storage.sqlite.database import SqliteDatabase
-from tests.agent_client import SigningAgent
+from tests.support.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import KnownKeys
 
 pytestmark = pytest.mark.anyio

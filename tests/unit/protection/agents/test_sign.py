@@ -7,7 +7,7 @@ from http_message_signatures import HTTPMessageVerifier, HTTPSignatureKeyResolve
 
 from agentgate.protection.agents.signing.jwk import read_key, thumbprint
 from agentgate.protection.agents.signing.sign import AgentForm, AgentSigningKey
-from tests.agent_client import SigningAgent
+from tests.support.agent_client import SigningAgent
 
 URL = "https://Shop.Example:443/a%20b/c?d=e&f"
 AGENT = SigningAgent()

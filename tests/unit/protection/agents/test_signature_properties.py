@@ -16,7 +16,7 @@ from agentgate.protection.agents.signing.digest import matches
 from agentgate.protection.agents.signing.fields import Unreadable, read_inputs
 from agentgate.protection.agents.signing.sign import AgentForm
 from agentgate.protection.agents.signing.verify import AgentVerifier
-from tests.agent_client import SigningAgent
+from tests.support.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import DIRECTORY, KnownKeys, message_of, policy_with, verify
 
 NOW = 1_800_000_000

@@ -9,7 +9,7 @@ from agentgate.protection.agents.identity import Identity
 from agentgate.protection.agents.signing.sign import AgentForm
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, read_policy
-from tests.agent_client import SigningAgent
+from tests.support.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import AGENT, DIRECTORY, KnownKeys, message_of, policy_with, verify
 
 NOW = 1_800_000_000

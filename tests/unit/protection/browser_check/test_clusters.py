@@ -9,8 +9,8 @@ from agentgate.lib.clock import DAY_MS, SystemClock
 from agentgate.protection.browser_check import clusters as module
 from agentgate.protection.browser_check.clusters import Cluster, Clusters, shape_labels
 from agentgate.storage.shared_cache.memory import MemoryFastStore
-from tests.browser_client import CHROME, SIGNALS
-from tests.running import NOON_MS
+from tests.support.browser_client import CHROME, SIGNALS
+from tests.support.service import NOON_MS
 
 pytestmark = pytest.mark.anyio
 NOTHING = {"pointerMoves": 0, "touches": 0, "keys": 0, "scrolls": 0, "clicks": 0, "untrusted": 0, "durationMs": 0}

@@ -16,7 +16,7 @@ from agentgate.protection.rules.effective import effective_of
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.threat_data.intel import load_intel
-from tests.browser_client import INTERACTION, SIGNALS
+from tests.support.browser_client import INTERACTION, SIGNALS
 from tests.unit.protection.decision.test_engine import site
 
 CASES = [

@@ -18,7 +18,7 @@ from agentgate.protection.browser_check.step_up import (
     step_up_of,
     was_counted,
 )
-from tests.browser_client import solve
+from tests.support.browser_client import solve
 
 SEED = bytes(range(16))
 STEPPED_MS = 1_000_000

@@ -19,7 +19,7 @@ from agentgate.protection.browser_check.work import (
     scrypt_answer,
     step_up_work,
 )
-from tests.browser_client import solve
+from tests.support.browser_client import solve
 
 SEED = bytes(range(16))
 # What a phone of ten years ago does in plain JavaScript.

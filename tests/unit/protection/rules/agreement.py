@@ -7,8 +7,8 @@ import msgspec
 from agentgate.protection.rules.compile import compile_rules
 from agentgate.protection.rules.effective import effective_set, read_set
 from agentgate.protection.rules.validate import check_rules
-from tests.request_traits import traits_of
-from tests.rule_reference import decide
+from tests.support.request_traits import traits_of
+from tests.support.rule_reference import decide
 
 
 def check_agreement(rule_set: dict[str, Any], overrides: dict[str, str], requests: list[dict[str, Any]]) -> None:

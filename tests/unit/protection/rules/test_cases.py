@@ -15,7 +15,7 @@ from agentgate.protection.rules.positions import TextProblem
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.text import read_text
 from agentgate.protection.rules.validate import check_rules
-from tests.request_traits import traits_of
+from tests.support.request_traits import traits_of
 
 CASES = Path(__file__).parents[3] / "cases"
 LOCK = CASES / "managed" / "digests.lock"

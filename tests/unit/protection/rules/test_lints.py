@@ -13,8 +13,8 @@ from agentgate.protection.rules.evaluate import CompiledRules, Verdict
 from agentgate.protection.rules.lints import Lint, find_lints
 from agentgate.protection.rules.logic import Situation
 from agentgate.protection.rules.records import RuleSet
-from tests.request_traits import traits_of
-from tests.rule_reference import applies, flat, matches, new_request, new_set
+from tests.support.request_traits import traits_of
+from tests.support.rule_reference import applies, flat, matches, new_request, new_set
 
 TOR = {"all_labels": ["net.tor"]}
 

@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.rule_reference import new_case
+from tests.support.rule_reference import new_case
 from tests.unit.protection.rules.agreement import check_agreement
 
 

@@ -21,7 +21,7 @@ from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.replay_records import ReplayedEvent, Sample
 from agentgate.protection.rules.text import read_text
 from agentgate.protection.rules.validate import check_rules
-from tests.request_traits import traits_of
+from tests.support.request_traits import traits_of
 
 pytestmark = pytest.mark.anyio
 

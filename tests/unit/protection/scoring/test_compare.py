@@ -12,7 +12,7 @@ from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.scoring.compare import agreement, count_changes, label_rates
 from agentgate.protection.scoring.records import LabelRates, ScoreSample, WouldChange
 from agentgate.protection.scoring.score import make_scorer
-from tests.running import NOON_MS
+from tests.support.service import NOON_MS
 from tests.unit.protection.scoring.made_models import FIGURES, STUMP, forest, logistic, parsed
 
 RULES = {

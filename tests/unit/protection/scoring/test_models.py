@@ -17,7 +17,7 @@ from agentgate.server.stores.open import CONFIG
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import apply
 from agentgate.storage.sqlite.database import SqliteDatabase
-from tests.running import NOON_MS
+from tests.support.service import NOON_MS
 from tests.unit.protection.scoring.made_models import logistic
 
 pytestmark = pytest.mark.anyio

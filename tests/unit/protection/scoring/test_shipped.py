@@ -9,7 +9,7 @@ from agentgate.protection.scoring.roles import shipped_model, summarise
 from agentgate.protection.signals.facts import Observation, Rates, RequestFacts
 from agentgate.protection.signals.observe import observe
 from agentgate.protection.threat_data.intel import load_intel
-from tests.running import NOON_MS
+from tests.support.service import NOON_MS
 
 CHROME = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"

@@ -26,7 +26,7 @@ from agentgate.protection.threat_data.search_verification import (
     SearchStandings,
     Standing,
 )
-from tests.dns_server import PTR, A, DnsServer, dns_server
+from tests.support.dns_server import PTR, A, DnsServer, dns_server
 from tests.unit.protection.signals.requests import make_facts
 
 GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"

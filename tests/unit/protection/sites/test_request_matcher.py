@@ -15,8 +15,8 @@ from agentgate.protection.rules.validate import check_rules
 from agentgate.protection.sites.records import SiteRoute
 from agentgate.protection.sites.request_matcher import RequestMatcher, host_name
 from agentgate.protection.sites.route_table import RouteTable
-from tests.odd_spellings import odd_spelling, random_route
-from tests.request_traits import traits_of
+from tests.support.odd_spellings import odd_spelling, random_route
+from tests.support.request_traits import traits_of
 
 
 def decide(rules: list[dict[str, Any]], default: str = "allow", **request: Any) -> Verdict:

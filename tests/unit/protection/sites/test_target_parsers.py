@@ -1,7 +1,7 @@
 """Whenever a server or framework reads a route in an odd target, the table's answer holds the route."""
 
-from tests.route_readings import read_odd_spellings
-from tests.target_parsers import MODELS, REAL
+from tests.support.route_readings import read_odd_spellings
+from tests.support.target_parsers import MODELS, REAL
 
 
 def test_no_parser_reads_a_route_that_the_table_does_not_return():

@@ -14,7 +14,7 @@ from agentgate.server.scheduler.jobs import JobRunner, next_run
 from agentgate.server.scheduler.lease import LEASE_MS
 from agentgate.server.scheduler.repository import JobRun
 from agentgate.server.stores.unit_of_work import SqlStore
-from tests.running import NOON_MS
+from tests.support.service import NOON_MS
 from tests.unit.server.scheduler.timed import empty_store, pass_time
 
 pytestmark = pytest.mark.anyio

@@ -23,8 +23,8 @@ from agentgate.protection.customers.jobs import customer_jobs
 from agentgate.protection.sites.repositories.sites import ActivityStore
 from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.stores.unit_of_work import SqlStore
-from tests.running import NOON_MS
 from tests.store.account_rows import account, add_accounts, link, message, site, user
+from tests.support.service import NOON_MS
 from tests.unit.server.scheduler.timed import empty_store, pass_time
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ from agentgate.protection.tokens.ports import Redemption
 from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
 from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.stores.unit_of_work import SqlStore
-from tests.running import NOON_MS
+from tests.support.service import NOON_MS
 from tests.unit.server.scheduler.timed import empty_store, pass_time
 
 pytestmark = pytest.mark.anyio

@@ -20,7 +20,7 @@ from agentgate.protection.browser_check.probes.desk import fresh_of
 from agentgate.protection.browser_check.probes.ticket import unseal
 from agentgate.protection.browser_check.records import Work
 from agentgate.protection.browser_check.work import scrypt_answer
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 ORIGIN = "https://shop.example"
 CHROME = (

@@ -8,7 +8,7 @@ from itertools import cycle
 from urllib.parse import urlsplit
 
 from tests.api.public.test_gateway import ORIGIN, VISITOR
-from tests.processes import ServeProcess
+from tests.support.processes import ServeProcess
 
 REASON = re.compile(rb"\r\nx-service-reason: *([^\r]+)\r\n", re.IGNORECASE)
 ANSWER_S = 20.0

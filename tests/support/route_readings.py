@@ -6,8 +6,8 @@ from random import Random
 from agentgate.protection.sites.records import SiteRoute
 from agentgate.protection.sites.route_table import RouteTable
 from agentgate.protection.sites.targets import is_plain
-from tests.odd_spellings import odd_spelling, random_route
-from tests.target_parsers import MODELS, REAL, node_parser
+from tests.support.odd_spellings import odd_spelling, random_route
+from tests.support.target_parsers import MODELS, REAL, node_parser
 
 BATCH = 500
 OTHERS = [

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.running import RunningService
+from tests.support.service import RunningService
 
 Rows = dict[str, list[tuple[Any, ...]]]
 

@@ -20,8 +20,8 @@ from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.identity.known_devices import KnownDevices
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, UserSessions
 from agentgate.people.identity.user_records import SessionStage, StoredUser
-from tests.client import ApiClient
-from tests.running import ADMIN_KEY, RunningService
+from tests.support.api_client import ApiClient
+from tests.support.service import ADMIN_KEY, RunningService
 
 PASSWORD = "seven purple bicycles hum"
 

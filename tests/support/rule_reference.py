@@ -8,9 +8,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.request_reference import new_conditions, new_parts, request_matches
+from tests.support.request_reference import new_conditions, new_parts, request_matches
 
-MANAGED = Path(__file__).parents[1] / "src" / "agentgate" / "protection" / "rules" / "managed"
+MANAGED = Path(__file__).parents[2] / "src" / "agentgate" / "protection" / "rules" / "managed"
 GROUPS = {
     (group["name"], group["version"]): group["rules"]
     for group in (json.loads(path.read_text(encoding="utf-8")) for path in sorted(MANAGED.glob("*.json")))

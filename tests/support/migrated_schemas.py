@@ -15,7 +15,7 @@ from agentgate.lib.clock import FixedClock
 from agentgate.server.stores.open import SETS
 from agentgate.storage.migrate import apply
 from agentgate.storage.postgres.database import PostgresDatabase
-from tests.servers import PostgresServer, run_elsewhere
+from tests.support.servers import PostgresServer, run_elsewhere
 
 # What a test may have changed about the tables themselves: which there are, their columns, constraints and triggers.
 SHAPE = """

@@ -6,9 +6,9 @@ import httpx
 
 from agentgate.http.endpoint import Endpoint, shape_of
 from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
-from tests.client import ApiClient
-from tests.running import RunningService
-from tests.scene import Headers, Scene, Things, bodies
+from tests.support.api_client import ApiClient
+from tests.support.service import RunningService
+from tests.support.two_accounts import Headers, Scene, Things, bodies
 
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 UNKNOWN = {

@@ -9,10 +9,10 @@ from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.handoff.records import Handoff, HandoffRequest
 from agentgate.protection.agents.identity import Identity
 from agentgate.protection.sites.directory import SiteView
-from tests.agent_client import SigningAgent
-from tests.browser_client import new_address
-from tests.minting import DECISION, mint
-from tests.running import RunningService
+from tests.support.agent_client import SigningAgent
+from tests.support.browser_client import new_address
+from tests.support.service import RunningService
+from tests.support.tokens import DECISION, mint
 
 DIGEST = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"
 CONTENT = {"email": "ada@example.org", "message": "Two chairs, please."}

@@ -1,6 +1,6 @@
 """More questions than two workers can answer, what became of each of them, and of the events they left.
 
-`python -m tests.overload PORT RATE SECONDS CONNECTIONS SECRET SECRET` asks at a constant rate, whatever the answers
+`python -m tests.support.load PORT RATE SECONDS CONNECTIONS SECRET SECRET` asks at a constant rate, whatever the answers
 do, at a site that enforces and one that monitors, and prints JSON. Rate 0: as fast as the answers come.
 """
 
@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 import apsw
 import msgspec
 
-from tests.processes import AdminConnection, ServeProcess, members
+from tests.support.processes import AdminConnection, ServeProcess, members
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PATIENCE_S = 2.0
 AT_ONCE = 8
 VISITORS = 20_000
@@ -65,7 +65,7 @@ class Outcome(msgspec.Struct):
 def ask(process: ServeProcess, secrets: list[str], *, rate: int, seconds: float, connections: int) -> Outcome:
     """Ask for so long, from a process of its own."""
     port = str(urlsplit(process.public_url).port)
-    command = [sys.executable, "-m", "tests.overload", port, str(rate), str(seconds), str(connections), *secrets]
+    command = [sys.executable, "-m", "tests.support.load", port, str(rate), str(seconds), str(connections), *secrets]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=seconds + 60)
     return msgspec.json.decode(done.stdout, type=Outcome)
 

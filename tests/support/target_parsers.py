@@ -34,7 +34,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map
 from werkzeug.serving import WSGIRequestHandler as WerkzeugHandler
 
-from tests.django_settings import configure
+from tests.support.django_settings import configure
 
 Parser = Callable[[bytes, str], bool]
 
@@ -262,7 +262,7 @@ def node_parser() -> Iterator[Callable[[list[tuple[bytes, str]]], list[bool]] | 
         [program, "--no-deprecation", "-e", _NODE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={"NODE_PATH": str(Path(__file__).parents[1] / "node_modules")},
+        env={"NODE_PATH": str(Path(__file__).parents[2] / "node_modules")},
     )
     assert process.stdin is not None
     assert process.stdout is not None

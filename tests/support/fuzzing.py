@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.processes import ADMIN_KEY, ServeProcess
+from tests.support.processes import ADMIN_KEY, ServeProcess
 
 SITES = "/v1/admin/sites"
 LOGIN = "/v1/admin/login"

@@ -5,9 +5,9 @@ from typing import Any
 
 import httpx
 
-from tests.agent_client import SigningAgent
-from tests.browser_client import create_site
-from tests.running import RunningService
+from tests.support.agent_client import SigningAgent
+from tests.support.browser_client import create_site
+from tests.support.service import RunningService
 
 ACTIONS = {"submit": {"browserRequired": True}, "search": {"browserRequired": False}}
 CONTENT = {"name": "Ada", "message": "Do you have the blue one in size 9?"}

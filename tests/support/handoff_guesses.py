@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from agentgate.lib.ids import new_handoff_id
-from tests.handing_off import HandoffScene
+from tests.support.handoff import HandoffScene
 
 CONNECTIONS = 16
 LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -12,7 +12,7 @@ from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
 from agentgate.protection.tokens.keys import SigningKeys
 from agentgate.server.secret_files import root_secret
 from agentgate.server.stores.open import open_stores
-from tests.processes import environment
+from tests.support.processes import environment
 
 ISSUER = "https://gate.example"
 ORIGIN = "https://shop.example"

@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.servers import absent
+from tests.support.servers import absent
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[1].parent
 # Where `scripts/servers` puts chdb.
 PACKAGES = ROOT / ".servers" / "clickhouse"
 ENGINE = Path(__file__).with_name("clickhouse_engine.py")

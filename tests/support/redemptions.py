@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 from agentgate.lib.clock import SystemClock
 from agentgate.protection.tokens.keys import SigningKeys
 from tests.api.public.test_gateway import VISITOR
-from tests.minting import ORIGIN, keys_of_process, mint
-from tests.processes import AdminConnection, ServeProcess, serving
+from tests.support.processes import AdminConnection, ServeProcess, serving
+from tests.support.tokens import ORIGIN, keys_of_process, mint
 
 SITE_KEY = "site_race"
 PATH, CHECK = "/v1/siteverify", "/v1/gateway/check"

@@ -19,9 +19,9 @@ from agentgate.protection.appeals.records import StoredAppeal
 from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
 from tests.api.console.steps import run_sql
 from tests.api.traffic_steps import number_of, record
-from tests.cast import PASSWORD, Cast, add_account, add_user, cast, operator_client, signed_in_client
-from tests.client import ApiClient
-from tests.running import ADMIN_KEY, NOON_MS, RunningService
+from tests.support.api_client import ApiClient
+from tests.support.cast import PASSWORD, Cast, add_account, add_user, cast, operator_client, signed_in_client
+from tests.support.service import ADMIN_KEY, NOON_MS, RunningService
 from tests.unit.protection.scoring.made_models import logistic
 
 Headers = dict[str, str]

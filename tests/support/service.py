@@ -15,7 +15,7 @@ from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.telemetry import logs
 from agentgate.server.application import Application
-from tests.client import ApiClient
+from tests.support.api_client import ApiClient
 
 T = TypeVar("T")
 
