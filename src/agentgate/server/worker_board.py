@@ -17,7 +17,7 @@ from pathlib import Path
 import structlog
 
 from agentgate.lib.telemetry.merging import WorkerFigures
-from agentgate.lib.telemetry.metrics import Gathered, ServiceMetrics
+from agentgate.lib.telemetry.metrics import Gathered, WorkerMetrics
 from agentgate.protection.snapshot_refresher import Deciding
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.server.worker_figures import FiguresFolder
@@ -34,7 +34,7 @@ _WIDTH = 20
 _LOOK, _FIGURES = b".", b"f"
 
 
-def open_board(folder: Path, deciding: Deciding, store: SqlStore, metrics: ServiceMetrics) -> "WorkerBoard | None":
+def open_board(folder: Path, deciding: Deciding, store: SqlStore, metrics: WorkerMetrics) -> "WorkerBoard | None":
     """Let changes of the configuration be answered when every worker of this machine has them.
 
     None where the data folder takes no such files: then others have a change within the time between two looks.
@@ -66,7 +66,7 @@ class WorkerBoard:
     """One worker's place on the board, and its view of the others."""
 
     def __init__(
-        self, folder: Path, name: str, *, wake: Callable[[], None], metrics: ServiceMetrics | None = None
+        self, folder: Path, name: str, *, wake: Callable[[], None], metrics: WorkerMetrics | None = None
     ) -> None:
         self._folder = folder / FOLDER
         self._own = f"{name}-{os.getpid()}"
