@@ -133,7 +133,7 @@ def test_a_copy_that_was_interrupted_goes_on(shop: Shop, moved: Settings, monkey
         loaded.append(name)
         return found
 
-    monkeypatch.setattr(moving, "_agreed", noted)
+    monkeypatch.setattr(moving, "agreed", noted)
 
     asyncio.run(copy_to(shop.settings, moved.database_url, lambda *_: None))
 
@@ -177,9 +177,9 @@ def test_a_target_that_lost_or_changed_a_row_is_noticed(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ((), "give PostgreSQL's address"),
+        ((), "give the target's address"),
         (("--to", "postgresql://x", "--to-file", "y"), "one of them only"),
-        (("--to", "mysql://x"), "does not begin with postgresql://"),
+        (("--to", "mysql://x"), "begins with neither postgresql:// nor clickhouse://"),
         (("--to-file", "missing"), "cannot be read"),
         (("--to", "postgresql://x"), "there is no installation"),
     ],

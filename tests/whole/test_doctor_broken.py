@@ -147,7 +147,9 @@ def test_answers_that_a_cache_before_the_gate_keeps_are_found(broken: Broken) ->
         def front(text: str) -> str:
             zone = "proxy_cache_path kept keys_zone=kept:1m;\n"
             listen = re.search(r"listen [^;]*;", text)
-            assert listen is not None
+            if listen is None:
+                # A part to include, which this front does not use.
+                return text
             return (
                 f"{zone}server {{ {listen[0]} location / {{ proxy_cache kept; proxy_cache_key $request_uri;"
                 f" proxy_pass http://127.0.0.1:{gate}; proxy_set_header Host $host; }} }}"
