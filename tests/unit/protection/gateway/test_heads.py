@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from agentgate.http.connection.head import KEPT
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.gateway.header_layout import ADAPTERS, JA4, READ_VALUES, HeaderLayout
+from agentgate.protection.gateway.header_layout import ADAPTERS, JA4, OF_CONNECTION, READ_VALUES, HeaderLayout
 from agentgate.protection.gateway.heads import UNFIT, Heads, key_of
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.scoring.models import ModelDirectory
@@ -28,6 +28,8 @@ ADAPTER = {
     b"x-original-url": b"https://shop.example/",
     b"x-original-address": b"203.0.113.9",
 }
+# Few enough that the same headers come again.
+SOME = CLIENTS[:: len(CLIENTS) // 12]
 ADDRESSES = ("203.0.113.9", "10.0.0.1", "2001:db8::1", "127.0.0.1")
 RECEIPTS = ((), ("missing",), ("clearance",), ("clearance", "clearance_low"), ("invalid",))
 AGENTS = (
@@ -49,7 +51,7 @@ STRANGE = (
 
 
 def some_fields(chance):
-    visitor = {name.encode(): value.encode("latin-1") for name, value in chance.choice(CLIENTS).headers}
+    visitor = {name.encode(): value.encode("latin-1") for name, value in chance.choice(SOME).headers}
     visitor.update(pair for pair in MORE + STRANGE if chance.random() < 0.3)
     return {**ADAPTER, b"x-original-method": chance.choice((b"GET", b"POST", b"BREW")), **visitor}
 
@@ -239,4 +241,5 @@ def test_a_head_as_it_arrived_is_read_as_the_parser_reads_it():
         arrived = heads.read_lines(b"/v1/gateway/check", tuple(map(bytes.title, fields)), [*fields.values()])
         parsed = heads.read(b"/v1/gateway/check", fields)
 
-        assert arrived is UNFIT if b"connection" in fields else told_of(arrived) == told_of(parsed)
+        is_fit = OF_CONNECTION.isdisjoint(fields)
+        assert told_of(arrived) == told_of(parsed) if is_fit else arrived is UNFIT
