@@ -112,6 +112,14 @@ ALERTS = (
         "Past 50,000 for each worker they are lost. Look at the store of events.",
     ),
     Alert(
+        "AgentGateSpoolGrows",
+        "ticket",
+        f"{s.SPOOL_BYTES.name} > 100e6",
+        "10m",
+        "{{ $value }} bytes of decisions wait on the disk of {{ $labels.instance }} for ClickHouse",
+        "Full (AGENTGATE_EVENTS_SPOOL_MB), decisions wait in memory and are then lost. Look at ClickHouse.",
+    ),
+    Alert(
         "AgentGateNoRoom",
         "page",
         f"sum by (instance) (rate({SHED}[5m])) > 1",
@@ -246,6 +254,9 @@ PANELS = (
         ),
     ),
     Panel("Events waiting", "short", ((f"sum by (instance) ({s.EVENTS_WAITING.name})", "{{instance}}"),)),
+    Panel(
+        "Events on disk for ClickHouse", "short", ((f"max by (instance) ({s.EVENTS_SPOOLED.name})", "{{instance}}"),)
+    ),
     Panel("Stores: p99", "s", ((_quantile(0.99, s.STORE_SECONDS, "store", "$__rate_interval"), "{{store}}"),)),
     Panel("Stores answer", "short", ((f"min by (instance, store) ({s.STORE_UP.name})", "{{instance}} {{store}}"),)),
     Panel("Webhooks", "reqps", ((_rate(s.WEBHOOKS, "type, result"), "{{type}} {{result}}"),)),

@@ -74,6 +74,7 @@ def test_a_running_service_shows_the_series_of_the_list_and_no_others(service: R
     events_only = {"agentgate_agent_decisions", "agentgate_tokens", "agentgate_siteverify"}
     rare = {*events_only, "agentgate_webhook_deliveries", "agentgate_job_runs", "agentgate_job_seconds"}
     rare |= {"agentgate_job_last_done_timestamp_seconds", "agentgate_decisions", "agentgate_decision_duration_seconds"}
+    rare |= {"agentgate_events_spooled", "agentgate_events_spool_bytes"}
     assert BY_NAME.keys() - families.keys() <= rare
     for name, family in families.items():
         series = BY_NAME[name]
@@ -127,6 +128,7 @@ FIRING: dict[str, tuple[list[tuple[str, str]], str, dict[str, str]]] = {
     ),
     "AgentGateEventsLost": ([('agentgate_event_write_failures_total{instance="a:1"}', "0x5 1x300")], "8m", _ONE),
     "AgentGateEventsWaiting": ([('agentgate_events_waiting{instance="a:1"}', "20000x300")], "10m", _ONE),
+    "AgentGateSpoolGrows": ([('agentgate_events_spool_bytes{instance="a:1"}', "200000000x300")], "15m", _ONE),
     "AgentGateNoRoom": (
         [('agentgate_requests_refused_total{listener="public",reason="no_room",instance="a:1"}', "0+600x300")],
         "30m",
