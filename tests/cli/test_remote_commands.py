@@ -48,7 +48,8 @@ def test_a_site_is_made_in_monitor_mode_listed_shown_and_switched(run: Command, 
     assert run("site", "mode", site, "enforce").stdout == f"{site} is in enforce mode\n"
     wrong = run("site", "mode", site, "strict")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "invalid_site" in wrong.stderr
+    assert "'strict' is not one of 'monitor', 'enforce'" in wrong.stderr
+    assert json.loads(run("site", "mode", site, "monitor", "--json").stdout)["mode"] == "monitor"
 
 
 def test_a_secret_is_printed_alone_and_works_until_it_is_revoked(
@@ -92,6 +93,15 @@ def test_rules_are_checked_tried_compared_replayed_and_put_in_force(run: Command
     assert run("rules", "push", site, bad, "--yes").returncode == 1
     assert "revision" in run("rules", "push", site, good, "--yes").stdout
     assert run("rules", "diff", site, good).returncode == 0
+    same = written(tmp_path, "same.yaml", yaml.safe_dump(RULES))
+    assert run("rules", "diff", site, same).stdout == "no difference\n"
+    assert json.loads(run("rules", "diff", site, same, "--json").stdout) == {"differs": False, "diff": ""}
+    assert "needs --yes" in run("rules", "push", site, same, "--json").stderr
+    assert json.loads(run("rules", "push", site, same, "--json", "--yes").stdout)["revision"] == 1
+    assert (
+        "broken.yaml:2:1: This is not YAML"
+        in run("rules", "diff", site, written(tmp_path, "broken.yaml", "a: [\n")).stderr
+    )
     assert run("rules", "push", site, good, "--yes").stdout == "no difference\n"
     assert json.loads(run("rules", "show", site).stdout)["rules"][0]["name"] == "no-tor"
     assert "must be `Name: value`" in run("rules", "test", site, good, "--target", ORIGIN, "--header", "x").stderr
@@ -181,14 +191,17 @@ def test_protect_makes_site_secret_and_file_once(run: Command, tmp_path: Path, s
     given = ("protect", "https://protected.example", "--proxy", "nginx", "--no-watch")
 
     first = run(*given)
-    [file] = (tmp_path / "agentgate-proxy").iterdir()
+    file = tmp_path / "agentgate-proxy" / "agentgate.conf"
     text = file.read_text()
     again = run(*given)
+    told = json.loads(run(*given, "--json").stdout)
 
     assert "in monitor mode" in first.stdout
     assert "ags_" in text
     assert "PUT_THE_SECRET" not in text
-    assert file.stat().st_mode & 0o077 == 0
+    assert [each for each in file.parent.iterdir() if each.stat().st_mode & 0o077] == []
+    assert sorted(told["files"]) == sorted(f"agentgate-proxy/{each.name}" for each in file.parent.iterdir())
+    assert (told["created"], told["written"]) == (False, False)
     assert "left alone" in again.stdout
     assert file.read_text() == text
     sites = service.operator.get("/v1/admin/sites").json()["items"]

@@ -163,6 +163,27 @@ def test_no_secret_stands_in_the_log(serving, tmp_path):
     assert (tmp_path / "data" / "root.secret").read_text().strip() not in "".join(running.lines)
 
 
+def test_a_redis_that_is_away_and_a_public_admin_listener_are_warned_of(serving):
+    running = serving(AGENTGATE_REDIS_URL="redis://127.0.0.1:9/0", AGENTGATE_ADMIN_LISTEN="0.0.0.0:0")
+    away = running.event("Redis cannot be used: until it can, each worker counts rates by itself; check REDIS_URL")
+    running.event("serving")
+    # The last word of the start.
+    while not any("the admin listener is public" in line for line in running.lines):
+        assert running.process.poll() is None
+        time.sleep(0.05)
+
+    assert "127.0.0.1:9" in str(away["reason"])
+
+
+def test_a_private_admin_listener_is_not_warned_of(serving):
+    running = serving()
+    running.event("serving")
+    running.event("PUBLIC_BASE_URL is not set: links in messages lead to this machine")
+    assert running.stop() == 0
+
+    assert not [line for line in running.lines if "admin listener" in line or "Redis" in line]
+
+
 def test_the_demo_prints_a_call_that_works(serving):
     running = serving("--demo")
     running.event("serving")

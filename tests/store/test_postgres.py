@@ -1,6 +1,9 @@
 """What only PostgreSQL has: a server that can deadlock, run out of time and come back."""
 
 import asyncio
+import re
+from socket import gaierror
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from agentgate.lib.database import NewRows, StoreUnavailable
 from agentgate.lib.moment import Moment
 from agentgate.storage.postgres.database import PostgresDatabase, changed_rows, lock_number
+from agentgate.storage.postgres.pool import reason
 
 pytestmark = pytest.mark.anyio
 
@@ -225,6 +229,38 @@ async def test_attempts_that_fail_keep_no_place(tmp_path):
 
     async with asyncio.timeout(5):
         await database.close()
+
+
+async def test_a_missing_database_and_an_unknown_user_are_said_in_words(postgres_url):
+    missing = PostgresDatabase(postgres_url.replace(urlsplit(postgres_url).path, "/nowhere", 1))
+    nobody = PostgresDatabase(re.sub(r"//[^@]*@", "//nobody:secret@", postgres_url))
+    try:
+        with pytest.raises(StoreUnavailable, match="no database 'nowhere'; make it with `createdb"):
+            await missing.one("SELECT 1")
+        with pytest.raises(StoreUnavailable, match="refuses the user 'nobody'") as refused:
+            await nobody.one("SELECT 1")
+    finally:
+        await missing.close()
+        await nobody.close()
+
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (asyncpg.InvalidPasswordError("password authentication failed"), "refuses the user 'ann'"),
+        (ConnectionRefusedError(111, "Connection refused"), "nobody answers at db:5433 (Connection refused)"),
+        (gaierror(-2, "Name or service not known"), "no host is named 'db'"),
+        (TimeoutError(), "db:5433 did not answer in time"),
+        (asyncpg.TooManyConnectionsError("sorry, too many clients"), "TooManyConnectionsError: sorry"),
+    ],
+)
+def test_why_there_is_no_connection_is_said_without_the_password(error, words):
+    told = reason(error, "postgresql://ann:secret@db:5433/gate?sslmode=require")
+
+    assert words in told
+    assert "secret" not in told
 
 
 async def test_rows_of_which_some_are_there_say_which_are_new(database):

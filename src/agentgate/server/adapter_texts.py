@@ -15,13 +15,7 @@ class AdapterTexts:
     proxies = tuple(FILES)
 
     def __init__(self, settings: Settings) -> None:
-        base = settings.public_base_url.rstrip("/")
-        listens = f"http://{settings.public_listen}".replace("//0.0.0.0:", "//127.0.0.1:")
-        # A proxy asks from nearby and without TLS, so an address that people use is of no use to it.
-        self._service = base if base.startswith("http://") else listens
-        if not base and settings.public_listen.port == 0:
-            # Any free port: nobody can write it down beforehand.
-            self._service = EXAMPLE.service
+        self._service = service_address(settings)
 
     def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
         """Return the files of a proxy; refuse a proxy that is unknown, and addresses that are none."""
@@ -38,6 +32,17 @@ class AdapterTexts:
         except AdapterRefused as refused:
             raise Refused("invalid_filter", f"The adapter cannot be filled in: {refused}.") from None
         return Adapter(proxy=proxy, files=files, placeholder=PLACEHOLDER_SECRET)
+
+
+def service_address(settings: Settings) -> str:
+    """Return the public listener as a proxy beside the service reaches it."""
+    base = settings.public_base_url.rstrip("/")
+    if not base and settings.public_listen.port == 0:
+        # Any free port: nobody can write it down beforehand.
+        return EXAMPLE.service
+    listens = f"http://{settings.public_listen}".replace("//0.0.0.0:", "//127.0.0.1:")
+    # A proxy asks from nearby and without TLS, so an address that people use is of no use to it.
+    return base if base.startswith("http://") else listens
 
 
 def _first(asked: str | UnsetType, origins: list[str]) -> str:

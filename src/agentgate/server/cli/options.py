@@ -30,6 +30,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2))
 
 
+def print_outcome(value: Any, sentence: str, *, as_json: bool) -> None:
+    """Print what a change left behind: the service's own answer for programs, a sentence for people."""
+    print_json(value) if as_json else print(sentence)
+
+
 def print_table(title: str, headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     """Print a table for people; cells are text, never markup, and are folded rather than cut."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)

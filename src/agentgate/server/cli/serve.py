@@ -6,6 +6,7 @@ import shlex
 import signal
 import socket
 import sys
+from ipaddress import ip_address
 from typing import Annotated, Any, NamedTuple
 
 import structlog
@@ -44,6 +45,10 @@ def serve(
         with _runner() as runner:
             seeded = runner.run(_prepare(settings, shop))
         clear_board(settings.data_dir)
+
+    if settings.redis_url:
+        with _runner() as runner:
+            runner.run(_look_for_redis(settings))
 
     def announce(sockets: Sockets) -> None:
         _announce(settings, sockets)
@@ -172,6 +177,23 @@ def _announce(settings: Settings, sockets: Sockets) -> None:
         Console().print(_welcome(settings, public, admin), highlight=False)
     if not settings.public_base_url:
         structlog.get_logger().warning("PUBLIC_BASE_URL is not set: links in messages lead to this machine")
+    admin_host = ip_address(sockets.admin.getsockname()[0].partition("%")[0])
+    if admin_host.is_unspecified or admin_host.is_global:
+        structlog.get_logger().warning(
+            "the admin listener is public: whoever reaches it may try operator credentials; "
+            "set ADMIN_LISTEN to 127.0.0.1 or to an address of a private network",
+            admin_url=admin,
+        )
+
+
+async def _look_for_redis(settings: Settings) -> None:
+    """Warn when Redis is away: the service starts without it, and takes it when it is there."""
+    from agentgate.server.stores.open import redis_problem  # noqa: PLC0415 - keeps the rest of the command line quick
+
+    if problem := await redis_problem(settings.redis_url):
+        structlog.get_logger().warning(
+            "Redis cannot be used: until it can, each worker counts rates by itself; check REDIS_URL", reason=problem
+        )
 
 
 def _open_shop(settings: Settings, sockets: Sockets, shop: DemoShop, seeded: _Seeded) -> None:

@@ -20,7 +20,7 @@ from agentgate.events.storage.events import SqlEvents
 from agentgate.events.storage.queries.decision_feed import SqlDecisionFeed
 from agentgate.events.storage.queries.read_models import SqlTraffic
 from agentgate.lib.clock import HOUR_MS, SECOND_MS, Clock
-from agentgate.lib.database import Reader
+from agentgate.lib.database import Reader, StoreUnavailable
 from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.shared_cache import FastStore
@@ -55,6 +55,8 @@ READING_THREADS = 2
 # The folder of events that wait for ClickHouse.
 SPOOL = "events-spool"
 MEGABYTE = 1_000_000
+# How long Redis may take to answer for the first time. Later calls are given less.
+REDIS_START_S = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,10 +217,26 @@ def _spend_marks(settings: Settings) -> SpendMarks:
 def _fast_store(settings: Settings, clock: Clock, cache_end: socket.socket | None) -> FastStore:
     memory = MemoryFastStore(clock, workers=settings.workers)
     if settings.redis_url:
-        # A third of the time of a start.
-        from agentgate.storage.shared_cache.redis import RedisFastStore  # noqa: PLC0415
-        from agentgate.storage.shared_cache.redis_cluster import RedisClusterFastStore, is_cluster  # noqa: PLC0415
-
-        kind = RedisClusterFastStore if is_cluster(settings.redis_url) else RedisFastStore
-        return FallbackFastStore(kind(settings.redis_url), memory, clock=clock)
+        return FallbackFastStore(_redis(settings.redis_url), memory, clock=clock)
     return memory if cache_end is None else FallbackFastStore(OwnedFastStore(cache_end), memory, clock=clock)
+
+
+def _redis(url: str, timeout_s: float = 0.1) -> FastStore:
+    # A third of the time of a start.
+    from agentgate.storage.shared_cache.redis import RedisFastStore  # noqa: PLC0415
+    from agentgate.storage.shared_cache.redis_cluster import RedisClusterFastStore, is_cluster  # noqa: PLC0415
+
+    return (RedisClusterFastStore if is_cluster(url) else RedisFastStore)(url, timeout_s=timeout_s)
+
+
+async def redis_problem(url: str) -> str:
+    """Return why Redis cannot be used now; empty when it can."""
+    store = _redis(url, timeout_s=REDIS_START_S)
+    try:
+        await store.get("start")
+    except StoreUnavailable as error:
+        return str(error.__cause__) or str(error)
+    else:
+        return ""
+    finally:
+        await store.close()

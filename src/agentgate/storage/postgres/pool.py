@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import time
+from socket import gaierror
 from types import TracebackType
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 
@@ -110,7 +112,7 @@ class PostgresPool:
         except asyncpg.ClientConfigurationError:
             raise
         except DRIVER_ERRORS as error:
-            raise StoreUnavailable(f"PostgreSQL gave no connection: {type(error).__name__}") from error
+            raise StoreUnavailable(f"PostgreSQL gave no connection: {reason(error, self._url)}") from error
 
     async def _return(self, connection: Any) -> None:
         try:
@@ -172,6 +174,25 @@ class Loan:
         if self._pool.note is not None:
             self._pool.note(time.perf_counter() - self._started_s)
         await self._pool.give_back(self._connection, is_well=kind is None)
+
+
+def reason(error: Exception, url: str) -> str:
+    """Say in words why a connection failed. Of the address only host, port, user and database are told."""
+    address, _, _ = url.partition("?")
+    parts = urlsplit(address)
+    place, user, database = parts.netloc.rpartition("@")[2] or "the socket", parts.username, parts.path.lstrip("/")
+    match error:
+        case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
+            return f"{place} refuses the user {user!r}: {error}; check user and password in DATABASE_URL"
+        case asyncpg.InvalidCatalogNameError():
+            return f"{place} has no database {database!r}; make it with `createdb --owner={user} {database}`"
+        case gaierror():
+            return f"no host is named {parts.hostname!r}; check DATABASE_URL"
+        case TimeoutError():
+            return f"{place} did not answer in time"
+        case OSError():
+            return f"nobody answers at {place} ({error.strerror or type(error).__name__}); is PostgreSQL running there?"
+    return f"{type(error).__name__}: {error}"
 
 
 def _is_closed(connection: Any) -> bool:

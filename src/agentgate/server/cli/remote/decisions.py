@@ -4,7 +4,7 @@ import inspect
 import json
 import time
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import typer
@@ -21,7 +21,9 @@ class TailOptions:
     """The arguments of `tail`; a function would have to take too many."""
 
     site_key: Annotated[str | None, typer.Argument(help="The site's key; not needed where there is one only.")] = None
-    outcome: Annotated[str | None, typer.Option(help="Only allow, challenge, block or drop.")] = None
+    outcome: Annotated[
+        Literal["allow", "challenge", "block", "drop"] | None, typer.Option(help="Only decisions with this outcome.")
+    ] = None
     label: Annotated[str | None, typer.Option(help="Only decisions with this label.")] = None
     last: Annotated[int, typer.Option(help="How many of those before to show first.", min=0, max=PAGE)] = 10
     once: Annotated[bool, typer.Option("--once", help="Show those before and end.")] = False

@@ -1,10 +1,12 @@
 """`agentgate site protect|open|close`: whole-site protection, and paths that are open to one sender."""
 
+import inspect
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from agentgate.server.cli.options import ConfigOption
+from agentgate.server.cli.options import ConfigOption, JsonOption, print_outcome
 from agentgate.server.cli.remote.admin_api import AdminApi, SiteArgument, UrlOption, open_api, site_path
 from agentgate.server.cli.remote.sites import site
 
@@ -19,39 +21,61 @@ def protect_site(
     off: Annotated[bool, typer.Option("--off", help="Ask browsers on the site's routes only, as before.")] = False,
     url: UrlOption = None,
     config: ConfigOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Make every browser prove itself once, whatever it asks for. Programs are left to the rules."""
     found = _change(open_api(url, config), site_key, {"wholeSite": not off})
-    print(f"{site_key}: whole-site protection is {'off' if off else 'on'}, mode {found['mode']}")
+    told = f"{site_key}: whole-site protection is {'off' if off else 'on'}, mode {found['mode']}"
     if not off and found["mode"] == "monitor":
-        print("In monitor mode nobody is asked yet; the decisions show who would be.")
+        told += "\nIn monitor mode nobody is asked yet; the decisions show who would be."
+    print_outcome(found, told, as_json=as_json)
 
 
-@site.command("open", epilog="Example: agentgate site open site_shop1 /hooks/stripe --to stripe")
-def open_path(  # noqa: PLR0917 - options of a command
-    site_key: SiteArgument,
-    path: PathArgument,
-    to: Annotated[str, typer.Option("--to", help="A service's name, an address or network, or anyone.")],
-    note: Annotated[str | None, typer.Option("--note", help="What it is for.")] = None,
-    url: UrlOption = None,
-    config: ConfigOption = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class OpenOptions:
+    """The arguments of `site open`; a function would have to take too many."""
+
+    site_key: SiteArgument
+    path: PathArgument
+    to: Annotated[str, typer.Option("--to", help="A service's name, an address or network, or anyone.")]
+    note: Annotated[str | None, typer.Option("--note", help="What it is for.")] = None
+    url: UrlOption = None
+    config: ConfigOption = None
+    as_json: JsonOption = False
+
+
+def open_path(**given: Any) -> None:
     """Open a path to one sender, whatever routes and rules say."""
-    api = open_api(url, config)
-    entry = {"path": path, "sender": to} | ({} if note is None else {"note": note})
-    kept = [each for each in _read(api, site_key)["openPaths"] if (each["path"], each["sender"]) != (path, to)]
-    _change(api, site_key, {"openPaths": [*kept, entry]})
-    print(f"{site_key}: {path} is open to {to}")
+    options = OpenOptions(**given)
+    api = open_api(options.url, options.config)
+    entry = {"path": options.path, "sender": options.to} | ({} if options.note is None else {"note": options.note})
+    known = _read(api, options.site_key)["openPaths"]
+    kept = [each for each in known if (each["path"], each["sender"]) != (options.path, options.to)]
+    found = _change(api, options.site_key, {"openPaths": [*kept, entry]})
+    told = f"{options.site_key}: {options.path} is open to {options.to}"
+    print_outcome(found, told, as_json=options.as_json)
+
+
+# Typer reads the arguments from here.
+open_path.__signature__ = inspect.signature(OpenOptions)  # type: ignore[attr-defined]
+site.command("open", epilog="Example: agentgate site open site_shop1 /hooks/stripe --to stripe")(open_path)
 
 
 @site.command("close", epilog="Example: agentgate site close site_shop1 /hooks/stripe")
-def close_path(site_key: SiteArgument, path: PathArgument, url: UrlOption = None, config: ConfigOption = None) -> None:
+def close_path(
+    site_key: SiteArgument,
+    path: PathArgument,
+    url: UrlOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Close a path again, to everybody it was opened to."""
     api = open_api(url, config)
     before = _read(api, site_key)["openPaths"]
     after = [each for each in before if each["path"] != path]
-    _change(api, site_key, {"openPaths": after})
-    print(f"{site_key}: {path} {'is closed' if len(after) < len(before) else 'was not open'}")
+    found = _change(api, site_key, {"openPaths": after})
+    told = f"{site_key}: {path} {'is closed' if len(after) < len(before) else 'was not open'}"
+    print_outcome(found, told, as_json=as_json)
 
 
 def _read(api: AdminApi, site_key: str) -> Any:

@@ -9,9 +9,12 @@ from urllib.parse import urlsplit
 
 import typer
 
-from agentgate.server.cli.options import CommandRefused, ConfigOption
+from agentgate.lib.settings.schema import read_process_settings
+from agentgate.server.adapter_texts import service_address
+from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json
 from agentgate.server.cli.remote.admin_api import AdminApi, UrlOption, open_api, site_path
 from agentgate_tools.adapters.render import EXAMPLE, FILES, Installation, render
+from agentgate_tools.adapters.snippets import SNIPPETS
 
 PAUSE_S = 1.0
 # So many decisions say something about what enforce mode would do.
@@ -25,9 +28,10 @@ class ProtectOptions:
     address: Annotated[str, typer.Argument(help="The site as visitors see it, such as https://shop.example.")]
     proxy: Annotated[str, typer.Option(help="One of " + ", ".join(FILES) + ".")]
     upstream: Annotated[str, typer.Option(help="Where the site itself runs.")] = EXAMPLE.upstream
-    gate: Annotated[str, typer.Option("--service", help="AgentGate's public listener, as the proxy reaches it.")] = (
-        EXAMPLE.service
-    )
+    gate: Annotated[
+        str | None,
+        typer.Option("--service", help="AgentGate's public listener, as the proxy reaches it; else that of settings."),
+    ] = None
     listen: Annotated[str, typer.Option(help="Where the proxy listens, such as 127.0.0.1:8000.")] = ""
     site_key: Annotated[
         str | None, typer.Option(help="A key of your own choice for a new site; without it, one is made.")
@@ -36,6 +40,7 @@ class ProtectOptions:
     watch: Annotated[bool, typer.Option(help="Wait for the first requests, and offer to switch to enforce.")] = True
     url: UrlOption = None
     config: ConfigOption = None
+    as_json: JsonOption = False
 
 
 def protect(**given: Any) -> None:
@@ -48,38 +53,52 @@ def protect(**given: Any) -> None:
         raise CommandRefused(f"there are no files for {options.proxy!r}; take one of {', '.join(FILES)}")
     origin = _origin(options.address)
     api = open_api(options.url, options.config)
-    site = _find(api, origin) or _create(api, origin, options.site_key)
-    _install(api, site["siteKey"], origin, options)
+    service = options.gate or service_address(read_process_settings(options.config))
+    found = _find(api, origin)
+    site = found or _create(api, origin, options.site_key)
+    site_key = site["siteKey"]
+    paths = [options.out / name for name in FILES[options.proxy]]
+    written = not any(path.exists() for path in paths)
+    if written:
+        _install(api, site_key, origin, service, options)
+    if options.as_json:
+        told = {"siteKey": site_key, "mode": site["mode"], "created": found is None, "written": written}
+        print_json({**told, "files": [str(path) for path in paths]})
+        return
+    if found is None:
+        print(f"{site_key}: made, in monitor mode. Nobody is refused until you say so.")
+    print(_shown(paths) + (f": written. {service}/docs/adapters says where." if written else ": there, left alone"))
     if options.watch:
-        _watch(api, site["siteKey"])
+        _watch(api, site_key)
 
 
 # Typer reads the arguments from here.
 protect.__signature__ = inspect.signature(ProtectOptions)  # type: ignore[attr-defined]
 
 
-def _install(api: AdminApi, site_key: str, origin: str, options: ProtectOptions) -> None:
-    """Write the proxy's files with a fresh secret, unless they are there."""
-    paths = [options.out / name for name in FILES[options.proxy]]
-    shown = ", ".join(map(str, paths))
-    if any(path.exists() for path in paths):
-        print(f"{shown}: there already, left alone")
-        return
+def _install(api: AdminApi, site_key: str, origin: str, service: str, options: ProtectOptions) -> None:
+    """Write the proxy's files with a fresh secret."""
     secret = api.call("POST", site_path(site_key, "credentials"), {"name": options.proxy})["secret"]
     installation = Installation(
         site=site_key,
-        service=options.gate,
+        service=service,
         origin=origin,
         upstream=options.upstream,
         secret=secret,
         listen=options.listen,
     )
     options.out.mkdir(parents=True, exist_ok=True)
-    for path in paths:
+    for name in FILES[options.proxy]:
+        path = options.out / name
         # The secret is in it.
         path.touch(mode=0o600)
-        path.write_text(render(options.proxy, installation, path.name), encoding="utf-8")
-    print(f"written: {shown}. Put them into {options.proxy} as deploy/{options.proxy}/README.md says.")
+        path.write_text(render(options.proxy, installation, name), encoding="utf-8")
+
+
+def _shown(paths: list[Path]) -> str:
+    whole = ", ".join(str(path) for path in paths if path.name not in SNIPPETS)
+    parts = ", ".join(str(path) for path in paths if path.name in SNIPPETS)
+    return f"{whole} (or, as parts of a server of your own, {parts})" if parts else whole
 
 
 def _origin(address: str) -> str:
@@ -96,9 +115,7 @@ def _find(api: AdminApi, origin: str) -> Any:
 def _create(api: AdminApi, origin: str, site_key: str | None) -> Any:
     body = {"name": urlsplit(origin).hostname, "allowedOrigins": [origin], "mode": "monitor"}
     body |= {} if site_key is None else {"siteKey": site_key}
-    made = api.call("POST", "/sites", body)
-    print(f"{made['siteKey']}: made, in monitor mode. Nobody is refused until you say so.")
-    return made
+    return api.call("POST", "/sites", body)
 
 
 def _watch(api: AdminApi, site_key: str) -> None:
@@ -106,7 +123,11 @@ def _watch(api: AdminApi, site_key: str) -> None:
     while api.get(site_path(site_key, "install"))["status"] != "live":
         time.sleep(PAUSE_S)
     print(f"the first request is there; waiting for {ENOUGH} ...")
+    told = 0
     while len(seen := api.get("/decisions", siteKey=site_key, limit=str(ENOUGH))["items"]) < ENOUGH:
+        if len(seen) > told:
+            told = len(seen)
+            print(f"{told} of {ENOUGH}", flush=True)
         time.sleep(PAUSE_S)
     would = [each for each in seen if each.get("wouldDecision", each["outcome"]) != "allow"]
     print(f"of the last {len(seen)} requests enforce mode would have challenged or refused {len(would)}:")

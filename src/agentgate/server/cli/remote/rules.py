@@ -9,7 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
-from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json, print_table
+from agentgate.protection.rules.positions import TextProblem
+from agentgate.protection.rules.text import read_text
+from agentgate.server.cli.options import (
+    CommandRefused,
+    ConfigOption,
+    JsonOption,
+    print_json,
+    print_outcome,
+    print_table,
+)
 from agentgate.server.cli.remote.admin_api import AdminApi, SiteArgument, UrlOption, open_api, site_path
 
 WRONG_EXIT_CODE = 1
@@ -18,14 +27,16 @@ rules = typer.Typer(
     help="A site's rules as a file: check, try, compare, replay, put in force.",
     epilog="Example: agentgate rules lint site_shop1 rules.json",
 )
-FileArgument = Annotated[Path, typer.Argument(help="A rule set as JSON.", exists=True, dir_okay=False)]
+FileArgument = Annotated[Path, typer.Argument(help="A rule set as YAML or JSON.", exists=True, dir_okay=False)]
 
 
 @rules.command("show", epilog="Example: agentgate rules show site_shop1 > rules.json")
-def show(site_key: SiteArgument, url: UrlOption = None, config: ConfigOption = None) -> None:
-    """Print the rule set that a site follows, ready to be edited."""
+def show(
+    site_key: SiteArgument, url: UrlOption = None, config: ConfigOption = None, as_json: JsonOption = False
+) -> None:
+    """Print the rule set that a site follows, ready to be edited; with --json also its revision and overrides."""
     found = open_api(url, config).get(site_path(site_key, "rules"))
-    print_json(found["ruleSet"])
+    print_json(found if as_json else found["ruleSet"])
     typer.secho(f"revision {found['revision']}, of the {found['source']}", err=True)
 
 
@@ -88,10 +99,17 @@ rules.command("test", epilog=EXAMPLE)(try_request)
 
 
 @rules.command("diff", epilog="Example: agentgate rules diff site_shop1 rules.json")
-def diff(site_key: SiteArgument, file: FileArgument, url: UrlOption = None, config: ConfigOption = None) -> int:
+def diff(
+    site_key: SiteArgument,
+    file: FileArgument,
+    url: UrlOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> int:
     """Compare a file with what is in force. Exit code 1 when they differ."""
     changes = _changes(open_api(url, config).get(site_path(site_key, "rules"))["ruleSet"], file)
-    print("".join(changes) or "no difference", end="\n" if not changes else "")
+    text = "".join(changes)
+    print_outcome({"differs": bool(changes), "diff": text}, text.rstrip("\n") or "no difference", as_json=as_json)
     return WRONG_EXIT_CODE if changes else 0
 
 
@@ -119,25 +137,29 @@ def push(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     url: UrlOption = None,
     config: ConfigOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs; needs --yes.")] = False,
 ) -> int:
     """Put a file in force, after its difference and a backtest were shown; refused when somebody was quicker."""
     api = open_api(url, config)
     present = api.get(site_path(site_key, "rules"))
     changes = _changes(present["ruleSet"], file)
+    if as_json and not yes:
+        raise CommandRefused("--json asks nothing, so it needs --yes; `agentgate rules diff` shows what would change")
     if not changes:
-        print("no difference")
+        print_outcome(present, "no difference", as_json=as_json)
         return 0
     checked = api.call("POST", site_path(site_key, "rules", "validate"), _body(file))
     if not checked["valid"]:
         for problem in checked["errors"]:
             typer.secho(f"{file}{_place(problem)}: {problem['message']}", err=True)
         return WRONG_EXIT_CODE
-    print("".join(changes))
-    _print_report(_backtest(api, site_key, file))
+    if not as_json:
+        print("".join(changes))
+        _print_report(_backtest(api, site_key, file))
     if not yes:
         typer.confirm("Put it in force?", abort=True)
     made = api.call("PUT", site_path(site_key, "rules"), {**_body(file), "revision": present["revision"]})
-    print(f"revision {made['revision']} is in force")
+    print_outcome(made, f"revision {made['revision']} is in force", as_json=as_json)
     return 0
 
 
@@ -151,9 +173,9 @@ def _body(file: Path) -> dict[str, Any]:
 
 def _changes(present: Any, file: Path) -> list[str]:
     try:
-        wanted = json.loads(_body(file)["ruleSetText"])
-    except ValueError as error:
-        raise CommandRefused(f"{file} is not JSON ({error}); `agentgate rules lint` says more") from None
+        wanted = read_text(_body(file)["ruleSetText"]).value
+    except TextProblem as problem:
+        raise CommandRefused(f"{file}:{problem.place.line}:{problem.place.column}: {problem}") from None
     before, after = (json.dumps(each, indent=2, sort_keys=True).splitlines(keepends=True) for each in (present, wanted))
     lines = difflib.unified_diff(before, after, "in force", str(file))
     return [line if line.endswith("\n") else line + "\n" for line in lines]

@@ -1,10 +1,10 @@
 """`agentgate site`, `credential` and `invite`: sites, their secrets, and people."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from agentgate.server.cli.options import ConfigOption, JsonOption, print_json, print_table
+from agentgate.server.cli.options import ConfigOption, JsonOption, print_json, print_outcome, print_table
 from agentgate.server.cli.remote.admin_api import SiteArgument, UrlOption, open_api, site_path
 
 site = typer.Typer(help="List, show, create and switch sites.", epilog="Example: agentgate site list")
@@ -65,13 +65,14 @@ def create_site(
 @site.command("mode", epilog="Example: agentgate site mode site_shop1 enforce")
 def switch_mode(
     site_key: SiteArgument,
-    mode: Annotated[str, typer.Argument(help="monitor: record only. enforce: refuse too.")],
+    mode: Annotated[Literal["monitor", "enforce"], typer.Argument(help="monitor: record only. enforce: refuse too.")],
     url: UrlOption = None,
     config: ConfigOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Switch a site between monitor and enforce."""
     changed = open_api(url, config).call("PATCH", site_path(site_key), {"mode": mode})
-    print(f"{site_key} is in {changed['mode']} mode")
+    print_outcome(changed, f"{site_key} is in {changed['mode']} mode", as_json=as_json)
 
 
 @credential.command("list", epilog="Example: agentgate credential list site_shop1")
@@ -113,18 +114,25 @@ def rotate_credential(
 
 @credential.command("revoke", epilog="Example: agentgate credential revoke site_shop1 cred_0123456789abcdef")
 def revoke_credential(
-    site_key: SiteArgument, credential_id: CredentialArgument, url: UrlOption = None, config: ConfigOption = None
+    site_key: SiteArgument,
+    credential_id: CredentialArgument,
+    url: UrlOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """End a credential at once."""
-    open_api(url, config).call("POST", site_path(site_key, "credentials", credential_id, "revoke"), {})
-    print(f"{credential_id} is revoked")
+    ended = open_api(url, config).call("POST", site_path(site_key, "credentials", credential_id, "revoke"), {})
+    print_outcome(ended, f"{credential_id} is revoked", as_json=as_json)
 
 
 def invite(
     email: Annotated[str, typer.Argument(help="Who is invited.")],
     *,
     customer: Annotated[str | None, typer.Option(help="The name of a new customer, or the ID of one.")] = None,
-    role: Annotated[str | None, typer.Option(help="owner, admin, member or readonly.")] = None,
+    role: Annotated[
+        Literal["owner", "admin", "member", "readonly"] | None,
+        typer.Option(help="Without it: owner of a new customer, member of an existing one."),
+    ] = None,
     url: UrlOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
