@@ -116,7 +116,7 @@ ALERTS = (
         "ticket",
         f"{s.SPOOL_BYTES.name} > 100e6",
         "10m",
-        "{{ $value }} bytes of decisions wait on the disk of {{ $labels.instance }} for ClickHouse",
+        "Decisions wait on the disk of {{ $labels.instance }} for ClickHouse, over 100 MB of them",
         "Full (AGENTGATE_EVENTS_SPOOL_MB), decisions wait in memory and are then lost. Look at ClickHouse.",
     ),
     Alert(
