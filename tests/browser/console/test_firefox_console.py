@@ -55,7 +55,7 @@ def journeys(console: Console, invite: str) -> dict[str, list[list[str]]]:
         "access": [
             *operator,
             ["press", "g"],
-            ["press", "a"],
+            ["press", "q"],
             ["see", "section", "fire@example.com"],
             ["press", "a"],
             ["see", ".secret", "/console/invite#"],
