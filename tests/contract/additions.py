@@ -12,6 +12,8 @@ ADDITIONS = {
     "GET /v1/admin/settings": 2,
     "POST /v1/admin/keys/{purpose}/rotate": 2,
     "GET /v1/admin/audit": 4,
+    # What an operator installs for a customer, as the customer's own console prints it.
+    "GET /v1/admin/sites/{siteKey}/adapters/{proxy}": 2,
     # How the questions to real engines are doing.
     "GET /v1/admin/probes": 7,
     # Pages for people beside the documents.
