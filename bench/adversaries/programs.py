@@ -55,9 +55,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program("solver with an engine", "patchright renamed forged", HELD_OUT, "playwrights", copies=True),
     Program("solver with an engine", "patchright windowed forged", HELD_OUT, "playwrights", copies=True),
     Program("solver with an engine", "playwright renamed unmarked forged noisy", TUNING, "playwrights", copies=True),
-    Program(
-        "solver without layout", "playwright renamed unmarked forged noisy guessed", TUNING, "playwrights", copies=True
-    ),
+    Program("solver guessing", "playwright renamed unmarked forged noisy guessed", TUNING, "playwrights", copies=True),
     Program("solver without layout", "patchright renamed forged noisy silent", HELD_OUT, "playwrights", copies=True),
     Program("farm", "patchright windowed", TUNING, "playwrights", tries=8),
     Program("farm", "playwright renamed unmarked", HELD_OUT, "playwrights", tries=8),

@@ -148,7 +148,7 @@ def test_a_program_gets_the_decision_and_nothing_that_a_visitor_says_in_its_name
 
 def test_a_protected_route_is_refused_and_a_person_gets_the_page(own: Installed) -> None:
     refused = own.visit("POST", "/login", body=b"{}", headers=[("Content-Type", "application/json")])
-    page = own.visit("GET", "/login", usual=NAVIGATION)
+    page = own.visit("GET", "/members", usual=NAVIGATION)
 
     assert (refused.status, refused.json["reason"]) == (401, "receipt_required")
     assert (page.status, page.headers.get_content_type()) == (401, "text/html")

@@ -65,7 +65,8 @@ def open_page(page: Page, url: str, heading: str) -> None:
 def check_page(page: Page) -> None:
     """Hold the page as it is now against axe, its own policy, and sideways scrolling."""
     load_axe(page)
-    assert run_axe(page)["violations"] == []
+    found = run_axe(page)["violations"]
+    assert not found, (page.url, found)
     assert page.evaluate("window.violations") == []
     width = page.evaluate("innerWidth")
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -15,7 +15,7 @@ BUILT = ROOT / "src" / "agentgate" / "http" / "static" / "sdk" / "v1"
 PACKS = ROOT / "sdk" / "src" / "i18n"
 MOST_BYTES = {
     "agentgate.js": 8_900,
-    "evidence.js": 3_600,
+    "evidence.js": 3_800,
     "worker.js": 3_300,
     "check.js": 5_600,
     "drop-in.js": 10_600,
