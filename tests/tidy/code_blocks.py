@@ -253,3 +253,27 @@ def yaml_problems(block: Block) -> Iterator[str]:
         yield from schema_problems(site, "admin", component("SiteInput"))
         with contextlib.suppress(KeyError):
             yield from schema_problems(value["agentPolicy"], "admin", component("AgentPolicy"))
+
+
+def inline_commands() -> Iterator[tuple[str, list[str]]]:
+    """Yield page and words of each command of ours that stands within a sentence or a table."""
+    for page, text in sources(".md").items():
+        if PAGES.fullmatch(page):
+            prose = FENCE.sub("", text)
+            yield from ((page, found.split()) for found in re.findall(r"`agentgate ([^`]+)`", prose))
+
+
+def inline_problems(words: list[str]) -> Iterator[str]:
+    """Yield the commands and options in a sentence that there are not. Arguments may be left out there."""
+    command = _command_line()
+    names = [word for word in words if not word.startswith("-")]
+    while hasattr(command, "commands") and names and not names[0].startswith(("<", "...")):
+        for name in names.pop(0).split("|"):
+            if name not in command.commands:
+                yield f"agentgate {' '.join(words)}: there is no {name}"
+                return
+            found = command.commands[name]
+        command = found
+    known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)} | {"--help", "--debug"}
+    options = (word.partition("=")[0] for word in words if word.startswith("--"))
+    yield from (f"agentgate {' '.join(words)}: there is no {option}" for option in options if option not in known)

@@ -240,3 +240,12 @@ def test_an_answer_that_lacks_a_field_is_found_and_a_shortened_one_passes() -> N
 
     assert list(schema_problems(lacking, "public", component("VerifyResult"))) == ["$: 'status' is a required property"]
     assert list(schema_problems({**shown, "expiresAt": "..."}, "public", component("VerifyResult"))) == []
+
+
+def test_commands_within_sentences_are_there() -> None:
+    named = list(code_blocks.inline_commands())
+
+    assert len(named) > 50
+    assert [f"{page}: {problem}" for page, words in named for problem in code_blocks.inline_problems(words)] == []
+    assert list(code_blocks.inline_problems(["rules", "lint|tset"])) == ["agentgate rules lint|tset: there is no tset"]
+    assert list(code_blocks.inline_problems(["tail", "--lable"])) == ["agentgate tail --lable: there is no --lable"]
