@@ -42,6 +42,17 @@ def test_a_backup_holds_every_database_and_each_is_sound(tmp_path):
         connection.close()
 
 
+def test_programs_read_what_was_applied_and_what_was_copied(tmp_path):
+    applied = json.loads(agentgate(tmp_path, "migrate", "--json").stdout)
+    again = json.loads(agentgate(tmp_path, "migrate", "--check", "--json").stdout)
+    copied = json.loads(agentgate(tmp_path, "backup", "copy", "--json").stdout)
+
+    assert applied["applied"]
+    assert applied["pending"]
+    assert again == {"pending": [], "applied": False}
+    assert sorted(copied["files"]) == sorted(f"copy/{path.name}" for path in (tmp_path / "copy").iterdir())
+
+
 def test_a_backup_into_a_folder_with_something_in_it_is_refused(tmp_path):
     agentgate(tmp_path, "migrate")
     (tmp_path / "copy").mkdir()

@@ -3,7 +3,6 @@
 import asyncio
 import re
 from socket import gaierror
-from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -232,7 +231,7 @@ async def test_attempts_that_fail_keep_no_place(tmp_path):
 
 
 async def test_a_missing_database_and_an_unknown_user_are_said_in_words(postgres_url):
-    missing = PostgresDatabase(postgres_url.replace(urlsplit(postgres_url).path, "/nowhere", 1))
+    missing = PostgresDatabase(re.sub(r"@/\w+", "@/nowhere", postgres_url))
     nobody = PostgresDatabase(re.sub(r"//[^@]*@", "//nobody:secret@", postgres_url))
     try:
         with pytest.raises(StoreUnavailable, match="no database 'nowhere'; make it with `createdb"):

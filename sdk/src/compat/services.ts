@@ -64,6 +64,8 @@ function recaptcha(): Service {
   const dialect: Dialect = {
     fields: ["g-recaptcha-response"],
     invisibleWaits: true,
+    // Only version 2 has a widget that people see. Siteverify gives such a token no score.
+    cData: "recaptcha-v2",
   };
   const api: Options = {
     ...shared(dialect),

@@ -19,6 +19,8 @@ export interface Dialect {
   prefix?: string;
   /** Whether a widget of size `invisible` waits for `execute`. */
   invisibleWaits?: boolean;
+  /** What a widget that people see tells the service about itself. */
+  cData?: string;
   /** What the service calls an error; the name it has here otherwise. */
   codeOf?(code: string): string;
 }
@@ -154,6 +156,7 @@ function start(dialect: Dialect, host: HTMLElement, widget: Widget): string {
     ...passedOn(options),
     ...subject(options["sitekey"], options["action"]),
     mode: hidden ? "invisible" : "managed",
+    ...(!hidden && dialect.cData && { cData: dialect.cData }),
     execution: waits ? "execute" : "render",
     refreshExpired: waits || (options["refresh-expired"] || "auto") !== "auto" ? "never" : "auto",
     responseField: false,

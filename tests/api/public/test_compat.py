@@ -110,6 +110,19 @@ def test_a_success_has_the_fields_of_each_service(shop: Shop):
     assert set(hcaptcha) == common
 
 
+def test_a_token_of_a_widget_of_version_2_has_no_score(shop: Shop):
+    token = {"c_data": "recaptcha-v2"}
+
+    assert set(shop.verify(RECAPTCHA, response=shop.token(**token))) == {
+        "success",
+        "challenge_ts",
+        "hostname",
+        "action",
+    }
+    # To the others it is a text like any other.
+    assert shop.verify(HCAPTCHA, response=shop.token(**token))["cdata"] == "recaptcha-v2"
+
+
 @pytest.mark.parametrize("route", EVERY_ROUTE)
 @pytest.mark.parametrize(
     ("fields", "code"),

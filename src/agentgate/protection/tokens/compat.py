@@ -19,6 +19,10 @@ from agentgate.protection.tokens.testing_secrets import ALWAYS_FAIL, ALWAYS_PASS
 # because nobody is certain, and above every threshold that is in use.
 SCORE = 0.9
 
+# What the drop-in says of a widget that people see, which only version 2 of reCAPTCHA has. Its answers have no score,
+# and some clients take one with a score for an answer of version 3.
+RECAPTCHA_V2 = "recaptcha-v2"
+
 _REQUEST_ID = re.compile(REQUEST_ID_PATTERN)
 
 # Clients of these services send null for what they do not know.
@@ -119,14 +123,15 @@ def refusal_writer(dialect: Dialect) -> Callable[[str, str], CompatAnswer]:
 def success_answer(dialect: Dialect, success: SiteverifySuccess) -> CompatAnswer:
     """Return a redeemed token's answer as the service gives it."""
     origin = success.origin if isinstance(success.origin, str) else ""
+    is_v2 = dialect is RECAPTCHA and success.c_data == RECAPTCHA_V2
     return CompatAnswer(
         success=True,
         error_codes=[] if dialect.verbose else UNSET,
         challenge_ts=success.issued_at,
         hostname=urlsplit(origin).hostname or UNSET,
         action=success.action,
-        cdata=success.c_data,
-        score=dialect.score,
+        cdata=UNSET if is_v2 else success.c_data,
+        score=UNSET if is_v2 else dialect.score,
     )
 
 

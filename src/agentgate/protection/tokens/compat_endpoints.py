@@ -53,8 +53,9 @@ async def verify_turnstile(call: Call, redeemer: Redeemer, body: CompatInput = N
 async def verify_recaptcha(call: Call, redeemer: Redeemer, body: CompatInput = NOTHING) -> CompatAnswer:
     """Redeem a token as reCAPTCHA's siteverify does.
 
-    A form, JSON or query with `secret` and `response`. A token that is accepted has the
-    `score` 0.9. Compare `action` with the one you expect: a token of any action of the site is accepted.
+    A form, JSON or query with `secret` and `response`. A token that is accepted has the `score` 0.9, or none if it is
+    of a widget that people see, as in version 2. Compare `action` with the one you expect: a token of any action of
+    the site is accepted.
     """
     return await _verify(RECAPTCHA, _with_query(body, call), redeemer, now_ms=call.now)
 

@@ -12,7 +12,7 @@ import typer
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import Settings, read_process_settings
-from agentgate.server.cli.options import CommandRefused, ConfigOption
+from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_outcome
 
 UNFINISHED = ".unfinished"
 
@@ -29,6 +29,7 @@ class Copyable(Protocol):
 def backup(
     folder: Annotated[Path, typer.Argument(help="An empty or new folder for the copies.")],
     config: ConfigOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Copy every database into a folder and check each copy. The service may go on running.
 
@@ -39,8 +40,9 @@ def backup(
     if settings.database_url:
         from agentgate.server.cli.postgres_dump import dump  # noqa: PLC0415 - keeps the command line quick
 
-        print(dump(settings, folder))
-        print("Dumped and read once to the end. Not in it: the root secret and the admin key. Keep them elsewhere.")
+        file = dump(settings, folder)
+        told = "Dumped and read once to the end. Not in it: the root secret and the admin key. Keep them elsewhere."
+        print_outcome({"files": [str(file)]}, f"{file}\n{told}", as_json=as_json)
         return
     # Opening the stores would create what is missing, and the backup of a mistyped folder would look like a success.
     if not settings.data_dir.is_dir():
@@ -56,11 +58,14 @@ def backup(
             progress.update(bars[name], completed=done, total=total)
 
         copies = asyncio.run(_backup(settings, folder, show))
-    for copy in copies:
-        print(copy)
-    print(f"{len(copies)} databases copied and checked.")
-    # Whoever had both could open every sealed key, so they belong in different places.
-    print(f"Not copied: the root secret and the admin key in {settings.data_dir}. Keep them elsewhere.")
+    files = [str(copy) for copy in copies]
+    lines = [
+        *files,
+        f"{len(files)} databases copied and checked.",
+        # Whoever had both could open every sealed key, so they belong in different places.
+        f"Not copied: the root secret and the admin key in {settings.data_dir}. Keep them elsewhere.",
+    ]
+    print_outcome({"files": files}, "\n".join(lines), as_json=as_json)
 
 
 async def _backup(settings: Settings, folder: Path, progress: CopyProgress) -> list[Path]:
