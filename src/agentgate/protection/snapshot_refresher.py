@@ -19,7 +19,7 @@ from agentgate.lib.worker_numbers import RENEW_MS, WorkerNumber, WorkerNumberSto
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.explain import SampleObserver
 from agentgate.protection.decision.visitor import Visitors
-from agentgate.protection.rules.replay_records import Sample, SampleRequest
+from agentgate.protection.rules.replay_records import SampleFacts, SampleRequest
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.scoring.ports import ScoringStores
 from agentgate.protection.signals.rate_exchange import RateExchange
@@ -115,7 +115,7 @@ class Deciding:
         """Look at once whether the configuration has changed: somebody else says so."""
         self._configuration.wake()
 
-    async def observe(self, site_id: str, request: SampleRequest) -> Sample:
+    async def observe(self, site_id: str, request: SampleRequest) -> SampleFacts:
         """Implement the rules' Explainer: whoever has just added an entry of a list tries it out with the next call."""
         await self.sites.settle_if_possible()
         return self._samples.observe(site_id, request)

@@ -39,7 +39,7 @@ from agentgate.protection.appeals.jobs import appeal_jobs
 from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.browser_check.admission import Door
 from agentgate.protection.browser_check.crowd import Crowd
-from agentgate.protection.browser_check.event_log import Journal
+from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
 from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.issue import ChallengeIssuer
 from agentgate.protection.browser_check.jobs import challenge_jobs
@@ -55,14 +55,14 @@ from agentgate.protection.challenge_page.proxied_call import Asker
 from agentgate.protection.challenge_page.sealed_token import Envelopes
 from agentgate.protection.customers.jobs import customer_jobs
 from agentgate.protection.gateway.check import GatewayCheck
-from agentgate.protection.gateway.event_log import Journal as GatewayJournal
+from agentgate.protection.gateway.event_log import GatewayEventLog as GatewayJournal
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.lists.backtest import ListBacktests
 from agentgate.protection.lists.ports import ClientReplay
 from agentgate.protection.rules.backtest import Backtests
 from agentgate.protection.rules.ports import EventReplay, Explainer
 from agentgate.protection.scoring.jobs import scoring_jobs
-from agentgate.protection.scoring.ports import Evidence, RulesInForce, ScoreSamples
+from agentgate.protection.scoring.ports import KeptEvents, RulesInForce, ScoreSamples
 from agentgate.protection.sites.health import HealthReader
 from agentgate.protection.sites.prompt import AgentPrompt
 from agentgate.protection.sites.repositories import SiteStores
@@ -91,7 +91,7 @@ class ProtectingStores(Protocol):
     @property
     def store(self) -> Store[WiredStores]: ...
     @property
-    def evidence(self) -> Evidence: ...
+    def evidence(self) -> KeptEvents: ...
     @property
     def agent_grants(self) -> GrantStore: ...
     @property
@@ -219,7 +219,7 @@ class Protecting:
             ActivityStore: stores.activity,
             AgentPrompt: AgentPrompt(settings.public_base_url, token_seconds=settings.token_seconds),
             Backtests: Backtests(stores.replay),
-            Evidence: stores.evidence,
+            KeptEvents: stores.evidence,
             Explainer: deciding,
             HealthReader: self.health,
             ListBacktests: ListBacktests(stores.client_replay, deciding.decider.visitors),
@@ -238,7 +238,7 @@ class Protecting:
             recorder=self._recorder,
             own_pages=HandoffPages(self.handoffs, deciding.sites),
         )
-        journal = Journal(self._recorder, deciding.ids)
+        journal = BrowserCheckEventLog(self._recorder, deciding.ids)
         crowd = Crowd(limiter, self._stores.fast, self._stores.redemptions)
         scrutiny = Scrutiny(self.probes, crowd, self._stores.fast)
         return {

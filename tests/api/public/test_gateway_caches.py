@@ -24,7 +24,7 @@ from agentgate.protection.agents.policy_checker import AgentDesk
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.check import GatewayCheck
-from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.gateway.snapshot import Snapshot
 from agentgate.protection.scoring.models import ModelDirectory
@@ -104,7 +104,9 @@ class Side:
             receipts=Receipts(
                 application.signing_keys, self.clearances, stores.redemptions, keyring=application.keyring
             ),
-            journal=Journal(self.recorder, DecisionIds(application.clock, 1), CredentialUses(stores.store, background)),
+            journal=GatewayEventLog(
+                self.recorder, DecisionIds(application.clock, 1), CredentialUses(stores.store, background)
+            ),
             clock=application.clock,
             desk=desk or application.protecting.agent_desk,
         )

@@ -26,7 +26,7 @@ ASKED_FROM = 8
 UNASKED = 0.25
 
 
-class Waiting(Protocol):
+class DeferredConnection(Protocol):
     """A connection that has put off what arrived."""
 
     def go_on(self) -> None:
@@ -51,8 +51,8 @@ class Turn:
         # Whether the turn before took longer than that by the clock.
         self._was_long = False
         # Those whose request can be refused, with the time since when they wait; and those who wait for the end only.
-        self._held: deque[tuple[float, Waiting]] = deque()
-        self._delayed: list[Waiting] = []
+        self._held: deque[tuple[float, DeferredConnection]] = deque()
+        self._delayed: list[DeferredConnection] = []
         # Whether `looked` was called in this turn.
         self.has_looked = False
         # Whether the request in hand was held for too long to be worth answering.
@@ -76,7 +76,7 @@ class Turn:
         self._count += 1
         return self._is_over if self._count < self._next else self._step()
 
-    def hold(self, connection: Waiting) -> None:
+    def hold(self, connection: DeferredConnection) -> None:
         """Let a connection wait until a turn has time. It is then told to go on; or, after a while, to be refused.
 
         Who came last goes on first. Whoever comes first would have waited too long already when there is time, and so
@@ -85,7 +85,7 @@ class Turn:
         self._held.append((time.perf_counter(), connection))
         self._follow()
 
-    def delay(self, connection: Waiting) -> None:
+    def delay(self, connection: DeferredConnection) -> None:
         """Let a connection wait until all that has arrived was handled. It is told to go on then, whatever the time."""
         self._delayed.append(connection)
         self._follow()
@@ -151,7 +151,7 @@ class Turn:
         self.is_refusing = False
 
 
-def _go_on(connection: Waiting) -> None:
+def _go_on(connection: DeferredConnection) -> None:
     try:
         connection.go_on()
     except Exception:  # noqa: BLE001 - one that cannot go on must not keep the others waiting

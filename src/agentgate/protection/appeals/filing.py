@@ -18,7 +18,7 @@ from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.limits import APPEAL_CHARACTERS
 from agentgate.protection.appeals.records import StoredAppeal
 from agentgate.protection.appeals.repository import AppealStores
-from agentgate.protection.scoring.ports import Evidence
+from agentgate.protection.scoring.ports import KeptEvents
 
 LINK_BYTES = 16
 # People behind one address share these.
@@ -61,7 +61,7 @@ class Appellant(Struct, frozen=True):
 class AppealDesk:
     """Takes appeals, and shows what became of them to whoever has the link."""
 
-    def __init__(self, store: Store[AppealStores], evidence: Evidence, limiter: Limiter) -> None:
+    def __init__(self, store: Store[AppealStores], evidence: KeptEvents, limiter: Limiter) -> None:
         self._store = store
         self._evidence = evidence
         self._limiter = limiter

@@ -14,11 +14,11 @@ from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
 from agentgate.protection.browser_check.admission import CHALLENGES, Door, Visit, is_from
-from agentgate.protection.browser_check.event_log import Journal
+from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.instrument.program import make_function, make_program
 from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
-from agentgate.protection.browser_check.probes.desk import Draw
+from agentgate.protection.browser_check.probes.desk import DrawnProbes
 from agentgate.protection.browser_check.records import SCHEMA, Challenge, ChallengeInput, PrivateTokenResult, Probes
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import step_up_of
@@ -50,7 +50,7 @@ class ChallengeIssuer:
         *,
         door: Door,
         decider: Decider,
-        journal: Journal,
+        journal: BrowserCheckEventLog,
         scrutiny: Scrutiny,
     ) -> None:
         self._store = store
@@ -69,10 +69,10 @@ class ChallengeIssuer:
         shown = to_json(self._shown(challenge, draw)).decode()
         return f'globalThis["agentgate:{hook}"]([{shown},{make_function(challenge.seed, challenge.id)}]);\n'
 
-    def _shown(self, challenge: StoredChallenge, draw: Draw | None) -> Challenge:
+    def _shown(self, challenge: StoredChallenge, draw: DrawnProbes | None) -> Challenge:
         return shown(challenge, self._door.find_site(challenge.binding.site), draw)
 
-    async def _issue(self, call: Call, body: ChallengeInput) -> tuple[StoredChallenge, Draw | None]:
+    async def _issue(self, call: Call, body: ChallengeInput) -> tuple[StoredChallenge, DrawnProbes | None]:
         call = await self._door.see(call, body.site_key)
         visit = await self._door.admit(call, body.site_key, body.action, CHALLENGES)
         rates = self._decider.count(visit.site, visit.visitor, call.request.address, call.now)
@@ -149,7 +149,7 @@ def level_of(decision: EngineDecision) -> Level:
     return LEVEL_OF[decision.outcome]
 
 
-def shown(challenge: StoredChallenge, site: SiteView | None, draw: Draw | None = None) -> Challenge:
+def shown(challenge: StoredChallenge, site: SiteView | None, draw: DrawnProbes | None = None) -> Challenge:
     """Return a challenge as the page gets it."""
     show = challenge.stepped_ms is not None
     return Challenge(

@@ -13,7 +13,7 @@ from agentgate.protection.browser_check.admission import Visit
 from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.judge import Proof
 from agentgate.protection.browser_check.ports import StoredChallenge
-from agentgate.protection.browser_check.probes.desk import KEPT_MS, Draw, ProbeDesk
+from agentgate.protection.browser_check.probes.desk import KEPT_MS, DrawnProbes, ProbeDesk
 from agentgate.protection.browser_check.probes.judge import Judgement, State
 from agentgate.protection.browser_check.records import VerifyInput
 from agentgate.protection.browser_check.step_up import counts_of, was_counted
@@ -74,7 +74,7 @@ class Scrutiny:
             evidence["clusters"] = clusters + await self.private_tokens.labels(challenge, visit.site)
         return Findings(evidence, judgement, visit.test or await self._holds(call, challenge, body, judgement))
 
-    async def ask(self, trial: Trial) -> Draw | None:
+    async def ask(self, trial: Trial) -> DrawnProbes | None:
         """Draw the shown check's probes, and remember what the page had counted when it was asked for."""
         interaction = (trial.facts.evidence or {}).get("interaction")
         counted = counts_of(interaction) if isinstance(interaction, Mapping) else None

@@ -6,7 +6,7 @@ from agentgate.http.call import Call
 from agentgate.lib.enums import Mode, SolveType, WidgetMode
 from agentgate.lib.limits import VERIFY_ATTEMPTS_PER_CHALLENGE
 from agentgate.protection.browser_check.admission import Visit
-from agentgate.protection.browser_check.judge import Verdict
+from agentgate.protection.browser_check.judge import CheckVerdict
 from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.decision.engine import EngineDecision
 from agentgate.protection.signals.facts import RequestFacts
@@ -22,14 +22,14 @@ class Trial(Struct, frozen=True, kw_only=True):
     facts: RequestFacts
     decision: EngineDecision
     # What enforce mode does.
-    verdict: Verdict
+    verdict: CheckVerdict
     # Whether the answer to the check is right; None when there is none.
     answered: bool | None
 
     @property
-    def applied(self) -> Verdict:
+    def applied(self) -> CheckVerdict:
         """What is done: monitor mode stands in nobody's way."""
-        return Verdict.PASSED if self.visit.site.mode is Mode.MONITOR else self.verdict
+        return CheckVerdict.PASSED if self.visit.site.mode is Mode.MONITOR else self.verdict
 
     @property
     def attempts_left(self) -> int:

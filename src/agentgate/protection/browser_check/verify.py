@@ -12,12 +12,12 @@ from agentgate.lib.enums import VerifyStatus
 from agentgate.lib.errors import Refused
 from agentgate.protection.browser_check.admission import VERIFICATIONS, Door, Visit
 from agentgate.protection.browser_check.challenge_locks import Turns
-from agentgate.protection.browser_check.event_log import Journal
+from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.instrument.program import Answer, check_answer
 from agentgate.protection.browser_check.issue import CHALLENGE_ID
-from agentgate.protection.browser_check.judge import Proof, Verdict, judge
+from agentgate.protection.browser_check.judge import CheckVerdict, Proof, judge
 from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
 from agentgate.protection.browser_check.proving import Prover
 from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
@@ -38,7 +38,7 @@ class ChallengeVerifier:
         *,
         door: Door,
         decider: Decider,
-        journal: Journal,
+        journal: BrowserCheckEventLog,
         grants: Grants,
         scrutiny: Scrutiny,
     ) -> None:
@@ -72,9 +72,9 @@ class ChallengeVerifier:
                 proof = msgspec.structs.replace(proof, answer=False)
             trial = self._try(call, visit, challenge, proof, findings.evidence)
             self._scrutiny.learn(call, findings, trial.decision.labels)
-            if trial.applied is Verdict.STEP_UP:
+            if trial.applied is CheckVerdict.STEP_UP:
                 return await self._step_up(trial)
-            if trial.applied is Verdict.FAILED:
+            if trial.applied is CheckVerdict.FAILED:
                 # One answer to a challenge: whoever tries answers out asks for a new challenge each time. And of
                 # puzzles that need memory two were looked at: with another try, leaving some of them out would pay.
                 if trial.answered is False or (needs_memory and not proof.work):
@@ -110,9 +110,9 @@ class ChallengeVerifier:
         decision = self._decider.decide(facts, visit.site)
         verdict = judge(proof, decision.verdict.outcome, () if visit.test else decision.labels)
         has_more_attempts = challenge.attempts < limits.VERIFY_ATTEMPTS_PER_CHALLENGE
-        if visit.site.site_key == ALWAYS_FAIL or (verdict is Verdict.STEP_UP and not has_more_attempts):
+        if visit.site.site_key == ALWAYS_FAIL or (verdict is CheckVerdict.STEP_UP and not has_more_attempts):
             # A check that can no longer be answered is not worth showing.
-            verdict = Verdict.FAILED
+            verdict = CheckVerdict.FAILED
         return Trial(
             call=call,
             visit=visit,

@@ -14,8 +14,8 @@ from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.proxied_call import Asking
 from agentgate.protection.challenge_page.saved_form import Capsule, Capsules
 from agentgate.protection.challenge_page.sealed_token import Envelopes
-from agentgate.protection.challenge_page.wait import Ticket, Waits
-from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.challenge_page.wait import Waits, WaitTicket
+from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances, IssuedClearance
@@ -52,7 +52,7 @@ class Passes:
         receipts: Receipts,
         *,
         envelopes: Envelopes,
-        journal: Journal,
+        journal: GatewayEventLog,
         fast: FastStore,
     ) -> None:
         self._keys = keys
@@ -80,7 +80,7 @@ class Passes:
         level, renewed = self._level(asking)
         return Passed(self._issue(asking, level, renewed), url, framed)
 
-    def ticket(self, asking: Asking, url: str) -> Ticket:
+    def ticket(self, asking: Asking, url: str) -> WaitTicket:
         """Return what becomes a low clearance for whoever waits."""
         return self._waits.begin(asking, url)
 

@@ -15,7 +15,7 @@ from agentgate.http.markup import Markup, element, joined
 from agentgate.lib.records import to_json
 from agentgate.protection.challenge_page import appeal_view
 from agentgate.protection.challenge_page.languages import Language
-from agentgate.protection.challenge_page.wait import Ticket
+from agentgate.protection.challenge_page.wait import WaitTicket
 
 SERVICE = "/.agentgate"
 GATEWAY = f"{SERVICE}/v1/gateway/"
@@ -56,7 +56,7 @@ class Check(Struct, frozen=True, kw_only=True):
     # The check was passed already, and that did not help.
     stuck: bool = False
     # With what a visitor without JavaScript goes on, and after how long.
-    ticket: Ticket | None = None
+    ticket: WaitTicket | None = None
     refresh_s: int = 0
 
 
@@ -77,7 +77,7 @@ class View(Struct, frozen=True, kw_only=True):
     appeal: str | None = None
 
 
-class Rendered(Struct, frozen=True):
+class RenderedChallengePage(Struct, frozen=True):
     """A page and the policy that it runs under."""
 
     html: bytes
@@ -101,7 +101,7 @@ class ChallengePage:
             (files("agentgate") / "protection" / "challenge_page" / "page" / "challenge.js").read_text(encoding="utf-8")
         )
 
-    def render(self, view: View) -> Rendered:
+    def render(self, view: View) -> RenderedChallengePage:
         """Return the page."""
         nonce = secrets.token_urlsafe(NONCE_BYTES)
         words = view.language.words
@@ -113,15 +113,17 @@ class ChallengePage:
         main = element("main", element("p", view.site_name, class_="site"), content, appeal, _number(view))
         body = element("body", main, None if view.check is None else self._scripts(view, view.check, nonce))
         html = element("html", element("head", head), body, lang=view.language.tag, dir=view.language.direction)
-        return Rendered(f"<!doctype html>{html}".encode(), _policy(nonce, view.check, forms=view.appeal is not None))
+        return RenderedChallengePage(
+            f"<!doctype html>{html}".encode(), _policy(nonce, view.check, forms=view.appeal is not None)
+        )
 
-    def render_text(self, language: Language, site_name: str, title: str, content: Markup) -> Rendered:
+    def render_text(self, language: Language, site_name: str, title: str, content: Markup) -> RenderedChallengePage:
         """Return a page that only says something, without a script."""
         nonce = secrets.token_urlsafe(NONCE_BYTES)
         head = self._head(f"{title} · {site_name}" if site_name else title, nonce)
         body = element("body", element("main", element("p", site_name, class_="site"), content))
         html = element("html", element("head", head), body, lang=language.tag, dir=language.direction)
-        return Rendered(f"<!doctype html>{html}".encode(), _policy(nonce, None, forms=True))
+        return RenderedChallengePage(f"<!doctype html>{html}".encode(), _policy(nonce, None, forms=True))
 
     def _head(self, title: str, nonce: str) -> Markup:
         return joined(

@@ -6,7 +6,7 @@ from agentgate.http.call import Call
 from agentgate.http.navigation import framed_by, is_navigation
 from agentgate.http.request import joined_headers
 from agentgate.lib.visitor_ids import write_visitor
-from agentgate.protection.challenge_page.sealed_token import Holder
+from agentgate.protection.challenge_page.sealed_token import PageHolder
 from agentgate.protection.credentials.bearer_secret import shown_secret
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.original_request import Malformed, Original, read_original
@@ -25,9 +25,9 @@ class Asking(Struct, frozen=True):
     headers: dict[bytes, bytes]
 
     @property
-    def holder(self) -> Holder:
+    def holder(self) -> PageHolder:
         """Who may carry something sealed."""
-        return Holder(self.site.id, self.site.site_key, self.original.origin, write_visitor(self.visitor))
+        return PageHolder(self.site.id, self.site.site_key, self.original.origin, write_visitor(self.visitor))
 
     @property
     def is_navigation(self) -> bool:

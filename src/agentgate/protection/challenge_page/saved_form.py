@@ -14,7 +14,7 @@ from msgspec import Struct
 from agentgate.http.forms import MULTIPART, URL_ENCODED
 from agentgate.http.raw_body import RawBody
 from agentgate.lib.clock import MINUTE_MS
-from agentgate.protection.challenge_page.sealed_token import Envelopes, Holder
+from agentgate.protection.challenge_page.sealed_token import Envelopes, PageHolder
 
 KIND = "capsule"
 LIFETIME_MS = 10 * MINUTE_MS
@@ -36,12 +36,12 @@ class Capsules:
         self._envelopes = envelopes
         self._decoder = msgspec.msgpack.Decoder(Capsule)
 
-    def close(self, capsule: Capsule, holder: Holder, *, now_ms: int) -> str:
+    def close(self, capsule: Capsule, holder: PageHolder, *, now_ms: int) -> str:
         """Return the capsule as text that its holder alone can bring back."""
         content = msgspec.msgpack.encode(capsule)
         return self._envelopes.seal(KIND, content, holder, not_before_ms=now_ms, expires_ms=now_ms + LIFETIME_MS)
 
-    async def take(self, text: str, holder: Holder, *, now_ms: int) -> Capsule | None:
+    async def take(self, text: str, holder: PageHolder, *, now_ms: int) -> Capsule | None:
         """Return what is in a capsule, once; None when it is not this holder's, over, or was opened before."""
         content = await self._envelopes.take(KIND, text, holder, now_ms=now_ms)
         return None if content is None else self._decoder.decode(content)

@@ -23,7 +23,7 @@ ID_BYTES = 16
 KEPT_MS = HOUR_MS
 
 
-class Holder(Struct, frozen=True):
+class PageHolder(Struct, frozen=True):
     """Who carries it: a visitor of a site on one of its origins."""
 
     site_id: str
@@ -50,7 +50,7 @@ class Envelopes:
         self._redemptions = redemptions
         self._decoder = msgspec.msgpack.Decoder(Envelope)
 
-    def seal(self, kind: str, content: bytes, holder: Holder, *, not_before_ms: int, expires_ms: int) -> str:
+    def seal(self, kind: str, content: bytes, holder: PageHolder, *, not_before_ms: int, expires_ms: int) -> str:
         """Return the text to carry."""
         envelope = Envelope(secrets.token_urlsafe(ID_BYTES), int(not_before_ms), int(expires_ms), content)
         nonce = secrets.token_bytes(NONCE_BYTES)
@@ -58,7 +58,7 @@ class Envelopes:
         sealed = nonce + cipher.encrypt(nonce, msgspec.msgpack.encode(envelope), _bound_to(kind, holder))
         return base64.urlsafe_b64encode(sealed).decode("ascii").rstrip("=")
 
-    async def take(self, kind: str, text: str, holder: Holder, *, now_ms: int) -> bytes | None:
+    async def take(self, kind: str, text: str, holder: PageHolder, *, now_ms: int) -> bytes | None:
         """Return what a text of ours holds, once; None for what cannot be opened now or was taken before."""
         envelope = self.open(kind, text, holder, now_ms=now_ms)
         if envelope is None:
@@ -68,7 +68,7 @@ class Envelopes:
         )
         return envelope.content if is_new else None
 
-    def open(self, kind: str, text: str, holder: Holder, *, now_ms: int) -> Envelope | None:
+    def open(self, kind: str, text: str, holder: PageHolder, *, now_ms: int) -> Envelope | None:
         """Return what a text of ours holds; None for another kind, another holder, too early or too late."""
         try:
             sealed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -90,7 +90,7 @@ def _cipher(material: bytes) -> AESGCM:
     return AESGCM(hmac.digest(material, b"agentgate envelope 1", "sha256"))
 
 
-def _bound_to(kind: str, holder: Holder) -> bytes:
+def _bound_to(kind: str, holder: PageHolder) -> bytes:
     # Lengths go before the parts, so that bytes cannot be moved from one part into its neighbour.
     parts = (kind, holder.site_key, holder.origin, holder.visitor)
     return b"".join(len(part.encode()).to_bytes(4, "big") + part.encode() for part in parts)

@@ -30,7 +30,7 @@ _SECRET_BYTES = 16
 _DIGEST_BYTES = 32
 
 
-class Ticket(Struct, frozen=True):
+class WaitTicket(Struct, frozen=True):
     """What the page carries, and the cookie without which it is good for nothing."""
 
     text: str
@@ -44,7 +44,7 @@ class Waits:
         self._envelopes = envelopes
         self._fast = fast
 
-    def begin(self, asking: Asking, url: str) -> Ticket:
+    def begin(self, asking: Asking, url: str) -> WaitTicket:
         """Return a ticket to an address of the site."""
         secret = secrets.token_urlsafe(_SECRET_BYTES)
         ready_ms = asking.call.now + WAIT_MS
@@ -63,7 +63,7 @@ class Waits:
             secure=asking.original.origin.startswith("https://"),
             max_age_s=(WAIT_MS + TICKET_MS) // SECOND_MS,
         )
-        return Ticket(text, cookie)
+        return WaitTicket(text, cookie)
 
     async def end(self, asking: Asking, ticket: str) -> str | None:
         """Take a ticket and return its address; None when it is not this browser's, not yet good, over or used."""

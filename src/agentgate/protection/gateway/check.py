@@ -24,10 +24,10 @@ from agentgate.protection.decision.correlation import read_correlation
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import CachedDecision, decide
-from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.heads import LONGEST_KEY, UNFIT, Head, HeadKey, Heads, key_of, read_parts
 from agentgate.protection.gateway.original_request import Malformed
-from agentgate.protection.gateway.pages import Page, PageKind, Pages
+from agentgate.protection.gateway.pages import PageKind, Pages, SitePage
 from agentgate.protection.gateway.pending_check import PendingCheck
 from agentgate.protection.gateway.receipts import Receipts, Shown
 from agentgate.protection.gateway.route_protection import MethodClaims
@@ -65,7 +65,7 @@ class GatewayCheck:
         *,
         decider: Decider,
         receipts: Receipts,
-        journal: Journal,
+        journal: GatewayEventLog,
         clock: Clock,
         desk: AgentDesk | None = None,
     ) -> None:
@@ -183,7 +183,7 @@ class GatewayCheck:
             visitor_rate, network_rate, parts = self._count_part(head, kind, counted, now_ms)
         if kind.opened is not None and kind.opens_to(head.signatures, visitor.address):
             kind = kind.opened
-            page = Page(page.target, kind)
+            page = SitePage(page.target, kind)
         key = (
             kind,
             head.kind,
@@ -227,7 +227,9 @@ class GatewayCheck:
 
     # What is found out once.
 
-    def _read_traits(self, traits: HeaderTraits, head: Head, page: Page, visitor: Visitor, fields: Fields) -> Traits:
+    def _read_traits(
+        self, traits: HeaderTraits, head: Head, page: SitePage, visitor: Visitor, fields: Fields
+    ) -> Traits:
         """Return what predicates and lists say; only of sites that have some."""
         of_head = traits.find(head)
         if of_head is None or traits.reads_each:
@@ -254,7 +256,7 @@ class GatewayCheck:
             secret = None if authorization is None else bearer_secret(authorization)
         return None if secret is None else self._sites.find_caller(sha256(secret).digest(), now_ms=now_ms)
 
-    def _find_page(self, site: SiteSnapshot, methods: MethodClaims, url: bytes | None) -> Page:
+    def _find_page(self, site: SiteSnapshot, methods: MethodClaims, url: bytes | None) -> SitePage:
         pages, key = self._snapshot.pages, (site, methods, url)
         page = pages.get(key)
         if page is None:

@@ -8,7 +8,7 @@ from agentgate.events.records import Pattern
 from agentgate.lib.enums import Outcome
 from agentgate.protection.decision.engine import Observed, conclude
 from agentgate.protection.gateway.answers import Answers, Ruling
-from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.protection.gateway.receipts import Shown, fit
 from agentgate.protection.gateway.route_protection import Protection
@@ -34,7 +34,7 @@ class CachedDecision:
 
     __slots__ = ("decided", "end", "is_allowed", "middle", "pattern", "ruling", "start")
 
-    def __init__(self, decided: DecidedCheck, ruling: Ruling, answers: Answers, journal: Journal) -> None:
+    def __init__(self, decided: DecidedCheck, ruling: Ruling, answers: Answers, journal: GatewayEventLog) -> None:
         self.decided = decided
         self.ruling = ruling
         # In monitor mode too, only a page that would be allowed has parts.

@@ -1,4 +1,4 @@
-"""Journal: the event of each check, and what is counted beside."""
+"""GatewayEventLog: the event of each check, and what is counted beside."""
 
 import msgspec
 
@@ -22,7 +22,7 @@ BY_RULES = frozenset(("allowed", "monitor", "policy", "agent_unverified"))
 SAME_MS = SECOND_MS
 
 
-class Journal:
+class GatewayEventLog:
     """Records checks. It never waits."""
 
     def __init__(self, recorder: Recorder, ids: DecisionIds, uses: CredentialUses) -> None:

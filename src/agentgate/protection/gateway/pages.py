@@ -1,4 +1,4 @@
-"""Page: a URL of a site, read once: its origin, and the protection of the routes that a request for it could be."""
+"""SitePage: a URL of a site, read once: its origin, and the protection of the routes that a request for it could be."""
 
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.gateway.original_request import check_method, read_origin, split_url
@@ -37,7 +37,7 @@ class PageKind:
         return self.open_path is not None and self.open_path.is_sender(signatures, address)
 
 
-class Page:
+class SitePage:
     """A URL of a site."""
 
     __slots__ = ("kind", "target")
@@ -56,7 +56,7 @@ class Pages:
         self._origins: BoundedCache[bytes, str] = BoundedCache(_ORIGINS)
         self._kinds: BoundedCache[tuple[object, ...], PageKind] = BoundedCache(_KINDS)
 
-    def read(self, site: SiteSnapshot, claims: MethodClaims, url: bytes | None) -> Page:
+    def read(self, site: SiteSnapshot, claims: MethodClaims, url: bytes | None) -> SitePage:
         """Return the page that is asked for."""
         check_method(claims.method)
         start, target = split_url(url or b"")
@@ -76,4 +76,4 @@ class Pages:
             if open_path is not None:
                 kind.open_path = open_path
                 kind.opened = PageKind(origin, (OPENED,), target, traits)
-        return Page(target, kind)
+        return SitePage(target, kind)

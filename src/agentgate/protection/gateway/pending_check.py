@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from agentgate.protection.decision.engine import EngineDecision
 from agentgate.protection.gateway.heads import Head
-from agentgate.protection.gateway.pages import Page
+from agentgate.protection.gateway.pages import SitePage
 from agentgate.protection.gateway.receipts import Shown
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.gateway.visitors import Visitor
@@ -20,7 +20,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
 
     site: SiteView
     head: Head
-    page: Page
+    page: SitePage
     visitor: Visitor
     rates: Rates
     # What a clearance showed, or a token; None for neither.

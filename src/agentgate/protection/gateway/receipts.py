@@ -11,7 +11,7 @@ from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.sites.directory import SiteView
-from agentgate.protection.tokens.binding import Bindings, Holder
+from agentgate.protection.tokens.binding import Bindings, TokenHolder
 from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
@@ -134,7 +134,7 @@ class Receipts:
         found = cookies_of(headers.get(b"cookie", b""), self.clearances.cookie_name(site.site_key).encode())
         genuine = tuple(self._ids_of(found, site.site_key, now_ms))
         user_agent = headers.get(b"user-agent", b"").decode("latin-1")
-        return self._bindings.may_spend(claims, Holder(address, user_agent, genuine), site)
+        return self._bindings.may_spend(claims, TokenHolder(address, user_agent, genuine), site)
 
     def _ids_of(self, values: tuple[bytes, ...], site_key: str, now_ms: int) -> Iterator[str]:
         for value in values:

@@ -12,7 +12,7 @@ from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.protection.gateway.decisions import CachedDecision, Views
 from agentgate.protection.gateway.heads import Head, HeadKey
-from agentgate.protection.gateway.pages import Page
+from agentgate.protection.gateway.pages import SitePage
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.gateway.visitors import Visitor
 from agentgate.protection.scoring.score import ModelView
@@ -57,7 +57,7 @@ class Snapshot:
         self.visitor_ranks = RateRanks(steps, ranks_of("rate_visitor"))
         self.network_ranks = RateRanks((NETWORK_HIGH, NETWORK_EXTREME), ranks_of("rate_network"))
         self.heads: BoundedCache[HeadKey, Head] = BoundedCache(HEADS)
-        self.pages: BoundedCache[tuple[object, ...], Page] = BoundedCache(PAGES)
+        self.pages: BoundedCache[tuple[object, ...], SitePage] = BoundedCache(PAGES)
         self.decisions: BoundedCache[tuple[object, ...], CachedDecision] = BoundedCache(DECISIONS)
         self.visitors: BoundedCache[tuple[object, ...], Visitor] = BoundedCache(VISITORS)
         # By the site's number.

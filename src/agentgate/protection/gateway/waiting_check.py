@@ -16,7 +16,7 @@ from agentgate.protection.agents.policy_checker import AgentDesk, AgentRuling
 from agentgate.protection.gateway.agent_requests import Wish, message_of
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import Views, decide_under, observe, strictest
-from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.protection.gateway.receipts import OTHERS_TOKEN, TOKEN_HEADER, Receipts, Shown, fit
 from agentgate.protection.gateway.route_protection import Protection
@@ -38,7 +38,7 @@ Decide = Callable[[list[AgentRuling]], tuple[DecidedCheck, Ruling]]
 class WaitingChecks:
     """Answers checks of agents, and checks with a token."""
 
-    def __init__(self, desk: AgentDesk | None, receipts: Receipts, journal: Journal, answers: Answers) -> None:
+    def __init__(self, desk: AgentDesk | None, receipts: Receipts, journal: GatewayEventLog, answers: Answers) -> None:
         self._desk = desk
         self._receipts = receipts
         self._journal = journal

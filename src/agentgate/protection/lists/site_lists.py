@@ -10,7 +10,7 @@ from ipaddress import IPv4Network, IPv6Network
 from agentgate.lib.enums import ListKind, ListOutcome, Outcome
 from agentgate.lib.visitor_ids import read_visitor
 from agentgate.protection.lists.records import StoredEntry
-from agentgate.protection.rules.evaluate import NO_TRAITS, Traits, Verdict
+from agentgate.protection.rules.evaluate import NO_TRAITS, RuleVerdict, Traits
 from agentgate.protection.rules.patterns.glob import Glob, read_program_glob
 from agentgate.protection.rules.patterns.networks import V4_BITS, V6_BITS, read_strict_network
 from agentgate.protection.threat_data.networks import AddressNumber, read_address
@@ -97,10 +97,10 @@ def stronger(one: Traits, other: Traits) -> Traits:
     return other if one.listed.outcome is Outcome.ALLOW else one
 
 
-def verdict_of(entry: StoredEntry) -> Verdict:
+def verdict_of(entry: StoredEntry) -> RuleVerdict:
     """Return what an entry means. A User-Agent proves nothing, so it opens rules but no check that is asked for."""
     is_allowed = entry.outcome is ListOutcome.ALLOW
-    return Verdict(
+    return RuleVerdict(
         Outcome.ALLOW if is_allowed else Outcome.BLOCK,
         RULE_START + entry.id,
         listed=True,

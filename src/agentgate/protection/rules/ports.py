@@ -7,7 +7,7 @@ from agentgate.events.queries.ports import TrafficStores
 from agentgate.lib.configuration_version import ConfigurationStores
 from agentgate.people.audit.repository import AuditStores
 from agentgate.protection.rules.records import StoredRules
-from agentgate.protection.rules.replay_records import ReplayedEvent, Sample, SampleRequest
+from agentgate.protection.rules.replay_records import ReplayedEvent, SampleFacts, SampleRequest
 
 
 class RuleStore(Protocol):
@@ -44,7 +44,7 @@ class EventReplay(Protocol):
 class Explainer(Protocol):
     """Makes labels and scores of a sample request, as it would of a real one."""
 
-    async def observe(self, site_id: str, request: SampleRequest) -> Sample:
+    async def observe(self, site_id: str, request: SampleRequest) -> SampleFacts:
         """Return what the service sees in the request."""
         ...
 

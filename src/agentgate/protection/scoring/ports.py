@@ -79,7 +79,7 @@ class ScoringStores(AuditStores, ConfigurationStores, Protocol):
     def sites(self) -> SiteNumbers: ...
 
 
-class Evidence(Protocol):
+class KeptEvents(Protocol):
     """Single events, as far as they are still kept."""
 
     async def find_event(self, site: int, decision: int) -> Event | None:

@@ -13,7 +13,7 @@ from agentgate.protection.signals.facts import Observation, RequestFacts
 from agentgate.protection.signals.families import evidence_labels
 from agentgate.protection.signals.languages import LanguageForm, language_form
 from agentgate.protection.signals.numbers import measure
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.views import UserAgentView
 
@@ -41,20 +41,22 @@ def observe_headers(facts: RequestFacts, intel: Intel) -> ObservedHeaders:
 
 def observe_rest(observed: ObservedHeaders, facts: RequestFacts, intel: Intel, *, cookie_count: int) -> Observation:
     """Return the same as `observe` for a request with these headers; those of the facts are not looked at."""
-    return _observe_rest(Look(facts, intel, {}, (), observed.user_agent, LanguageForm.NONE), observed, cookie_count)
+    return _observe_rest(
+        SignalInput(facts, intel, {}, (), observed.user_agent, LanguageForm.NONE), observed, cookie_count
+    )
 
 
-def _observe_headers(facts: RequestFacts, intel: Intel) -> tuple[ObservedHeaders, Look]:
+def _observe_headers(facts: RequestFacts, intel: Intel) -> tuple[ObservedHeaders, SignalInput]:
     headers = dict(facts.headers)
     user_agent = view_user_agent(headers.get("user-agent"), intel)
     languages = headers.get("accept-language")
     language_count = languages.count(",") + 1 if languages else 0
-    look = Look(facts, intel, headers, tuple(headers), user_agent, language_form(languages))
+    look = SignalInput(facts, intel, headers, tuple(headers), user_agent, language_form(languages))
     labels = tuple(_labels(HEADER_SIGNALS, look))
     return ObservedHeaders(labels, user_agent, len(facts.headers), language_count), look
 
 
-def _observe_rest(look: Look, observed: ObservedHeaders, cookie_count: int) -> Observation:
+def _observe_rest(look: SignalInput, observed: ObservedHeaders, cookie_count: int) -> Observation:
     facts = look.facts
     labels = [*observed.labels, *_labels(REQUEST_SIGNALS, look)]
     if facts.evidence is not None or facts.content is not None:
@@ -77,7 +79,7 @@ def _observe_rest(look: Look, observed: ObservedHeaders, cookie_count: int) -> O
     )
 
 
-def _labels(signals: Iterable[Callable[[Look], Labels]], look: Look) -> list[str]:
+def _labels(signals: Iterable[Callable[[SignalInput], Labels]], look: SignalInput) -> list[str]:
     labels: list[str] = []
     for signal in signals:
         labels += signal(look)

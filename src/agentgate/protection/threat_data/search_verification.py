@@ -43,14 +43,14 @@ class Standing(Enum):
     UNKNOWN = "unknown"
 
 
-class Known(NamedTuple):
+class CachedVerification(NamedTuple):
     """A standing, and until when it holds."""
 
     standing: Standing
     until_ms: int
 
 
-class Claim(NamedTuple):
+class CrawlerClaim(NamedTuple):
     """An address that says it is an operator's crawler."""
 
     address: str
@@ -68,15 +68,15 @@ class SearchStandings:
     """A bounded memory of standings. Reading never waits; what is missing is asked for."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, Known] = {}
-        self._asked: dict[Key, Claim] = {}
+        self._known: dict[Key, CachedVerification] = {}
+        self._asked: dict[Key, CrawlerClaim] = {}
         # Networks in which an operator has verified crawlers.
         self._networks: dict[Key, None] = {}
         # Addresses that pass until they are known, and how many did so within the present hour.
         self._free: set[Key] = set()
         self._spent: dict[Key, int] = {}
         self._hour = 0
-        self.on_claim: Callable[[Claim], None] | None = None
+        self.on_claim: Callable[[CrawlerClaim], None] | None = None
 
     def find(self, address: str, operator: SearchOperator, now_ms: int) -> Standing:
         """Return what is known now, and have the rest looked up."""
@@ -84,23 +84,23 @@ class SearchStandings:
         known = self._known.get(key)
         if known is not None and now_ms < known.until_ms:
             return known.standing
-        if key not in self._asked and not self._ask(key, Claim(address, operator)):
+        if key not in self._asked and not self._ask(key, CrawlerClaim(address, operator)):
             return Standing.UNKNOWN if known is None else known.standing
         # Gentle once only: whoever lets our questions time out must not stay unconfirmed for ever.
         if known is not None:
             return known.standing
         return Standing.UNCONFIRMED if self._is_free(key, now_ms) else Standing.UNKNOWN
 
-    def learn(self, claim: Claim, standing: Standing, now_ms: int) -> None:
+    def learn(self, claim: CrawlerClaim, standing: Standing, now_ms: int) -> None:
         """Remember what a look-up gave. What could not be found out does not end what was known."""
         key = (claim.address, claim.operator.number)
         self._asked.pop(key, None)
         self._free.discard(key)
         if standing is Standing.UNKNOWN and key in self._known:
             standing = self._known[key].standing
-            self._known[key] = Known(standing, now_ms + UNKNOWN_MS)
+            self._known[key] = CachedVerification(standing, now_ms + UNKNOWN_MS)
             return
-        self._remember(key, Known(standing, now_ms + _LASTS_MS[standing]))
+        self._remember(key, CachedVerification(standing, now_ms + _LASTS_MS[standing]))
 
     def export(self) -> list[Saved]:
         """Return the answers that are worth keeping over a restart."""
@@ -113,12 +113,12 @@ class SearchStandings:
     def restore(self, saved: Iterable[Saved]) -> None:
         """Take over answers that were kept. Those past their time count until DNS has answered anew."""
         for address, number, standing, until_ms in saved:
-            self._remember((address, number), Known(Standing(standing), until_ms))
+            self._remember((address, number), CachedVerification(Standing(standing), until_ms))
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def _remember(self, key: Key, known: Known) -> None:
+    def _remember(self, key: Key, known: CachedVerification) -> None:
         if len(self._known) >= MOST_KNOWN:
             del self._known[next(iter(self._known))]
         self._known[key] = known
@@ -143,7 +143,7 @@ class SearchStandings:
         self._free.add(key)
         return True
 
-    def _ask(self, key: Key, claim: Claim) -> bool:
+    def _ask(self, key: Key, claim: CrawlerClaim) -> bool:
         if self.on_claim is None or len(self._asked) >= MOST_WAITING:
             return False
         self._asked[key] = claim
@@ -172,7 +172,7 @@ class SearchConfirmer:
         self._standings = standings
         self._lookup = lookup
         self._clock = clock
-        self._claims: asyncio.Queue[Claim] = asyncio.Queue()
+        self._claims: asyncio.Queue[CrawlerClaim] = asyncio.Queue()
         self._tasks: tuple[asyncio.Task[None], ...] = ()
 
     def start(self) -> None:
@@ -187,7 +187,7 @@ class SearchConfirmer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def confirm(self, claim: Claim) -> Standing:
+    async def confirm(self, claim: CrawlerClaim) -> Standing:
         """Look the address's names up, and whether one of the operator's leads back to it."""
         try:
             async with asyncio.timeout(LOOKUP_S):
@@ -195,7 +195,7 @@ class SearchConfirmer:
         except (TimeoutError, LookupFailed):
             return Standing.UNKNOWN
 
-    async def _confirm(self, claim: Claim) -> Standing:
+    async def _confirm(self, claim: CrawlerClaim) -> Standing:
         version = 6 if ":" in claim.address else 4
         names = [name for name in await self._lookup.names_of(claim.address) if claim.operator.owns(name)]
         for name in names[:MOST_NAMES]:

@@ -56,7 +56,7 @@ class TokenMatcher:
         return found
 
 
-class Words:
+class WordSearch:
     """Words that are searched for all at once, anywhere in a text."""
 
     def __init__(self, words: Sequence[str]) -> None:

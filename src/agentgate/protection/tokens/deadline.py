@@ -10,13 +10,13 @@ from typing import Generic, Protocol, TypeVar
 KEPT_MORE = 256
 
 
-class Waiting(Protocol):
+class PendingCall(Protocol):
     """Something that has a deadline."""
 
     is_done: bool
 
 
-W = TypeVar("W", bound=Waiting)
+W = TypeVar("W", bound=PendingCall)
 
 
 class DeadlineQueue(Generic[W]):

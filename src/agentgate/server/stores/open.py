@@ -12,10 +12,10 @@ from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.storage.clickhouse.read_models import ClickhouseTraffic
 from agentgate.events.storage.clickhouse.spool import Spool
-from agentgate.events.storage.days.days import EventDays, Segments
+from agentgate.events.storage.days.days import EventDays, SegmentDays
 from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.events import SqlEvents
 from agentgate.events.storage.queries.decision_feed import SqlDecisionFeed
 from agentgate.events.storage.queries.read_models import SqlTraffic
@@ -65,7 +65,7 @@ class Stores:
     store: SqlStore
     activity: ActivityStore
     segments: EventDays
-    words: Words
+    words: KnownWords
     events: SqlEvents | ClickhouseEvents
     evidence: SqlEvidence
     challenges: SqlChallenges
@@ -100,7 +100,7 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
     reads = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="sqlite-reader")
     databases, segments = _postgres(settings) if settings.database_url else _sqlite(settings, clock, reads)
     stats = databases[STATS]
-    words = Words(stats)
+    words = KnownWords(stats)
     store = SqlStore(databases[CONFIG])
     labels = store.read.decision_labels
     kept = (
@@ -153,7 +153,7 @@ class _Kept:
     open_days: EventDays | None
 
 
-def _kept(stats: MigratedDatabase, segments: Segments, words: Words, labels: LabelStore) -> _Kept:
+def _kept(stats: MigratedDatabase, segments: SegmentDays, words: KnownWords, labels: LabelStore) -> _Kept:
     return _Kept(
         days=segments,
         events=SqlEvents(stats, segments, words),
@@ -163,7 +163,9 @@ def _kept(stats: MigratedDatabase, segments: Segments, words: Words, labels: Lab
     )
 
 
-def _clickhouse(settings: Settings, clock: Clock, stats: MigratedDatabase, words: Words, labels: LabelStore) -> _Kept:
+def _clickhouse(
+    settings: Settings, clock: Clock, stats: MigratedDatabase, words: KnownWords, labels: LabelStore
+) -> _Kept:
     client = open_clickhouse(settings.events_url, settings.events_cluster)
     days = ClickhouseDays(client, settings.events_cluster)
     spool = Spool(settings.data_dir / SPOOL, most_bytes=settings.events_spool_mb * MEGABYTE)
@@ -186,7 +188,7 @@ def open_clickhouse(url: str, cluster: str) -> ClickhouseClient:
 
 def _sqlite(
     settings: Settings, clock: Clock, reads: ThreadPoolExecutor
-) -> tuple[dict[str, MigratedDatabase], Segments]:
+) -> tuple[dict[str, MigratedDatabase], SegmentDays]:
     folder = settings.data_dir
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     check_files(folder, f"{CONFIG}.db", f"{STATS}.db", f"{HOT}.db", days=EVENTS)
@@ -199,7 +201,7 @@ def _sqlite(
     return databases, SqliteSegments(folder / EVENTS, clock, reads)
 
 
-def _postgres(settings: Settings) -> tuple[dict[str, MigratedDatabase], Segments]:
+def _postgres(settings: Settings) -> tuple[dict[str, MigratedDatabase], SegmentDays]:
     database = PostgresDatabase(settings.database_url)
     return dict.fromkeys((*SETS, EVENTS), database), PostgresSegments(database)
 

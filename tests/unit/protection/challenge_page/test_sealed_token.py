@@ -6,11 +6,11 @@ import pytest
 from agentgate.http.raw_body import RawBody
 from agentgate.lib.keyring import Keyring, StoredKey
 from agentgate.protection.challenge_page.saved_form import LIFETIME_MS, Capsule, Capsules, read_form
-from agentgate.protection.challenge_page.sealed_token import Envelopes, Holder
+from agentgate.protection.challenge_page.sealed_token import Envelopes, PageHolder
 from agentgate.protection.tokens.ports import Redemption
 
 NOW_MS = 1_794_744_000_000
-HOLDER = Holder("st_1", "site_shop", "https://shop.example", "0123456789abcdef")
+HOLDER = PageHolder("st_1", "site_shop", "https://shop.example", "0123456789abcdef")
 
 
 class Spent:

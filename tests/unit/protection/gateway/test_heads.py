@@ -16,7 +16,7 @@ from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
 from agentgate.protection.signals.languages import language_form
 from agentgate.protection.signals.observe import observe, observe_headers, observe_rest
 from agentgate.protection.signals.request_class import class_of
-from agentgate.protection.signals.signal_input import Look
+from agentgate.protection.signals.signal_input import SignalInput
 from agentgate.protection.threat_data.intel import load_intel
 from agentgate.server.demo.traffic import CLIENTS
 
@@ -145,7 +145,7 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
         user_agent = view_user_agent(dict(facts.headers).get("user-agent"), INTEL)
         view = Barred(user_agent, {"labels", "engine", "major", "platform", "mobile", "device", "is_mail_program"})
         form = language_form(dict(facts.headers).get("accept-language"))
-        look = Look(Barred(facts, {"method", "headers", "ja4"}), INTEL, headers, tuple(headers), view, form)
+        look = SignalInput(Barred(facts, {"method", "headers", "ja4"}), INTEL, headers, tuple(headers), view, form)
         for signal in HEADER_SIGNALS:
             signal(look)
         class_of(facts.method, headers, is_browser=True)
@@ -153,7 +153,7 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
 
         # What is asked for each request anew looks at no header, and at nothing that a decision is not cached by.
         allowed = {"address", "rates", "receipt", "agent", "now_ms", "method", "target", "is_plain", "wanted"}
-        look = Look(Barred(facts, allowed), INTEL, None, None, user_agent, None)
+        look = SignalInput(Barred(facts, allowed), INTEL, None, None, user_agent, None)
         for signal in REQUEST_SIGNALS:
             signal(look)
 

@@ -21,7 +21,7 @@ from agentgate.protection.threat_data.search_verification import (
     MOST_WAITING,
     UNKNOWN_MS,
     VERIFIED_MS,
-    Claim,
+    CrawlerClaim,
     SearchConfirmer,
     SearchStandings,
     Standing,
@@ -44,7 +44,7 @@ def server():
 
 def standing_of(server: DnsServer, address: str = ADDRESS) -> Standing:
     confirmer = SearchConfirmer(SearchStandings(), NameLookup((("127.0.0.1", server.port),)), FixedClock(0))
-    return asyncio.run(confirmer.confirm(Claim(address, GOOGLE)))
+    return asyncio.run(confirmer.confirm(CrawlerClaim(address, GOOGLE)))
 
 
 def searched(intel, user_agent: str, address: str, now_ms: int = 0) -> list[str]:
@@ -117,8 +117,8 @@ def test_the_first_request_is_unconfirmed_and_later_ones_have_the_answer(server:
     assert server.asked.count("1.5.178.192.in-addr.arpa") == 1
 
 
-def listening(standings: SearchStandings) -> list[Claim]:
-    claims: list[Claim] = []
+def listening(standings: SearchStandings) -> list[CrawlerClaim]:
+    claims: list[CrawlerClaim] = []
     standings.on_claim = claims.append
     return claims
 
@@ -127,13 +127,13 @@ def listening(standings: SearchStandings) -> list[Claim]:
 def test_an_answer_is_remembered_for_its_time_and_then_asked_for_again(standing: Standing, lasts_ms: int) -> None:
     standings = SearchStandings()
     claims = listening(standings)
-    standings.learn(Claim(ADDRESS, GOOGLE), standing, 0)
+    standings.learn(CrawlerClaim(ADDRESS, GOOGLE), standing, 0)
 
     assert standings.find(ADDRESS, GOOGLE, lasts_ms - 1) is standing
     assert claims == []
     # The old answer stands while the new one is looked up.
     assert standings.find(ADDRESS, GOOGLE, lasts_ms) is standing
-    assert claims == [Claim(ADDRESS, GOOGLE)]
+    assert claims == [CrawlerClaim(ADDRESS, GOOGLE)]
 
 
 def test_whoever_lets_our_questions_time_out_is_unconfirmed_only_once() -> None:
@@ -141,7 +141,7 @@ def test_whoever_lets_our_questions_time_out_is_unconfirmed_only_once() -> None:
     listening(standings)
 
     assert standings.find(ADDRESS, GOOGLE, 0) is Standing.UNCONFIRMED
-    standings.learn(Claim(ADDRESS, GOOGLE), Standing.UNKNOWN, 0)
+    standings.learn(CrawlerClaim(ADDRESS, GOOGLE), Standing.UNKNOWN, 0)
     assert standings.find(ADDRESS, GOOGLE, 1) is Standing.UNKNOWN
     assert standings.find(ADDRESS, GOOGLE, UNKNOWN_MS) is Standing.UNKNOWN
 
@@ -149,10 +149,10 @@ def test_whoever_lets_our_questions_time_out_is_unconfirmed_only_once() -> None:
 def test_a_failed_question_does_not_end_what_was_known() -> None:
     standings = SearchStandings()
     listening(standings)
-    standings.learn(Claim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
+    standings.learn(CrawlerClaim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
 
     standings.find(ADDRESS, GOOGLE, VERIFIED_MS)
-    standings.learn(Claim(ADDRESS, GOOGLE), Standing.UNKNOWN, VERIFIED_MS)
+    standings.learn(CrawlerClaim(ADDRESS, GOOGLE), Standing.UNKNOWN, VERIFIED_MS)
 
     assert standings.find(ADDRESS, GOOGLE, VERIFIED_MS + 1) is Standing.VERIFIED
 
@@ -166,7 +166,7 @@ def test_a_flood_of_claims_is_bounded_and_not_believed() -> None:
     assert found.count(Standing.UNCONFIRMED) == FREE_ELSEWHERE
     assert found[-1] is Standing.UNKNOWN
     for number in range(MOST_KNOWN + 10):
-        standings.learn(Claim(f"2001:db8:1::{number:x}", GOOGLE), Standing.FORGED, 0)
+        standings.learn(CrawlerClaim(f"2001:db8:1::{number:x}", GOOGLE), Standing.FORGED, 0)
     assert len(standings) == MOST_KNOWN
 
 
@@ -181,7 +181,7 @@ def test_forged_claims_from_many_networks_hardly_pass() -> None:
 def test_a_network_in_which_the_operator_has_crawlers_has_a_budget_of_its_own() -> None:
     standings = SearchStandings()
     listening(standings)
-    standings.learn(Claim("203.0.113.1", GOOGLE), Standing.VERIFIED, 0)
+    standings.learn(CrawlerClaim("203.0.113.1", GOOGLE), Standing.VERIFIED, 0)
     found = [standings.find(f"203.0.113.{n}", GOOGLE, 0) for n in range(2, 40)]
 
     assert found.count(Standing.UNCONFIRMED) == FREE_IN_KNOWN_NETWORK
@@ -192,9 +192,9 @@ def test_a_network_in_which_the_operator_has_crawlers_has_a_budget_of_its_own() 
 
 def test_answers_survive_a_restart_and_an_outage_of_dns(tmp_path) -> None:
     before = SearchStandings()
-    before.learn(Claim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
-    before.learn(Claim("198.51.100.7", GOOGLE), Standing.FORGED, 0)
-    before.learn(Claim("198.51.100.8", GOOGLE), Standing.UNKNOWN, 0)
+    before.learn(CrawlerClaim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
+    before.learn(CrawlerClaim("198.51.100.7", GOOGLE), Standing.FORGED, 0)
+    before.learn(CrawlerClaim("198.51.100.8", GOOGLE), Standing.UNKNOWN, 0)
     SearchVerdicts(tmp_path, before).save()
     after = SearchStandings()
     SearchVerdicts(tmp_path, after).load()
@@ -227,7 +227,7 @@ def test_a_preview_is_verified_by_its_networks_and_never_forged() -> None:
 def test_the_same_address_may_be_one_operators_and_not_anothers() -> None:
     standings = SearchStandings()
     listening(standings)
-    standings.learn(Claim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
+    standings.learn(CrawlerClaim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
 
     assert standings.find(ADDRESS, BING, 0) is Standing.UNCONFIRMED
 
@@ -278,7 +278,7 @@ def test_published_networks_confirm_without_a_question(tmp_path) -> None:
     # Of an operator without names in DNS the list is all there is to know; elsewhere DNS is asked.
     assert searched(intel, DUCKDUCKBOT, "192.0.2.9") == ["agent.search_forged"]
     assert searched(intel, GOOGLEBOT, "192.178.6.9") == ["agent.search_unconfirmed"]
-    assert claims == [Claim("192.178.6.9", GOOGLE)]
+    assert claims == [CrawlerClaim("192.178.6.9", GOOGLE)]
     # The list says whose crawlers these are and nothing else.
     assert not any(label.startswith("net.") for label in observe(make_facts(address="192.178.5.9"), intel).labels)
 

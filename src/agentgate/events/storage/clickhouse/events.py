@@ -15,7 +15,7 @@ from agentgate.events.records import Recorded
 from agentgate.events.storage.clickhouse import schema
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.spool import Spool, Spooled
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.encoding import WIDE_COLUMNS
 from agentgate.events.storage.events import EventEncoding
 from agentgate.events.storage.rollups import HOURS_PER_DAY
@@ -38,7 +38,7 @@ class ClickhouseEvents(EventEncoding):
         stats: Database,
         client: ClickhouseClient,
         days: ClickhouseDays,
-        words: Words,
+        words: KnownWords,
         *,
         spool: Spool,
         clock: Clock,

@@ -70,7 +70,7 @@ class EventDays(Protocol):
         ...
 
 
-class Segments(EventDays, Protocol):
+class SegmentDays(EventDays, Protocol):
     """The days of events in a database that has transactions."""
 
     @property

@@ -299,7 +299,7 @@ class _DaySession:
         return await self._segments.read(self._day, fetch_all, _reading(sql), values) or []
 
     async def run(self, sql: str, *_values: Value) -> int:
-        """Refuse: a day is changed through `Segments.write`."""
+        """Refuse: a day is changed through `SegmentDays.write`."""
         raise RuntimeError(f"a session of a day only reads: {sql}")
 
     async def run_many(self, sql: str, _rows: Sequence[Sequence[Value]]) -> None:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from agentgate.events.storage.days.days import Layout, Segments, day_bounds
+from agentgate.events.storage.days.days import Layout, SegmentDays, day_bounds
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import SqlSession
 from agentgate.lib.decision_ids import first_id
@@ -30,7 +30,7 @@ class DayPart(NamedTuple):
 class TrafficDays:
     """Reads days. All reading of events goes through here, so that every statement is bounded to one day."""
 
-    def __init__(self, stats: SqlSession, segments: Segments) -> None:
+    def __init__(self, stats: SqlSession, segments: SegmentDays) -> None:
         self._stats = stats
         self._segments = segments
 

@@ -13,7 +13,7 @@ from agentgate.events.label_records import StoredLabel
 from agentgate.events.queries.ports import DecisionFilters, DecisionScan, SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.records import Dimension, Event
-from agentgate.events.storage.dictionary import OTHER, Words
+from agentgate.events.storage.dictionary import OTHER, KnownWords
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
 from agentgate.events.storage.queries.days import DayPart, TrafficDays
@@ -73,7 +73,7 @@ class _Scan(NamedTuple):
 class SqlDecisions:
     """Implements DecisionStore."""
 
-    def __init__(self, stats: SqlSession, days: TrafficDays, words: Words, labels: LabelStore) -> None:
+    def __init__(self, stats: SqlSession, days: TrafficDays, words: KnownWords, labels: LabelStore) -> None:
         self._stats = stats
         self._days = days
         self._words = words

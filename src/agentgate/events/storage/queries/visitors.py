@@ -14,7 +14,7 @@ import msgspec
 from agentgate.events.queries.ports import VisitorScan
 from agentgate.events.queries.records import VisitorSummary
 from agentgate.events.storage.codes import signed, unsigned
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.queries.days import VISITOR, DayPart, TrafficDays, counted_parts, rolled_up_days
 from agentgate.events.storage.queries.packs import joined, joined_rows, rows_of
 from agentgate.events.storage.rollups import VISITOR_SUMS
@@ -77,7 +77,7 @@ class _Totals:
 class SqlVisitors:
     """Implements VisitorStore."""
 
-    def __init__(self, stats: SqlSession, days: TrafficDays, words: Words) -> None:
+    def __init__(self, stats: SqlSession, days: TrafficDays, words: KnownWords) -> None:
         self._stats = stats
         self._days = days
         self._words = words

@@ -7,7 +7,7 @@ import msgspec
 
 from agentgate.events.storage.codes import KIND_CODES, OUTCOMES, unsigned
 from agentgate.events.storage.days.days import EventDays, day_bounds
-from agentgate.events.storage.dictionary import OTHER_TEXT, Words
+from agentgate.events.storage.dictionary import OTHER_TEXT, KnownWords
 from agentgate.lib.database import Database, Row
 from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import DecisionKind
@@ -24,7 +24,7 @@ _numbers = msgspec.json.Decoder(tuple[int, ...])
 class SqlClientReplay:
     """Implements ClientReplay over the days of events."""
 
-    def __init__(self, config: Database, segments: EventDays, words: Words) -> None:
+    def __init__(self, config: Database, segments: EventDays, words: KnownWords) -> None:
         self._config = config
         self._segments = segments
         self._words = words

@@ -1,6 +1,6 @@
 """The address: which lists it is in, its network (ASN) and country where a table of them was imported."""
 
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.networks import (
     ALLOW,
@@ -27,7 +27,7 @@ LABEL_OF_FLAG = (
 NOTHING_KNOWN = AddressView(())
 
 
-def address_labels(look: Look) -> Labels:
+def address_labels(look: SignalInput) -> Labels:
     """Return `net.*` and `list.*`."""
     return view_address(look.facts.address, look.intel).labels
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from agentgate.protection.signals.detectors.headers import is_sorted
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.views import UserAgentView
 
 # The first releases that send them, on every kind of request. Since 95 all three hints come together, or none.
@@ -44,7 +44,7 @@ PAGE_DESTINATIONS = frozenset({"document", "iframe", "frame"})
 PART_MODES = frozenset({"cors", "no-cors", "websocket"})
 
 
-def client_hint_labels(look: Look) -> Labels:
+def client_hint_labels(look: SignalInput) -> Labels:
     """Return `http.client_hints_*` and `http.fetch_metadata_*`."""
     headers, claimed = look.headers, look.user_agent
     labels = []
@@ -65,7 +65,7 @@ def client_hint_labels(look: Look) -> Labels:
     return labels
 
 
-def _misses_hints(look: Look) -> bool:
+def _misses_hints(look: SignalInput) -> bool:
     claimed = look.user_agent
     if "sec-fetch-site" not in look.headers:
         return False
@@ -75,7 +75,7 @@ def _misses_hints(look: Look) -> bool:
     return look.facts.method != "OPTIONS"
 
 
-def _without_fetch_metadata(look: Look) -> Labels:
+def _without_fetch_metadata(look: SignalInput) -> Labels:
     """Return what is wrong with a request that has no Sec-Fetch-Site, though its browser sends it to secure origins."""
     if "sec-fetch-mode" in look.headers:
         # No browser sends the one without the other; some libraries do.
@@ -91,7 +91,7 @@ def _without_fetch_metadata(look: Look) -> Labels:
     return ("http.fetch_metadata_missing",)
 
 
-def _is_safaris(look: Look) -> bool:
+def _is_safaris(look: SignalInput) -> bool:
     names = look.names
     if "accept" not in names or names.index("accept") > names.index("user-agent"):
         return False
@@ -125,7 +125,7 @@ def _platform_agrees(headers: Mapping[str, str], claimed: UserAgentView) -> bool
     return told in ALSO_NAMED.get(named, ())
 
 
-def _fetch_agrees(look: Look) -> bool:
+def _fetch_agrees(look: SignalInput) -> bool:
     headers, claimed = look.headers, look.user_agent
     site, mode, destination = (headers.get(name) for name in FETCH_METADATA)
     if site not in SITES or (mode is not None and mode not in MODES):
@@ -141,7 +141,7 @@ def _fetch_agrees(look: Look) -> bool:
     return "sec-fetch-user" not in headers
 
 
-def _navigates_to(look: Look, destination: str | None) -> bool:
+def _navigates_to(look: SignalInput, destination: str | None) -> bool:
     if destination is None or destination in NAVIGATION_DESTINATIONS:
         return True
     # A service worker that passes a page's request on: Chromium writes it as what scripts fetch, the name first.

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.user_agent_tokens import searchable
 
 LOOKED_AT_CHARACTERS = 16_384
@@ -33,7 +33,7 @@ HIDDEN = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\
 MIXED = re.compile("[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
 
 
-def content_labels(look: Look) -> Labels:
+def content_labels(look: SignalInput) -> Labels:
     """Return `content.*`; nothing where no content was submitted."""
     if look.facts.content is None:
         return ()

@@ -6,7 +6,7 @@ because proxies, extensions and assistive tools change a header now and then.
 
 from agentgate.protection.signals.detectors.page_load import follows, own_order, page_load_points
 from agentgate.protection.signals.languages import LanguageForm
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.views import UserAgentView
 
 FEW_HEADERS, MANY_HEADERS = 4, 40
@@ -49,7 +49,7 @@ LENIENT_DEVICES = frozenset({"tv", "console", "legacy"})
 PART_OF_A_PAGE = frozenset({"referer", "origin", "sec-fetch-site", "range", "upgrade"})
 
 
-def header_labels(look: Look) -> Labels:
+def header_labels(look: SignalInput) -> Labels:
     """Return `http.*` of the headers' shape, and of the few values that have one."""
     view = look.user_agent
     labels = (*shape_labels(look.names, view.engine), *_special(look))
@@ -90,7 +90,7 @@ def is_sorted(names: tuple[str, ...]) -> bool:
     return len(rest) >= SORTED_HEADERS and rest == sorted(rest)
 
 
-def _is_unlike(look: Look, view: UserAgentView, labels: Labels) -> bool:
+def _is_unlike(look: SignalInput, view: UserAgentView, labels: Labels) -> bool:
     """Say whether the headers are, taken together, not those of the browser that is named."""
     points = 0
     for label in labels:
@@ -105,7 +105,7 @@ def _is_unlike(look: Look, view: UserAgentView, labels: Labels) -> bool:
     return points >= (LENIENT_FROM if view.device in LENIENT_DEVICES or not view.engine else UNLIKE_FROM)
 
 
-def _special(look: Look) -> list[str]:
+def _special(look: SignalInput) -> list[str]:
     headers = look.headers
     labels = []
     if headers.get("connection") == "close":

@@ -5,7 +5,7 @@ written in other orders, so only page loads are judged. `docs/adapters.md` says 
 """
 
 from agentgate.protection.signals.languages import LanguageForm
-from agentgate.protection.signals.signal_input import Look
+from agentgate.protection.signals.signal_input import SignalInput
 from agentgate.protection.threat_data.views import UserAgentView
 
 # What a navigation is for when it loads a page.
@@ -52,7 +52,7 @@ CHROMIUM_PICTURES, ONLY_CHROMIUM = "image/webp", "image/apng"
 INCOMPLETE, WRONG_ORDER, WRONG_ACCEPT, NO_PICTURES, WRONG_ENCODING, WRONG_LANGUAGES = 15, 15, 15, 5, 10, 15
 
 
-def page_load_points(look: Look, view: UserAgentView, *, is_sorted: bool) -> int:
+def page_load_points(look: SignalInput, view: UserAgentView, *, is_sorted: bool) -> int:
     """Return how unlike a page load of the claimed browser this is; nothing where it is none, or none is known."""
     if view.device in UNKNOWN_DEVICES or view.major < ACCEPTS_SINCE.get(view.engine, NEVER):
         return 0
@@ -68,7 +68,7 @@ def page_load_points(look: Look, view: UserAgentView, *, is_sorted: bool) -> int
     return points + _accept_points(look, view) + _encoding_points(look, is_sorted=is_sorted) + _language_points(look)
 
 
-def is_page_load(look: Look) -> bool:
+def is_page_load(look: SignalInput) -> bool:
     """Say whether a person's browser would open a page with this: not a part, not a call of a script."""
     headers = look.headers
     if "sec-fetch-mode" in headers:
@@ -95,13 +95,13 @@ def own_order(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
     return names
 
 
-def _says_page_load(look: Look) -> bool:
+def _says_page_load(look: SignalInput) -> bool:
     headers = look.headers
     destination = headers.get("sec-fetch-dest", "document")
     return headers.get("sec-fetch-mode") == "navigate" and destination in PAGE_DESTINATIONS
 
 
-def _is_complete(look: Look) -> bool:
+def _is_complete(look: SignalInput) -> bool:
     headers = look.headers
     missing = [name for name in ALWAYS if name not in headers]
     if missing == ["accept-encoding"]:
@@ -109,7 +109,7 @@ def _is_complete(look: Look) -> bool:
     return not missing and (BY_HAND not in headers or UPGRADES in headers)
 
 
-def _is_ordered(look: Look, view: UserAgentView) -> bool:
+def _is_ordered(look: SignalInput, view: UserAgentView) -> bool:
     engine = "chromium" if _is_emulated(look, view) else view.engine
     names = own_order(look.names, engine)
     if engine == "safari":
@@ -130,7 +130,7 @@ def _is_safari_ordered(names: tuple[str, ...]) -> bool:
     return first < agent and all(accept < names.index(name) for name in SAFARI_AFTER_ACCEPT if name in names)
 
 
-def _accept_points(look: Look, view: UserAgentView) -> int:
+def _accept_points(look: SignalInput, view: UserAgentView) -> int:
     accept = look.headers["accept"]
     if not accept.startswith(PAGE_PREFIX):
         return WRONG_ACCEPT
@@ -141,12 +141,12 @@ def _accept_points(look: Look, view: UserAgentView) -> int:
     return WRONG_ACCEPT if ONLY_CHROMIUM in accept and not _is_emulated(look, view) else 0
 
 
-def _is_emulated(look: Look, view: UserAgentView) -> bool:
+def _is_emulated(look: SignalInput, view: UserAgentView) -> bool:
     """Say whether Chromium loads a page under an iPhone's name: Chrome's engine there, or its developer tools."""
     return view.engine == "safari" and UPGRADES in look.headers and ONLY_CHROMIUM in look.headers["accept"]
 
 
-def _encoding_points(look: Look, *, is_sorted: bool) -> int:
+def _encoding_points(look: SignalInput, *, is_sorted: bool) -> int:
     headers = look.headers
     encoding = headers.get("accept-encoding", "br")
     # Browsers take Brotli from secure sites only.
@@ -155,5 +155,5 @@ def _encoding_points(look: Look, *, is_sorted: bool) -> int:
     return INCOMPLETE if is_sorted and encoding == GO_ENCODING else WRONG_ENCODING
 
 
-def _language_points(look: Look) -> int:
+def _language_points(look: SignalInput) -> int:
     return WRONG_LANGUAGES if look.language_form in {LanguageForm.ANY, LanguageForm.ODD} else 0

@@ -4,13 +4,13 @@ They are judged by the browser check itself; its verdict comes as the part `prob
 """
 
 from agentgate.protection.signals.evidence import read_evidence
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 # Other states are no evidence, for or against anybody.
 LABEL_OF_STATE = {"right": "probes.right", "wrong": "probes.wrong", "missing": "probes.missing"}
 
 
-def probe_labels(look: Look) -> Labels:
+def probe_labels(look: SignalInput) -> Labels:
     """Return `probes.*`; nothing where no browser check took part."""
     if look.facts.evidence is None:
         return ()

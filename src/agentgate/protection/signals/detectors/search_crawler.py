@@ -3,7 +3,7 @@ networks or DNS.
 """
 
 from agentgate.protection.signals.detectors.address import view_address
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.search_operators import SearchOperator
 from agentgate.protection.threat_data.search_verification import Standing
 
@@ -20,7 +20,7 @@ KINDEST = (Standing.VERIFIED, Standing.UNCONFIRMED, Standing.UNKNOWN, Standing.F
 NOT_ASKED = {"net.private", "net.unknown"}
 
 
-def search_crawler_labels(look: Look) -> Labels:
+def search_crawler_labels(look: SignalInput) -> Labels:
     """Return `agent.search_*` and `agent.program_verified`; nothing for who claims nothing."""
     claimed = look.user_agent.search
     if not claimed:
@@ -37,13 +37,13 @@ def search_crawler_labels(look: Look) -> Labels:
     return LABELS_OF_STANDING[next(standing for standing in KINDEST if standing in found)]
 
 
-def _is_verified(look: Look, networks: int, operator: SearchOperator) -> bool:
+def _is_verified(look: SignalInput, networks: int, operator: SearchOperator) -> bool:
     if networks & operator.bit:
         return True
     return bool(operator.domains) and _standing(look, operator) is Standing.VERIFIED
 
 
-def _standing(look: Look, operator: SearchOperator) -> Standing:
+def _standing(look: SignalInput, operator: SearchOperator) -> Standing:
     """Return what is known of a claim from an address that is in none of the operator's published networks."""
     if not operator.domains:
         # All its addresses are published. Whoever imported them knows that this is none.

@@ -1,9 +1,9 @@
 """What the site adds to a request: whether it was reached without TLS, and whether it wants the program that asks."""
 
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 
-def site_labels(look: Look) -> Labels:
+def site_labels(look: SignalInput) -> Labels:
     """Return `http.plain_origin` and `ua.wanted`."""
     labels = []
     if look.facts.is_plain:
