@@ -65,7 +65,7 @@ def restore(service: RunningService, saved: Rows) -> None:
 
 def forget_counts(service: RunningService) -> None:
     """Start every rate window anew. Only the store in memory forgets when it is closed, and goes on working."""
-    service.run(service.application.stores.fast.close())
+    service.run(service.application.stores.shared_cache.close())
 
 
 def _other_columns(service: RunningService, table: str, skipped: str) -> str:

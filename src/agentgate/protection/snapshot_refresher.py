@@ -13,7 +13,7 @@ from agentgate.lib.decision_ids import DecisionIds
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.outbound.dns import NameLookup, system_servers
 from agentgate.lib.settings.schema import Settings
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.tasks.periodic import PeriodicTask
 from agentgate.lib.worker_numbers import RENEW_MS, WorkerNumber, WorkerNumberStores
 from agentgate.protection.decision.decider import Decider
@@ -44,10 +44,16 @@ class Deciding:
     """Sites, models, threat data, rates, and the number under which this worker makes IDs."""
 
     def __init__(
-        self, store: Store[DecidingStores], fast: FastStore, *, settings: Settings, clock: Clock, keyring: Keyring
+        self,
+        store: Store[DecidingStores],
+        shared_cache: SharedCache,
+        *,
+        settings: Settings,
+        clock: Clock,
+        keyring: Keyring,
     ) -> None:
         self._store = store
-        self._fast = fast
+        self._shared_cache = shared_cache
         self._clock = clock
         self._worker = WorkerNumber(store, clock)
         self.sites = SiteDirectory()
@@ -66,7 +72,7 @@ class Deciding:
         self.on_refreshed: Callable[[int], None] | None = None
         self._refreshing = asyncio.Lock()
         # Alone, or as one of several workers.
-        exchange = None if fast.is_alone else RateExchange(fast, workers=settings.workers)
+        exchange = None if shared_cache.is_alone else RateExchange(shared_cache, workers=settings.workers)
         self._rates = RateWindows(exchange=exchange)
         self.ids = DecisionIds(clock)
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
@@ -80,7 +86,7 @@ class Deciding:
         if exchange is not None:
             self._recurring.append(PeriodicTask("rates", self._rates.sync, interval_s=RATES_S))
             # A shared store that was restarted is told what this worker had counted, also when nobody asks here.
-            self._recurring.append(PeriodicTask("shared-store", fast.ping, interval_s=RATES_S))
+            self._recurring.append(PeriodicTask("shared-store", shared_cache.ping, interval_s=RATES_S))
 
     async def prepare(self) -> None:
         """Take a number and read everything once: enough to decide by."""

@@ -9,7 +9,7 @@ from agentgate.http.connection.fast_functions import HotFunction
 from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.tasks.job import Job
 from agentgate.lib.telemetry.metrics import ServiceMetrics
 from agentgate.lib.telemetry.requests import RequestObserver
@@ -105,7 +105,7 @@ class ProtectingStores(Protocol):
     @property
     def submissions(self) -> SubmissionStore: ...
     @property
-    def fast(self) -> FastStore: ...
+    def shared_cache(self) -> SharedCache: ...
     @property
     def activity(self) -> ActivityStore: ...
     @property
@@ -140,7 +140,7 @@ class Protecting:
         self._bindings = Bindings(keyring)
         self._receipts = ReceiptIssuer(self.signing_keys, issuer=issuer, lifetime_s=settings.token_seconds)
         pools = Pools(settings.probes_dir or settings.data_dir / FOLDER)
-        self.probes = ProbeDesk(pools, fast=stores.fast, limiter=limiter)
+        self.probes = ProbeDesk(pools, shared_cache=stores.shared_cache, limiter=limiter)
         # Agents: who they are, and the people that they ask.
         self.key_directories = open_directories(settings.agent_directories)
         self.agent_verifier = AgentVerifier(self.key_directories)
@@ -172,7 +172,7 @@ class Protecting:
             receipts,
             envelopes=envelopes,
             journal=journal,
-            fast=stores.fast,
+            shared_cache=stores.shared_cache,
         )
         self._pages = ChallengePages(receipts, self._passes, AppealTickets(envelopes))
         self.gate = GatewayCheck(
@@ -239,8 +239,8 @@ class Protecting:
             own_pages=HandoffPages(self.handoffs, deciding.sites),
         )
         journal = BrowserCheckEventLog(self._recorder, deciding.ids)
-        crowd = Crowd(limiter, self._stores.fast, self._stores.redemptions)
-        scrutiny = Scrutiny(self.probes, crowd, self._stores.fast)
+        crowd = Crowd(limiter, self._stores.shared_cache, self._stores.redemptions)
+        scrutiny = Scrutiny(self.probes, crowd, self._stores.shared_cache)
         return {
             AppealDesk: AppealDesk(self._stores.store, self._stores.evidence, limiter),
             Asker: self._asker,

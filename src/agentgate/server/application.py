@@ -86,7 +86,7 @@ class Application:
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
         self._outages = OutageLog()
         self.background = BackgroundTasks()
-        self._limiter = Limiter(stores.fast, clock)
+        self._limiter = Limiter(stores.shared_cache, clock)
         for name, database in stores.databases.items():
             database.watch(self.metrics.timing("postgresql" if database.dialect == "postgres" else name))
         foundation = Foundation(
@@ -98,7 +98,7 @@ class Application:
             background=self.background,
             metrics=self.metrics,
         )
-        self.deciding = Deciding(stores.store, stores.fast, settings=settings, clock=clock, keyring=keyring)
+        self.deciding = Deciding(stores.store, stores.shared_cache, settings=settings, clock=clock, keyring=keyring)
         stores.store.on_configuration_change = self.deciding.wake
         self.events = events.wire(foundation, stores, self.deciding.sites.key_of)
         self.recorder = self.events.recorder
@@ -354,9 +354,9 @@ def _checks(
         return f"SQLite {apsw.sqlite_lib_version()}" if database.dialect == "sqlite" else "PostgreSQL"
 
     async def probe_fast() -> str:
-        if not await stores.fast.ping():
-            raise StoreUnavailable("the fast store is away; limits are counted per worker")
-        return stores.fast.kind
+        if not await stores.shared_cache.ping():
+            raise StoreUnavailable("the shared cache is away; limits are counted per worker")
+        return stores.shared_cache.kind
 
     async def probe_intel() -> str:
         is_well, line = deciding.intel.status()

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from agentgate.http.call import Call
 from agentgate.lib.enums import WidgetMode
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.browser_check.admission import Visit
 from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.judge import Proof
@@ -34,9 +34,9 @@ class Findings(Struct, frozen=True):
 class Scrutiny:
     """Raises work where others like this one failed, and collects the evidence of a verification."""
 
-    def __init__(self, probes: ProbeDesk, crowd: Crowd, fast: FastStore) -> None:
+    def __init__(self, probes: ProbeDesk, crowd: Crowd, shared_cache: SharedCache) -> None:
         self.probes = probes
-        self._fast = fast
+        self._shared_cache = shared_cache
         self.private_tokens = crowd.private_tokens
         self._crowd = crowd
 
@@ -79,7 +79,7 @@ class Scrutiny:
         interaction = (trial.facts.evidence or {}).get("interaction")
         counted = counts_of(interaction) if isinstance(interaction, Mapping) else None
         if trial.challenge.stepped_ms is None and counted is not None:
-            await self._fast.put(_shown(trial.challenge), msgspec.msgpack.encode(counted), ttl_ms=KEPT_MS)
+            await self._shared_cache.put(_shown(trial.challenge), msgspec.msgpack.encode(counted), ttl_ms=KEPT_MS)
         request = trial.call.request
         return self.probes.issue_again(
             trial.challenge, user_agent=request.header("user-agent"), address=request.address
@@ -98,7 +98,7 @@ class Scrutiny:
         # A copy of an older SDK, kept by a cache, knows one draw only.
         if fresh is State.WRONG or (fresh is State.MISSING and first.state is not State.RIGHT):
             return False
-        kept = await self._fast.get(_shown(challenge))
+        kept = await self._shared_cache.get(_shown(challenge))
         before = (0.0, 0.0) if kept is None else msgspec.msgpack.decode(kept, type=tuple[float, float])
         interaction = body.interaction if isinstance(body.interaction, dict) else {}
         return was_counted(answer.steps, interaction, before)

@@ -9,7 +9,7 @@ from agentgate.http.replies import set_cookie
 from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.enums import ClearanceLevel, ReceiptKind
 from agentgate.lib.records import Input
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.proxied_call import Asking
 from agentgate.protection.challenge_page.saved_form import Capsule, Capsules
@@ -53,15 +53,15 @@ class Passes:
         *,
         envelopes: Envelopes,
         journal: GatewayEventLog,
-        fast: FastStore,
+        shared_cache: SharedCache,
     ) -> None:
         self._keys = keys
         self._clearances = clearances
         self._receipts = receipts
-        self._waits = Waits(envelopes, fast)
+        self._waits = Waits(envelopes, shared_cache)
         self._capsules = Capsules(envelopes)
         self._journal = journal
-        self._fast = fast
+        self._shared_cache = shared_cache
 
     async def redeem(self, asking: Asking, token: str, url: str, *, framed: str) -> Passed | str:
         """Spend a token and return the clearance, or the reason why it is not good for one."""
@@ -76,7 +76,7 @@ class Passes:
         if not await self._receipts.spend(site, signed.claims, now_ms=now_ms):
             return "token_used"
         self._journal.count(site, CounterName.TOKENS_REDEEMED, now_ms)
-        await self._fast.put(_lately(asking, url), b"1", ttl_ms=LATELY_MS)
+        await self._shared_cache.put(_lately(asking, url), b"1", ttl_ms=LATELY_MS)
         level, renewed = self._level(asking)
         return Passed(self._issue(asking, level, renewed), url, framed)
 
@@ -91,12 +91,12 @@ class Passes:
             return "invalid_clearance"
         if await self._waits.is_too_often(asking):
             return "rate_limited"
-        await self._fast.put(_lately(asking, url), b"1", ttl_ms=LATELY_MS)
+        await self._shared_cache.put(_lately(asking, url), b"1", ttl_ms=LATELY_MS)
         return Passed(self._issue(asking, ClearanceLevel.LOW, None), url)
 
     async def was_here_lately(self, asking: Asking, url: str) -> bool:
         """Say whether this visitor passed a moment ago, on the way to the same address."""
-        return await self._fast.get(_lately(asking, url)) is not None
+        return await self._shared_cache.get(_lately(asking, url)) is not None
 
     def enclose(self, asking: Asking, form: Capsule) -> str:
         """Return a form as the page carries it."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from agentgate.http.replies import set_cookie
 from agentgate.lib.clock import MINUTE_MS, SECOND_MS
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.challenge_page.proxied_call import Asking
 from agentgate.protection.challenge_page.sealed_token import Envelopes
 
@@ -40,9 +40,9 @@ class WaitTicket(Struct, frozen=True):
 class Waits:
     """Gives tickets and takes them."""
 
-    def __init__(self, envelopes: Envelopes, fast: FastStore) -> None:
+    def __init__(self, envelopes: Envelopes, shared_cache: SharedCache) -> None:
         self._envelopes = envelopes
-        self._fast = fast
+        self._shared_cache = shared_cache
 
     def begin(self, asking: Asking, url: str) -> WaitTicket:
         """Return a ticket to an address of the site."""
@@ -78,7 +78,7 @@ class Waits:
     async def is_too_often(self, asking: Asking) -> bool:
         """Count a pass; say whether this address has had too many lately."""
         key = f"gateway-wait:{asking.site.number}:{asking.visitor:016x}"
-        return await self._fast.add(key, 1, ttl_ms=WINDOW_MS) > MOST_PASSES
+        return await self._shared_cache.add(key, 1, ttl_ms=WINDOW_MS) > MOST_PASSES
 
 
 def _digest(secret: str) -> bytes:

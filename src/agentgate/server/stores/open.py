@@ -23,7 +23,7 @@ from agentgate.lib.clock import HOUR_MS, SECOND_MS, Clock
 from agentgate.lib.database import Reader
 from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.settings.schema import Settings
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
 from agentgate.protection.agents.signing.repository import ReplayStore
 from agentgate.protection.agents.submission_repository import SubmissionStore
@@ -41,9 +41,9 @@ from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.clickhouse.client import ClickhouseClient
 from agentgate.storage.migrate import MigratedDatabase
 from agentgate.storage.postgres.database import PostgresDatabase
-from agentgate.storage.shared_cache.fallback import FallbackFastStore
-from agentgate.storage.shared_cache.memory import MemoryFastStore
-from agentgate.storage.shared_cache.owned import OwnedFastStore
+from agentgate.storage.shared_cache.fallback import FallbackSharedCache
+from agentgate.storage.shared_cache.memory import MemorySharedCache
+from agentgate.storage.shared_cache.owned import OwnedSharedCache
 from agentgate.storage.sqlite.database import SqliteDatabase
 
 # The sets of migrations. Embedded, each has a file of its own, hence a lock of its own; PostgreSQL holds all of them,
@@ -80,7 +80,7 @@ class Stores:
     submissions: SubmissionStore
     traffic: TrafficStore
     site_health: SiteHealthStore
-    fast: FastStore
+    shared_cache: SharedCache
     reads: ThreadPoolExecutor
 
     async def close(self) -> None:
@@ -88,14 +88,14 @@ class Stores:
         await self.segments.close()
         for database in {id(database): database for database in self.databases.values()}.values():
             await database.close()
-        await self.fast.close()
+        await self.shared_cache.close()
         self.reads.shutdown(wait=False)
 
 
 async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket | None = None) -> Stores:
     """Open the stores that the settings name. Nothing is migrated here.
 
-    `cache_end`: a worker's end of the socket pair with the owner of the fast store, where there is one.
+    `cache_end`: a worker's end of the socket pair with the owner of the shared cache, where there is one.
     """
     reads = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="sqlite-reader")
     databases, segments = _postgres(settings) if settings.database_url else _sqlite(settings, clock, reads)
@@ -136,7 +136,7 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
         submissions=SubmissionStore(databases[HOT]),
         site_health=SiteHealthStore(stats, kept.traffic.counts),
         traffic=kept.traffic,
-        fast=_fast_store(settings, clock, cache_end),
+        shared_cache=_shared_cache(settings, clock, cache_end),
         reads=reads,
     )
 
@@ -214,13 +214,13 @@ def _spend_marks(settings: Settings) -> SpendMarks:
     return SpendMarks(settings.data_dir, multiprocessing.current_process().name, longest_ms=longest_ms)
 
 
-def _fast_store(settings: Settings, clock: Clock, cache_end: socket.socket | None) -> FastStore:
-    memory = MemoryFastStore(clock, workers=settings.workers)
+def _shared_cache(settings: Settings, clock: Clock, cache_end: socket.socket | None) -> SharedCache:
+    memory = MemorySharedCache(clock, workers=settings.workers)
     if settings.redis_url:
         # A third of the time of a start.
-        from agentgate.storage.shared_cache.redis import RedisFastStore  # noqa: PLC0415
-        from agentgate.storage.shared_cache.redis_cluster import RedisClusterFastStore, is_cluster  # noqa: PLC0415
+        from agentgate.storage.shared_cache.redis import RedisSharedCache  # noqa: PLC0415
+        from agentgate.storage.shared_cache.redis_cluster import RedisClusterSharedCache, is_cluster  # noqa: PLC0415
 
-        kind = RedisClusterFastStore if is_cluster(settings.redis_url) else RedisFastStore
-        return FallbackFastStore(kind(settings.redis_url), memory, clock=clock)
-    return memory if cache_end is None else FallbackFastStore(OwnedFastStore(cache_end), memory, clock=clock)
+        kind = RedisClusterSharedCache if is_cluster(settings.redis_url) else RedisSharedCache
+        return FallbackSharedCache(kind(settings.redis_url), memory, clock=clock)
+    return memory if cache_end is None else FallbackSharedCache(OwnedSharedCache(cache_end), memory, clock=clock)

@@ -26,7 +26,7 @@ from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.records import SiteAction
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
-from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.shared_cache.memory import MemorySharedCache
 from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.support.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import KnownKeys
@@ -60,7 +60,7 @@ class Desk:
         self.charges = SubmissionStore(database)
         self.parts: dict[str, Any] = {
             "replays": Replays(ReplayStore(database)),
-            "quotas": Quotas(Limiter(MemoryFastStore(clock), clock)),
+            "quotas": Quotas(Limiter(MemorySharedCache(clock), clock)),
             "charges": self.charges,
         }
         self.desk = AgentDesk(AgentVerifier(keys), **self.parts)

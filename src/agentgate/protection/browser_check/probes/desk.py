@@ -10,7 +10,7 @@ from msgspec import Struct
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.probes.chains import CHAINS, draw_chains
 from agentgate.protection.browser_check.probes.dice import Dice
@@ -51,13 +51,13 @@ class DrawnProbes(Struct, frozen=True):
 class ProbeDesk:
     """Probes of all challenges. What is remembered of networks is bounded and forgotten within the hour."""
 
-    def __init__(self, pools: Pools, *, fast: FastStore, limiter: Limiter) -> None:
+    def __init__(self, pools: Pools, *, shared_cache: SharedCache, limiter: Limiter) -> None:
         self.pools = pools
         self.learner = Learner()
         self.guard = DriftGuard()
         # How many verifications were judged in each way.
         self.judged = {state.value: 0 for state in State}
-        self._fast = fast
+        self._shared_cache = shared_cache
         self._limiter = limiter
         self._recent = Recent()
         self._programs: BoundedCache[tuple[str, int], msgspec.Raw] = BoundedCache(MOST_PROGRAMS_KEPT)
@@ -109,12 +109,14 @@ class ProbeDesk:
         """Judge what came with a verification. Of several for one challenge the first one's answers count."""
         key = f"probes:{challenge.id}"
         if challenge.attempts > 1:
-            kept = await self._fast.get(key)
+            kept = await self._shared_cache.get(key)
             if kept is not None:
                 return msgspec.msgpack.decode(kept, type=Judgement)
         judged = judge_answers(challenge, given, claim_of(user_agent), is_displayed=is_displayed)
         self.judged[judged.state.value] += 1
-        await self._fast.put(key, msgspec.msgpack.encode(msgspec.structs.replace(judged, votes=())), ttl_ms=KEPT_MS)
+        await self._shared_cache.put(
+            key, msgspec.msgpack.encode(msgspec.structs.replace(judged, votes=())), ttl_ms=KEPT_MS
+        )
         if judged.state in FAILURES:
             await self._limiter.count(FAILED, network_of(address))
         return judged

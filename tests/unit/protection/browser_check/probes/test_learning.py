@@ -14,7 +14,7 @@ from agentgate.protection.browser_check.probes.judge import Judgement, State, Vo
 from agentgate.protection.browser_check.probes.learning import HOURS, MOST_VOTES, OPEN, PROGRAMS, Learner
 from agentgate.protection.browser_check.probes.pools import Pools
 from agentgate.protection.browser_check.probes.ticket import AskedProgram
-from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.shared_cache.memory import MemorySharedCache
 
 SAFARI = BrowserClaim("webkit", 26)
 TRUTH, LIE = (100, 200, 300), (900, 900, 900)
@@ -125,8 +125,8 @@ def test_sessions_that_show_something_odd_are_not_learned_from(label, odd):
 def test_the_desk_learns_from_sessions_without_anything_odd_only():
     def learned(label):
         clock = FixedClock(0)
-        fast = MemoryFastStore(clock)
-        desk = ProbeDesk(Pools(None), fast=fast, limiter=Limiter(fast, clock))
+        shared_cache = MemorySharedCache(clock)
+        desk = ProbeDesk(Pools(None), shared_cache=shared_cache, limiter=Limiter(shared_cache, clock))
         pool, _ = desk.learner.fresh(SAFARI, b"seed", 0)
         for network in range(20):
             desk.learn(session(pool.key, 0, TRUTH), ("ua.browser", label), address=f"82.1.{network}.7", now_ms=0)
