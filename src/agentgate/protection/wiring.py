@@ -55,7 +55,7 @@ from agentgate.protection.challenge_page.proxied_call import Asker
 from agentgate.protection.challenge_page.sealed_token import Envelopes
 from agentgate.protection.customers.jobs import customer_jobs
 from agentgate.protection.gateway.check import GatewayCheck
-from agentgate.protection.gateway.event_log import GatewayEventLog as GatewayJournal
+from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.lists.backtest import ListBacktests
 from agentgate.protection.lists.ports import ClientReplay
@@ -163,7 +163,7 @@ class Protecting:
             bindings=self._bindings,
         )
         receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=keyring)
-        journal = GatewayJournal(recorder, deciding.ids, uses)
+        event_log = GatewayEventLog(recorder, deciding.ids, uses)
         self._asker = Asker(deciding.sites, deciding.decider.visitors, uses)
         envelopes = Envelopes(keyring, stores.redemptions)
         self._passes = Passes(
@@ -171,7 +171,7 @@ class Protecting:
             self._clearances,
             receipts,
             envelopes=envelopes,
-            journal=journal,
+            event_log=event_log,
             shared_cache=stores.shared_cache,
         )
         self._pages = ChallengePages(receipts, self._passes, AppealTickets(envelopes))
@@ -179,7 +179,7 @@ class Protecting:
             deciding.sites,
             decider=deciding.decider,
             receipts=receipts,
-            journal=journal,
+            event_log=event_log,
             clock=clock,
             desk=self.agent_desk,
         )
@@ -238,7 +238,7 @@ class Protecting:
             recorder=self._recorder,
             own_pages=HandoffPages(self.handoffs, deciding.sites),
         )
-        journal = BrowserCheckEventLog(self._recorder, deciding.ids)
+        event_log = BrowserCheckEventLog(self._recorder, deciding.ids)
         crowd = Crowd(limiter, self._stores.shared_cache, self._stores.redemptions)
         scrutiny = Scrutiny(self.probes, crowd, self._stores.shared_cache)
         return {
@@ -247,13 +247,13 @@ class Protecting:
             Passes: self._passes,
             ChallengePages: self._pages,
             ChallengeIssuer: ChallengeIssuer(
-                challenges, door=door, decider=deciding.decider, journal=journal, scrutiny=scrutiny
+                challenges, door=door, decider=deciding.decider, event_log=event_log, scrutiny=scrutiny
             ),
             ChallengeVerifier: ChallengeVerifier(
                 challenges,
                 door=door,
                 decider=deciding.decider,
-                journal=journal,
+                event_log=event_log,
                 grants=grants,
                 scrutiny=scrutiny,
             ),

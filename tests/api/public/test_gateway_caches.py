@@ -104,7 +104,7 @@ class Side:
             receipts=Receipts(
                 application.signing_keys, self.clearances, stores.redemptions, keyring=application.keyring
             ),
-            journal=GatewayEventLog(
+            event_log=GatewayEventLog(
                 self.recorder, DecisionIds(application.clock, 1), CredentialUses(stores.store, background)
             ),
             clock=application.clock,

@@ -50,13 +50,13 @@ class ChallengeIssuer:
         *,
         door: Door,
         decider: Decider,
-        journal: BrowserCheckEventLog,
+        event_log: BrowserCheckEventLog,
         scrutiny: Scrutiny,
     ) -> None:
         self._store = store
         self._door = door
         self._decider = decider
-        self._journal = journal
+        self._event_log = event_log
         self._scrutiny = scrutiny
 
     async def issue(self, call: Call, body: ChallengeInput) -> Challenge:
@@ -91,7 +91,7 @@ class ChallengeIssuer:
             stepped_ms=int(call.now) if widget is WidgetMode.INTERACTIVE else None,
         )
         await self._store.add_challenge(challenge)
-        self._journal.issued(call, visit, facts, decision)
+        self._event_log.issued(call, visit, facts, decision)
         draw = self._scrutiny.probes.issue(
             challenge, user_agent=call.request.header("user-agent"), address=call.request.address
         )

@@ -38,14 +38,14 @@ class ChallengeVerifier:
         *,
         door: Door,
         decider: Decider,
-        journal: BrowserCheckEventLog,
+        event_log: BrowserCheckEventLog,
         grants: Grants,
         scrutiny: Scrutiny,
     ) -> None:
         self._store = store
         self._door = door
         self._decider = decider
-        self._journal = journal
+        self._event_log = event_log
         self._grants = grants
         self._scrutiny = scrutiny
         self._turns = Turns()
@@ -133,12 +133,12 @@ class ChallengeVerifier:
         )
 
     def _failed(self, trial: Trial) -> Refused:
-        return Refused("challenge_failed", decisionId=self._journal.concluded(trial))
+        return Refused("challenge_failed", decisionId=self._event_log.concluded(trial))
 
     async def _passed(self, trial: Trial) -> VerifyResult:
         if not await self._store.use_challenge(trial.challenge.id):
             raise Refused("challenge_used")
-        return self._grants.give(trial, self._journal.concluded(trial))
+        return self._grants.give(trial, self._event_log.concluded(trial))
 
 
 def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand: bool = True) -> Proof:

@@ -52,7 +52,7 @@ class Passes:
         receipts: Receipts,
         *,
         envelopes: Envelopes,
-        journal: GatewayEventLog,
+        event_log: GatewayEventLog,
         shared_cache: SharedCache,
     ) -> None:
         self._keys = keys
@@ -60,7 +60,7 @@ class Passes:
         self._receipts = receipts
         self._waits = Waits(envelopes, shared_cache)
         self._capsules = Capsules(envelopes)
-        self._journal = journal
+        self._event_log = event_log
         self._shared_cache = shared_cache
 
     async def redeem(self, asking: Asking, token: str, url: str, *, framed: str) -> Passed | str:
@@ -75,7 +75,7 @@ class Passes:
             return reason
         if not await self._receipts.spend(site, signed.claims, now_ms=now_ms):
             return "token_used"
-        self._journal.count(site, CounterName.TOKENS_REDEEMED, now_ms)
+        self._event_log.count(site, CounterName.TOKENS_REDEEMED, now_ms)
         await self._shared_cache.put(_lately(asking, url), b"1", ttl_ms=LATELY_MS)
         level, renewed = self._level(asking)
         return Passed(self._issue(asking, level, renewed), url, framed)

@@ -65,7 +65,7 @@ class GatewayCheck:
         *,
         decider: Decider,
         receipts: Receipts,
-        journal: GatewayEventLog,
+        event_log: GatewayEventLog,
         clock: Clock,
         desk: AgentDesk | None = None,
     ) -> None:
@@ -74,10 +74,10 @@ class GatewayCheck:
         self._count = decider.count_again
         self._earn = decider.earn
         self._receipts = receipts
-        self._journal = journal
+        self._event_log = event_log
         self._clock = clock
         self._answers = Answers()
-        self._waiting = WaitingChecks(desk, receipts, journal, self._answers)
+        self._waiting = WaitingChecks(desk, receipts, event_log, self._answers)
         self._generation = -1
         self._take(Snapshot(decider.intel.current, decider.models.view, receipts.keyring))
         # The event loop's budget. A check that waited too long for it is refused.
@@ -142,7 +142,7 @@ class GatewayCheck:
         if caller is None:
             # It may have been made since the configuration could last be read.
             return self._answers.write(_NOTHING_KNOWN if self._is_stale() else _NO_CREDENTIAL, None)
-        self._journal.note_call(caller, now_ms)
+        self._event_log.note_call(caller, now_ms)
         if self.turn.is_refusing:
             self._refused_unseen += 1
             return self._answer_unseen(head, caller)
@@ -205,7 +205,7 @@ class GatewayCheck:
             )
             if head.waits:
                 return self._waiting.answer(pending, snapshot.views)
-            cached = CachedDecision(*decide(pending, snapshot.views), self._answers, self._journal)
+            cached = CachedDecision(*decide(pending, snapshot.views), self._answers, self._event_log)
             if head.is_plain:
                 snapshot.decisions.put(key, cached)
         if parts is COUNTED and cached.is_allowed:
@@ -213,7 +213,7 @@ class GatewayCheck:
         # The event, and the answer.
         duration_us = (time.perf_counter_ns() - started_ns) // 1000
         correlation = None if given[5] is given[6] is None else read_correlation(given[5], given[6])
-        decision_id = self._journal.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
+        decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         return cached.start, cached.middle + encode_id(decision_id) + cached.end
 
     def _count_part(self, head: Head, kind: PageKind, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:

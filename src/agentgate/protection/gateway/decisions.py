@@ -34,14 +34,14 @@ class CachedDecision:
 
     __slots__ = ("decided", "end", "is_allowed", "middle", "pattern", "ruling", "start")
 
-    def __init__(self, decided: DecidedCheck, ruling: Ruling, answers: Answers, journal: GatewayEventLog) -> None:
+    def __init__(self, decided: DecidedCheck, ruling: Ruling, answers: Answers, event_log: GatewayEventLog) -> None:
         self.decided = decided
         self.ruling = ruling
         # In monitor mode too, only a page that would be allowed has parts.
         self.is_allowed = (ruling.would or ruling.outcome) is Outcome.ALLOW
         # Before the date, between the date and the decision's ID, and after that.
         self.start, self.middle, self.end = answers.prepare(ruling, is_ok_200=decided.pending.head.kind.is_ok_200)
-        self.pattern = Pattern(journal.event_of(decided, ruling, answers.status_of(ruling), 0))
+        self.pattern = Pattern(event_log.event_of(decided, ruling, answers.status_of(ruling), 0))
 
 
 def decide(pending: PendingCheck, views: Views) -> tuple[DecidedCheck, Ruling]:

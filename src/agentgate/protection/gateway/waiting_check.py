@@ -38,10 +38,12 @@ Decide = Callable[[list[AgentRuling]], tuple[DecidedCheck, Ruling]]
 class WaitingChecks:
     """Answers checks of agents, and checks with a token."""
 
-    def __init__(self, desk: AgentDesk | None, receipts: Receipts, journal: GatewayEventLog, answers: Answers) -> None:
+    def __init__(
+        self, desk: AgentDesk | None, receipts: Receipts, event_log: GatewayEventLog, answers: Answers
+    ) -> None:
         self._desk = desk
         self._receipts = receipts
-        self._journal = journal
+        self._event_log = event_log
         self._answers = answers
         self._spending = 0
         # Checks that were refused because too many waited for the store.
@@ -133,7 +135,7 @@ class WaitingChecks:
         finally:
             self._spending -= 1
         if is_spent:
-            self._journal.count(site, CounterName.TOKENS_REDEEMED, now_ms)
+            self._event_log.count(site, CounterName.TOKENS_REDEEMED, now_ms)
             return None
         return refuse(site, Outcome.CHALLENGE, "token_used")
 
@@ -144,18 +146,18 @@ class WaitingChecks:
         against = None if check.shown.token is None else await self._redeem(check, check.shown.token)
         if against is not None:
             return self._conclude(check, against)
-        decision_id, action = self._journal.new_id(), check.protection.action
+        decision_id, action = self._event_log.new_id(), check.protection.action
         try:
             charged = await self._desk.settle(agent, site, action=action, decision_id=decision_id, now_ms=now_ms)
         except StoreUnavailable:
             return self._conclude(check, unavailable(site))
-        self._journal.record(check, ruling, self._answers.status_of(ruling), decision_id)
+        self._event_log.record(check, ruling, self._answers.status_of(ruling), decision_id)
         ruling = msgspec.structs.replace(ruling, headers=tuple(charged))
         return self._answers.write(ruling, decision_id, ok=ok_of(check.pending))
 
     def _conclude(self, check: DecidedCheck, ruling: Ruling) -> HotReply:
         """Record the decision and write it."""
-        decision_id = self._journal.record(check, ruling, self._answers.status_of(ruling))
+        decision_id = self._event_log.record(check, ruling, self._answers.status_of(ruling))
         return self._answers.write(ruling, decision_id, ok=ok_of(check.pending))
 
 
