@@ -22,7 +22,7 @@ from agentgate.protection.agents.handoff.poll import HandoffPolling
 from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
 from agentgate.protection.agents.jobs import handoff_jobs, replay_jobs, submission_jobs
 from agentgate.protection.agents.policy.quota import Quotas
-from agentgate.protection.agents.policy_checker import AgentDesk
+from agentgate.protection.agents.policy_checker import AgentPolicyChecker
 from agentgate.protection.agents.signing.directories import open_directories
 from agentgate.protection.agents.signing.own_message import OwnAddress
 from agentgate.protection.agents.signing.replays import Replays
@@ -149,7 +149,7 @@ class Protecting:
         self.handoffs = Handoffs(stores.handoffs, stores.redemptions, receipts=self._receipts, base_url=issuer)
         self.agent_grants = AgentGrants(stores.agent_grants)
         self.agent_quotas = Quotas(limiter)
-        self.agent_desk = AgentDesk(
+        self.agent_policy_checker = AgentPolicyChecker(
             self.agent_verifier, replays=self.agent_replays, quotas=self.agent_quotas, charges=stores.submissions
         )
         # The gateway, siteverify and the hosted page.
@@ -181,7 +181,7 @@ class Protecting:
             receipts=receipts,
             event_log=event_log,
             clock=clock,
-            desk=self.agent_desk,
+            policy_checker=self.agent_policy_checker,
         )
         foundation.metrics.watch_probes(self.count_probes)
         foundation.metrics.watch_cache_misses(lambda: self.gate.misses)

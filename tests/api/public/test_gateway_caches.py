@@ -20,7 +20,7 @@ from agentgate.lib.keyring import load_keys, rotate_key
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.lib.visitor_ids import write_visitor
-from agentgate.protection.agents.policy_checker import AgentDesk
+from agentgate.protection.agents.policy_checker import AgentPolicyChecker
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.check import GatewayCheck
@@ -86,7 +86,9 @@ class Sent(NamedTuple):
 class Side:
     """A gate with counters and a queue of events of its own, over the sites, keys and models of the service."""
 
-    def __init__(self, application: Application, models: ModelDirectory, desk: AgentDesk | None = None) -> None:
+    def __init__(
+        self, application: Application, models: ModelDirectory, policy_checker: AgentPolicyChecker | None = None
+    ) -> None:
         deciding, stores = application.deciding, application.stores
         self.recorder = Recorder(stores.events)
         background = BackgroundTasks()
@@ -108,7 +110,7 @@ class Side:
                 self.recorder, DecisionIds(application.clock, 1), CredentialUses(stores.store, background)
             ),
             clock=application.clock,
-            desk=desk or application.protecting.agent_desk,
+            policy_checker=policy_checker or application.protecting.agent_policy_checker,
         )
         self.cached = 0
 

@@ -1,4 +1,4 @@
-"""How the agents' desk is asked about a request, and what its ruling means for one."""
+"""What the policy checker is told of a request, and what its ruling means for the answer."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ SETTLED_CLAIMS = frozenset(
 )
 
 
-class Wish(Struct, frozen=True, gc=False):
+class GatewayRequestContext(Struct, frozen=True, gc=False):
     """What a request is for. What the signals make of it is found out when a claim matters, which is without proof."""
 
     action: str | None

@@ -18,7 +18,7 @@ from agentgate.http.connection.loop_budget import Turn
 from agentgate.lib.clock import Clock
 from agentgate.lib.decision_ids import encode_id
 from agentgate.lib.enums import Outcome
-from agentgate.protection.agents.policy_checker import AgentDesk
+from agentgate.protection.agents.policy_checker import AgentPolicyChecker
 from agentgate.protection.credentials.bearer_secret import bearer_secret, shown_secret
 from agentgate.protection.decision.correlation import read_correlation
 from agentgate.protection.decision.decider import Decider
@@ -67,7 +67,7 @@ class GatewayCheck:
         receipts: Receipts,
         event_log: GatewayEventLog,
         clock: Clock,
-        desk: AgentDesk | None = None,
+        policy_checker: AgentPolicyChecker | None = None,
     ) -> None:
         self._sites = sites
         self._decider = decider
@@ -77,7 +77,7 @@ class GatewayCheck:
         self._event_log = event_log
         self._clock = clock
         self._answers = Answers()
-        self._waiting = WaitingChecks(desk, receipts, event_log, self._answers)
+        self._waiting = WaitingChecks(policy_checker, receipts, event_log, self._answers)
         self._generation = -1
         self._take(Snapshot(decider.intel.current, decider.models.view, receipts.keyring))
         # The event loop's budget. A check that waited too long for it is refused.

@@ -12,8 +12,8 @@ from agentgate.http.connection.fast_functions import HotReply
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import Mode, Outcome
 from agentgate.protection.agents.identity import SignedMessage
-from agentgate.protection.agents.policy_checker import AgentDesk, AgentRuling
-from agentgate.protection.gateway.agent_requests import Wish, message_of
+from agentgate.protection.agents.policy_checker import AgentPolicyChecker, AgentRuling
+from agentgate.protection.gateway.agent_requests import GatewayRequestContext, message_of
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import Views, decide_under, observe, strictest
 from agentgate.protection.gateway.event_log import GatewayEventLog
@@ -39,9 +39,13 @@ class WaitingChecks:
     """Answers checks of agents, and checks with a token."""
 
     def __init__(
-        self, desk: AgentDesk | None, receipts: Receipts, event_log: GatewayEventLog, answers: Answers
+        self,
+        policy_checker: AgentPolicyChecker | None,
+        receipts: Receipts,
+        event_log: GatewayEventLog,
+        answers: Answers,
     ) -> None:
-        self._desk = desk
+        self._policy_checker = policy_checker
         self._receipts = receipts
         self._event_log = event_log
         self._answers = answers
@@ -53,8 +57,8 @@ class WaitingChecks:
         """Answer at once where nothing has to be waited for."""
         token = pending.fields.get(TOKEN_HEADER)
         routes = [(each, self._shown(pending, each, token)) for each in pending.page.kind.protections]
-        if self._desk is not None and pending.head.is_agents:
-            return self._ask(self._desk, pending, routes, views)
+        if self._policy_checker is not None and pending.head.is_agents:
+            return self._ask(self._policy_checker, pending, routes, views)
         decided = [decide_under(pending, *each, views) for each in routes]
         return self._finish(*strictest((each, rule(each, None)) for each in decided))
 
@@ -77,16 +81,16 @@ class WaitingChecks:
         return shown if is_holders else OTHERS_TOKEN
 
     def _ask(
-        self, desk: AgentDesk, pending: PendingCheck, routes: list[Route], views: Views
+        self, policy_checker: AgentPolicyChecker, pending: PendingCheck, routes: list[Route], views: Views
     ) -> HotReply | Awaitable[HotReply]:
         """Find out who signed, and what the site's policy says about them for each route that it could be."""
         message = message_of(pending)
-        wishes = [Wish(each[0].action, partial(observe, pending, *each, views)) for each in routes]
-        found = desk.look(message, pending.site, wishes[0], now_ms=pending.now_ms)
+        contexts = [GatewayRequestContext(each[0].action, partial(observe, pending, *each, views)) for each in routes]
+        found = policy_checker.check(message, pending.site, contexts[0], now_ms=pending.now_ms)
         decide = partial(_decide_for_agent, pending, routes, views)
-        if isinstance(found, AgentRuling) and len(wishes) == 1:
+        if isinstance(found, AgentRuling) and len(contexts) == 1:
             return self._finish(*decide([found]), found)
-        return self._finish_later(decide, _ask_all(desk, message, pending.site, wishes, found), pending)
+        return self._finish_later(decide, _ask_all(policy_checker, message, pending.site, contexts, found), pending)
 
     async def _finish_later(
         self, decide: Decide, found: Awaitable[list[AgentRuling]], pending: PendingCheck
@@ -141,14 +145,16 @@ class WaitingChecks:
 
     async def _charge(self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling) -> HotReply:
         """Spend the token if there is one, then note what the agent owes: nobody pays for what is refused."""
-        assert self._desk is not None
+        assert self._policy_checker is not None
         site, now_ms = check.site, check.pending.now_ms
         against = None if check.shown.token is None else await self._redeem(check, check.shown.token)
         if against is not None:
             return self._conclude(check, against)
         decision_id, action = self._event_log.new_id(), check.protection.action
         try:
-            charged = await self._desk.settle(agent, site, action=action, decision_id=decision_id, now_ms=now_ms)
+            charged = await self._policy_checker.charge(
+                agent, site, action=action, decision_id=decision_id, now_ms=now_ms
+            )
         except StoreUnavailable:
             return self._conclude(check, unavailable(site))
         self._event_log.record(check, ruling, self._answers.status_of(ruling), decision_id)
@@ -162,16 +168,16 @@ class WaitingChecks:
 
 
 async def _ask_all(
-    desk: AgentDesk,
+    policy_checker: AgentPolicyChecker,
     message: SignedMessage,
     site: SiteView,
-    wishes: list[Wish],
+    contexts: list[GatewayRequestContext],
     first: AgentRuling | Awaitable[AgentRuling],
 ) -> list[AgentRuling]:
     """Return the rulings for all routes: who sent the request is found out once."""
     rulings = [first if isinstance(first, AgentRuling) else await first]
-    for wish in wishes[1:]:
-        found = desk.look_also(rulings[0], message, site, wish)
+    for context in contexts[1:]:
+        found = policy_checker.recheck(rulings[0], message, site, context)
         rulings.append(found if isinstance(found, AgentRuling) else await found)
     return rulings
 
