@@ -34,7 +34,7 @@ from agentgate.protection.agents.submit.confirmation import Confirmation
 from agentgate.protection.agents.submit.judge import Judge
 from agentgate.protection.agents.submit.submissions import Submissions
 from agentgate.protection.agents.tools.manifests import ToolsManifests
-from agentgate.protection.appeals.filing import AppealDesk
+from agentgate.protection.appeals.filing import AppealFiling
 from agentgate.protection.appeals.jobs import appeal_jobs
 from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.browser_check.admission import Door
@@ -44,7 +44,7 @@ from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.issue import ChallengeIssuer
 from agentgate.protection.browser_check.jobs import challenge_jobs
 from agentgate.protection.browser_check.ports import ChallengeStore
-from agentgate.protection.browser_check.probes.desk import ProbeDesk
+from agentgate.protection.browser_check.probes.checker import ProbeChecker
 from agentgate.protection.browser_check.probes.pools import FOLDER, Pools
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.verify import ChallengeVerifier
@@ -140,7 +140,7 @@ class Protecting:
         self._bindings = Bindings(keyring)
         self._receipts = ReceiptIssuer(self.signing_keys, issuer=issuer, lifetime_s=settings.token_seconds)
         pools = Pools(settings.probes_dir or settings.data_dir / FOLDER)
-        self.probes = ProbeDesk(pools, shared_cache=stores.shared_cache, limiter=limiter)
+        self.probes = ProbeChecker(pools, shared_cache=stores.shared_cache, limiter=limiter)
         # Agents: who they are, and the people that they ask.
         self.key_directories = open_directories(settings.agent_directories)
         self.agent_verifier = AgentVerifier(self.key_directories)
@@ -242,7 +242,7 @@ class Protecting:
         crowd = Crowd(limiter, self._stores.shared_cache, self._stores.redemptions)
         scrutiny = Scrutiny(self.probes, crowd, self._stores.shared_cache)
         return {
-            AppealDesk: AppealDesk(self._stores.store, self._stores.evidence, limiter),
+            AppealFiling: AppealFiling(self._stores.store, self._stores.evidence, limiter),
             Asker: self._asker,
             Passes: self._passes,
             ChallengePages: self._pages,
@@ -258,7 +258,7 @@ class Protecting:
                 scrutiny=scrutiny,
             ),
             GatewayCheck: self.gate,
-            ProbeDesk: self.probes,
+            ProbeChecker: self.probes,
             Redeemer: self.redeemer,
             SigningKeys: self.signing_keys,
             SubmissionStore: self._stores.submissions,

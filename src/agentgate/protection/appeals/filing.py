@@ -58,7 +58,7 @@ class Appellant(Struct, frozen=True):
     visitor: int
 
 
-class AppealDesk:
+class AppealFiling:
     """Takes appeals, and shows what became of them to whoever has the link."""
 
     def __init__(self, store: Store[AppealStores], evidence: KeptEvents, limiter: Limiter) -> None:

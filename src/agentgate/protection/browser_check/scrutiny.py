@@ -13,7 +13,7 @@ from agentgate.protection.browser_check.admission import Visit
 from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.judge import Proof
 from agentgate.protection.browser_check.ports import StoredChallenge
-from agentgate.protection.browser_check.probes.desk import KEPT_MS, DrawnProbes, ProbeDesk
+from agentgate.protection.browser_check.probes.checker import KEPT_MS, DrawnProbes, ProbeChecker
 from agentgate.protection.browser_check.probes.judge import Judgement, State
 from agentgate.protection.browser_check.records import VerifyInput
 from agentgate.protection.browser_check.step_up import counts_of, was_counted
@@ -34,7 +34,7 @@ class Findings(Struct, frozen=True):
 class Scrutiny:
     """Raises work where others like this one failed, and collects the evidence of a verification."""
 
-    def __init__(self, probes: ProbeDesk, crowd: Crowd, shared_cache: SharedCache) -> None:
+    def __init__(self, probes: ProbeChecker, crowd: Crowd, shared_cache: SharedCache) -> None:
         self.probes = probes
         self._shared_cache = shared_cache
         self.private_tokens = crowd.private_tokens

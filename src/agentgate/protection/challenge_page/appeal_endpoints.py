@@ -11,7 +11,7 @@ from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import json_decoder
-from agentgate.protection.appeals.filing import AppealDesk, Appellant, Filed
+from agentgate.protection.appeals.filing import AppealFiling, Appellant, Filed
 from agentgate.protection.challenge_page.appeal_view import ADDRESS, TRAP
 from agentgate.protection.challenge_page.challenge import ChallengePages, first
 from agentgate.protection.challenge_page.endpoints import UNAVAILABLE
@@ -30,7 +30,9 @@ _WORDS: dict[str, tuple[str, str | None]] = {
 }
 
 
-async def file_appeal(call: Call, body: RawBody, asker: Asker, pages: ChallengePages, desk: AppealDesk) -> Reply[Any]:
+async def file_appeal(
+    call: Call, body: RawBody, asker: Asker, pages: ChallengePages, filing: AppealFiling
+) -> Reply[Any]:
     """Take what a refused person says, from the form of the refusal's page: `ticket`, `text`.
 
     The answer leads to the page that says what becomes of it.
@@ -49,7 +51,7 @@ async def file_appeal(call: Call, body: RawBody, asker: Asker, pages: ChallengeP
         return pages.answer_appeal(asking, ("appeal_failed", "appeal_again"), None)
     who = Appellant(asking.site.id, asking.site.number, asking.visitor)
     try:
-        filed = await desk.file(who, ticket.decision, text, trapped=bool(fields.get(TRAP)), now_ms=int(call.now))
+        filed = await filing.file(who, ticket.decision, text, trapped=bool(fields.get(TRAP)), now_ms=int(call.now))
     except StoreUnavailable:
         return pages.deny(UNAVAILABLE, None)
     if not isinstance(filed, Filed):
@@ -59,7 +61,7 @@ async def file_appeal(call: Call, body: RawBody, asker: Asker, pages: ChallengeP
     return Reply(body=None, status=303, headers=(("location", f"{ADDRESS}?a={filed.link}&return={quote(target)}"),))
 
 
-async def show_appeal(call: Call, asker: Asker, pages: ChallengePages, desk: AppealDesk) -> Reply[Text]:
+async def show_appeal(call: Call, asker: Asker, pages: ChallengePages, filing: AppealFiling) -> Reply[Text]:
     """Show what became of an appeal, to whoever has its link."""
     asking = await asker.read(call)
     if not isinstance(asking, Asking):
@@ -68,7 +70,7 @@ async def show_appeal(call: Call, asker: Asker, pages: ChallengePages, desk: App
     origin = asking.original.origin
     return_url = within(origin, first(call.request, "return")) or f"{origin}/"
     try:
-        appeal = await desk.find(asking.site.id, link) if 0 < len(link) <= LONGEST_LINK else None
+        appeal = await filing.find(asking.site.id, link) if 0 < len(link) <= LONGEST_LINK else None
     except StoreUnavailable:
         return pages.deny(UNAVAILABLE, None)
     if appeal is None:

@@ -5,7 +5,7 @@ import pytest
 from agentgate.lib.enums import WidgetMode
 from agentgate.protection.browser_check.ports import Binding, StoredChallenge
 from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains, gecko_answer
-from agentgate.protection.browser_check.probes.desk import fresh_of, judge_answers
+from agentgate.protection.browser_check.probes.checker import fresh_of, judge_answers
 from agentgate.protection.browser_check.probes.draw import draw_programs
 from agentgate.protection.browser_check.probes.engines import BrowserClaim, claim_of
 from agentgate.protection.browser_check.probes.judge import State, is_right, state_of

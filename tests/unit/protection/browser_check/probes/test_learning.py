@@ -6,7 +6,7 @@ import pytest
 
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.lib.limiter import Limiter
-from agentgate.protection.browser_check.probes.desk import ProbeDesk, is_odd
+from agentgate.protection.browser_check.probes.checker import ProbeChecker, is_odd
 from agentgate.protection.browser_check.probes.drift import MOST_KEYS, DriftGuard
 from agentgate.protection.browser_check.probes.engines import BrowserClaim
 from agentgate.protection.browser_check.probes.generate import family_of
@@ -122,15 +122,15 @@ def test_sessions_that_show_something_odd_are_not_learned_from(label, odd):
     assert is_odd(label) is odd
 
 
-def test_the_desk_learns_from_sessions_without_anything_odd_only():
+def test_the_checker_learns_from_sessions_without_anything_odd_only():
     def learned(label):
         clock = FixedClock(0)
         shared_cache = MemorySharedCache(clock)
-        desk = ProbeDesk(Pools(None), shared_cache=shared_cache, limiter=Limiter(shared_cache, clock))
-        pool, _ = desk.learner.fresh(SAFARI, b"seed", 0)
+        checker = ProbeChecker(Pools(None), shared_cache=shared_cache, limiter=Limiter(shared_cache, clock))
+        pool, _ = checker.learner.fresh(SAFARI, b"seed", 0)
         for network in range(20):
-            desk.learn(session(pool.key, 0, TRUTH), ("ua.browser", label), address=f"82.1.{network}.7", now_ms=0)
-        return desk.learner.count(0)
+            checker.learn(session(pool.key, 0, TRUTH), ("ua.browser", label), address=f"82.1.{network}.7", now_ms=0)
+        return checker.learner.count(0)
 
     assert learned("probes.right") == {"webkit": 1}
     assert learned("net.datacenter") == {}

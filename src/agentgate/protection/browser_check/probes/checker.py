@@ -1,4 +1,4 @@
-"""ProbeDesk: draws probes for a challenge, judges answers, counts networks that fail, and learns from the others."""
+"""ProbeChecker: draws probes for a challenge, judges answers, counts networks that fail, and learns from the others."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -48,7 +48,7 @@ class DrawnProbes(Struct, frozen=True):
     programs: list[msgspec.Raw]
 
 
-class ProbeDesk:
+class ProbeChecker:
     """Probes of all challenges. What is remembered of networks is bounded and forgotten within the hour."""
 
     def __init__(self, pools: Pools, *, shared_cache: SharedCache, limiter: Limiter) -> None:
