@@ -51,7 +51,7 @@ class Site:
         reply = admin.put(f"/v1/admin/sites/{self.key}/agent-policy", json=policy)
         assert reply.status_code == 200, reply.text
         (folder / "policy.json").write_text(json.dumps(policy))
-        running.run(running.application.deciding.refresh())
+        running.run(running.application.refresher.refresh())
 
     def simulate(self, *arguments):
         result = agentgate(self.folder, "agent-sim", self.running.public_url, *arguments, "--json")

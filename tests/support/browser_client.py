@@ -270,7 +270,7 @@ def create_site(service: RunningService, **fields: Any) -> str:
     }
     response = service.operator.post("/v1/admin/sites", json=body)
     assert response.status_code == 201, response.text
-    service.run(service.application.deciding.refresh())
+    service.run(service.application.refresher.refresh())
     site_key: str = response.json()["siteKey"]
     return site_key
 

@@ -1,4 +1,4 @@
-"""Everything a worker keeps in memory to decide with, put together and kept fresh.
+"""SnapshotRefresher: builds the parts of the snapshot that a worker decides with, and keeps them fresh.
 
 `server/application.py` starts and stops it.
 """
@@ -36,16 +36,16 @@ INTEL_S = 30.0
 RATES_S = 0.5
 
 
-class DecidingStores(DirectoryStores, ScoringStores, WorkerNumberStores, Protocol):
+class SnapshotStores(DirectoryStores, ScoringStores, WorkerNumberStores, Protocol):
     """The ports that are read."""
 
 
-class Deciding:
+class SnapshotRefresher:
     """Sites, models, threat data, rates, and the number under which this worker makes IDs."""
 
     def __init__(
         self,
-        store: Store[DecidingStores],
+        store: Store[SnapshotStores],
         shared_cache: SharedCache,
         *,
         settings: Settings,
@@ -78,15 +78,15 @@ class Deciding:
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
         self._samples = SampleObserver(self.sites, self.models, self.intel, self.decider.visitors)
         self._configuration = PeriodicTask("configuration", self.refresh, interval_s=CONFIGURATION_S)
-        self._recurring = [
+        self._periodic = [
             self._configuration,
             PeriodicTask("intel", self._refresh_intel, interval_s=INTEL_S),
             PeriodicTask("worker-number", self._renew, interval_s=RENEW_MS / 1000),
         ]
         if exchange is not None:
-            self._recurring.append(PeriodicTask("rates", self._rates.sync, interval_s=RATES_S))
+            self._periodic.append(PeriodicTask("rates", self._rates.sync, interval_s=RATES_S))
             # A shared store that was restarted is told what this worker had counted, also when nobody asks here.
-            self._recurring.append(PeriodicTask("shared-store", shared_cache.ping, interval_s=RATES_S))
+            self._periodic.append(PeriodicTask("shared-store", shared_cache.ping, interval_s=RATES_S))
 
     async def prepare(self) -> None:
         """Take a number and read everything once: enough to decide by."""
@@ -97,7 +97,7 @@ class Deciding:
     async def start(self) -> None:
         """Prepare, and keep everything fresh from now on."""
         await self.prepare()
-        for each in self._recurring:
+        for each in self._periodic:
             each.start()
         if self._crawlers is not None and self._verdicts is not None:
             await asyncio.to_thread(self._verdicts.load)
@@ -105,7 +105,7 @@ class Deciding:
 
     async def close(self) -> None:
         """Stop refreshing, and free the number."""
-        for each in self._recurring:
+        for each in self._periodic:
             await each.stop()
         if self._crawlers is not None:
             await self._crawlers.close()
@@ -117,7 +117,7 @@ class Deciding:
         self.sites.expect_change()
         self._configuration.wake()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look at once whether the configuration has changed: somebody else says so."""
         self._configuration.wake()
 

@@ -68,7 +68,7 @@ from agentgate.protection.sites.prompt import AgentPrompt
 from agentgate.protection.sites.repositories import SiteStores
 from agentgate.protection.sites.repositories.health import SiteHealthStore
 from agentgate.protection.sites.repositories.sites import ActivityStore
-from agentgate.protection.snapshot_refresher import Deciding
+from agentgate.protection.snapshot_refresher import SnapshotRefresher
 from agentgate.protection.tokens.binding import Bindings
 from agentgate.protection.tokens.clearance import Clearances
 from agentgate.protection.tokens.fast_siteverify import FastSiteverify
@@ -85,7 +85,7 @@ class WiredStores(SiteStores, AppealStores, Protocol):
     """The repositories that are used here."""
 
 
-class ProtectingStores(Protocol):
+class DataPlaneStores(Protocol):
     """What of the opened stores is used here."""
 
     @property
@@ -120,16 +120,16 @@ class ProtectingStores(Protocol):
     def score_samples(self) -> ScoreSamples: ...
 
 
-class Protecting:
-    """The ways in, over one set of keys, one table of spent tokens and one decider."""
+class DataPlane:
+    """Gateway, siteverify, browser check, hosted page and agents, over one set of keys and one decider."""
 
     def __init__(
-        self, foundation: Foundation, stores: ProtectingStores, deciding: Deciding, recorder: Recorder
+        self, foundation: Foundation, stores: DataPlaneStores, refresher: SnapshotRefresher, recorder: Recorder
     ) -> None:
         settings, clock, keyring = foundation.settings, foundation.clock, foundation.keyring
         self._limiter = limiter = foundation.limiter
         self._stores = stores
-        self._deciding = deciding
+        self._refresher = refresher
         self._recorder = recorder
         self._settings = settings
         self._clock = clock
@@ -157,14 +157,14 @@ class Protecting:
         self.redeemer = Redeemer(
             self.signing_keys,
             stores.redemptions,
-            sites=deciding.sites,
+            sites=refresher.sites,
             recorder=recorder,
             uses=uses,
             bindings=self._bindings,
         )
         receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=keyring)
-        event_log = GatewayEventLog(recorder, deciding.ids, uses)
-        self._asker = Asker(deciding.sites, deciding.decider.visitors, uses)
+        event_log = GatewayEventLog(recorder, refresher.ids, uses)
+        self._asker = Asker(refresher.sites, refresher.decider.visitors, uses)
         envelopes = Envelopes(keyring, stores.redemptions)
         self._passes = Passes(
             self.signing_keys,
@@ -176,8 +176,8 @@ class Protecting:
         )
         self._pages = ChallengePages(receipts, self._passes, AppealTickets(envelopes))
         self.gate = GatewayCheck(
-            deciding.sites,
-            decider=deciding.decider,
+            refresher.sites,
+            decider=refresher.decider,
             receipts=receipts,
             event_log=event_log,
             clock=clock,
@@ -214,31 +214,31 @@ class Protecting:
         return {**self._site_dependencies(), **self._visitor_dependencies(), **self._handoff_dependencies()}
 
     def _site_dependencies(self) -> dict[Any, Any]:
-        stores, deciding, settings = self._stores, self._deciding, self._settings
+        stores, refresher, settings = self._stores, self._refresher, self._settings
         return {
             ActivityStore: stores.activity,
             AgentPrompt: AgentPrompt(settings.public_base_url, token_seconds=settings.token_seconds),
             Backtests: Backtests(stores.replay),
             KeptEvents: stores.evidence,
-            Explainer: deciding,
+            Explainer: refresher,
             HealthReader: self.health,
-            ListBacktests: ListBacktests(stores.client_replay, deciding.decider.visitors),
-            RulesInForce: deciding.sites,
+            ListBacktests: ListBacktests(stores.client_replay, refresher.decider.visitors),
+            RulesInForce: refresher.sites,
             ScoreSamples: stores.score_samples,
             SiteHealthStore: stores.site_health,
         }
 
     def _visitor_dependencies(self) -> dict[Any, Any]:
-        deciding, challenges, limiter = self._deciding, self._stores.challenges, self._limiter
+        refresher, challenges, limiter = self._refresher, self._stores.challenges, self._limiter
         grants = Grants(self._receipts, self._clearances, self._bindings)
         door = Door(
-            deciding.sites,
-            visitors=deciding.decider.visitors,
+            refresher.sites,
+            visitors=refresher.decider.visitors,
             limiter=limiter,
             recorder=self._recorder,
-            own_pages=HandoffPages(self.handoffs, deciding.sites),
+            own_pages=HandoffPages(self.handoffs, refresher.sites),
         )
-        event_log = BrowserCheckEventLog(self._recorder, deciding.ids)
+        event_log = BrowserCheckEventLog(self._recorder, refresher.ids)
         crowd = Crowd(limiter, self._stores.shared_cache, self._stores.redemptions)
         scrutiny = Scrutiny(self.probes, crowd, self._stores.shared_cache)
         return {
@@ -247,12 +247,12 @@ class Protecting:
             Passes: self._passes,
             ChallengePages: self._pages,
             ChallengeIssuer: ChallengeIssuer(
-                challenges, door=door, decider=deciding.decider, event_log=event_log, scrutiny=scrutiny
+                challenges, door=door, decider=refresher.decider, event_log=event_log, scrutiny=scrutiny
             ),
             ChallengeVerifier: ChallengeVerifier(
                 challenges,
                 door=door,
-                decider=deciding.decider,
+                decider=refresher.decider,
                 event_log=event_log,
                 grants=grants,
                 scrutiny=scrutiny,
@@ -266,18 +266,18 @@ class Protecting:
         }
 
     def _submissions(self) -> Submissions:
-        deciding = self._deciding
+        refresher = self._refresher
         return Submissions(
-            deciding.sites,
+            refresher.sites,
             self._stores.submissions,
             admission=Admission(self.agent_verifier, self.agent_replays, self.own_address),
-            judge=Judge(deciding.decider, self.agent_quotas, recorder=self._recorder, ids=deciding.ids),
+            judge=Judge(refresher.decider, self.agent_quotas, recorder=self._recorder, ids=refresher.ids),
             confirmation=Confirmation(self.handoffs, self.agent_grants),
             receipts=self._receipts,
         )
 
     def _handoff_dependencies(self) -> dict[Any, Any]:
-        sites, store, limiter = self._deciding.sites, self._stores.store, self._limiter
+        sites, store, limiter = self._refresher.sites, self._stores.store, self._limiter
         return {
             AgentGrants: self.agent_grants,
             Approvals: Approvals(
@@ -312,4 +312,4 @@ class Protecting:
         site_key = self._settings.access_site_key
         if not site_key:
             return NoBrowserCheck()
-        return OwnForm(self.redeemer, self._deciding.sites, site_key=site_key)
+        return OwnForm(self.redeemer, self._refresher.sites, site_key=site_key)

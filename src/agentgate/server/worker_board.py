@@ -18,7 +18,7 @@ import structlog
 
 from agentgate.lib.telemetry.merging import WorkerFigures
 from agentgate.lib.telemetry.metrics import Gathered, ServiceMetrics
-from agentgate.protection.snapshot_refresher import Deciding
+from agentgate.protection.snapshot_refresher import SnapshotRefresher
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.server.worker_figures import FiguresFolder
 
@@ -34,21 +34,23 @@ _WIDTH = 20
 _LOOK, _FIGURES = b".", b"f"
 
 
-def open_board(folder: Path, deciding: Deciding, store: SqlStore, metrics: ServiceMetrics) -> "WorkerBoard | None":
+def open_board(
+    folder: Path, refresher: SnapshotRefresher, store: SqlStore, metrics: ServiceMetrics
+) -> "WorkerBoard | None":
     """Let changes of the configuration be answered when every worker of this machine has them.
 
     None where the data folder takes no such files: then others have a change within the time between two looks.
     """
-    board = WorkerBoard(folder, multiprocessing.current_process().name, wake=deciding.look, metrics=metrics)
+    board = WorkerBoard(folder, multiprocessing.current_process().name, wake=refresher.poll, metrics=metrics)
     try:
         board.open()
     except OSError as failure:
         structlog.get_logger().warning("workers cannot wait for each other", why=str(failure))
         return None
-    deciding.on_refreshed = board.show
+    refresher.on_refreshed = board.show
 
     async def until_in_force() -> None:
-        await deciding.sites.settle_if_possible()
+        await refresher.sites.settle_if_possible()
         await board.wait_for_others()
 
     store.until_in_force = until_in_force

@@ -211,7 +211,7 @@ def test_a_site_of_a_deleted_account_is_disabled(shared_service: RunningService)
 
     deleted = operator.request("DELETE", f"/v1/admin/customers/{account}", json={"confirm": "Gone"})
     assert deleted.status_code in {200, 204}, deleted.text
-    shared_service.run(shared_service.application.deciding.refresh())
+    shared_service.run(shared_service.application.refresher.refresh())
 
     assert page.challenge().json()["error"] == "site_disabled"
     assert page.post("verify", solution).json()["error"] == "site_disabled"

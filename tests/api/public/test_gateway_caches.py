@@ -89,19 +89,19 @@ class Side:
     def __init__(
         self, application: Application, models: ModelDirectory, policy_checker: AgentPolicyChecker | None = None
     ) -> None:
-        deciding, stores = application.deciding, application.stores
+        refresher, stores = application.refresher, application.stores
         self.recorder = Recorder(stores.events)
         background = BackgroundTasks()
         decider = Decider(
             models=models,
-            intel=deciding.intel,
+            intel=refresher.intel,
             rates=RateWindows(),
             visitors=Visitors(application.keyring),
         )
         self.visitors = decider.visitors
         self.clearances = Clearances(application.keyring, 3600, issuer="https://gate.example")
         self.gate = GatewayCheck(
-            deciding.sites,
+            refresher.sites,
             decider=decider,
             receipts=Receipts(
                 application.signing_keys, self.clearances, stores.redemptions, keyring=application.keyring
@@ -110,7 +110,7 @@ class Side:
                 self.recorder, DecisionIds(application.clock, 1), CredentialUses(stores.store, background)
             ),
             clock=application.clock,
-            policy_checker=policy_checker or application.protecting.agent_policy_checker,
+            policy_checker=policy_checker or application.data_plane.agent_policy_checker,
         )
         self.cached = 0
 
@@ -241,7 +241,7 @@ def change_something(service: RunningService, gate: Gate, chance: random.Random)
         rule_set = {"version": "1", "default_action": "allow", "rules": rules}
         done = service.operator.put(f"{site}/rules", json={"ruleSet": rule_set, "revision": revision})
     assert done.status_code == 200, done.text
-    service.run(service.application.deciding.sites.settle())
+    service.run(service.application.refresher.sites.settle())
 
 
 def test_a_cached_check_is_answered_as_one_that_nothing_is_cached_for(
@@ -318,7 +318,7 @@ def test_whatever_goes_wrong_enforce_mode_fails_closed_and_monitor_mode_lets_thr
     service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"mode": mode})
-    service.run(service.application.deciding.sites.settle())
+    service.run(service.application.refresher.sites.settle())
     side = Side(service.application, models_of())
 
     def break_down(*_: object) -> None:
@@ -369,7 +369,7 @@ def test_nothing_that_was_cached_outlives_a_rotated_key(service: RunningService,
 def block_addresses(application: Application, folder: Path, network: str = "203.0.113.0/24") -> None:
     """Let the threat data say from now on that addresses are blocked."""
     (folder / "block.txt").write_text(f"{network}\n")
-    intel = application.deciding.intel
+    intel = application.refresher.intel
     assert intel._folder is not None
     intel._folder.mkdir(exist_ok=True)
     write_set(intel._folder / FILE_NAME, import_folder(folder, now_ms=1)[0])

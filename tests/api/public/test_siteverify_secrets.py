@@ -179,7 +179,7 @@ def test_a_token_signed_with_keys_of_another_installation_is_refused(shop):
 
 def test_the_directory_knows_secrets_by_their_digest_only(shop, service):
     """One that was shown and accepted is not kept beside it."""
-    directory = service.application.deciding.sites
+    directory = service.application.refresher.sites
     for _ in range(2):
         assert code(shop.verify(shop.token())) == OK
         assert directory.find_caller_showing(shop.secret.encode(), now_ms=service.clock.now_ms()) is not None
