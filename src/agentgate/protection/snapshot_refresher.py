@@ -123,7 +123,7 @@ class SnapshotRefresher:
 
     async def observe(self, site_id: str, request: SampleRequest) -> SampleFacts:
         """Implement the rules' Explainer: whoever has just added an entry of a list tries it out with the next call."""
-        await self.sites.settle_if_possible()
+        await self.sites.await_refresh_if_possible()
         return self._samples.observe(site_id, request)
 
     async def refresh(self) -> None:

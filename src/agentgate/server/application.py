@@ -212,7 +212,7 @@ class Application:
             await self._spool.stop()
         for listener in self._listeners:
             await listener.drain(0)
-        await self.background.settle()
+        await self.background.finish()
         # When nobody makes events any more, and before the store goes away.
         await self.recorder.stop()
         if self._board is not None:

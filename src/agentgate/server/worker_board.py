@@ -50,7 +50,7 @@ def open_board(
     refresher.on_refreshed = board.show
 
     async def until_in_force() -> None:
-        await refresher.sites.settle_if_possible()
+        await refresher.sites.await_refresh_if_possible()
         await board.wait_for_others()
 
     store.until_in_force = until_in_force

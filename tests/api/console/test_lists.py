@@ -158,7 +158,7 @@ def test_a_backtest_of_addresses_knows_them_by_their_visitors(
     service: RunningService, people: Cast, path: str, site_key: str
 ) -> None:
     visitors = service.application.refresher.decider.visitors
-    service.run(service.application.refresher.sites.settle())
+    service.run(service.application.refresher.sites.await_refresh())
     site_id = service.application.refresher.sites.find(site_key).id  # type: ignore[union-attr]
     one, neighbour, far = (visitors.find(site_key, f"203.0.{part}") for part in ("113.7", "113.8", "99.1"))
     blocked = {"mode": Mode.ENFORCE, "outcome": Outcome.BLOCK, "reasons": ("policy",), "rule": "r", "status": 403}

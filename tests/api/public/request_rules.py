@@ -52,4 +52,4 @@ def change_list(service: RunningService, site_key: str, addresses: list[str], ch
         body = {"kind": kind, "value": value, "outcome": chance.choice(("allow", "block"))}
         made = service.operator.post(path, json=body)
         assert made.status_code == 201, made.text
-    service.run(service.application.refresher.sites.settle())
+    service.run(service.application.refresher.sites.await_refresh())

@@ -241,7 +241,7 @@ def change_something(service: RunningService, gate: Gate, chance: random.Random)
         rule_set = {"version": "1", "default_action": "allow", "rules": rules}
         done = service.operator.put(f"{site}/rules", json={"ruleSet": rule_set, "revision": revision})
     assert done.status_code == 200, done.text
-    service.run(service.application.refresher.sites.settle())
+    service.run(service.application.refresher.sites.await_refresh())
 
 
 def test_a_cached_check_is_answered_as_one_that_nothing_is_cached_for(
@@ -318,7 +318,7 @@ def test_whatever_goes_wrong_enforce_mode_fails_closed_and_monitor_mode_lets_thr
     service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"mode": mode})
-    service.run(service.application.refresher.sites.settle())
+    service.run(service.application.refresher.sites.await_refresh())
     side = Side(service.application, models_of())
 
     def break_down(*_: object) -> None:

@@ -48,7 +48,7 @@ def test_a_change_of_one_site_leaves_what_is_cached_of_others(service: RunningSe
         ask(other)
     parts = dict(side.gate._snapshot._sites)
     service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"mode": "monitor"})
-    service.run(service.application.refresher.sites.settle())
+    service.run(service.application.refresher.sites.await_refresh())
     cached = side.cached
     ask(other)
     ask(gate)

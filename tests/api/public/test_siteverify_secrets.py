@@ -153,7 +153,7 @@ def test_a_test_secret_spends_nothing_but_looks_at_the_rest(shop):
 
 def test_the_last_use_of_a_credential_is_noted_once_a_minute_and_not_by_strangers(shop, service):
     def last_used():
-        service.run(service.application.background.settle())
+        service.run(service.application.background.finish())
         listed = service.operator.get(f"{SITES}/{shop.site_key}").json()["credentialList"]
         return [credential.get("lastUsedAt") for credential in listed]
 

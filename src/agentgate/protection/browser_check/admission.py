@@ -129,7 +129,7 @@ class Door:
     async def see(self, call: Call, site_key: str) -> Call:
         """Return the call as the visitor made it, where the site's own adapter passed it on."""
         # Its secret may have been made a moment ago, and so may the site.
-        await self._sites.settle_if_possible()
+        await self._sites.await_refresh_if_possible()
         return as_seen_by_adapter(call, self._sites, site_key)
 
     async def is_flood(self, call: Call) -> bool:

@@ -45,7 +45,7 @@ class Scrutiny:
         failed = await self.probes.has_failed(call.request.address)
         return max(Level.RAISED if failed else Level.USUAL, await self._crowd.level(call.request, visit.site.number))
 
-    async def look(
+    async def inspect(
         self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, proof: Proof
     ) -> Findings:
         """Return what the page sent and what was made of it; with test keys nothing is counted."""

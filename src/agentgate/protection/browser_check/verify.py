@@ -67,7 +67,7 @@ class ChallengeVerifier:
                 partial(prove, challenge, body, now_ms=call.now, by_hand=not visit.test),
                 needs_memory=needs_memory or challenge.stepped_ms is not None,
             )
-            findings = await self._scrutiny.look(call, visit, challenge, body, proof)
+            findings = await self._scrutiny.inspect(call, visit, challenge, body, proof)
             if proof.answer and not findings.answer_holds:
                 proof = msgspec.structs.replace(proof, answer=False)
             trial = self._try(call, visit, challenge, proof, findings.evidence)

@@ -160,7 +160,7 @@ class ChallengePages:
         found = protections_of(asking.site, MethodClaims(original.method), original.target.encode("latin-1"))
         protection = strongest(found)
         headers = {name: value for name, value in asking.headers.items() if name != TOKEN_HEADER}
-        shown = self._receipts.look(
+        shown = self._receipts.inspect(
             headers, original, protection, site=asking.site, visitor=asking.visitor, now_ms=asking.call.now
         )
         return Found(told, protection, shown.states, url)

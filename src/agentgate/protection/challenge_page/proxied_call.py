@@ -55,7 +55,7 @@ class Asker:
 
     async def read(self, call: Call) -> Asking | tuple[str, str | None]:
         """Return the call as it is to be understood, or the reason why not and a sentence about it."""
-        await self._sites.settle_if_possible()
+        await self._sites.await_refresh_if_possible()
         headers = joined_headers(call.request)
         secret = shown_secret(headers)
         caller = None if secret is None else self._sites.find_caller_showing(secret, now_ms=call.now)

@@ -100,7 +100,7 @@ class GatewayCheck:
         found = cut(data)
         if found is None:
             return None
-        if not (self.turn.has_looked or self._look()):
+        if not (self.turn.has_looked or self._take_over()):
             return None
         head = self._snapshot.heads.young.get(found[0]) or self._find_head(found[0], data)
         if head is UNFIT:
@@ -111,12 +111,12 @@ class GatewayCheck:
 
     def __call__(self, request: HotRequest) -> Reply | Awaitable[Reply]:
         """Answer a request that the parser read."""
-        if not (self.turn.has_looked or self._look()):
-            return self._check_settled(request)
+        if not (self.turn.has_looked or self._take_over()):
+            return self._check_refreshed(request)
         return self._check_parsed(request)
 
-    async def _check_settled(self, request: HotRequest) -> Reply:
-        await self._sites.settle_if_possible()
+    async def _check_refreshed(self, request: HotRequest) -> Reply:
+        await self._sites.await_refresh_if_possible()
         self._refresh()
         answer = self._check_parsed(request)
         return await answer if isinstance(answer, Awaitable) else answer
@@ -281,9 +281,9 @@ class GatewayCheck:
 
     # The snapshot.
 
-    def _look(self) -> bool:
+    def _take_over(self) -> bool:
         """Take over what has changed, once in each turn of the loop; False while a change by this worker waits."""
-        if not self._sites.is_settled:
+        if not self._sites.is_fresh:
             return False
         self._refresh()
         self.turn.looked()

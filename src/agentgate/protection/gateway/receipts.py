@@ -75,7 +75,7 @@ class Receipts:
         self.keyring = keyring
         self._bindings = Bindings(keyring)
 
-    def look(
+    def inspect(
         self,
         headers: Mapping[bytes, bytes],
         original: Original,

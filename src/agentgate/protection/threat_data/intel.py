@@ -214,7 +214,7 @@ class IntelDirectory:
 
     def refresh(self) -> bool:
         """Take over the folder's set if it has changed, and say whether. It may take a second: call it in a thread."""
-        stamp = self._look()
+        stamp = self._read_stamp()
         if stamp == self._stamp:
             return False
         self._stamp = stamp
@@ -240,7 +240,7 @@ class IntelDirectory:
             return False, f"no {FILE_NAME} in {self._folder}; run `agentgate intel update`"
         return True, "bundled data only"
 
-    def _look(self) -> Stamp:
+    def _read_stamp(self) -> Stamp:
         if self._folder is None:
             return None
         try:

@@ -64,7 +64,7 @@ class FastSiteverify:
     def __call__(self, request: HotRequest) -> Pending | Awaitable[Reply]:
         """Begin with one call: body, secret, token, spend. The answer comes when the store has said how it went."""
         headers = request.headers
-        if request.query or not request.body or b"traceparent" in headers or not self._redeemer.is_settled:
+        if request.query or not request.body or b"traceparent" in headers or not self._redeemer.is_fresh:
             return self._asgi_path(request)
         pending, started = Pending(), time.perf_counter()
         done = partial(self._answer, pending, started)

@@ -105,15 +105,15 @@ class Redeemer:
         self._lookups: set[asyncio.Task[None]] = set()
 
     @property
-    def is_settled(self) -> bool:
+    def is_fresh(self) -> bool:
         """Say whether `recognise` may be asked: the directory shows everything that this worker has changed."""
-        return self._sites.is_settled
+        return self._sites.is_fresh
 
     async def authenticate(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
         """Return who has this secret, once the directory is settled; refuse one that nobody has."""
         try:
             async with asyncio.timeout(STORE_S):
-                await self._sites.settle()
+                await self._sites.await_refresh()
         except TimeoutError as late:
             raise StoreUnavailable("the configuration could not be read anew in time") from late
         return self.recognise(secret, now_ms=now_ms)
@@ -136,7 +136,7 @@ class Redeemer:
         StoreUnavailable after a second without an outcome: the token may be spent then, or will be.
         """
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self.redeem_then(caller, demand, now_ms=now_ms, done=partial(_settle, future))
+        self.redeem_then(caller, demand, now_ms=now_ms, done=partial(_fill, future))
         return await future
 
     def redeem_then(self, caller: SiteCaller | TestCaller, demand: Demand, *, now_ms: int, done: Done) -> None:
@@ -313,7 +313,7 @@ def _repeated(earlier: Redemption, request_id: str | None) -> bytes | Refused:
     return earlier.answer
 
 
-def _settle(future: "asyncio.Future[bytes]", outcome: Outcome) -> None:
+def _fill(future: "asyncio.Future[bytes]", outcome: Outcome) -> None:
     # Who wanted it may have been cancelled meanwhile.
     if future.done():
         return

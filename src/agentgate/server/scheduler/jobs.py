@@ -72,7 +72,7 @@ class JobRunner:
 
     def start(self) -> None:
         """Begin to look for work."""
-        self._loop = asyncio.create_task(self._look_again())
+        self._loop = asyncio.create_task(self._run_ticks())
 
     async def stop(self) -> None:
         """Begin nothing more, give what is under way a moment, and let another process have the lease."""
@@ -99,7 +99,7 @@ class JobRunner:
     def _under_way(self) -> list[asyncio.Task[None]]:
         return [state.task for state in self._states.values() if state.task is not None and not state.task.done()]
 
-    async def _look_again(self) -> None:
+    async def _run_ticks(self) -> None:
         while not self._stopping.is_set():
             try:
                 await self._begin_due()

@@ -26,7 +26,7 @@ class ScanResult(NamedTuple):
     rows: list[Row]
 
 
-async def look(
+async def scan_part(
     session: SqlSession, site: int, part: DayPart, *, filters: Sequence[Filter], lead: Filter, limit: int
 ) -> ScanResult:
     """Look at so many events of a part of a day."""
