@@ -37,7 +37,7 @@ from agentgate.protection.agents.tools.manifests import ToolsManifests
 from agentgate.protection.appeals.filing import AppealFiling
 from agentgate.protection.appeals.jobs import appeal_jobs
 from agentgate.protection.appeals.repository import AppealStores
-from agentgate.protection.browser_check.admission import Door
+from agentgate.protection.browser_check.admission import CheckAdmission
 from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
 from agentgate.protection.browser_check.grant import Grants
@@ -52,7 +52,7 @@ from agentgate.protection.challenge_page.appeal_ticket import AppealTickets
 from agentgate.protection.challenge_page.challenge import ChallengePages
 from agentgate.protection.challenge_page.challenge_pass import Passes
 from agentgate.protection.challenge_page.proxied_call import Asker
-from agentgate.protection.challenge_page.sealed_token import Envelopes
+from agentgate.protection.challenge_page.sealed_token import SealedTokens
 from agentgate.protection.customers.jobs import customer_jobs
 from agentgate.protection.gateway.check import GatewayCheck
 from agentgate.protection.gateway.event_log import GatewayEventLog
@@ -165,16 +165,16 @@ class DataPlane:
         receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=keyring)
         event_log = GatewayEventLog(recorder, refresher.ids, uses)
         self._asker = Asker(refresher.sites, refresher.decider.visitors, uses)
-        envelopes = Envelopes(keyring, stores.redemptions)
+        sealed_tokens = SealedTokens(keyring, stores.redemptions)
         self._passes = Passes(
             self.signing_keys,
             self._clearances,
             receipts,
-            envelopes=envelopes,
+            sealed_tokens=sealed_tokens,
             event_log=event_log,
             shared_cache=stores.shared_cache,
         )
-        self._pages = ChallengePages(receipts, self._passes, AppealTickets(envelopes))
+        self._pages = ChallengePages(receipts, self._passes, AppealTickets(sealed_tokens))
         self.gate = GatewayCheck(
             refresher.sites,
             decider=refresher.decider,
@@ -231,7 +231,7 @@ class DataPlane:
     def _visitor_dependencies(self) -> dict[Any, Any]:
         refresher, challenges, limiter = self._refresher, self._stores.challenges, self._limiter
         grants = Grants(self._receipts, self._clearances, self._bindings)
-        door = Door(
+        admission = CheckAdmission(
             refresher.sites,
             visitors=refresher.decider.visitors,
             limiter=limiter,
@@ -247,11 +247,11 @@ class DataPlane:
             Passes: self._passes,
             ChallengePages: self._pages,
             ChallengeIssuer: ChallengeIssuer(
-                challenges, door=door, decider=refresher.decider, event_log=event_log, scrutiny=scrutiny
+                challenges, admission=admission, decider=refresher.decider, event_log=event_log, scrutiny=scrutiny
             ),
             ChallengeVerifier: ChallengeVerifier(
                 challenges,
-                door=door,
+                admission=admission,
                 decider=refresher.decider,
                 event_log=event_log,
                 grants=grants,

@@ -65,8 +65,8 @@ class Visit(Struct, frozen=True, kw_only=True):
         return Binding(site=self.site.number, action=self.action, origin=self.origin, visitor=f"{self.visitor:016x}")
 
 
-class Door:
-    """Lets pages in, or says why not."""
+class CheckAdmission:
+    """Admits pages that may run the check; refuses the others with the reason."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
-from agentgate.protection.browser_check.admission import CHALLENGES, Door, Visit, is_from
+from agentgate.protection.browser_check.admission import CHALLENGES, CheckAdmission, Visit, is_from
 from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.instrument.program import make_function, make_program
@@ -48,13 +48,13 @@ class ChallengeIssuer:
         self,
         store: ChallengeStore,
         *,
-        door: Door,
+        admission: CheckAdmission,
         decider: Decider,
         event_log: BrowserCheckEventLog,
         scrutiny: Scrutiny,
     ) -> None:
         self._store = store
-        self._door = door
+        self._admission = admission
         self._decider = decider
         self._event_log = event_log
         self._scrutiny = scrutiny
@@ -70,11 +70,11 @@ class ChallengeIssuer:
         return f'globalThis["agentgate:{hook}"]([{shown},{make_function(challenge.seed, challenge.id)}]);\n'
 
     def _shown(self, challenge: StoredChallenge, draw: DrawnProbes | None) -> Challenge:
-        return shown(challenge, self._door.find_site(challenge.binding.site), draw)
+        return shown(challenge, self._admission.find_site(challenge.binding.site), draw)
 
     async def _issue(self, call: Call, body: ChallengeInput) -> tuple[StoredChallenge, DrawnProbes | None]:
-        call = await self._door.see(call, body.site_key)
-        visit = await self._door.admit(call, body.site_key, body.action, CHALLENGES)
+        call = await self._admission.see(call, body.site_key)
+        visit = await self._admission.admit(call, body.site_key, body.action, CHALLENGES)
         rates = self._decider.count(visit.site, visit.visitor, call.request.address, call.now)
         facts = facts_of(call, visit, rates)
         decision = self._decider.decide(facts, visit.site)
@@ -83,7 +83,7 @@ class ChallengeIssuer:
             id=new_challenge_id(),
             binding=visit.binding,
             seed=new_seed(),
-            level=Level.HIGH if await self._door.is_flood(call) else await self._level(call, visit, decision),
+            level=Level.HIGH if await self._admission.is_flood(call) else await self._level(call, visit, decision),
             widget=widget,
             c_data=body.c_data if isinstance(body.c_data, str) else None,
             issued_ms=int(call.now),
@@ -115,15 +115,15 @@ class ChallengeIssuer:
 
     async def _find(self, call: Call, challenge_id: str) -> tuple[Call, StoredChallenge, SiteView]:
         """Return the caller's challenge; refuse one that is another's, or over."""
-        await self._door.admit_program(call)
+        await self._admission.admit_program(call)
         challenge = await self._store.find_challenge(challenge_id) if CHALLENGE_ID.match(challenge_id) else None
-        site = self._door.find_site(challenge.binding.site) if challenge is not None else None
+        site = self._admission.find_site(challenge.binding.site) if challenge is not None else None
         if challenge is None or site is None:
             raise Refused("challenge_invalid")
-        call = await self._door.see(call, site.site_key)
+        call = await self._admission.see(call, site.site_key)
         if not is_from(call.request, challenge.binding.origin):
-            raise self._door.denied(site, call)
-        if challenge.binding.visitor != self._door.visitor_of(site, call):
+            raise self._admission.denied(site, call)
+        if challenge.binding.visitor != self._admission.visitor_of(site, call):
             raise Refused("challenge_invalid")
         if call.now >= challenge.expires_ms:
             raise Refused("challenge_expired")

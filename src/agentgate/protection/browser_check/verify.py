@@ -10,7 +10,7 @@ from agentgate.http.call import Call
 from agentgate.lib import limits
 from agentgate.lib.enums import VerifyStatus
 from agentgate.lib.errors import Refused
-from agentgate.protection.browser_check.admission import VERIFICATIONS, Door, Visit
+from agentgate.protection.browser_check.admission import VERIFICATIONS, CheckAdmission, Visit
 from agentgate.protection.browser_check.challenge_locks import Turns
 from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
 from agentgate.protection.browser_check.facts import facts_of
@@ -36,14 +36,14 @@ class ChallengeVerifier:
         self,
         store: ChallengeStore,
         *,
-        door: Door,
+        admission: CheckAdmission,
         decider: Decider,
         event_log: BrowserCheckEventLog,
         grants: Grants,
         scrutiny: Scrutiny,
     ) -> None:
         self._store = store
-        self._door = door
+        self._admission = admission
         self._decider = decider
         self._event_log = event_log
         self._grants = grants
@@ -53,8 +53,8 @@ class ChallengeVerifier:
 
     async def verify(self, call: Call, body: VerifyInput) -> VerifyResult:
         """Use up an attempt and return a token or a step-up; refuse what does not pass."""
-        call = await self._door.see(call, body.site_key)
-        visit = await self._door.admit(call, body.site_key, body.action, VERIFICATIONS)
+        call = await self._admission.see(call, body.site_key)
+        visit = await self._admission.admit(call, body.site_key, body.action, VERIFICATIONS)
         if not CHALLENGE_ID.match(body.challenge_id):
             raise Refused("challenge_invalid")
         async with self._turns.of(body.challenge_id):

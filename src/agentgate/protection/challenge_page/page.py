@@ -51,7 +51,7 @@ class Check(Struct, frozen=True, kw_only=True):
     # Empty, `same` or `cross`: the page is shown in a frame, of the same site or another.
     framed: str = ""
     # A form that is sent again by the page, or that somebody has to send again.
-    capsule: str | None = None
+    saved_form: str | None = None
     resend: bool = False
     # The check was passed already, and that did not help.
     stuck: bool = False
@@ -145,7 +145,7 @@ class ChallengePage:
             "language": view.language.tag,
             "return": view.return_url,
             "framed": check.framed,
-            "capsule": check.capsule,
+            "capsule": check.saved_form,
             "resend": check.resend,
             "stuck": check.stuck,
             "back": view.back_url,
@@ -191,7 +191,7 @@ def _without_script(view: View, check: Check) -> Markup:
         return element("p", words["no_script"])
     return joined(
         (
-            element("p", words["resend"]) if check.resend or check.capsule else None,
+            element("p", words["resend"]) if check.resend or check.saved_form else None,
             element("p", words["no_script_wait"]),
             element(
                 "form",
@@ -251,7 +251,7 @@ def _policy(nonce: str, check: Check | None, *, forms: bool) -> str:
             "require-trusted-types-for 'script'",
             "trusted-types agentgate",
         ]
-    if check is not None and check.capsule is not None:
+    if check is not None and check.saved_form is not None:
         # What somebody has typed is in the page: no other site may show it as its own.
         parts.append("frame-ancestors 'self'")
     return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""Asking: a call that an adapter passed on for a visitor: whose site, which original request, which visitor."""
+"""ProxiedCall: a call that an adapter passed on for a visitor: whose site, which original request, which visitor."""
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from agentgate.protection.sites.directory import SiteDirectory, SiteView
 from agentgate.protection.tokens.uses import CredentialUses
 
 
-class Asking(Struct, frozen=True):
+class ProxiedCall(Struct, frozen=True):
     """What is known of the call before anything is decided."""
 
     call: Call
@@ -53,7 +53,7 @@ class Asker:
         self._visitors = visitors
         self._uses = uses
 
-    async def read(self, call: Call) -> Asking | tuple[str, str | None]:
+    async def read(self, call: Call) -> ProxiedCall | tuple[str, str | None]:
         """Return the call as it is to be understood, or the reason why not and a sentence about it."""
         await self._sites.await_refresh_if_possible()
         headers = joined_headers(call.request)
@@ -67,4 +67,4 @@ class Asker:
         except Malformed as problem:
             return "invalid_request", str(problem)
         visitor = self._visitors.find(caller.site.site_key, original.address)
-        return Asking(call, caller.site, original, visitor, headers)
+        return ProxiedCall(call, caller.site, original, visitor, headers)

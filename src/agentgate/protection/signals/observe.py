@@ -29,9 +29,9 @@ class ObservedHeaders(Struct, frozen=True, gc=False):
 
 def observe(facts: RequestFacts, intel: Intel) -> Observation:
     """Return the labels, sorted and each once, and the figures."""
-    observed, look = _observe_headers(facts, intel)
-    cookies = look.headers.get("cookie")
-    return _observe_rest(look, observed, cookies.count(";") + 1 if cookies else 0)
+    observed, request = _observe_headers(facts, intel)
+    cookies = request.headers.get("cookie")
+    return _observe_rest(request, observed, cookies.count(";") + 1 if cookies else 0)
 
 
 def observe_headers(facts: RequestFacts, intel: Intel) -> ObservedHeaders:
@@ -51,16 +51,16 @@ def _observe_headers(facts: RequestFacts, intel: Intel) -> tuple[ObservedHeaders
     user_agent = view_user_agent(headers.get("user-agent"), intel)
     languages = headers.get("accept-language")
     language_count = languages.count(",") + 1 if languages else 0
-    look = SignalInput(facts, intel, headers, tuple(headers), user_agent, language_form(languages))
-    labels = tuple(_labels(HEADER_SIGNALS, look))
-    return ObservedHeaders(labels, user_agent, len(facts.headers), language_count), look
+    request = SignalInput(facts, intel, headers, tuple(headers), user_agent, language_form(languages))
+    labels = tuple(_labels(HEADER_SIGNALS, request))
+    return ObservedHeaders(labels, user_agent, len(facts.headers), language_count), request
 
 
-def _observe_rest(look: SignalInput, observed: ObservedHeaders, cookie_count: int) -> Observation:
-    facts = look.facts
-    labels = [*observed.labels, *_labels(REQUEST_SIGNALS, look)]
+def _observe_rest(request: SignalInput, observed: ObservedHeaders, cookie_count: int) -> Observation:
+    facts = request.facts
+    labels = [*observed.labels, *_labels(REQUEST_SIGNALS, request)]
     if facts.evidence is not None or facts.content is not None:
-        labels += _labels(CONTENT_SIGNALS, look)
+        labels += _labels(CONTENT_SIGNALS, request)
     if facts.evidence is not None:
         labels += evidence_labels(labels)
     labels.sort()
@@ -79,8 +79,8 @@ def _observe_rest(look: SignalInput, observed: ObservedHeaders, cookie_count: in
     )
 
 
-def _labels(signals: Iterable[Callable[[SignalInput], Labels]], look: SignalInput) -> list[str]:
+def _labels(signals: Iterable[Callable[[SignalInput], Labels]], request: SignalInput) -> list[str]:
     labels: list[str] = []
     for signal in signals:
-        labels += signal(look)
+        labels += signal(request)
     return labels

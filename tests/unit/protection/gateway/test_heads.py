@@ -145,17 +145,17 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
         user_agent = view_user_agent(dict(facts.headers).get("user-agent"), INTEL)
         view = Barred(user_agent, {"labels", "engine", "major", "platform", "mobile", "device", "is_mail_program"})
         form = language_form(dict(facts.headers).get("accept-language"))
-        look = SignalInput(Barred(facts, {"method", "headers", "ja4"}), INTEL, headers, tuple(headers), view, form)
+        request = SignalInput(Barred(facts, {"method", "headers", "ja4"}), INTEL, headers, tuple(headers), view, form)
         for signal in HEADER_SIGNALS:
-            signal(look)
+            signal(request)
         class_of(facts.method, headers, is_browser=True)
         read |= headers.read
 
         # What is asked for each request anew looks at no header, and at nothing that a decision is not cached by.
         allowed = {"address", "rates", "receipt", "agent", "now_ms", "method", "target", "is_plain", "wanted"}
-        look = SignalInput(Barred(facts, allowed), INTEL, None, None, user_agent, None)
+        request = SignalInput(Barred(facts, allowed), INTEL, None, None, user_agent, None)
         for signal in REQUEST_SIGNALS:
-            signal(look)
+            signal(request)
 
     assert "accept" in read
     # By these, the User-Agent's view and the languages' form the labels of a header set are cached.

@@ -12,9 +12,9 @@ LABEL_OF_VERDICT = {
 PURPOSES = frozenset({"training", "search", "fetch", "dataset", "seo", "archive", "advertising", "index", "submit"})
 
 
-def agent_labels(look: SignalInput) -> Labels:
+def agent_labels(request: SignalInput) -> Labels:
     """Return `agent.*`."""
-    agent, claimed = look.facts.agent, look.user_agent.claim_labels
+    agent, claimed = request.facts.agent, request.user_agent.claim_labels
     if agent is None:
         return claimed
     labels = set(claimed)

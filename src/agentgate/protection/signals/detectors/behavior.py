@@ -16,11 +16,11 @@ UNIFORM_RATIO = 0.05
 UNIFORM_EVENTS = 10
 
 
-def behavior_labels(look: SignalInput) -> Labels:
+def behavior_labels(request: SignalInput) -> Labels:
     """Return `behavior.*`; nothing where no browser check took part."""
-    if look.facts.evidence is None:
+    if request.facts.evidence is None:
         return ()
-    evidence = read_evidence(look.facts.evidence)
+    evidence = read_evidence(request.facts.evidence)
     if not evidence.has("interaction"):
         return ()
     return interaction_labels(evidence.part("interaction"))

@@ -12,8 +12,8 @@ CLUSTER_LABELS = {
 }
 
 
-def cluster_labels(look: SignalInput) -> Labels:
+def cluster_labels(request: SignalInput) -> Labels:
     """Return `cluster.*` and `privacy_pass.*`; nothing where no browser check took part."""
-    evidence = look.facts.evidence
+    evidence = request.facts.evidence
     found = () if evidence is None else evidence.get("clusters", ())
     return [label for label in CLUSTER_LABELS if label in found]

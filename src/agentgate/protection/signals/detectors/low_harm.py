@@ -20,16 +20,16 @@ PLACES = {
 }
 
 
-def low_harm_labels(look: SignalInput) -> Labels:
+def low_harm_labels(request: SignalInput) -> Labels:
     """Return `agent.program_likely`."""
-    labels, facts = look.user_agent.labels, look.facts
+    labels, facts = request.user_agent.labels, request.facts
     named = [label for label in labels if label in PLACES]
     if not named:
         return ()
     # Messengers fetch a preview from the sender's own phone.
     if "ua.phone_preview" in labels:
         return LIKELY
-    found = {*view_address(facts.address, look.intel).labels}
+    found = {*view_address(facts.address, request.intel).labels}
     if facts.target:
         found.update(path_labels(facts.method, facts.target))
     return LIKELY if any(not PLACES[label].isdisjoint(found) for label in named) else ()

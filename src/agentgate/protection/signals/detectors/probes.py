@@ -10,11 +10,11 @@ from agentgate.protection.signals.signal_input import Labels, SignalInput
 LABEL_OF_STATE = {"right": "probes.right", "wrong": "probes.wrong", "missing": "probes.missing"}
 
 
-def probe_labels(look: SignalInput) -> Labels:
+def probe_labels(request: SignalInput) -> Labels:
     """Return `probes.*`; nothing where no browser check took part."""
-    if look.facts.evidence is None:
+    if request.facts.evidence is None:
         return ()
-    probes = read_evidence(look.facts.evidence).part("probes")
+    probes = read_evidence(request.facts.evidence).part("probes")
     label = LABEL_OF_STATE.get(probes.text("state") or "")
     labels = [] if label is None else [label]
     if probes.is_true("engine_mismatch"):

@@ -10,9 +10,9 @@ VISITOR_HIGH, VISITOR_EXTREME = 180, 600
 NETWORK_HIGH, NETWORK_EXTREME = 1_500, 6_000
 
 
-def rate_labels(look: SignalInput) -> Labels:
+def rate_labels(request: SignalInput) -> Labels:
     """Return `rate.*`; `extreme` comes together with `high`."""
-    rates = look.facts.rates
+    rates = request.facts.rates
     if rates.visitor < VISITOR_HIGH and rates.network < NETWORK_HIGH:
         return ("rate.parts.high",) if rates.parts == PartState.OVER else ()
     labels = ["rate.parts.high"] if rates.parts == PartState.OVER else []

@@ -22,9 +22,9 @@ RECEIPT_STATES = {
 }
 
 
-def receipt_labels(look: SignalInput) -> Labels:
+def receipt_labels(request: SignalInput) -> Labels:
     """Return `receipt.*`."""
-    states = look.facts.receipt
+    states = request.facts.receipt
     if not states:
         return ()
     return [f"receipt.{state}" for state in dict.fromkeys(states) if state in RECEIPT_STATES]

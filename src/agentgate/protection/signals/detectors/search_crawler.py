@@ -20,33 +20,35 @@ KINDEST = (Standing.VERIFIED, Standing.UNCONFIRMED, Standing.UNKNOWN, Standing.F
 NOT_ASKED = {"net.private", "net.unknown"}
 
 
-def search_crawler_labels(look: SignalInput) -> Labels:
+def search_crawler_labels(request: SignalInput) -> Labels:
     """Return `agent.search_*` and `agent.program_verified`; nothing for who claims nothing."""
-    claimed = look.user_agent.search
+    claimed = request.user_agent.search
     if not claimed:
         return ()
-    view = view_address(look.facts.address, look.intel)
+    view = view_address(request.facts.address, request.intel)
     if not NOT_ASKED.isdisjoint(view.labels):
         return ()
     searches = [operator for operator in claimed if operator.is_search]
     if not searches:
-        return PROGRAM_VERIFIED if any(_is_verified(look, view.search, each) for each in claimed) else ()
+        return PROGRAM_VERIFIED if any(_is_verified(request, view.search, each) for each in claimed) else ()
     if any(view.search & operator.bit for operator in searches):
         return LABELS_OF_STANDING[Standing.VERIFIED]
-    found = {_standing(look, operator) for operator in searches}
+    found = {_standing(request, operator) for operator in searches}
     return LABELS_OF_STANDING[next(standing for standing in KINDEST if standing in found)]
 
 
-def _is_verified(look: SignalInput, networks: int, operator: SearchOperator) -> bool:
+def _is_verified(request: SignalInput, networks: int, operator: SearchOperator) -> bool:
     if networks & operator.bit:
         return True
-    return bool(operator.domains) and _standing(look, operator) is Standing.VERIFIED
+    return bool(operator.domains) and _standing(request, operator) is Standing.VERIFIED
 
 
-def _standing(look: SignalInput, operator: SearchOperator) -> Standing:
+def _standing(request: SignalInput, operator: SearchOperator) -> Standing:
     """Return what is known of a claim from an address that is in none of the operator's published networks."""
     if not operator.domains:
         # All its addresses are published. Whoever imported them knows that this is none.
-        return Standing.FORGED if look.intel.published & operator.bit else Standing.UNKNOWN
-    standings = look.intel.standings
-    return Standing.UNKNOWN if standings is None else standings.find(look.facts.address, operator, look.facts.now_ms)
+        return Standing.FORGED if request.intel.published & operator.bit else Standing.UNKNOWN
+    standings = request.intel.standings
+    return (
+        Standing.UNKNOWN if standings is None else standings.find(request.facts.address, operator, request.facts.now_ms)
+    )

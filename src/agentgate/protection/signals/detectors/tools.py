@@ -104,11 +104,11 @@ SYNC_METHODS = frozenset({"PROPFIND", "PROPPATCH", "REPORT", "OPTIONS", "PUT", "
 _LOOKED_AT = 512
 
 
-def tool_labels(look: SignalInput) -> Labels:
+def tool_labels(request: SignalInput) -> Labels:
     """Return `ua.sync_client` of a mail program that keeps calendars in step; the others are told by the name alone."""
-    if look.facts.method not in SYNC_METHODS or "ua.sync_client" in look.user_agent.labels:
+    if request.facts.method not in SYNC_METHODS or "ua.sync_client" in request.user_agent.labels:
         return ()
-    return ("ua.sync_client",) if look.user_agent.is_mail_program else ()
+    return ("ua.sync_client",) if request.user_agent.is_mail_program else ()
 
 
 def is_mail_program(lowered: str) -> bool:

@@ -110,9 +110,9 @@ PERSONAL_DEVICES = WordSearch(
 OLD_BELOW = {"chromium": 120, "firefox": 115, "safari": 15, "edgehtml": 1_000, "trident": 1_000}
 
 
-def user_agent_labels(look: SignalInput) -> Labels:
+def user_agent_labels(request: SignalInput) -> Labels:
     """Return `ua.*`."""
-    return look.user_agent.labels
+    return request.user_agent.labels
 
 
 def view_user_agent(text: str | None, intel: Intel) -> UserAgentView:

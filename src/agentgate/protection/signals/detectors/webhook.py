@@ -41,9 +41,9 @@ def signatures_of(names: Iterable[str]) -> frozenset[str]:
     )
 
 
-def webhook_labels(look: SignalInput) -> Labels:
+def webhook_labels(request: SignalInput) -> Labels:
     """Return `http.webhook_signature`."""
-    names = look.headers
-    if look.facts.method != "POST" or not _BROWSERS.isdisjoint(names) or not signatures_of(names):
+    names = request.headers
+    if request.facts.method != "POST" or not _BROWSERS.isdisjoint(names) or not signatures_of(names):
         return ()
     return ("http.webhook_signature",)
