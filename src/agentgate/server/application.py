@@ -262,7 +262,7 @@ class Application:
         listener = Listener(app, options, clock=self.clock, hot_paths=hot_paths)
         shed = self.data_plane.count_shed if name == "public" else (lambda: 0)
         self.metrics.watch_refusals(name, lambda: {**listener.refused, "no_room": listener.shed + shed()})
-        self.metrics.watch_put_off(name, lambda: listener.put_off)
+        self.metrics.watch_deferred(name, lambda: listener.deferred)
         return listener
 
     def _reach(self, listener: str) -> Reach:

@@ -14,7 +14,7 @@ import structlog
 
 from agentgate.http.connection.fast_functions import HotRequest, Reply
 from agentgate.http.connection.head import GIVEN, Cut, cut, lines, split
-from agentgate.http.connection.loop_budget import Turn
+from agentgate.http.connection.loop_budget import LoopBudget
 from agentgate.lib.clock import Clock
 from agentgate.lib.decision_ids import encode_id
 from agentgate.lib.enums import Outcome
@@ -81,7 +81,7 @@ class GatewayCheck:
         self._generation = -1
         self._take(Snapshot(decider.intel.current, decider.models.view, receipts.keyring))
         # The event loop's budget. A check that waited too long for it is refused.
-        self.turn = Turn()
+        self.budget = LoopBudget()
         self._refused_unseen = 0
         # How often something was worked out because it was not cached, by cache.
         self.misses = {"heads": 0, "pages": 0, "visitors": 0, "decisions": 0}
@@ -100,7 +100,7 @@ class GatewayCheck:
         found = cut(data)
         if found is None:
             return None
-        if not (self.turn.has_looked or self._take_over()):
+        if not (self.budget.is_refreshed or self._take_over()):
             return None
         head = self._snapshot.heads.young.get(found[0]) or self._find_head(found[0], data)
         if head is UNFIT:
@@ -111,7 +111,7 @@ class GatewayCheck:
 
     def __call__(self, request: HotRequest) -> Reply | Awaitable[Reply]:
         """Answer a request that the parser read."""
-        if not (self.turn.has_looked or self._take_over()):
+        if not (self.budget.is_refreshed or self._take_over()):
             return self._check_refreshed(request)
         return self._check_parsed(request)
 
@@ -143,7 +143,7 @@ class GatewayCheck:
             # It may have been made since the configuration could last be read.
             return self._answers.write(_NOTHING_KNOWN if self._is_stale() else _NO_CREDENTIAL, None)
         self._event_log.note_call(caller, now_ms)
-        if self.turn.is_refusing:
+        if self.budget.is_refusing:
             self._refused_unseen += 1
             return self._answer_unseen(head, caller)
         try:
@@ -286,7 +286,7 @@ class GatewayCheck:
         if not self._sites.is_fresh:
             return False
         self._refresh()
-        self.turn.looked()
+        self.budget.mark_refreshed()
         return True
 
     def _refresh(self) -> None:

@@ -68,7 +68,7 @@ def test_what_a_listener_refused_is_shown_by_reason(metrics):
 
 def test_what_a_listener_has_put_off_is_shown(metrics):
     waiting = [1, 2, 3]
-    metrics.watch_put_off("public", lambda: len(waiting))
+    metrics.watch_deferred("public", lambda: len(waiting))
     waiting.pop()
 
     assert value_of(metrics, "agentgate_http_put_off", listener="public") == 2
