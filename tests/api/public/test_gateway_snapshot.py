@@ -14,7 +14,8 @@ def gate(service: RunningService) -> Gate:
 
 
 @pytest.mark.parametrize(
-    ("bound", "cache"), [("HEADS", "heads"), ("PAGES", "pages"), ("DECISIONS", "decisions"), ("VISITORS", "visitors")]
+    ("bound", "cache"),
+    [("FINGERPRINTS", "fingerprints"), ("PAGES", "pages"), ("DECISIONS", "decisions"), ("VISITORS", "visitors")],
 )
 def test_every_cache_is_bounded(
     service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, bound: str, cache: str

@@ -25,7 +25,15 @@ from agentgate.protection.decision.decider import Decider
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import CachedDecision, decide
 from agentgate.protection.gateway.event_log import GatewayEventLog
-from agentgate.protection.gateway.heads import LONGEST_KEY, UNFIT, Head, HeadKey, Heads, key_of, read_parts
+from agentgate.protection.gateway.header_fingerprints import (
+    LONGEST_KEY,
+    UNFIT,
+    FingerprintKey,
+    HeaderFingerprint,
+    HeaderFingerprints,
+    key_of,
+    read_parts,
+)
 from agentgate.protection.gateway.original_request import Malformed
 from agentgate.protection.gateway.pages import PageKind, Pages, SitePage
 from agentgate.protection.gateway.pending_check import PendingCheck
@@ -102,12 +110,12 @@ class GatewayCheck:
             return None
         if not (self.budget.is_refreshed or self._take_over()):
             return None
-        head = self._snapshot.heads.young.get(found[0]) or self._find_head(found[0], data)
-        if head is UNFIT:
+        fingerprint = self._snapshot.fingerprints.young.get(found[0]) or self._find_fingerprint(found[0], data)
+        if fingerprint is UNFIT:
             return None
         self._data = data
-        fields = split(data) or _NO_FIELDS if head.needs_fields else _NO_FIELDS
-        return self._check(head, found, fields)
+        fields = split(data) or _NO_FIELDS if fingerprint.needs_fields else _NO_FIELDS
+        return self._check(fingerprint, found, fields)
 
     def __call__(self, request: HotRequest) -> Reply | Awaitable[Reply]:
         """Answer a request that the parser read."""
@@ -125,47 +133,49 @@ class GatewayCheck:
         fields = request.headers
         target = request.path + b"?" + request.query if request.query else request.path
         key = key_of(target, fields)
-        head = self._snapshot.heads.get(key)
-        if head is None:
+        fingerprint = self._snapshot.fingerprints.get(key)
+        if fingerprint is None:
             self.misses["heads"] += 1
-            head = self._heads.read(target, fields)
+            fingerprint = self._fingerprints.read(target, fields)
             if sum(len(value) for _, value in key) <= LONGEST_KEY:
-                self._snapshot.heads.put(key, head)
+                self._snapshot.fingerprints.put(key, fingerprint)
         authorization, url, address, cookie, request_id, trace = map(fields.get, GIVEN)
-        return self._check(head, (b"", authorization, url, address, cookie, request_id, trace), fields)
+        return self._check(fingerprint, (b"", authorization, url, address, cookie, request_id, trace), fields)
 
     # The check.
 
-    def _check(self, head: Head, given: Cut, fields: Fields) -> Reply | Awaitable[Reply]:
+    def _check(self, fingerprint: HeaderFingerprint, given: Cut, fields: Fields) -> Reply | Awaitable[Reply]:
         now_ms = self._clock.now_ms()
-        caller = self._find_caller(head, given[1], fields, now_ms)
+        caller = self._find_caller(fingerprint, given[1], fields, now_ms)
         if caller is None:
             # It may have been made since the configuration could last be read.
             return self._answers.write(_NOTHING_KNOWN if self._is_stale() else _NO_CREDENTIAL, None)
         self._event_log.note_call(caller, now_ms)
         if self.budget.is_refusing:
             self._refused_unseen += 1
-            return self._answer_unseen(head, caller)
+            return self._answer_unseen(fingerprint, caller)
         try:
-            return self._judge(head, caller, given, fields, now_ms)
+            return self._judge(fingerprint, caller, given, fields, now_ms)
         except Malformed as problem:
             return self._answers.write(Ruling(Outcome.BLOCK, "invalid_request", hint=str(problem)), None)
         except Exception:  # noqa: BLE001 - logged with what it was; an answer is due either way
             # Whatever went wrong, enforce mode fails closed and monitor mode lets through.
             structlog.get_logger().exception("a check could not be decided", site=caller.site.site_key)
-            return self._answer_unseen(head, caller)
+            return self._answer_unseen(fingerprint, caller)
 
     def _judge(
-        self, head: Head, caller: SiteCaller, given: Cut, fields: Fields, now_ms: int
+        self, fingerprint: HeaderFingerprint, caller: SiteCaller, given: Cut, fields: Fields, now_ms: int
     ) -> Reply | Awaitable[Reply]:
         snapshot, view = self._snapshot, caller.site
         site = snapshot.site_of(view, self._receipts.clearances)
         # What was asked for, and by whom.
-        methods, url, address = (head.methods, given[2], given[3]) if head.is_complete else read_parts(fields)
+        methods, url, address = (
+            (fingerprint.methods, given[2], given[3]) if fingerprint.is_complete else read_parts(fields)
+        )
         page = snapshot.pages.young.get((site, methods, url)) or self._find_page(site, methods, url)
         visitor = snapshot.visitors.young.get((site, address)) or self._find_visitor(site, address)
         if view.broken or self._is_stale_now:
-            return self._answer_unseen(head, caller)
+            return self._answer_unseen(fingerprint, caller)
         started_ns = time.perf_counter_ns()
         # What is shown: a clearance, or a token.
         shown: Shown | None = None
@@ -177,36 +187,46 @@ class GatewayCheck:
                 visitor.read_cookies(cookie, site, kind.origin, self._receipts, now_ms)
             shown, counted = visitor.shown, visitor.counted
         # What it counts as: something that is done, or a part of a page.
-        if head.is_counted:
+        if fingerprint.is_counted:
             (visitor_rate, network_rate), parts = self._count(counted, now_ms), COUNTED
         else:
-            visitor_rate, network_rate, parts = self._count_part(head, kind, counted, now_ms)
-        if kind.opened is not None and kind.opens_to(head.signatures, visitor.address):
+            visitor_rate, network_rate, parts = self._count_part(fingerprint, kind, counted, now_ms)
+        if kind.opened is not None and kind.opens_to(fingerprint.signatures, visitor.address):
             kind = kind.opened
             page = SitePage(page.target, kind)
         key = (
             kind,
-            head.kind,
+            fingerprint.kind,
             snapshot.cookie_ranks[cookie_count],
             visitor.labels,
             shown,
             snapshot.visitor_ranks[visitor_rate],
             snapshot.network_ranks[network_rate],
             parts,
-            None if site.traits is None else self._read_traits(site.traits, head, page, visitor, fields),
+            None if site.traits is None else self._read_traits(site.traits, fingerprint, page, visitor, fields),
         )
         # The decision: a cached one, or one that is made now.
-        cached = None if head.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
+        cached = None if fingerprint.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
         if cached is None or view.captures_features:
             self.misses["decisions"] += 1
             rates = Rates(visitor_rate, network_rate, parts)
             pending = PendingCheck(
-                view, head, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields, key[-1] or NO_TRAITS
+                view,
+                fingerprint,
+                page,
+                visitor,
+                rates,
+                shown,
+                cookie_count,
+                now_ms,
+                started_ns,
+                fields,
+                key[-1] or NO_TRAITS,
             )
-            if head.waits:
+            if fingerprint.waits:
                 return self._waiting.answer(pending, snapshot.views)
             cached = CachedDecision(*decide(pending, snapshot.views), self._answers, self._event_log)
-            if head.is_plain:
+            if fingerprint.is_plain:
                 snapshot.decisions.put(key, cached)
         if parts is COUNTED and cached.is_allowed:
             self._earn(counted, now_ms)
@@ -216,9 +236,11 @@ class GatewayCheck:
         decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         return cached.start, cached.middle + encode_id(decision_id) + cached.end
 
-    def _count_part(self, head: Head, kind: PageKind, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
+    def _count_part(
+        self, fingerprint: HeaderFingerprint, kind: PageKind, counted: Counted, now_ms: int
+    ) -> tuple[int, int, PartState]:
         """Count what may be a part of a page: by its headers, or because its path names a file."""
-        request_class = head.kind.request_class
+        request_class = fingerprint.kind.request_class
         if request_class is RequestClass.PART or kind.is_file:
             return self._decider.count_part(counted, now_ms, is_file=kind.is_file)
         if request_class is RequestClass.FETCH:
@@ -228,29 +250,31 @@ class GatewayCheck:
     # What is found out once.
 
     def _read_traits(
-        self, traits: HeaderTraits, head: Head, page: SitePage, visitor: Visitor, fields: Fields
+        self, traits: HeaderTraits, fingerprint: HeaderFingerprint, page: SitePage, visitor: Visitor, fields: Fields
     ) -> Traits:
         """Return what predicates and lists say; only of sites that have some."""
-        of_head = traits.find(head)
-        if of_head is None or traits.reads_each:
+        of_headers = traits.find(fingerprint)
+        if of_headers is None or traits.reads_each:
             # A head that is answered as it arrived was not split, unless something in it is read for other reasons.
             fields = fields or split(self._data) or _NO_FIELDS
-        if of_head is None:
-            of_head = traits.read(head, fields)
-        return traits.combine(visitor.traits or NO_TRAITS, page.kind.traits, of_head, fields)
+        if of_headers is None:
+            of_headers = traits.read(fingerprint, fields)
+        return traits.combine(visitor.traits or NO_TRAITS, page.kind.traits, of_headers, fields)
 
-    def _find_head(self, key: HeadKey, data: bytes) -> Head:
-        heads = self._snapshot.heads
-        found = heads.get(key)
+    def _find_fingerprint(self, key: FingerprintKey, data: bytes) -> HeaderFingerprint:
+        fingerprints = self._snapshot.fingerprints
+        found = fingerprints.get(key)
         if found is None:
             self.misses["heads"] += 1
-            found = self._heads.read_lines(data[4 : data.index(b" ", 4)], *lines(data))
+            found = self._fingerprints.read_lines(data[4 : data.index(b" ", 4)], *lines(data))
             if len(key) <= LONGEST_KEY:
-                heads.put(key, found)
+                fingerprints.put(key, found)
         return found
 
-    def _find_caller(self, head: Head, authorization: bytes | None, fields: Fields, now_ms: int) -> SiteCaller | None:
-        if head.has_secret:
+    def _find_caller(
+        self, fingerprint: HeaderFingerprint, authorization: bytes | None, fields: Fields, now_ms: int
+    ) -> SiteCaller | None:
+        if fingerprint.has_secret:
             secret = shown_secret(fields)
         else:
             secret = None if authorization is None else bearer_secret(authorization)
@@ -275,8 +299,8 @@ class GatewayCheck:
             visitors.put(key, visitor)
         return visitor
 
-    def _answer_unseen(self, head: Head, caller: SiteCaller) -> Reply:
-        ok = b"ok=200" if head.kind.is_ok_200 else b""
+    def _answer_unseen(self, fingerprint: HeaderFingerprint, caller: SiteCaller) -> Reply:
+        ok = b"ok=200" if fingerprint.kind.is_ok_200 else b""
         return self._answers.write(unavailable(caller.site), None, ok=ok)
 
     # The snapshot.
@@ -302,7 +326,7 @@ class GatewayCheck:
 
     def _take(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._heads = Heads(snapshot.intel, snapshot.models.reading)
+        self._fingerprints = HeaderFingerprints(snapshot.intel, snapshot.models.reading)
         self._pages = Pages(snapshot.models.reading)
         self._generation = self._receipts.keyring.generation
         self._is_stale_now = self._is_stale()

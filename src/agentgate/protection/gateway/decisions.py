@@ -40,7 +40,9 @@ class CachedDecision:
         # In monitor mode too, only a page that would be allowed has parts.
         self.is_allowed = (ruling.would or ruling.outcome) is Outcome.ALLOW
         # Before the date, between the date and the decision's ID, and after that.
-        self.start, self.middle, self.end = answers.prepare(ruling, is_ok_200=decided.pending.head.kind.is_ok_200)
+        self.start, self.middle, self.end = answers.prepare(
+            ruling, is_ok_200=decided.pending.fingerprint.kind.is_ok_200
+        )
         self.pattern = Pattern(event_log.event_of(decided, ruling, answers.status_of(ruling), 0))
 
 
@@ -70,7 +72,7 @@ def observe(
 ) -> Observation:
     """Return what the signals make of a check."""
     facts = pending.facts(protection, shown, agent)
-    return observe_rest(pending.head.observed, facts, views.intel, cookie_count=pending.cookie_count)
+    return observe_rest(pending.fingerprint.observed, facts, views.intel, cookie_count=pending.cookie_count)
 
 
 def strictest(decisions: Iterable[tuple[DecidedCheck, Ruling]]) -> tuple[DecidedCheck, Ruling]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from agentgate.protection.decision.engine import EngineDecision
-from agentgate.protection.gateway.heads import Head
+from agentgate.protection.gateway.header_fingerprints import HeaderFingerprint
 from agentgate.protection.gateway.pages import SitePage
 from agentgate.protection.gateway.receipts import Shown
 from agentgate.protection.gateway.route_protection import Protection
@@ -19,7 +19,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
     """What was asked for, by whom, and what was shown for it."""
 
     site: SiteView
-    head: Head
+    fingerprint: HeaderFingerprint
     page: SitePage
     visitor: Visitor
     rates: Rates
@@ -37,13 +37,13 @@ class PendingCheck(Struct, frozen=True, gc=False):
     @property
     def method(self) -> str:
         """The visitor's method."""
-        return self.head.kind.method
+        return self.fingerprint.kind.method
 
     def facts(self, protection: Protection, shown: Shown, agent: AgentFacts | None) -> RequestFacts:
         """Return it as signals read it, without the headers, which were read before."""
         return RequestFacts(
             now_ms=self.now_ms,
-            method=self.head.kind.method,
+            method=self.fingerprint.kind.method,
             target=self.page.target,
             address=self.visitor.address,
             headers=(),
@@ -76,7 +76,7 @@ class DecidedCheck(Struct, frozen=True, gc=False):
     @property
     def method(self) -> str:
         """The visitor's method."""
-        return self.pending.head.kind.method
+        return self.pending.fingerprint.kind.method
 
     @property
     def route(self) -> str:

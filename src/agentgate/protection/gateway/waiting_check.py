@@ -57,7 +57,7 @@ class WaitingChecks:
         """Answer at once where nothing has to be waited for."""
         token = pending.fields.get(TOKEN_HEADER)
         routes = [(each, self._shown(pending, each, token)) for each in pending.page.kind.protections]
-        if self._policy_checker is not None and pending.head.is_agents:
+        if self._policy_checker is not None and pending.fingerprint.is_agents:
             return self._ask(self._policy_checker, pending, routes, views)
         decided = [decide_under(pending, *each, views) for each in routes]
         return self._finish(*strictest((each, rule(each, None)) for each in decided))
@@ -201,4 +201,4 @@ def _dearest(agents: list[AgentRuling]) -> AgentRuling:
 
 def ok_of(pending: PendingCheck) -> bytes:
     """Return the query in which a proxy says how a yes must look."""
-    return b"ok=200" if pending.head.kind.is_ok_200 else b""
+    return b"ok=200" if pending.fingerprint.kind.is_ok_200 else b""
