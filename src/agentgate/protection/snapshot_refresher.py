@@ -21,7 +21,7 @@ from agentgate.protection.decision.explain import SampleObserver
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.rules.replay_records import SampleFacts, SampleRequest
 from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.scoring.ports import ScoringStores
+from agentgate.protection.scoring.repositories import ScoringStores
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory

@@ -43,9 +43,9 @@ from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
 from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.issue import ChallengeIssuer
 from agentgate.protection.browser_check.jobs import challenge_jobs
-from agentgate.protection.browser_check.ports import ChallengeStore
 from agentgate.protection.browser_check.probes.checker import ProbeChecker
 from agentgate.protection.browser_check.probes.pools import FOLDER, Pools
+from agentgate.protection.browser_check.repository import ChallengeStore
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.verify import ChallengeVerifier
 from agentgate.protection.challenge_page.appeal_ticket import AppealTickets
@@ -58,11 +58,13 @@ from agentgate.protection.gateway.check import GatewayCheck
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.lists.backtest import ListBacktests
-from agentgate.protection.lists.ports import ClientReplay
+from agentgate.protection.lists.repositories.replay import ClientReplay
 from agentgate.protection.rules.backtest import Backtests
 from agentgate.protection.rules.ports import EventReplay, Explainer
 from agentgate.protection.scoring.jobs import scoring_jobs
-from agentgate.protection.scoring.ports import KeptEvents, RulesInForce, ScoreSamples
+from agentgate.protection.scoring.ports import RulesInForce
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repositories.score_samples import ScoreSamples
 from agentgate.protection.sites.health import HealthReader
 from agentgate.protection.sites.prompt import AgentPrompt
 from agentgate.protection.sites.repositories import SiteStores
@@ -76,8 +78,8 @@ from agentgate.protection.tokens.issue import ReceiptIssuer
 from agentgate.protection.tokens.jobs import token_jobs
 from agentgate.protection.tokens.keys import SigningKeys
 from agentgate.protection.tokens.own_form import OwnForm
-from agentgate.protection.tokens.ports import RedemptionStore
 from agentgate.protection.tokens.redeem import Redeemer
+from agentgate.protection.tokens.repositories.redemptions import RedemptionStore
 from agentgate.protection.tokens.uses import CredentialUses
 
 

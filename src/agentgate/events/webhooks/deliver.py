@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from agentgate.events.queries.ports import SiteNumber
 from agentgate.events.queries.records import Decision
+from agentgate.events.storage.queries.decision_feed import DecisionFeed
 from agentgate.events.webhooks import progress as steps
 from agentgate.events.webhooks.payloads import WebhookMessage, decisions_message, health_message
-from agentgate.events.webhooks.ports import DecisionFeed
 from agentgate.events.webhooks.records import (
     Delivery,
     LiveWebhook,

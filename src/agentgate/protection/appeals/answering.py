@@ -27,8 +27,8 @@ from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.lists.editing import add_entry, remove_entry
 from agentgate.protection.lists.records import ListEntryInput, StoredEntry
 from agentgate.protection.scoring.labels import find_evidence, save_label
-from agentgate.protection.scoring.ports import KeptEvents
 from agentgate.protection.scoring.records import LabelRequest
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
 
 LIKE_DAYS = 30
 _STATES = {

@@ -18,7 +18,7 @@ from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.limits import APPEAL_CHARACTERS
 from agentgate.protection.appeals.records import StoredAppeal
 from agentgate.protection.appeals.repository import AppealStores
-from agentgate.protection.scoring.ports import KeptEvents
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
 
 LINK_BYTES = 16
 # People behind one address share these.

@@ -7,7 +7,7 @@ from agentgate.protection.browser_check.clusters import Clusters
 from agentgate.protection.browser_check.failures import Failures
 from agentgate.protection.browser_check.private_tokens import PrivateTokens
 from agentgate.protection.browser_check.work import Level
-from agentgate.protection.tokens.ports import RedemptionStore
+from agentgate.protection.tokens.repositories.redemptions import RedemptionStore
 
 
 class Crowd:

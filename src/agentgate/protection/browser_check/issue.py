@@ -17,9 +17,10 @@ from agentgate.protection.browser_check.admission import CHALLENGES, CheckAdmiss
 from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.instrument.program import make_function, make_program
-from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
+from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.probes.checker import DrawnProbes
 from agentgate.protection.browser_check.records import SCHEMA, Challenge, ChallengeInput, PrivateTokenResult, Probes
+from agentgate.protection.browser_check.repository import ChallengeStore
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import step_up_of
 from agentgate.protection.browser_check.work import Level, challenge_work

@@ -11,7 +11,7 @@ from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.records import PrivateTokenResult
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.private_tokens import is_genuine, read_token, write_challenges
-from agentgate.protection.tokens.ports import Redemption, RedemptionStore
+from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
 
 VERIFIED = "privacy_pass.verified"
 

@@ -18,9 +18,10 @@ from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.instrument.program import Answer, check_answer
 from agentgate.protection.browser_check.issue import CHALLENGE_ID
 from agentgate.protection.browser_check.judge import CheckVerdict, Proof, judge
-from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
+from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.proving import Prover
 from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
+from agentgate.protection.browser_check.repository import ChallengeStore
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import is_right, pointer_traits, step_up_of, work_of
 from agentgate.protection.browser_check.trial import Trial

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.keyring import Keyring
-from agentgate.protection.tokens.ports import Redemption, RedemptionStore
+from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
 
 PURPOSE = "challenge"
 NONCE_BYTES = 12

@@ -16,8 +16,8 @@ from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
 from agentgate.protection.tokens.keys import SigningKeys
-from agentgate.protection.tokens.ports import Redemption, RedemptionStore
 from agentgate.protection.tokens.redeem import KEPT_MS
+from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
 
 TOKEN_HEADER = b"x-agentgate-token"
 BODY_DIGEST = b"x-original-body-digest"

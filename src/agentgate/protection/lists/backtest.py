@@ -16,9 +16,10 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.time_ranges import TimeRange
 from agentgate.lib.visitor_ids import read_visitor
-from agentgate.protection.lists.ports import ClientReplay, VisitorNames
+from agentgate.protection.lists.ports import VisitorNames
 from agentgate.protection.lists.records import ListBacktestReport, ListFlip, StoredEntry
 from agentgate.protection.lists.replay_records import ClientEvent
+from agentgate.protection.lists.repositories.replay import ClientReplay
 from agentgate.protection.lists.site_lists import verdict_of
 from agentgate.protection.rules.backtest import BacktestQueue
 from agentgate.protection.rules.patterns.networks import read_strict_network

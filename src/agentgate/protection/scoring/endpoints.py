@@ -15,7 +15,7 @@ from agentgate.lib.limits import LABELS_LIMIT
 from agentgate.lib.records import Query, SiteKey, json_decoder
 from agentgate.protection.scoring import compare, feature_capture, labels, roles
 from agentgate.protection.scoring.model_file import ModelFile
-from agentgate.protection.scoring.ports import KeptEvents, RulesInForce, ScoreSamples, ScoringStores
+from agentgate.protection.scoring.ports import RulesInForce
 from agentgate.protection.scoring.records import (
     ClearedModel,
     CompareReport,
@@ -28,6 +28,9 @@ from agentgate.protection.scoring.records import (
     ModelSummary,
     ModelSwap,
 )
+from agentgate.protection.scoring.repositories import ScoringStores
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repositories.score_samples import ScoreSamples
 
 
 class SiteQuery(Query, frozen=True, kw_only=True):

@@ -12,8 +12,9 @@ from agentgate.lib.records import optional, optional_moment
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.scoring.ports import KeptEvents, ScoringStores
 from agentgate.protection.scoring.records import FeatureCapture, FeatureCaptureInput, StoredCapture
+from agentgate.protection.scoring.repositories import ScoringStores
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
 
 DEFAULT_RETENTION_DAYS = 30
 

@@ -27,7 +27,7 @@ from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.deadline import DeadlineQueue
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
 from agentgate.protection.tokens.keys import SigningKeys
-from agentgate.protection.tokens.ports import Redemption, RedemptionStore, SpendOutcome
+from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore, SpendOutcome
 from agentgate.protection.tokens.uses import CredentialUses
 
 KEPT_MS = REDEMPTION_KEPT_HOURS * HOUR_MS

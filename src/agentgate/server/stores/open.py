@@ -6,7 +6,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from agentgate.events.label_ports import LabelStore
+from agentgate.events.label_repository import LabelStore
 from agentgate.events.queries.ports import TrafficStore
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
@@ -17,7 +17,7 @@ from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
 from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.events import SqlEvents
-from agentgate.events.storage.queries.decision_feed import SqlDecisionFeed
+from agentgate.events.storage.queries.decision_feed import DecisionFeed
 from agentgate.events.storage.queries.read_models import SqlTraffic
 from agentgate.lib.clock import HOUR_MS, SECOND_MS, Clock
 from agentgate.lib.database import Reader
@@ -27,14 +27,14 @@ from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
 from agentgate.protection.agents.signing.repository import ReplayStore
 from agentgate.protection.agents.submission_repository import SubmissionStore
-from agentgate.protection.browser_check.repository import SqlChallenges
-from agentgate.protection.lists.repositories.replay import SqlClientReplay
+from agentgate.protection.browser_check.repository import ChallengeStore
+from agentgate.protection.lists.repositories.replay import ClientReplay
 from agentgate.protection.rules.repositories.replay import SqlReplay
-from agentgate.protection.scoring.repositories.evidence import SqlEvidence
-from agentgate.protection.scoring.repositories.score_samples import SqlScoreSamples
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repositories.score_samples import ScoreSamples
 from agentgate.protection.sites.repositories.health import SiteHealthStore
 from agentgate.protection.sites.repositories.sites import ActivityStore
-from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
+from agentgate.protection.tokens.repositories.redemptions import RedemptionStore
 from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
 from agentgate.server.stores.files import check_files
 from agentgate.server.stores.unit_of_work import SqlStore
@@ -67,16 +67,16 @@ class Stores:
     segments: EventDays
     words: KnownWords
     events: SqlEvents | ClickhouseEvents
-    evidence: SqlEvidence
-    challenges: SqlChallenges
-    feed: SqlDecisionFeed
-    redemptions: SqlRedemptions
+    evidence: KeptEvents
+    challenges: ChallengeStore
+    feed: DecisionFeed
+    redemptions: RedemptionStore
     agent_replays: ReplayStore
     agent_grants: GrantStore
     handoffs: HandoffStore
     replay: SqlReplay
-    client_replay: SqlClientReplay
-    score_samples: SqlScoreSamples
+    client_replay: ClientReplay
+    score_samples: ScoreSamples
     submissions: SubmissionStore
     traffic: TrafficStore
     site_health: SiteHealthStore
@@ -123,16 +123,16 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
         segments=days,
         words=words,
         events=kept.events,
-        evidence=SqlEvidence(stats, days, words),
-        challenges=SqlChallenges(databases[HOT]),
-        feed=SqlDecisionFeed(days, words),
-        redemptions=SqlRedemptions(databases[HOT], marks, clock=clock),
+        evidence=KeptEvents(stats, days, words),
+        challenges=ChallengeStore(databases[HOT]),
+        feed=DecisionFeed(days, words),
+        redemptions=RedemptionStore(databases[HOT], marks, clock=clock),
         agent_replays=ReplayStore(databases[HOT], lambda: marks.lost_ms),
         agent_grants=GrantStore(databases[HOT]),
         handoffs=HandoffStore(databases[HOT]),
         replay=SqlReplay(databases[CONFIG], days, words),
-        client_replay=SqlClientReplay(databases[CONFIG], days, words),
-        score_samples=SqlScoreSamples(stats, days, words),
+        client_replay=ClientReplay(databases[CONFIG], days, words),
+        score_samples=ScoreSamples(stats, days, words),
         submissions=SubmissionStore(databases[HOT]),
         site_health=SiteHealthStore(stats, kept.traffic.counts),
         traffic=kept.traffic,

@@ -1,7 +1,7 @@
 """A site's decisions in ClickHouse, newest first: one statement for a page, whatever the filters."""
 
-from agentgate.events.label_ports import LabelStore
 from agentgate.events.label_records import StoredLabel
+from agentgate.events.label_repository import LabelStore
 from agentgate.events.queries.ports import DecisionFilters, DecisionScan, SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, signed

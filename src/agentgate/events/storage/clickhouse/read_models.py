@@ -1,6 +1,6 @@
 """The read models of events in ClickHouse."""
 
-from agentgate.events.label_ports import LabelStore
+from agentgate.events.label_repository import LabelStore
 from agentgate.events.storage.clickhouse.counts import ClickhouseCounts
 from agentgate.events.storage.clickhouse.decisions import ClickhouseDecisions
 from agentgate.events.storage.clickhouse.values import ClickhouseValues

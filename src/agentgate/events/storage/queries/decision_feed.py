@@ -13,8 +13,8 @@ _NEXT = f"""SELECT {", ".join(EVENT_COLUMNS)} FROM event
     WHERE site = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4"""  # noqa: S608
 
 
-class SqlDecisionFeed:
-    """Implements DecisionFeed over the days of events."""
+class DecisionFeed:
+    """Decisions in the order of their IDs."""
 
     def __init__(self, segments: EventDays, words: KnownWords) -> None:
         self._segments = segments

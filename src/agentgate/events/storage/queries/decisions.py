@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from agentgate.events.label_ports import LabelStore
 from agentgate.events.label_records import StoredLabel
+from agentgate.events.label_repository import LabelStore
 from agentgate.events.queries.ports import DecisionFilters, DecisionScan, SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.records import Dimension, Event

@@ -7,8 +7,8 @@ from agentgate.protection.lists.records import StoredEntry
 _COLUMNS = "id, site_id, kind, value, outcome, note, created_ms, created_by, expires_ms"
 
 
-class SqlLists:
-    """Implements ListStore."""
+class ListStore:
+    """The lists of sites."""
 
     def __init__(self, session: Transaction) -> None:
         self._session = session

@@ -21,8 +21,8 @@ _EVENTS = f"""SELECT id, visitor, outcome, would, agent, rule, ruled, reasons, l
 _numbers = msgspec.json.Decoder(tuple[int, ...])
 
 
-class SqlClientReplay:
-    """Implements ClientReplay over the days of events."""
+class ClientReplay:
+    """Stored decisions, with the clients that they were about."""
 
     def __init__(self, config: Database, segments: EventDays, words: KnownWords) -> None:
         self._config = config

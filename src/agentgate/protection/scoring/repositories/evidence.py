@@ -17,8 +17,8 @@ _BY_REQUEST = """SELECT id FROM {} WHERE site = $1 AND request_id = $2 AND id >=
     ORDER BY id DESC LIMIT 1"""
 
 
-class SqlEvidence:
-    """Implements Evidence over the statistics and the days of events."""
+class KeptEvents:
+    """Single events, as far as they are still kept."""
 
     def __init__(self, stats: Database, segments: EventDays, words: KnownWords) -> None:
         self._stats = stats

@@ -19,8 +19,8 @@ ROWS_PER_READ = 4_000
 ROWS_AT_ONCE = 500
 
 
-class SqlScoreSamples:
-    """Implements ScoreSamples over the statistics and the days of events."""
+class ScoreSamples:
+    """Decisions that a candidate scored in shadow."""
 
     def __init__(self, stats: Database, segments: EventDays, words: KnownWords) -> None:
         self._stats = stats
