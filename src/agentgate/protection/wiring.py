@@ -11,7 +11,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
 from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.tasks.job import Job
-from agentgate.lib.telemetry.metrics import ServiceMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.requests import RequestObserver
 from agentgate.people.identity.browser_check import BrowserCheck, NoBrowserCheck
 from agentgate.protection.agents.handoff.approval import Approvals
@@ -298,7 +298,7 @@ class DataPlane:
             ),
         }
 
-    def hot_paths(self, app: Any, *, metrics: ServiceMetrics, observer: RequestObserver) -> dict[bytes, HotFunction]:
+    def hot_paths(self, app: Any, *, metrics: MetricRegistry, observer: RequestObserver) -> dict[bytes, HotFunction]:
         """Return the frequent calls, which are answered without the general pipeline."""
         siteverify = FastSiteverify(
             self.redeemer,

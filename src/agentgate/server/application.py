@@ -32,7 +32,7 @@ from agentgate.lib.limiter import Limiter
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.lib.tasks.periodic import PeriodicTask
-from agentgate.lib.telemetry.metrics import ServiceMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.outages import OutageLog
 from agentgate.lib.telemetry.requests import RequestObserver
 from agentgate.lib.telemetry.tracing import Tracer, open_tracer
@@ -82,7 +82,7 @@ class Application:
         self.sealer = sealer
         self._clock_mark = ClockMark(settings.data_dir)
         self._board: WorkerBoard | None = None
-        self.metrics = ServiceMetrics(version=__version__, worker=multiprocessing.current_process().name)
+        self.metrics = MetricRegistry(version=__version__, worker=multiprocessing.current_process().name)
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
         self._outages = OutageLog()
         self.background = BackgroundTasks()
@@ -281,7 +281,7 @@ class Application:
             Invitations: Invitations(self.people.messenger, self.people.link_urls),
             Keyring: self.keyring,
             Limiter: self._limiter,
-            ServiceMetrics: self.metrics,
+            MetricRegistry: self.metrics,
             Operators: Operators(admin_key(settings), store=store, keyring=self.keyring, limiter=self._limiter),
             ReadinessChecks: self.readiness,
             Sealer: self.sealer,
@@ -318,7 +318,7 @@ async def _migrate_events(stores: Stores, clock: Clock) -> None:
         structlog.get_logger().warning("ClickHouse is away, events will wait in the spool", why=str(failure))
 
 
-async def _probe_events(stores: Stores, metrics: ServiceMetrics, recorder: Recorder) -> str:
+async def _probe_events(stores: Stores, metrics: MetricRegistry, recorder: Recorder) -> str:
     if not recorder.is_well:
         raise StoreUnavailable("events wait, or there are more than can wait")
     if not isinstance(stores.events, ClickhouseEvents):
@@ -332,7 +332,7 @@ async def _probe_events(stores: Stores, metrics: ServiceMetrics, recorder: Recor
     return "recorded in ClickHouse"
 
 
-def _spool_delivery(stores: Stores, metrics: ServiceMetrics) -> PeriodicTask | None:
+def _spool_delivery(stores: Stores, metrics: MetricRegistry) -> PeriodicTask | None:
     """Return what hands events in that waited on disk, where there is ClickHouse."""
     events = stores.events
     if not isinstance(events, ClickhouseEvents):
@@ -343,7 +343,7 @@ def _spool_delivery(stores: Stores, metrics: ServiceMetrics) -> PeriodicTask | N
 
 
 def _checks(
-    stores: Stores, metrics: ServiceMetrics, refresher: SnapshotRefresher, recorder: Recorder
+    stores: Stores, metrics: MetricRegistry, refresher: SnapshotRefresher, recorder: Recorder
 ) -> tuple[ReadinessCheck, ...]:
     async def probe(name: str) -> str:
         database = stores.databases[name]

@@ -12,7 +12,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.settings.schema import Settings, describe
 from agentgate.lib.tasks.job import Job
-from agentgate.lib.telemetry.metrics import ServiceMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.people.installation.keys import key_records
 from agentgate.people.installation.records import (
     EventCounts,
@@ -42,7 +42,7 @@ class Sources:
     stores: Stores
     jobs: JobRunner
     readiness: ReadinessChecks
-    metrics: ServiceMetrics
+    metrics: MetricRegistry
     refresher: SnapshotRefresher
     recorder: Recorder
 

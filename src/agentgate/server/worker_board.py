@@ -17,7 +17,7 @@ from pathlib import Path
 import structlog
 
 from agentgate.lib.telemetry.merging import WorkerFigures
-from agentgate.lib.telemetry.metrics import Gathered, ServiceMetrics
+from agentgate.lib.telemetry.metrics import Gathered, MetricRegistry
 from agentgate.protection.snapshot_refresher import SnapshotRefresher
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.server.worker_figures import FiguresFolder
@@ -35,7 +35,7 @@ _LOOK, _FIGURES = b".", b"f"
 
 
 def open_board(
-    folder: Path, refresher: SnapshotRefresher, store: SqlStore, metrics: ServiceMetrics
+    folder: Path, refresher: SnapshotRefresher, store: SqlStore, metrics: MetricRegistry
 ) -> "WorkerBoard | None":
     """Let changes of the configuration be answered when every worker of this machine has them.
 
@@ -68,7 +68,7 @@ class WorkerBoard:
     """One worker's place on the board, and its view of the others."""
 
     def __init__(
-        self, folder: Path, name: str, *, wake: Callable[[], None], metrics: ServiceMetrics | None = None
+        self, folder: Path, name: str, *, wake: Callable[[], None], metrics: MetricRegistry | None = None
     ) -> None:
         self._folder = folder / FOLDER
         self._own = f"{name}-{os.getpid()}"

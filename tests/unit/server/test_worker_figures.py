@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from agentgate.lib.telemetry.metrics import ServiceMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.server import worker_board
 from agentgate.server.worker_board import FOLDER, WorkerBoard, clear_board
 from agentgate.server.worker_figures import ENDED, FIGURES
@@ -20,7 +20,7 @@ class Worker:
     """A worker with metrics and a place on the board."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self.metrics = ServiceMetrics(version="1", worker=name)
+        self.metrics = MetricRegistry(version="1", worker=name)
         self.board = WorkerBoard(folder, name, wake=lambda: None, metrics=self.metrics)
         self.board.open()
         self.metrics.gather = self.board.gather_figures

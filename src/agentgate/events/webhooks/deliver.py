@@ -35,7 +35,7 @@ from agentgate.lib.ids import new_delivery_id
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
 from agentgate.lib.outbound.client import Outbound, OutboundFailed
-from agentgate.lib.telemetry.metrics import ServiceMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.records import AuditEntry
 
@@ -74,7 +74,7 @@ class Push:
         outbound: Outbound,
         sealer: Sealer,
         clock: Clock,
-        metrics: ServiceMetrics,
+        metrics: MetricRegistry,
     ) -> None:
         self._store = store
         self._feed = feed

@@ -21,7 +21,7 @@ from agentgate.lib.telemetry.series import DURATION_BUCKETS_S, Series
 Gathered = tuple[list[WorkerFigures], WorkerFigures | None]
 
 
-class ServiceMetrics:
+class MetricRegistry:
     """The counts of one process. Routes are templates (`/v1/admin/sites/{siteKey}`), never paths: paths are endless."""
 
     def __init__(self, *, version: str, worker: str) -> None:

@@ -209,19 +209,9 @@ class GatewayCheck:
         cached = None if fingerprint.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
         if cached is None or view.captures_features:
             self.misses["decisions"] += 1
-            rates = Rates(visitor_rate, network_rate, parts)
+            rates, traits = Rates(visitor_rate, network_rate, parts), key[-1] or NO_TRAITS
             pending = PendingCheck(
-                view,
-                fingerprint,
-                page,
-                visitor,
-                rates,
-                shown,
-                cookie_count,
-                now_ms,
-                started_ns,
-                fields,
-                key[-1] or NO_TRAITS,
+                view, fingerprint, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields, traits
             )
             if fingerprint.waits:
                 return self._waiting.answer(pending, snapshot.views)

@@ -23,7 +23,7 @@ from agentgate.lib.clock import Clock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import draw_request_ids
-from agentgate.lib.telemetry.metrics import ServiceMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.requests import Finished, RequestObserver
 from agentgate.protection.tokens.records import SiteverifyInput
 from agentgate.protection.tokens.redeem import Outcome, Redeemer
@@ -50,7 +50,7 @@ class FastSiteverify:
         *,
         asgi_path: AsgiPath,
         clock: Clock,
-        metrics: ServiceMetrics,
+        metrics: MetricRegistry,
         observer: RequestObserver,
     ) -> None:
         self._redeemer = redeemer

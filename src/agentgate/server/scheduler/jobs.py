@@ -13,7 +13,7 @@ import structlog
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
 from agentgate.lib.database import Store, StoreUnavailable
 from agentgate.lib.tasks.job import Job
-from agentgate.lib.telemetry.metrics import ServiceMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.server.scheduler.lease import Leadership
 from agentgate.server.scheduler.repository import JobResult, JobRun, JobStores
 
@@ -60,7 +60,7 @@ class JobRunner:
     clock: Clock
     tick_s: float = TICK_S
     grace_s: float = GRACE_S
-    metrics: ServiceMetrics | None = None
+    metrics: MetricRegistry | None = None
     _states: dict[str, _State] = field(default_factory=dict)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _loop: asyncio.Task[None] | None = None

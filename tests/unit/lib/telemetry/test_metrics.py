@@ -3,15 +3,15 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from agentgate.lib.telemetry.metrics import ServiceMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 
 
 @pytest.fixture
-def metrics() -> ServiceMetrics:
-    return ServiceMetrics(version="9.9.9", worker="2")
+def metrics() -> MetricRegistry:
+    return MetricRegistry(version="9.9.9", worker="2")
 
 
-def value_of(metrics: ServiceMetrics, name: str, **labels: str) -> float | None:
+def value_of(metrics: MetricRegistry, name: str, **labels: str) -> float | None:
     body, _ = metrics.exposition()
     for family in text_string_to_metric_families(body.decode()):
         for sample in family.samples:
@@ -101,7 +101,7 @@ def test_creation_times_are_left_out(metrics):
 
 
 def test_two_instances_count_apart(metrics):
-    ServiceMetrics(version="9.9.9", worker="3").event_write_failed(5)
+    MetricRegistry(version="9.9.9", worker="3").event_write_failed(5)
 
     assert value_of(metrics, "agentgate_event_write_failures_total") == 0
 

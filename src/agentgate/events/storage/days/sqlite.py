@@ -47,7 +47,7 @@ _UNFINISHED = ".making"
 
 
 class SqliteSegments:
-    """Implements Segments over a folder."""
+    """Implements SegmentDays over a folder."""
 
     def __init__(self, folder: Path, clock: Clock, reads: Executor, *, open_days: int = OPEN_DAYS) -> None:
         self._folder = folder
