@@ -27,7 +27,7 @@ class Worker:
 
     def answer(self, count: int, duration_s: float = 0.001) -> None:
         for _ in range(count):
-            self.metrics.request_answered("public", "/a", status=200, duration_s=duration_s)
+            self.metrics.counting("public", "/a", status=200)(duration_s)
 
     async def figures(self) -> dict[str, float]:
         body, _ = await self.metrics.exposition_of_all()

@@ -58,10 +58,6 @@ class MetricRegistry:
         self._in_flight -= 1
         self._answered.count((surface, route, status), duration_s)
 
-    def request_answered(self, surface: str, route: str, *, status: int, duration_s: float) -> None:
-        """Count a request that was answered on the hot path, where none is in flight for long."""
-        self._answered.count((surface, route, status), duration_s)
-
     def counting(self, surface: str, route: str, *, status: int) -> Callable[[float], None]:
         """Return what counts such answers, each with its duration in seconds: for a route that is asked very often."""
         return self._answered.series((surface, route, status)).count

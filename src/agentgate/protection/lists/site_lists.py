@@ -51,11 +51,6 @@ class SiteLists:
                 found = stronger(found, traits)
         return found
 
-    @property
-    def reads_programs(self) -> bool:
-        """Say whether an entry is about a program."""
-        return bool(self._programs)
-
     def of_agent(self, verified: str | None, claimed: str | None) -> Traits:
         """Return what is said of an agent. Who only claims to be one can be kept out, but not let in."""
         if verified is not None:

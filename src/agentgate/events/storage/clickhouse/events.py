@@ -51,11 +51,6 @@ class ClickhouseEvents(EventEncoding):
         # Whether ClickHouse did not answer last time: then nothing waits for it but the delivery of the spool.
         self._is_away = False
 
-    @property
-    def is_away(self) -> bool:
-        """Whether events go to the spool."""
-        return self._is_away
-
     async def write(self, events: Sequence[Recorded], *, again: bool = False) -> None:  # noqa: ARG002 - always safe
         """Keep events of one UTC day. The roll-ups follow within the same insert."""
         encoded = await self.encode(events)

@@ -51,11 +51,6 @@ def is_free(method: str, path: str) -> bool:
     return path in FREE_PATHS and method in READING
 
 
-def is_offered(headers: Headers) -> bool:
-    """Say whether a request offers a price."""
-    return EXACT.encode() in headers or MOST.encode() in headers
-
-
 def read_offer(price: Price | None, headers: Headers, identity: Identity) -> PriceOffer:
     """Return what comes of a request with this price. For a free request no offer is looked at."""
     if price is None:
