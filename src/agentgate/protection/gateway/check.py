@@ -51,7 +51,7 @@ from agentgate.protection.signals.rates import Counted
 from agentgate.protection.signals.request_class import RequestClass
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory
 
-# Without a look at the configuration for this long, what is known is too old to decide by.
+# When the configuration was not read for this long, the cached one is too old to decide by.
 STALE_S = 15 * 60.0
 # No longer URL is cached: visitors choose it.
 LONGEST_URL = 512
@@ -168,7 +168,7 @@ class GatewayCheck:
     ) -> Reply | Awaitable[Reply]:
         snapshot, view = self._snapshot, caller.site
         site = snapshot.site_of(view, self._receipts.clearances)
-        # What was asked for, and by whom.
+        # The page and the visitor.
         methods, url, address = (
             (fingerprint.methods, given[2], given[3]) if fingerprint.is_complete else read_parts(fields)
         )
@@ -177,7 +177,7 @@ class GatewayCheck:
         if view.broken or self._is_stale_now:
             return self._answer_unseen(fingerprint, caller)
         started_ns = time.perf_counter_ns()
-        # What is shown: a clearance, or a token.
+        # The clearance or token that the request shows.
         shown: Shown | None = None
         cookie, cookie_count, kind = given[4], 0, page.kind
         counted: Counted = visitor
@@ -186,7 +186,7 @@ class GatewayCheck:
             if cookie != visitor.cookies or now_ms >= visitor.until_ms or kind.origin != visitor.origin:
                 visitor.read_cookies(cookie, site, kind.origin, self._receipts, now_ms)
             shown, counted = visitor.shown, visitor.counted
-        # What it counts as: something that is done, or a part of a page.
+        # The rates: of pages, forms and calls, or of parts of a page.
         if fingerprint.is_counted:
             (visitor_rate, network_rate), parts = self._count(counted, now_ms), COUNTED
         else:
@@ -237,7 +237,7 @@ class GatewayCheck:
             return self._decider.count_fetch(counted, now_ms)
         return *self._count(counted, now_ms), COUNTED
 
-    # What is found out once.
+    # Caches that are filled on a miss.
 
     def _read_traits(
         self, traits: HeaderTraits, fingerprint: HeaderFingerprint, page: SitePage, visitor: Visitor, fields: Fields
@@ -296,7 +296,7 @@ class GatewayCheck:
     # The snapshot.
 
     def _take_over(self) -> bool:
-        """Take over what has changed, once in each turn of the loop; False while a change by this worker waits."""
+        """Refresh the snapshot once in each turn of the loop; False while a change by this worker is not read yet."""
         if not self._sites.is_fresh:
             return False
         self._refresh()

@@ -58,7 +58,7 @@ def decide(pending: PendingCheck, views: Views) -> tuple[DecidedCheck, Ruling]:
 def decide_under(
     pending: PendingCheck, protection: Protection, shown: Shown, views: Views, agent: AgentFacts | None = None
 ) -> DecidedCheck:
-    """Ask signals, models and rules under one protection, knowing what a signature proved."""
+    """Run signals, models and rules under one protection, with the facts that a signature proved."""
     observation = observe(pending, protection, shown, views, agent)
     scores = views.models.score(observation, content=False)
     observed = Observed(
@@ -70,7 +70,7 @@ def decide_under(
 def observe(
     pending: PendingCheck, protection: Protection, shown: Shown, views: Views, agent: AgentFacts | None = None
 ) -> Observation:
-    """Return what the signals make of a check."""
+    """Run the signals on a check."""
     facts = pending.facts(protection, shown, agent)
     return observe_rest(pending.fingerprint.observed, facts, views.intel, cookie_count=pending.cookie_count)
 

@@ -22,18 +22,18 @@ class PageKind:
         self.origin = origin
         # Whether a part of a page with this path is certainly no page.
         self.is_file = is_file(target)
-        # What the site opened to one sender, and what such a page is to that sender.
+        # The path that the site opened to one sender, and the page kind that applies to that sender.
         self.open_path: OpenPath | None = None
         self.opened: PageKind | None = None
         # Each must let the request pass.
         self.protections = protections
         # That of the first page of the kind: models tell targets apart by their length at most, and these they do not.
         self.target = target
-        # What the predicates of the site's rules say of method, path and host.
+        # Results of the rules' predicates on method, path and host.
         self.traits = traits
 
     def opens_to(self, signatures: frozenset[str], address: str) -> bool:
-        """Say whether the site opened the path to whoever sent this."""
+        """Return whether the site opened the path to the sender with these signature headers or this address."""
         return self.open_path is not None and self.open_path.is_sender(signatures, address)
 
 

@@ -1,4 +1,4 @@
-"""What a visitor shows for itself: a token for this one request, or a clearance from a check that it passed before."""
+"""Tokens and clearances of a request: a token is for this one request, a clearance comes from an earlier check."""
 
 from collections.abc import Iterator, Mapping
 
@@ -24,7 +24,7 @@ BODY_DIGEST = b"x-original-body-digest"
 
 
 class Shown(Struct, frozen=True, gc=False):
-    """What was found: states for the signals, the reason why it will not do, and the token that must be spent."""
+    """The state of a token or clearance for the signals, the reason of a refusal, and the token that must be spent."""
 
     states: tuple[str, ...]
     # None when a token or clearance is good for the request.
@@ -44,12 +44,12 @@ OTHERS_TOKEN = Shown(("wrong_visitor",), "visitor_mismatch")
 WRONG_VISITOR = Shown(("wrong_visitor",), "invalid_clearance")
 # Of several clearances the one that tells most is told of.
 _WORTH = {INVALID: 0, WRONG_ORIGIN: 1, WRONG_VISITOR: 2, EXPIRED: 3, CLEARED_LOW: 4}
-# So many of a visitor's clearances are looked at: each costs a keyed hash.
+# How many clearances of a visitor are verified: each costs a keyed hash.
 MOST_CLEARANCES = 8
 # Later than every moment that a clock shows.
 FOREVER_MS = 1 << 62
 
-# Why a token is refused -> what the signals call it.
+# Reason of a refused token -> the state that signals read.
 _TOKEN_STATES = {
     "invalid_token": "invalid",
     "expired_token": "expired",
@@ -85,7 +85,7 @@ class Receipts:
         visitor: int,
         now_ms: int,
     ) -> Shown:
-        """Return what the request shows. A token goes before a clearance: it was made for this request."""
+        """Return the state of the token or clearance. A token takes precedence: it was issued for this request."""
         token = headers.get(TOKEN_HEADER)
         if token is not None and protection.action is not None:
             return self.token(token, headers, original.origin, protection, site=site, now_ms=now_ms)
@@ -110,7 +110,7 @@ class Receipts:
         site: SiteView,
         now_ms: int,
     ) -> Shown:
-        """Return what a token is worth on a route."""
+        """Return the state of a token on a route."""
         try:
             signed = read_receipt(text.decode("latin-1"), self._keys)
         except NotAReceipt:
@@ -182,7 +182,7 @@ class Receipts:
 
 
 def fit(shown: Shown | None, protection: Protection) -> Shown:
-    """Return what a clearance, or none, is worth on a route."""
+    """Return the state of a clearance, or of none, on a route."""
     if shown is None:
         return MISSING if protection.required else NOTHING
     if protection.required and shown.reason is None and ("clearance_low" in shown.states or not protection.clearance):
@@ -205,7 +205,7 @@ def _misfit(claims: Claims, origin: str, protection: Protection, *, now_ms: int)
 
 
 def _fits_body(claims: Claims, site: SiteView, headers: Mapping[bytes, bytes]) -> bool:
-    """Say whether a receipt that is bound to content comes with it. Only the adapter can say what the body is."""
+    """Return whether the body matches a receipt that is bound to content. Only the adapter can report the digest."""
     action = site.actions.get(claims.action)
     if action is None or action.require_content_digest is not True or claims.content_digest is UNSET:
         return True

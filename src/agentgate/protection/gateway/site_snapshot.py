@@ -1,4 +1,4 @@
-"""SiteSnapshot: a site's part of the snapshot. What is cached for a site has it in its key."""
+"""SiteSnapshot: a site's part of the snapshot. Cache keys of a site's entries contain it."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ class SiteSnapshot:
 class HeaderTraits:
     """What the site's rules and lists say of a check's headers.
 
-    Headers whose value is part of a head's key are read once for each head; the others each time.
+    Headers whose value is part of a fingerprint's key are read once for each fingerprint; the others each time.
     """
 
     __slots__ = ("_by_fingerprint", "_changing", "_kept", "_matcher", "reads_each")
@@ -45,11 +45,11 @@ class HeaderTraits:
         self.reads_each = bool(self._changing)
 
     def find(self, fingerprint: object) -> Traits | None:
-        """Return what is said of a head that was read before."""
+        """Return the cached traits of a fingerprint."""
         return self._by_fingerprint.get(fingerprint)
 
     def read(self, fingerprint: object, fields: Fields) -> Traits:
-        """Read a head, and keep what is said of it."""
+        """Read the traits of the headers, and cache them by the fingerprint."""
 
         def value_of(name: str) -> str | None:
             return _value(fields, name)
@@ -59,7 +59,7 @@ class HeaderTraits:
         return self._by_fingerprint.put(fingerprint, traits)
 
     def combine(self, client: Traits, page: Traits, fingerprint: Traits, fields: Fields) -> Traits:
-        """Return what is said of a whole check."""
+        """Return the traits of a whole check."""
         sure = client.sure | page.sure | fingerprint.sure
         if self.reads_each:
             sure |= self._matcher.of_headers(self._changing, lambda name: _value(fields, name))

@@ -24,7 +24,7 @@ from agentgate.protection.tokens.clearance import Clearances
 # Entries of the young generation; as many again are kept of the one before.
 FINGERPRINTS, PAGES, DECISIONS, VISITORS = 8_192, 8_192, 16_384, 100_000
 RATES = 8_192
-# Whose keys name visitors, and sign what they show.
+# Its keys make visitor IDs, and sign clearances.
 _KEYS = ("visitor", "clearance")
 
 

@@ -30,7 +30,7 @@ MOST_SPENDING = 512
 SPEND_S = 1.0
 
 
-# A protection that the request could have, and what was shown for it.
+# A protection that could apply to the request, and the token or clearance shown for it.
 Route = tuple[Protection, Shown]
 Decide = Callable[[list[AgentRuling]], tuple[DecidedCheck, Ruling]]
 
@@ -63,7 +63,7 @@ class WaitingChecks:
         return self._finish(*strictest((each, rule(each, None)) for each in decided))
 
     def _shown(self, pending: PendingCheck, protection: Protection, token: bytes | None) -> Shown:
-        """Return what is shown for a route. A token goes before a clearance: it was made for this request."""
+        """Return the token or clearance shown for a route. A token takes precedence: it was issued for this request."""
         if token is None or protection.action is None:
             return fit(pending.shown, protection)
         shown = self._receipts.token(
@@ -83,7 +83,7 @@ class WaitingChecks:
     def _ask(
         self, policy_checker: AgentPolicyChecker, pending: PendingCheck, routes: list[Route], views: Views
     ) -> HotReply | Awaitable[HotReply]:
-        """Find out who signed, and what the site's policy says about them for each route that it could be."""
+        """Verify the signature, and apply the site's agent policy for each route that could match."""
         message = message_of(pending)
         contexts = [GatewayRequestContext(each[0].action, partial(observe, pending, *each, views)) for each in routes]
         found = policy_checker.check(message, pending.site, contexts[0], now_ms=pending.now_ms)
@@ -110,7 +110,7 @@ class WaitingChecks:
     def _finish(
         self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling | None = None
     ) -> HotReply | Awaitable[HotReply]:
-        """Answer a decided check; what is let through is charged and its token spent first."""
+        """Answer a decided check. Before a request is let through, it is charged and its token spent."""
         token = check.shown.token
         if ruling.outcome is not Outcome.ALLOW:
             return self._conclude(check, ruling)
@@ -119,7 +119,7 @@ class WaitingChecks:
         if token is None:
             return self._conclude(check, ruling)
         if self._spending >= MOST_SPENDING:
-            # The store is slow. Waiting in a longer line would help nobody.
+            # The store is slow. A longer queue would only add latency.
             self.shed += 1
             return self._conclude(check, unavailable(check.site))
         return self._spend(check, ruling, token)
@@ -144,7 +144,7 @@ class WaitingChecks:
         return refuse(site, Outcome.CHALLENGE, "token_used")
 
     async def _charge(self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling) -> HotReply:
-        """Spend the token if there is one, then note what the agent owes: nobody pays for what is refused."""
+        """Spend the token if there is one, then record the charge: a refused request is not charged."""
         assert self._policy_checker is not None
         site, now_ms = check.site, check.pending.now_ms
         against = None if check.shown.token is None else await self._redeem(check, check.shown.token)
