@@ -128,7 +128,7 @@ class Recorder:
         """Count by a key that was made before."""
         sums = self._counts.sums
         if key in sums:
-            # Every request counts something, and most of them the same. What is there already will be written.
+            # Most requests add to the same counters, and existing counters are written anyway.
             sums[key] += amount
             return
         self._counts.add(key, amount)
@@ -139,7 +139,7 @@ class Recorder:
         self._task = asyncio.create_task(self._run(), name="event-recorder")
 
     async def stop(self) -> None:
-        """Write what waits, for a few seconds; what is left then has failed. Nothing is taken any more."""
+        """Write the queued events for a few seconds; those left then have failed. No further event is accepted."""
         self._deadline_s = asyncio.get_running_loop().time() + self._stop_s
         self._stopping.set()
         self._room = 0

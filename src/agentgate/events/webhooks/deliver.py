@@ -40,7 +40,7 @@ from agentgate.people.audit.actions import Action
 from agentgate.people.audit.records import AuditEntry
 
 MOST_ITEMS = 500
-# How many decisions that nobody wants are looked at before the place is noted.
+# How many filtered-out decisions are scanned before the position is saved.
 MOST_SCANNED = 20_000
 # Events are written a moment after they got their ID. So long is waited for the slowest writer.
 LAG_MS = 3 * SECOND_MS
@@ -204,7 +204,7 @@ class Push:
         async def work(stores: WebhookStores) -> bool:
             await stores.webhooks.lock_site(webhook.site_id)
             if not await stores.webhooks.save_progress(webhook.id, progress):
-                # Changed or deleted meanwhile. What was sent was sent; what is next follows from the change.
+                # The webhook was changed or deleted meanwhile. The next delivery follows from that change.
                 return False
             await stores.webhooks.save_delivery(delivery, keep=DELIVERIES_KEPT)
             if paused:

@@ -52,7 +52,7 @@ class Visit(Struct, frozen=True, kw_only=True):
     """A page that may run the check, and who runs it there."""
 
     site: SiteView
-    # No site of anybody's: its tokens are test tokens, and nothing of it is recorded.
+    # A test key: its tokens are test tokens, and no event is recorded.
     test: bool
     action: str
     origin: str

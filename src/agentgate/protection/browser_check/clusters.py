@@ -39,7 +39,7 @@ BITS = 256
 SHARED_FROM = 4
 SUSPECTED_MS = 60 * 60_000
 
-# What a computer shows of itself, and nothing that changes from one visit to the next.
+# Properties of the computer that do not change between visits.
 SHAPE = (
     *("platform", "screen", "hardwareConcurrency", "deviceMemory", "renderer", "languages", "timezone"),
     *("touchPoints", "plugins", "userAgent"),
@@ -74,7 +74,7 @@ class Cluster(Struct, gc=False):
 
 
 class Clusters:
-    """Counts what is the same over visitors of a site."""
+    """Counts visitors of a site with identical evidence."""
 
     def __init__(self, shared_cache: SharedCache) -> None:
         self._shared_cache = shared_cache
@@ -82,7 +82,7 @@ class Clusters:
         self._key = b""
         self._known: OrderedDict[bytes, Cluster] = OrderedDict()
         self._recent: OrderedDict[int, tuple[deque[bytes], Counter[bytes]]] = OrderedDict()
-        # Headers of clusters, by site -> until when whoever sends them gets more work.
+        # Headers of clusters, by site -> until when visitors with these headers get more work.
         self._suspected: OrderedDict[tuple[int, bytes], int] = OrderedDict()
         self._now_ms = 0
 

@@ -11,7 +11,7 @@ from agentgate.protection.tokens.repositories.redemptions import RedemptionStore
 
 
 class Crowd:
-    """Holds what is known beside a visitor's own evidence. Nothing in it outlives a day."""
+    """Failures, clusters and private tokens: evidence beside that of the page itself. It is kept for a day at most."""
 
     def __init__(self, limiter: Limiter, shared_cache: SharedCache, redemptions: RedemptionStore) -> None:
         self.failures = Failures(limiter)

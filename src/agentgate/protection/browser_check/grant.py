@@ -1,4 +1,4 @@
-"""Grants: what a visitor gets who has passed: a token, and a clearance where the action gives one."""
+"""Grants: a visitor that has passed gets a token, and a clearance where the action gives one."""
 
 from msgspec import UNSET, UnsetType
 
@@ -13,7 +13,7 @@ from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
 
 
 class Grants:
-    """Signs what is given."""
+    """Issues tokens and clearances."""
 
     def __init__(self, receipts: ReceiptIssuer, clearances: Clearances, bindings: Bindings) -> None:
         self._receipts = receipts

@@ -22,7 +22,7 @@ DEFINITE = frozenset(
         "input.synthetic",
     )
 )
-# Whoever moves or types like this has to press the button like a hand.
+# With one of these labels, the press of the button must look like one by hand.
 ROBOTS = frozenset((*FAMILIES["path"], *FAMILIES["robotic"]))
 # Programs by their own name. The check runs in browsers, so none of them has run it.
 PROGRAMS = frozenset(
@@ -51,7 +51,7 @@ class CheckVerdict(Enum):
 
 
 class Proof(Struct, frozen=True, kw_only=True):
-    """What was proved, apart from what the rules make of the evidence."""
+    """Results of the work, the instrument and the shown check, apart from the rules' verdict on the evidence."""
 
     # Every puzzle is solved, and the program's answer is right.
     work: bool

@@ -42,7 +42,7 @@ class PrivateTokens:
         return PrivateTokenResult(status="accepted")
 
     async def labels(self, challenge: StoredChallenge, site: SiteView) -> tuple[str, ...]:
-        """Return what is known of a challenge."""
+        """Return the labels of the private token that was shown for a challenge."""
         if not site.private_token_issuers:
             return ()
         return () if await self._shared_cache.get(_name(challenge)) is None else (VERIFIED,)

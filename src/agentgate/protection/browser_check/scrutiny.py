@@ -23,7 +23,7 @@ from agentgate.protection.signals.evidence import read_evidence
 
 
 class Findings(Struct, frozen=True):
-    """What was found: the evidence as signals read it, and how the probes were answered."""
+    """The evidence as signals read it, and the judgement on the answers to probes."""
 
     evidence: dict[str, Any]
     probes: Judgement
@@ -48,7 +48,7 @@ class Scrutiny:
     async def inspect(
         self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, proof: Proof
     ) -> Findings:
-        """Return what the page sent and what was made of it; with test keys nothing is counted."""
+        """Judge the probes and the evidence that the page sent; with test keys nothing is counted."""
         request = call.request
         given = None if isinstance(body.probes, msgspec.UnsetType) else body.probes
         judgement = await self.probes.judge(
@@ -109,7 +109,7 @@ class Scrutiny:
 
 
 def is_displayed(body: VerifyInput) -> bool:
-    """Say whether a page must be displayed: it is in no frame, or somebody has pointed at it."""
+    """Return whether a page must be displayed: it is in no frame, or a pointer has moved over it."""
     screen = read_evidence(body.signals).part("screen")
     counted = counts_of(body.interaction) if isinstance(body.interaction, dict) else None
     return screen.is_true("isTop") or (counted is not None and sum(counted) > 0)

@@ -13,7 +13,7 @@ from agentgate.protection.signals.facts import RequestFacts
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """What was tried, by whom, and what came of it."""
+    """One verification: the call, the challenge, the decision and the verdict."""
 
     call: Call
     visit: Visit
@@ -21,14 +21,14 @@ class Trial(Struct, frozen=True, kw_only=True):
     challenge: StoredChallenge
     facts: RequestFacts
     decision: EngineDecision
-    # What enforce mode does.
+    # The verdict of enforce mode.
     verdict: CheckVerdict
     # Whether the answer to the check is right; None when there is none.
     answered: bool | None
 
     @property
     def applied(self) -> CheckVerdict:
-        """What is done: monitor mode stands in nobody's way."""
+        """The verdict that applies: monitor mode lets every visitor pass."""
         return CheckVerdict.PASSED if self.visit.site.mode is Mode.MONITOR else self.verdict
 
     @property

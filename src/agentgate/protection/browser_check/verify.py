@@ -76,7 +76,7 @@ class ChallengeVerifier:
             if trial.applied is CheckVerdict.STEP_UP:
                 return await self._step_up(trial)
             if trial.applied is CheckVerdict.FAILED:
-                # One answer to a challenge: whoever tries answers out asks for a new challenge each time. And of
+                # One answer to a challenge: a client that tries out answers needs a new challenge each time. And of
                 # puzzles that need memory two were looked at: with another try, leaving some of them out would pay.
                 if trial.answered is False or (needs_memory and not proof.work):
                     await self._store.use_challenge(challenge.id)
@@ -90,7 +90,7 @@ class ChallengeVerifier:
         )
         if challenge is not None:
             return challenge
-        # Nothing was changed. Why, a look at what is there says.
+        # No attempt was taken. The stored challenge tells why.
         found = await self._store.find_challenge(challenge_id)
         if found is None or msgspec.structs.replace(found.binding, origin=mine.origin) != mine:
             raise Refused("challenge_invalid")
@@ -157,7 +157,7 @@ def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand
     sums = interaction if by_hand else None
     instrument = check_answer(challenge.seed, challenge.id, program)
     return Proof(
-        # The dearest last: whoever did not run the program gains nothing by the work.
+        # The most expensive proof last: without the right answer of the program the work is not verified.
         work=instrument and is_solved(work, body.work),
         instrument=instrument,
         asked=asked,

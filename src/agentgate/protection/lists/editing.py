@@ -38,7 +38,7 @@ async def add_entry(stores: ListStores, call: SiteCall, body: ListEntryInput) ->
                 raise Refused(
                     "invalid_state", f"There is an entry for {made.value} already, {before.id}; delete that one first."
                 )
-            # What is over makes room for what is new.
+            # An expired entry is replaced by the new one.
             await stores.lists.delete_entry(call.site_id, before.id)
     await _make_room(stores, call, made)
     await stores.lists.add_entry(made)

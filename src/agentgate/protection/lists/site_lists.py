@@ -38,13 +38,13 @@ class SiteLists:
         self._lengths = sorted({key[:2] for key in self._networks}, reverse=True)
 
     def of_client(self, address: str, visitor: int | None) -> Traits:
-        """Return what is said of an address in its canonical form, and of its visitor ID."""
+        """Return the entry on a canonical address or its visitor ID."""
         found = NO_TRAITS if visitor is None else self._visitors.get(visitor, NO_TRAITS)
         number = read_address(address) if self._networks else None
         return found if number is None else stronger(found, self._of_address(number))
 
     def of_program(self, user_agent: str) -> Traits:
-        """Return what is said of a User-Agent in lower case."""
+        """Return the entry on a User-Agent in lower case."""
         found = NO_TRAITS
         for glob, traits in self._programs:
             if glob.matches(user_agent):
@@ -52,7 +52,7 @@ class SiteLists:
         return found
 
     def of_agent(self, verified: str | None, claimed: str | None) -> Traits:
-        """Return what is said of an agent. Who only claims to be one can be kept out, but not let in."""
+        """Return the entry on an agent. A claimed name can be kept out by it, but not let in."""
         if verified is not None:
             return self._agents.get(verified, NO_TRAITS)
         found = NO_TRAITS if claimed is None else self._agents.get(claimed, NO_TRAITS)

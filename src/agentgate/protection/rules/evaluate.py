@@ -82,7 +82,7 @@ class Bits(NamedTuple):
 
 
 class CompiledRules:
-    """A rule set ready to decide. Nothing of it changes but what it remembers."""
+    """A compiled rule set. It is immutable but for its cache of verdicts."""
 
     __slots__ = (
         "_default",

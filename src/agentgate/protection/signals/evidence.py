@@ -59,5 +59,5 @@ class EvidencePart(Struct, frozen=True, gc=False):
 
 
 def read_evidence(values: Mapping[str, Any] | None) -> EvidencePart:
-    """Wrap what was sent."""
+    """Wrap the evidence that a page sent."""
     return EvidencePart(values if isinstance(values, Mapping) else NOTHING)

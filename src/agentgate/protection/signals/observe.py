@@ -35,12 +35,12 @@ def observe(facts: RequestFacts, intel: Intel) -> Observation:
 
 
 def observe_headers(facts: RequestFacts, intel: Intel) -> ObservedHeaders:
-    """Return what method and headers say. Nothing else of the facts is looked at."""
+    """Run the signals of method and headers. They read no other facts."""
     return _observe_headers(facts, intel)[0]
 
 
 def observe_rest(observed: ObservedHeaders, facts: RequestFacts, intel: Intel, *, cookie_count: int) -> Observation:
-    """Return the same as `observe` for a request with these headers; those of the facts are not looked at."""
+    """Return the same as `observe` for a request whose headers were observed; headers in the facts are ignored."""
     return _observe_rest(
         SignalInput(facts, intel, {}, (), observed.user_agent, LanguageForm.NONE), observed, cookie_count
     )

@@ -59,7 +59,7 @@ class _Binding(Struct, frozen=True, gc=False):
 
 
 class Bindings:
-    """Makes the claim `binding`, and compares it with whoever shows the token."""
+    """Makes the claim `binding`, and compares it with the client that shows the token."""
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring

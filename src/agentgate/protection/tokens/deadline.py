@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-# How many calls come before those that are done are let go of.
+# How many calls are queued before finished ones are dropped.
 KEPT_MORE = 256
 
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 VALUES = "dimension_part"
 VALUE_TABLE = "dimension_pack"
 
-# The lock of those who replace or remove what is counted by value.
+# The lock for replacing or removing counts by value.
 PACKING = "event-counts"
 
 
@@ -66,7 +66,7 @@ class EventDays(Protocol):
         ...
 
     async def close(self) -> None:
-        """Finish what was accepted and let go."""
+        """Finish accepted writes and close."""
         ...
 
 

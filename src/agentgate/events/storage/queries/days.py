@@ -71,7 +71,7 @@ class TrafficDays:
         return parts
 
     async def split(self, part: DayPart, site: int) -> list[DayPart]:
-        """Return a part in pieces, newest first: what has no postings yet, and what has."""
+        """Split a part, newest first: events without postings yet, and events with postings."""
         mark = min(max(part.least, await self._segments.posted_before(part.day, site)), part.end)
         pieces = (part._replace(least=mark, posted=False), part._replace(end=mark))
         return [piece for piece in pieces if piece.least < piece.end]

@@ -19,7 +19,7 @@ _ROWS = "looked CROSS JOIN event WHERE site = $1 AND id = looked_id AND id >= $2
 
 
 class ScanResult(NamedTuple):
-    """What was looked at: how many events, the last of them, and the rows that were looked for, newest first."""
+    """Number of events scanned, the ID of the last one, and the matching rows, newest first."""
 
     events: int
     last: int | None
@@ -29,7 +29,7 @@ class ScanResult(NamedTuple):
 async def scan_part(
     session: SqlSession, site: int, part: DayPart, *, filters: Sequence[Filter], lead: Filter, limit: int
 ) -> ScanResult:
-    """Look at so many events of a part of a day."""
+    """Scan at most `limit` events of a part of a day."""
     # What leads through several indexes finds more than it asks for, so it is asked again.
     others = [each for each in filters if each is not lead or len(each.leads) != 1]
     codes = (*(each.code for each in lead.leads), *(each.code for each in others))
@@ -40,7 +40,7 @@ async def scan_part(
         return ScanResult(len(rows), rows[-1][0] if rows else None, rows)
     after = 5 + len(lead.leads)
     conditions = "".join(f" AND {each.condition.format(f'${place}')}" for place, each in enumerate(others, after))
-    # The last row says what was looked at, however little of it is found.
+    # The last row has the number of scanned events, even if few of them match.
     rows = await session.all(
         f"""WITH looked AS MATERIALIZED ({looked})
             SELECT {_COLUMNS}, 0 FROM {_ROWS}{conditions}

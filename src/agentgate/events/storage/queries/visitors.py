@@ -25,13 +25,13 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.time_ranges import TimeRange
 from agentgate.lib.visitor_ids import write_visitor
 
-# How many visitors are looked at in one go.
+# How many visitors are read at once.
 BATCH = 256
 # What so many visitors did today is added up by one statement; more are shared out among the threads that read SQLite.
 TOGETHER = 64
 # How many events are walked through in one go, from the newest on.
 WALK = 1_000
-# Where nearly everybody comes again later, a page of those who do not is far to look for: it may be short instead.
+# When nearly all visitors come again later, the others are rare: after this time a page may be short.
 SEARCHED_S = 0.015
 
 # Events and their visitors, as one list.

@@ -1,4 +1,4 @@
-"""Stored decisions in SQL as lists look at them: who it was, what was decided, and by what."""
+"""Stored decisions in SQL as lists read them: client, outcome, and the rule or reason."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

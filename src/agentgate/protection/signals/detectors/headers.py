@@ -59,7 +59,7 @@ def header_labels(request: SignalInput) -> Labels:
 
 
 def shape_labels(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
-    """Return what the names and their order say, beside what the User-Agent claims."""
+    """Return labels of header names and their order that do not fit the claimed User-Agent."""
     present = frozenset(names)
     labels = [label for name, label in BROWSERS_SEND if name not in present]
     if len(names) < FEW_HEADERS:

@@ -1,4 +1,4 @@
-"""Spent receipts in SQL. Those who spend at the same time share one commit."""
+"""Spent receipts in SQL. Concurrent spends share one commit."""
 
 from collections.abc import Callable
 from functools import partial
@@ -114,7 +114,7 @@ class RedemptionStore:
 
 
 def _tell_spent(done: Callable[[SpendOutcome], None], outcome: SpendOutcome) -> None:
-    # That it was not there says nothing: it may be among what was lost.
+    # A missing row proves nothing: it may be among the lost spends.
     done(outcome if isinstance(outcome, StoreUnavailable) else False)
 
 

@@ -157,7 +157,7 @@ class MarkedRows:
         )
 
     async def read_floor(self) -> None:
-        """Doubt what somebody else has found to be doubtful."""
+        """Take over the doubt that another worker has recorded."""
         row = await self._database.one("SELECT doubt_until_ms FROM spend_floor WHERE id = 1")
         if row is not None:
             self._marks.take_over(int(row[0]))
