@@ -28,7 +28,7 @@ from agentgate.protection.sites.directory import SiteDirectory
 from agentgate.protection.sites.repositories import DirectoryStores
 from agentgate.protection.threat_data.intel import IntelDirectory
 from agentgate.protection.threat_data.search_verdicts import SearchVerdicts
-from agentgate.protection.threat_data.search_verification import SearchConfirmer, SearchStandings
+from agentgate.protection.threat_data.search_verification import CrawlerStatuses, SearchConfirmer
 
 # A change made by another worker is obeyed within this and the time of one read.
 CONFIGURATION_S = 0.5
@@ -59,13 +59,13 @@ class SnapshotRefresher:
         self.sites = SiteDirectory()
         self.models = ModelDirectory()
         folder = settings.intel_dir or settings.data_dir / "intel"
-        standings = SearchStandings()
+        crawler_statuses = CrawlerStatuses()
         servers = tuple((server.host, server.port) for server in settings.dns_servers) or system_servers()
         asks_dns = settings.confirm_crawlers == "on" and bool(servers)
-        self._crawlers = SearchConfirmer(standings, NameLookup(servers), clock) if asks_dns else None
-        self._verdicts = SearchVerdicts(settings.data_dir, standings) if asks_dns else None
+        self._crawlers = SearchConfirmer(crawler_statuses, NameLookup(servers), clock) if asks_dns else None
+        self._verdicts = SearchVerdicts(settings.data_dir, crawler_statuses) if asks_dns else None
         self.intel = IntelDirectory(
-            folder, expected=settings.intel_dir is not None, standings=standings if asks_dns else None
+            folder, expected=settings.intel_dir is not None, crawler_statuses=crawler_statuses if asks_dns else None
         )
         self._models_due = True
         # Told which version of the configuration is in force here, each time that it was looked at.

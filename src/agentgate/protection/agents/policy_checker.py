@@ -24,7 +24,7 @@ from agentgate.lib.limits import AGENT_QUOTA_RETRY_AFTER_S, GATEWAY_SIGNATURE_WI
 from agentgate.lib.price import Price
 from agentgate.protection.agents.identity import Identity, SignedMessage
 from agentgate.protection.agents.policy import prices
-from agentgate.protection.agents.policy.decision import AgentPolicy, PolicyDecision, stance_of
+from agentgate.protection.agents.policy.decision import AgentPolicy, PolicyDecision, policy_decision
 from agentgate.protection.agents.policy.quota import Quotas
 from agentgate.protection.agents.signing.replays import Replays
 from agentgate.protection.agents.submission_repository import Charge, SubmissionStore
@@ -194,31 +194,31 @@ class AgentPolicyChecker:
     ) -> AgentRuling | Awaitable[AgentRuling]:
         """Rule on a request whose sender is known."""
         policy, agent = site.agent_policy, identity.agent or ""
-        stance = stance_of(policy, agent, action)
-        if stance.decision is AgentPolicyAction.DENY:
+        decided = policy_decision(policy, agent, action)
+        if decided.decision is AgentPolicyAction.DENY:
             return AgentRuling(identity=identity, facts=facts_of(identity), refusal=_DENIED)
         offer = _offer(message, policy.price_for(agent, action), identity)
         if self._quotas.is_local:
-            return _rule_counted(identity, stance, offer, is_within=self._quotas.is_within_now(site, agent, action))
-        return _count_first(self._quotas.is_within(site, agent, action), identity, stance, offer)
+            return _rule_counted(identity, decided, offer, is_within=self._quotas.is_within_now(site, agent, action))
+        return _count_first(self._quotas.is_within(site, agent, action), identity, decided, offer)
 
 
 async def _count_first(
-    counting: Awaitable[bool], identity: Identity, stance: PolicyDecision, offer: prices.PriceOffer
+    counting: Awaitable[bool], identity: Identity, decided: PolicyDecision, offer: prices.PriceOffer
 ) -> AgentRuling:
-    return _rule_counted(identity, stance, offer, is_within=await counting)
+    return _rule_counted(identity, decided, offer, is_within=await counting)
 
 
 def _rule_counted(
-    identity: Identity, stance: PolicyDecision, offer: prices.PriceOffer, *, is_within: bool
+    identity: Identity, decided: PolicyDecision, offer: prices.PriceOffer, *, is_within: bool
 ) -> AgentRuling:
     facts = facts_of(identity)
-    challenge = _CHALLENGED if stance.decision is AgentPolicyAction.CHALLENGE else None
+    challenge = _CHALLENGED if decided.decision is AgentPolicyAction.CHALLENGE else None
     if not is_within:
         return AgentRuling(
             identity=identity, facts=facts, refusal=_OVER_QUOTA, challenge=challenge, headers=[_RETRY_AFTER]
         )
-    waives_receipt = stance.is_named and challenge is None
+    waives_receipt = decided.is_named and challenge is None
     if offer is prices.FREE:
         return AgentRuling(identity=identity, facts=facts, challenge=challenge, waives_receipt=waives_receipt)
     return AgentRuling(

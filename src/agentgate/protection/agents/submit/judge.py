@@ -12,7 +12,7 @@ from agentgate.lib.enums import AgentPolicyAction, AgentVerdict, Mode, Outcome
 from agentgate.lib.price import Price
 from agentgate.protection.agents.identity import Identity, SignedMessage
 from agentgate.protection.agents.policy import prices
-from agentgate.protection.agents.policy.decision import stance_of
+from agentgate.protection.agents.policy.decision import policy_decision
 from agentgate.protection.agents.policy.quota import Quotas
 from agentgate.protection.agents.policy_checker import facts_of
 from agentgate.protection.agents.submit.canonical import texts
@@ -99,8 +99,8 @@ class Judge:
     async def find_obstacle(self, case: Case, message: SignedMessage) -> tuple[Obstacle | None, Price | None]:
         """Return what stands against a submission, None when nothing does, and what it costs."""
         policy = case.site.agent_policy
-        stance = stance_of(policy, case.agent, case.body.action)
-        if stance.decision is AgentPolicyAction.DENY:
+        decided = policy_decision(policy, case.agent, case.body.action)
+        if decided.decision is AgentPolicyAction.DENY:
             return Obstacle("agent_denied", Outcome.BLOCK), None
         if not await self._quotas.is_within(case.site, case.agent, case.body.action):
             return Obstacle("rate_limited", Outcome.BLOCK), None
@@ -111,7 +111,7 @@ class Judge:
         ruled = case.decision.verdict.outcome
         if ruled in {Outcome.BLOCK, Outcome.DROP}:
             return Obstacle("policy", ruled), None
-        if stance.decision is AgentPolicyAction.CHALLENGE or ruled is Outcome.CHALLENGE:
+        if decided.decision is AgentPolicyAction.CHALLENGE or ruled is Outcome.CHALLENGE:
             return Obstacle("challenge_required", Outcome.CHALLENGE), offer.price
         return None, offer.price
 
