@@ -106,7 +106,7 @@ def redis() -> Iterator[RedisServer]:
 
 @pytest.fixture
 def owner() -> Iterator[StoreOwner]:
-    """A process that owns an empty fast store."""
+    """A process that owns an empty shared cache."""
     with store_owner() as process:
         yield process
 

@@ -1,6 +1,5 @@
 """`agentgate agent-sim` against a running service and sites with policies, right ones and wrong ones."""
 
-import inspect
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,13 +8,11 @@ import pytest
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.gateway import check
 from tests.cli.commands import agentgate
 from tests.support.browser_client import create_site
 from tests.support.service import ADMIN_KEY, running_service
 
 PAGE = "https://shop.example/news"
-DESK_IS_ASKED = "desk" in inspect.getsource(check)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +51,7 @@ class Site:
         reply = admin.put(f"/v1/admin/sites/{self.key}/agent-policy", json=policy)
         assert reply.status_code == 200, reply.text
         (folder / "policy.json").write_text(json.dumps(policy))
-        running.run(running.application.deciding.refresh())
+        running.run(running.application.refresher.refresh())
 
     def simulate(self, *arguments):
         result = agentgate(self.folder, "agent-sim", self.running.public_url, *arguments, "--json")
@@ -99,7 +96,6 @@ def test_submissions_are_answered_as_the_policy_says(running, tmp_path, name):
     assert (told["submits, signed"]["answered"] == "accepted") is (name in {"allowed", "priced"})
 
 
-@pytest.mark.skipif(not DESK_IS_ASKED, reason="the gateway check does not ask the agent desk yet")
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_gateway_answers_as_the_policy_says(running, tmp_path, name):
     policy, listed = POLICIES[name]
@@ -112,7 +108,6 @@ def test_the_gateway_answers_as_the_policy_says(running, tmp_path, name):
     assert told["signs the digest of another body"]["expected"] != "accepted"
 
 
-@pytest.mark.skipif(not DESK_IS_ASKED, reason="the gateway check does not ask the agent desk yet")
 def test_in_monitor_mode_it_is_told_what_would_have_been(running, tmp_path):
     site = Site(running, tmp_path, {}, mode="monitor")
 

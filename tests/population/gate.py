@@ -68,7 +68,7 @@ async def _run_in_process(sent: Iterable[Sent], tell: Tell, settings: Settings, 
     await application.start()
     try:
         secret = await create_site(application, site)
-        gate = application.protecting.gate
+        gate = application.data_plane.gate
         for number, request in enumerate(sent):
             if "crawler" in request.kind:
                 # Time stands still here, and the name server's answer takes some.

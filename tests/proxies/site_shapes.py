@@ -124,10 +124,10 @@ def client_of(service: RunningService, shape: Shape, site_key: str) -> ClientHea
     @lru_cache(None)
     def cookie(address: str) -> bytes:
         application = service.application
-        issued = application.protecting._clearances.issue(
+        issued = application.data_plane._clearances.issue(
             site_key=site_key,
             origin=ORIGIN,
-            visitor=write_visitor(application.deciding.decider.visitors.find(site_key, address)),
+            visitor=write_visitor(application.refresher.decider.visitors.find(site_key, address)),
             level=ClearanceLevel.CHECKED,
             now_ms=service.clock.now_ms(),
         )

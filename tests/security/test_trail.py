@@ -103,7 +103,7 @@ def test_every_change_leaves_its_one_entry(service: RunningService, scene: Scene
     for name, row in ROUTES.items():
         caller = OTHER_CALLERS.get(name, "owner" if name in PUBLIC_ROUTES else "operator key")
         reply = ask(listener_of(service, name), row, scene, scene.callers[caller])
-        service.run(service.application.background.settle())
+        service.run(service.application.background.finish())
         assert reply.status_code < 500, name
         found[name] = [action for _, action, *_ in trail(service)[before:]]
         assert bool(found[name]) <= reply.is_success, name
@@ -124,7 +124,7 @@ def test_a_form_leaves_the_entries_of_the_route_that_does_the_same(service: Runn
         reply = service.public.post(page, headers=headers, follow_redirects=False, **sent)
         service.public.cookies.clear()
         assert reply.status_code < 400, page
-        service.run(service.application.background.settle())
+        service.run(service.application.background.finish())
         found = trail(service)[before:]
         restore(service, saved)
         forget_counts(service)

@@ -1,4 +1,4 @@
-"""Fixtures of the store tests: both databases behind one face, and the fast stores' server."""
+"""Fixtures of the store tests: both databases behind one face, and the shared caches' server."""
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator

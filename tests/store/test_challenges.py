@@ -16,7 +16,7 @@ from agentgate.lib.limits import CHALLENGES_PER_MINUTE_PER_SITE
 from agentgate.protection.browser_check.issue import LIFETIME_MS
 from agentgate.protection.browser_check.jobs import CHALLENGE_KEPT_MS, forget_challenges
 from agentgate.protection.browser_check.ports import Binding, StoredChallenge
-from agentgate.protection.browser_check.repository import SqlChallenges
+from agentgate.protection.browser_check.repository import ChallengeStore
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
 from agentgate.storage.sqlite.database import SqliteDatabase
@@ -28,10 +28,10 @@ MINE = Binding(site=7, action="login", origin="https://shop.example", visitor="0
 
 
 @pytest.fixture
-async def challenges(backend: Backend) -> AsyncIterator[SqlChallenges]:
+async def challenges(backend: Backend) -> AsyncIterator[ChallengeStore]:
     database = backend.make()
     await apply(database, HOT, clock=FixedClock(NOW_MS))
-    yield SqlChallenges(database)
+    yield ChallengeStore(database)
     await database.close()
 
 
@@ -49,12 +49,12 @@ def challenge(**changes: Any) -> StoredChallenge:
     return StoredChallenge(**usual | changes)
 
 
-async def attempt(store: SqlChallenges, of: StoredChallenge, binding: Binding = MINE, now_ms: int = NOW_MS) -> Any:
+async def attempt(store: ChallengeStore, of: StoredChallenge, binding: Binding = MINE, now_ms: int = NOW_MS) -> Any:
     return await store.take_attempt(of.id, binding, most=4, now_ms=now_ms)
 
 
 @pytest.mark.parametrize("changes", [{}, {"c_data": None, "stepped_ms": NOW_MS, "used": True, "attempts": 3}])
-async def test_what_is_kept_is_what_is_found(challenges: SqlChallenges, changes: dict[str, Any]) -> None:
+async def test_what_is_kept_is_what_is_found(challenges: ChallengeStore, changes: dict[str, Any]) -> None:
     added = challenge(**changes)
     await challenges.add_challenge(added)
 
@@ -62,7 +62,7 @@ async def test_what_is_kept_is_what_is_found(challenges: SqlChallenges, changes:
     assert await challenges.find_challenge(new_challenge_id()) is None
 
 
-async def test_an_attempt_returns_the_challenge_with_the_attempt_counted(challenges: SqlChallenges) -> None:
+async def test_an_attempt_returns_the_challenge_with_the_attempt_counted(challenges: ChallengeStore) -> None:
     added = challenge()
     await challenges.add_challenge(added)
 
@@ -73,7 +73,7 @@ async def test_an_attempt_returns_the_challenge_with_the_attempt_counted(challen
 @pytest.mark.parametrize(
     "other", [{"site": 8}, {"action": "signup"}, {"origin": "https://evil.example"}, {"visitor": "0" * 16}]
 )
-async def test_nobody_else_uses_up_an_attempt(challenges: SqlChallenges, other: dict[str, Any]) -> None:
+async def test_nobody_else_uses_up_an_attempt(challenges: ChallengeStore, other: dict[str, Any]) -> None:
     added = challenge()
     await challenges.add_challenge(added)
 
@@ -82,7 +82,7 @@ async def test_nobody_else_uses_up_an_attempt(challenges: SqlChallenges, other: 
 
 
 @pytest.mark.parametrize("state", [{"used": True}, {"attempts": 4}, {"expires_ms": NOW_MS}])
-async def test_a_challenge_that_is_over_is_not_tried(challenges: SqlChallenges, state: dict[str, Any]) -> None:
+async def test_a_challenge_that_is_over_is_not_tried(challenges: ChallengeStore, state: dict[str, Any]) -> None:
     added = challenge(**state)
     await challenges.add_challenge(added)
 
@@ -90,7 +90,7 @@ async def test_a_challenge_that_is_over_is_not_tried(challenges: SqlChallenges, 
     assert await challenges.find_challenge(added.id) == added
 
 
-async def test_of_many_attempts_at_once_four_are_taken(challenges: SqlChallenges) -> None:
+async def test_of_many_attempts_at_once_four_are_taken(challenges: ChallengeStore) -> None:
     added = challenge()
     await challenges.add_challenge(added)
 
@@ -99,7 +99,7 @@ async def test_of_many_attempts_at_once_four_are_taken(challenges: SqlChallenges
     assert sorted(each.attempts for each in taken if each) == [1, 2, 3, 4]
 
 
-async def test_of_many_who_use_a_challenge_at_once_one_does(challenges: SqlChallenges) -> None:
+async def test_of_many_who_use_a_challenge_at_once_one_does(challenges: ChallengeStore) -> None:
     added = challenge()
     await challenges.add_challenge(added)
 
@@ -109,7 +109,7 @@ async def test_of_many_who_use_a_challenge_at_once_one_does(challenges: SqlChall
     assert not await challenges.use_challenge(new_challenge_id())
 
 
-async def test_the_first_moment_of_a_step_up_stays(challenges: SqlChallenges) -> None:
+async def test_the_first_moment_of_a_step_up_stays(challenges: ChallengeStore) -> None:
     added = challenge()
     await challenges.add_challenge(added)
 
@@ -121,7 +121,7 @@ async def test_the_first_moment_of_a_step_up_stays(challenges: SqlChallenges) ->
     assert found.stepped_ms == NOW_MS + 5
 
 
-async def test_the_oldest_are_forgotten_first_and_only_so_many(challenges: SqlChallenges) -> None:
+async def test_the_oldest_are_forgotten_first_and_only_so_many(challenges: ChallengeStore) -> None:
     added = [challenge(expires_ms=NOW_MS + place) for place in range(5)]
     for each in reversed(added):
         await challenges.add_challenge(each)
@@ -132,7 +132,7 @@ async def test_the_oldest_are_forgotten_first_and_only_so_many(challenges: SqlCh
     assert await challenges.forget_challenges(NOW_MS + 4, most=3) == 1
 
 
-async def test_an_expired_challenge_is_remembered_a_while(challenges: SqlChallenges) -> None:
+async def test_an_expired_challenge_is_remembered_a_while(challenges: ChallengeStore) -> None:
     clock = FixedClock(NOW_MS)
     added = challenge()
     await challenges.add_challenge(added)
@@ -150,7 +150,7 @@ async def test_a_flood_takes_no_more_room_from_one_hour_to_the_next(tmp_path: Pa
     database = SqliteDatabase(tmp_path / "hot.db", synchronous="OFF")
     clock = FixedClock(NOW_MS)
     await apply(database, HOT, clock=clock)
-    challenges, numbers = SqlChallenges(database), count()
+    challenges, numbers = ChallengeStore(database), count()
     sizes = []
     for minute in range(60):
         for _ in range(CHALLENGES_PER_MINUTE_PER_SITE // 100):

@@ -15,7 +15,7 @@ from agentgate.events.records import Dimension, Event
 from agentgate.events.storage.days.days import day_bounds
 from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import EVENTS
-from agentgate.events.storage.dictionary import WordKind, Words
+from agentgate.events.storage.dictionary import KnownWords, WordKind
 from agentgate.events.storage.encoding import SITE_HOUR, WIDE_COLUMNS, EventEncoder, unpacked_key
 from agentgate.events.storage.events import PACK_AFTER, SqlEvents
 from agentgate.events.storage.queries import filters
@@ -150,7 +150,7 @@ async def fill_older(database: PostgresDatabase, made: list[Event]) -> EventPlac
     for table in ("event", "event_label"):
         name = f"{table}_2026_11_15"
         await database.run(f"CREATE TABLE {name} PARTITION OF {table} FOR VALUES FROM ({least}) TO ({end})")
-    words, segments = Words(database), PostgresSegments(database)
+    words, segments = KnownWords(database), PostgresSegments(database)
     place = EventPlace(stats=database, segments=segments, words=words, events=SqlEvents(database, segments, words))
     encoder = EventEncoder(words)
     encoder.encode(made)

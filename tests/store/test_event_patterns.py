@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentgate.events.records import Event, Pattern, Repeated
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.events import SqlEvents
 from agentgate.events.storage.shapes import MOST_REMEMBERED
 from agentgate.lib.clock import HOUR_MS
@@ -49,7 +49,7 @@ async def test_a_pattern_stands_once_however_many_batches_have_it(place: EventPl
 
 
 async def test_a_pattern_is_written_again_after_its_site_was_forgotten_elsewhere(place: EventPlace) -> None:
-    other = SqlEvents(place.stats, place.segments, Words(place.stats))
+    other = SqlEvents(place.stats, place.segments, KnownWords(place.stats))
     mine, others = Pattern(new_event(site=1)), Pattern(new_event(site=2))
     await place.events.write([again(mine, 1), again(others, 2)])
 
@@ -86,7 +86,7 @@ async def test_a_pattern_of_a_batch_that_failed_is_written_with_the_next(place: 
 
 
 async def test_two_processes_number_their_patterns_apart(place: EventPlace) -> None:
-    other = SqlEvents(place.stats, place.segments, Words(place.stats))
+    other = SqlEvents(place.stats, place.segments, KnownWords(place.stats))
     events = [new_event(number, route=f"/{number % 3}") for number in range(40)]
     for number, event in enumerate(events):
         await (other if number % 2 else place.events).write([event])

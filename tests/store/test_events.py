@@ -14,7 +14,7 @@ from agentgate.events.records import Count, CounterName, Dimension, Event, Patte
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.schema import TABLES
 from agentgate.events.storage.codes import SOLVE_TYPES
-from agentgate.events.storage.dictionary import WordKind, Words
+from agentgate.events.storage.dictionary import KnownWords, WordKind
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Mode, Outcome, SolveType
@@ -224,7 +224,7 @@ async def test_a_batch_of_two_days_is_refused(place: EventPlace) -> None:
 
 async def test_another_process_reads_the_words_of_this_one(place: EventPlace) -> None:
     await place.events.write([new_event(labels=("net.asn.7",), route="/a")])
-    other = Words(place.stats)  # type: ignore[arg-type]
+    other = KnownWords(place.stats)  # type: ignore[arg-type]
 
     assert await other.find(WordKind.ROUTE, "/a") == await place.words.find(WordKind.ROUTE, "/a")
     assert await other.find(WordKind.ROUTE, "/never") is None
@@ -234,7 +234,7 @@ async def test_another_process_reads_the_words_of_this_one(place: EventPlace) ->
 
 
 async def test_two_dictionaries_that_add_the_same_words_agree(place: EventPlace) -> None:
-    first, second = Words(place.stats), Words(place.stats)  # type: ignore[arg-type]
+    first, second = KnownWords(place.stats), KnownWords(place.stats)  # type: ignore[arg-type]
     await first.add([(WordKind.LABEL, "a"), (WordKind.LABEL, "b")])
     await second.add([(WordKind.LABEL, "b"), (WordKind.LABEL, "c"), (WordKind.ROUTE, "b")])
     await first.add([(WordKind.LABEL, "c"), (WordKind.LABEL, "a")])
@@ -247,7 +247,7 @@ async def test_two_dictionaries_that_add_the_same_words_agree(place: EventPlace)
 
 async def test_past_the_last_number_of_a_kind_words_are_other(place: EventPlace) -> None:
     most = dict.fromkeys(WordKind, 2)
-    words = Words(place.stats, most=most)  # type: ignore[arg-type]
+    words = KnownWords(place.stats, most=most)  # type: ignore[arg-type]
     place.events._words = words
 
     await place.events.write([new_event(1, labels=("a", "b", "c", "d")), new_event(2, labels=("a", "e"))])

@@ -7,8 +7,7 @@ import pytest
 
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import StoreUnavailable
-from agentgate.protection.tokens.ports import Redemption
-from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
+from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
 from tests.store.sql_objects import NOW_MS, migrated
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +24,7 @@ async def opened(backend):
 
 @pytest.fixture
 async def redemptions(opened):
-    return SqlRedemptions(opened.database)
+    return RedemptionStore(opened.database)
 
 
 def spend(redemptions, receipt, request=None, *, site=SITE, until_ms=UNTIL_MS):
@@ -63,7 +62,7 @@ async def test_of_many_who_spend_a_receipt_at_once_one_wins(redemptions):
 
 async def test_of_many_on_two_connections_one_wins_each_receipt(backend, opened):
     other = backend.make()
-    stores = [SqlRedemptions(opened.database), SqlRedemptions(other)]
+    stores = [RedemptionStore(opened.database), RedemptionStore(other)]
     receipts = [f"rcp_{number}" for number in range(300)]
     attempts = [(store, receipt) for store in stores for receipt in receipts for _ in range(5)]
     random.Random(5).shuffle(attempts)

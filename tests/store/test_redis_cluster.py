@@ -8,9 +8,9 @@ import pytest
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.database import StoreUnavailable
-from agentgate.storage.shared_cache.fallback import FallbackFastStore
-from agentgate.storage.shared_cache.memory import MemoryFastStore
-from agentgate.storage.shared_cache.redis_cluster import RedisClusterFastStore
+from agentgate.storage.shared_cache.fallback import FallbackSharedCache
+from agentgate.storage.shared_cache.memory import MemorySharedCache
+from agentgate.storage.shared_cache.redis_cluster import RedisClusterSharedCache
 from tests.support.redis_cluster import RedisClusterServers, redis_cluster
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -27,13 +27,13 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisClusterSe
 
 
 @pytest.fixture
-async def store(servers: RedisClusterServers) -> AsyncIterator[RedisClusterFastStore]:
-    store = RedisClusterFastStore(servers.url, timeout_s=TIMEOUT_S, prefix=f"{time.monotonic_ns()}:")
+async def store(servers: RedisClusterServers) -> AsyncIterator[RedisClusterSharedCache]:
+    store = RedisClusterSharedCache(servers.url, timeout_s=TIMEOUT_S, prefix=f"{time.monotonic_ns()}:")
     yield store
     await store.close()
 
 
-async def test_one_exchange_reaches_all_masters(store: RedisClusterFastStore, servers: RedisClusterServers) -> None:
+async def test_one_exchange_reaches_all_masters(store: RedisClusterSharedCache, servers: RedisClusterServers) -> None:
     additions = [(f"key-{number}", number) for number in range(60)]
 
     assert await store.exchange(additions, ttl_ms=60_000) == list(range(60))
@@ -45,9 +45,9 @@ async def test_one_exchange_reaches_all_masters(store: RedisClusterFastStore, se
 
 
 async def test_a_killed_master_costs_seconds_and_nobody_waits_longer_than_the_timeout(
-    store: RedisClusterFastStore, servers: RedisClusterServers
+    store: RedisClusterSharedCache, servers: RedisClusterServers
 ) -> None:
-    fallback = FallbackFastStore(store, MemoryFastStore(SystemClock(), workers=2), clock=SystemClock())
+    fallback = FallbackSharedCache(store, MemorySharedCache(SystemClock(), workers=2), clock=SystemClock())
     keys = [f"load-{number}" for number in range(30)]
     for key in keys:
         await fallback.add(key, 1, ttl_ms=60_000)
@@ -73,7 +73,7 @@ async def test_a_killed_master_costs_seconds_and_nobody_waits_longer_than_the_ti
     assert await store.ping()
 
 
-async def _all_answer(store: RedisClusterFastStore, keys: list[str]) -> bool:
+async def _all_answer(store: RedisClusterSharedCache, keys: list[str]) -> bool:
     try:
         await store.exchange([(key, 1) for key in keys], ttl_ms=60_000)
     except StoreUnavailable:

@@ -14,8 +14,7 @@ import pytest
 
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.database import StoreUnavailable
-from agentgate.protection.tokens.ports import Redemption, SpendOutcome
-from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
+from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore, SpendOutcome
 from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
@@ -32,20 +31,20 @@ SEED = 20_261_116
 
 
 @asynccontextmanager
-async def opened(folder: Path, worker: str = "worker-1", now_ms: int = NOW_MS) -> AsyncIterator[SqlRedemptions]:
+async def opened(folder: Path, worker: str = "worker-1", now_ms: int = NOW_MS) -> AsyncIterator[RedemptionStore]:
     """Open the store as a worker does when it starts."""
     database = SqliteDatabase(folder / "hot.db")
     try:
         await apply(database, HOT, clock=FixedClock(NOW_MS))
         marks = SpendMarks(folder, worker, longest_ms=LONGEST_MS)
-        redemptions = SqlRedemptions(database, marks, clock=FixedClock(now_ms))
+        redemptions = RedemptionStore(database, marks, clock=FixedClock(now_ms))
         await redemptions.check_marks(now_ms)
         yield redemptions
     finally:
         await database.close()
 
 
-def spend(redemptions: SqlRedemptions, receipt: str, *, issued_ms: int = NOW_MS) -> asyncio.Future[bool]:
+def spend(redemptions: RedemptionStore, receipt: str, *, issued_ms: int = NOW_MS) -> asyncio.Future[bool]:
     return asyncio.ensure_future(
         redemptions.spend(SITE, receipt, Redemption("mine", b"{}"), kept_until_ms=issued_ms + LONGEST_MS)
     )

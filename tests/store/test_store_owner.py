@@ -1,4 +1,4 @@
-"""The fast store that one process owns: what happens while the owner is frozen, killed or replaced."""
+"""The shared cache that one process owns: what happens while the owner is frozen, killed or replaced."""
 
 import asyncio
 import time
@@ -7,9 +7,9 @@ import pytest
 
 from agentgate.lib.clock import FixedClock, SystemClock
 from agentgate.lib.database import StoreUnavailable
-from agentgate.storage.shared_cache.fallback import FallbackFastStore
-from agentgate.storage.shared_cache.memory import MemoryFastStore
-from agentgate.storage.shared_cache.owned import OwnedFastStore
+from agentgate.storage.shared_cache.fallback import FallbackSharedCache
+from agentgate.storage.shared_cache.memory import MemorySharedCache
+from agentgate.storage.shared_cache.owned import OwnedSharedCache
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +20,7 @@ HOUR_MS = 3_600_000
 
 
 def store_of(owner, timeout_s=PATIENT_S):
-    return OwnedFastStore(owner.new_end(), timeout_s=timeout_s, blocking_timeout_s=timeout_s)
+    return OwnedSharedCache(owner.new_end(), timeout_s=timeout_s, blocking_timeout_s=timeout_s)
 
 
 async def test_workers_count_together(owner):
@@ -80,14 +80,14 @@ async def test_a_frozen_owner_is_unavailable_within_the_timeout_and_late_calls_a
 
 async def test_a_worker_that_is_replaced_is_not_given_the_answers_of_its_predecessor(owner):
     end = owner.new_end()
-    first = OwnedFastStore(end.dup(), timeout_s=PATIENT_S)
+    first = OwnedSharedCache(end.dup(), timeout_s=PATIENT_S)
     await first.ping()
     asking = asyncio.ensure_future(first.add("key", 1, ttl_ms=HOUR_MS))
     await asyncio.sleep(0)
     await first.close()
     with pytest.raises(StoreUnavailable):
         await asking
-    second = OwnedFastStore(end, timeout_s=PATIENT_S)
+    second = OwnedSharedCache(end, timeout_s=PATIENT_S)
 
     assert await second.get("other") is None
     await second.close()
@@ -95,7 +95,7 @@ async def test_a_worker_that_is_replaced_is_not_given_the_answers_of_its_predece
 
 async def test_a_new_owner_is_told_what_each_worker_had_counted(owner):
     clock = FixedClock(SystemClock().now_ms())
-    workers = [FallbackFastStore(store_of(owner), MemoryFastStore(clock, workers=2), clock=clock) for _ in range(2)]
+    workers = [FallbackSharedCache(store_of(owner), MemorySharedCache(clock, workers=2), clock=clock) for _ in range(2)]
     for _ in range(3):
         await workers[0].add("guesses", 1, ttl_ms=HOUR_MS)
     assert [await store.add("guesses", 1, ttl_ms=HOUR_MS) for store in workers] == [4, 5]
@@ -117,7 +117,8 @@ async def test_a_new_owner_is_told_what_each_worker_had_counted(owner):
 async def test_what_an_owner_missed_while_it_was_frozen_is_told_afterwards(owner):
     clock = FixedClock(SystemClock().now_ms())
     one, other = (
-        FallbackFastStore(store_of(owner, SHORT_S), MemoryFastStore(clock, workers=2), clock=clock) for _ in range(2)
+        FallbackSharedCache(store_of(owner, SHORT_S), MemorySharedCache(clock, workers=2), clock=clock)
+        for _ in range(2)
     )
     while not (await one.ping() and await other.ping()):
         pass

@@ -16,7 +16,7 @@ import httpx
 from agentgate.protection.browser_check.instrument.program import right_answer
 from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains
-from agentgate.protection.browser_check.probes.desk import fresh_of
+from agentgate.protection.browser_check.probes.checker import fresh_of
 from agentgate.protection.browser_check.probes.ticket import unseal
 from agentgate.protection.browser_check.records import Work
 from agentgate.protection.browser_check.work import scrypt_answer
@@ -270,7 +270,7 @@ def create_site(service: RunningService, **fields: Any) -> str:
     }
     response = service.operator.post("/v1/admin/sites", json=body)
     assert response.status_code == 201, response.text
-    service.run(service.application.deciding.refresh())
+    service.run(service.application.refresher.refresh())
     site_key: str = response.json()["siteKey"]
     return site_key
 

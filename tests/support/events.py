@@ -14,10 +14,10 @@ from agentgate.events.records import Event
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.storage.clickhouse.spool import Spool
-from agentgate.events.storage.days.days import EventDays, Segments, day_bounds
+from agentgate.events.storage.days.days import EventDays, SegmentDays, day_bounds
 from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import SqlEvents, read_events
 from agentgate.lib.clock import DAY_MS, Clock, FixedClock
@@ -42,7 +42,7 @@ class EventPlace:
 
     stats: MigratedDatabase
     segments: EventDays
-    words: Words
+    words: KnownWords
     events: SqlEvents | ClickhouseEvents
 
     async def read(self, day: int = DAY, *, site: int | None = None) -> list[Event]:
@@ -97,7 +97,7 @@ async def clickhouse_events(url: str, folder: Path, *, spool_bytes: int = 10**7)
     # Patient, because a slow machine is not what the tests are about.
     client = ClickhouseClient(url, answer_s=60, insert_s=60)
     days = ClickhouseDays(client)
-    words = Words(stats)
+    words = KnownWords(stats)
     spool = Spool(folder / "spool", most_bytes=spool_bytes)
     try:
         await apply(stats, STATS, clock=clock)
@@ -123,8 +123,8 @@ async def events_on(kind: str, request: pytest.FixtureRequest, folder: Path) -> 
             yield place
 
 
-def _place(stats: Any, segments: Segments) -> EventPlace:
-    words = Words(stats)
+def _place(stats: Any, segments: SegmentDays) -> EventPlace:
+    words = KnownWords(stats)
     return EventPlace(stats=stats, segments=segments, words=words, events=SqlEvents(stats, segments, words))
 
 

@@ -54,12 +54,12 @@ class HandoffScene:
         policy = {"agents": agents, "actions": {"submit": {"handoff": True}}, **changes}
         reply = self.service.operator.put(f"/v1/admin/sites/{self.site_key}/agent-policy", json=policy)
         assert reply.status_code == 200, reply.text
-        self.service.run(self.service.application.deciding.refresh())
+        self.service.run(self.service.application.refresher.refresh())
 
     @property
     def site(self) -> SiteView:
-        """The site as deciding sees it."""
-        found = self.service.application.deciding.sites.find(self.site_key)
+        """The site as decisions see it."""
+        found = self.service.application.refresher.sites.find(self.site_key)
         assert found is not None
         return found
 
@@ -80,7 +80,7 @@ class HandoffScene:
 
     def open(self, *, action: str = "submit", agent: SigningAgent | None = None, **changes: Any) -> Handoff:
         """Open a handoff as a refused submission does."""
-        handoffs = self.service.application.protecting.handoffs
+        handoffs = self.service.application.data_plane.handoffs
         return self.service.run(
             handoffs.open(
                 site=self.site,

@@ -80,7 +80,7 @@ def _be_patient(application: Application) -> None:
     Beside other tests that is soon over, and a limit would come later than a test expects.
     """
     if application.settings.redis_url:
-        primary: Any = application.stores.fast._primary  # type: ignore[attr-defined]
+        primary: Any = application.stores.shared_cache._primary  # type: ignore[attr-defined]
         primary._timeout_s = PATIENCE_S
         primary._redis.connection_pool.connection_kwargs["socket_timeout"] = PATIENCE_S
 

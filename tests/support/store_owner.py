@@ -1,4 +1,4 @@
-"""The owner of a fast store as a process of its own, with ends for as many workers as a test needs."""
+"""The owner of a shared cache as a process of its own, with ends for as many workers as a test needs."""
 
 import contextlib
 import multiprocessing

@@ -29,7 +29,7 @@ def dump(service: RunningService) -> Rows:
     database = service.application.stores.databases["config"]
 
     async def read() -> Rows:
-        await service.application.background.settle()
+        await service.application.background.finish()
         return {name: await database.all(f"SELECT * FROM {name}") for name in names}
 
     # In one go: each call from this thread waits for its turn with the service's loop.
@@ -50,7 +50,7 @@ def contents(service: RunningService) -> Rows:
 
 def restore(service: RunningService, saved: Rows) -> None:
     """Put all tables back as they were. Only the embedded store allows it, and only the numbers of entries go on."""
-    service.run(service.application.background.settle())
+    service.run(service.application.background.finish())
 
     async def work(transaction: Any) -> None:
         for name in reversed(saved):
@@ -65,7 +65,7 @@ def restore(service: RunningService, saved: Rows) -> None:
 
 def forget_counts(service: RunningService) -> None:
     """Start every rate window anew. Only the store in memory forgets when it is closed, and goes on working."""
-    service.run(service.application.stores.fast.close())
+    service.run(service.application.stores.shared_cache.close())
 
 
 def _other_columns(service: RunningService, table: str, skipped: str) -> str:

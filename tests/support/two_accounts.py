@@ -168,18 +168,18 @@ def _answered_appeal(service: RunningService, site_id: str, decision: int, visit
 
 def _agents_things(service: RunningService, site_key: str) -> tuple[str, str]:
     """Return an agent's handoff that waits for a person, and a grant that one gave."""
-    protecting = service.application.protecting
-    service.run(service.application.deciding.refresh())
-    site = service.application.deciding.sites.find(site_key)
+    data_plane = service.application.data_plane
+    service.run(service.application.refresher.refresh())
+    site = service.application.refresher.sites.find(site_key)
     assert site is not None
     identity = Identity(verdict=AgentVerdict.VERIFIED, agent="https://agent.example", keyid="key")
     request = HandoffRequest(submission_id="1", content_digest="", decision_id="dec_0000000000000", content={})
     opened = service.run(
-        protecting.handoffs.open(site=site, action="submit", identity=identity, request=request, now_ms=NOON_MS)
+        data_plane.handoffs.open(site=site, action="submit", identity=identity, request=request, now_ms=NOON_MS)
     )
-    handoff = service.run(protecting.handoffs.find(opened.id))
+    handoff = service.run(data_plane.handoffs.find(opened.id))
     assert handoff is not None
-    grant = service.run(protecting.agent_grants.give(handoff, uses=1, hours=1, now_ms=NOON_MS))
+    grant = service.run(data_plane.agent_grants.give(handoff, uses=1, hours=1, now_ms=NOON_MS))
     return opened.id, grant.id
 
 

@@ -16,7 +16,7 @@ def events(service: RunningService) -> int:
 
     async def fill() -> int:
         await seed(application.stores.store, application.clock)
-        await application.deciding.refresh()
+        await application.refresher.refresh()
         return await seed_traffic(application)
 
     return service.run(fill())
@@ -98,7 +98,7 @@ def test_a_change_of_rules_decides_the_next_request_of_this_worker(service: Runn
         "address": "192.0.2.9",
     }
     block_all = {"version": "x", "rules": [], "default_action": "block"}
-    site = service.application.deciding.sites
+    site = service.application.refresher.sites
     before = site.find(DEMO_SITE_KEY)
     assert before is not None
 

@@ -238,6 +238,6 @@ def spoil(service: RunningService) -> None:
         config = service.application.stores.databases["config"]
         assert await config.run("UPDATE site_rules SET rule_set = '{\"rules\": 7}'") == 2
         await config.run("UPDATE configuration_version SET version = version + 1")
-        await service.application.deciding.refresh()
+        await service.application.refresher.refresh()
 
     service.run(work())

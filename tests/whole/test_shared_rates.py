@@ -17,7 +17,7 @@ from tests.whole.test_workers import MOST_CONNECTIONS, one_connection_each
 
 LOGIN, SESSION = "/v1/account/login", "/v1/account/session"
 ANSWERED = re.compile(r'agentgate_http_requests_total{[^}]*route="/v1/account/session"[^}]*} ([\d.]+)')
-OWNER_STARTED = "owner of the fast store started"
+OWNER_STARTED = "owner of the shared cache started"
 # Five hundredths more or less.
 LIMIT = 1_200
 LEAST, MOST = 1_140, 1_260

@@ -662,7 +662,7 @@ export interface DecisionDetail {
 /** What was decided about. */
 export type DecisionKind = "challenge" | "request";
 
-/** What somebody said about a decision, with the evidence of that time. */
+/** A label of a decision, with the evidence of that time. */
 export interface DecisionLabel {
   decisionId: string;
   siteId: string;
@@ -698,7 +698,7 @@ export interface DeletedAccount {
 /** What a delivery carries. */
 export type DeliveryKind = "decisions" | "health" | "test";
 
-/** What a proxy is told beside the headers when it must not let a request through. */
+/** The body of an answer to a proxy that must not let a request through. */
 export interface Denial {
   decision: string;
   reason: string;
@@ -933,7 +933,7 @@ export interface KeySet {
   keys: PublishedKey[];
 }
 
-/** What was known about the decision when it was first labelled. */
+/** The evidence of the decision when it was first labelled. */
 export interface LabelEvidence {
   time: string;
   kind: DecisionKind;
@@ -1450,7 +1450,7 @@ export interface ReadinessState {
   status: "degraded" | "ready" | "unavailable";
 }
 
-/** A receipt to look at. What is given beside it must fit. */
+/** A receipt to inspect. Action, site and digest, where given, must match it. */
 export interface ReceiptInput {
   receipt: string;
   siteKey?: string;

@@ -2,7 +2,7 @@
 
 from agentgate.events.records import Count, CounterName
 
-# Origins are chosen by whoever calls, so only so many of an hour are kept apart.
+# Callers choose origins, so only so many of an hour are counted apart.
 VALUES_PER_HOUR = 100
 LONGEST_VALUE = 200
 OTHER_VALUE = "other"
@@ -17,7 +17,7 @@ class CountBuffer:
 
     def __init__(self) -> None:
         self.lost = 0
-        # Whoever finds a key here may add to its sum; new ones go through `add`.
+        # A caller may add to the sum of an existing key directly; new keys go through `add`.
         self.sums: dict[Key, int] = {}
         # Which values of a site, hour and name were seen; of the newest hour only.
         self._values: dict[tuple[int, CounterName], set[str]] = {}
@@ -28,7 +28,7 @@ class CountBuffer:
         return bool(self.sums)
 
     def add(self, key: Key, amount: int) -> None:
-        """Add to a sum; past the greatest number of them, to what is lost."""
+        """Add to a sum; when there are too many keys, to the count of lost ones."""
         site, hour, name, value = key
         if value:
             key = (site, hour, name, self._admitted(site, hour, name, value))

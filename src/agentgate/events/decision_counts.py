@@ -15,7 +15,7 @@ from agentgate.events.records import Count, CounterName, Event, Pattern, Recorde
 from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.series import DURATION_BUCKETS_S
 
-# More sites and reasons than this are counted together: each combination is a series that somebody has to store.
+# Further sites and reasons are counted together: each combination is a series that Prometheus has to store.
 MOST_SERIES = 2_000
 MOST_AGENTS = 500
 # Codes of errors; they come from a table.
@@ -60,7 +60,7 @@ class DecisionCounts:
             self._add(pattern.event, durations)
 
     def add_counts(self, counts: Sequence[Count]) -> None:
-        """Count what was kept without an event."""
+        """Add the counters of tokens and siteverify calls, which leave no event."""
         for count in counts:
             if count.name in _TOKENS:
                 what = _TOKENS[count.name]

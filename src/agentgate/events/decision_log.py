@@ -22,7 +22,7 @@ class DecisionLog:
         self._logger = structlog.get_logger("agentgate.decision").bind()
 
     def add(self, batch: Sequence[Recorded]) -> None:
-        """Log what is due of a batch."""
+        """Log every so many-th decision of a batch."""
         if not self._every:
             return
         for place in range(self._left - 1, len(batch), self._every):

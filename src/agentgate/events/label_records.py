@@ -1,4 +1,4 @@
-"""What somebody said about a decision, as it goes over the wire and as it is stored."""
+"""Labels of decisions, as they go over the wire and as they are stored."""
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -9,7 +9,7 @@ from agentgate.lib.records import Record, VisitorId, optional
 
 
 class LabelEvidence(Record, frozen=True, kw_only=True):
-    """What was known about the decision when it was first labelled."""
+    """The evidence of the decision when it was first labelled."""
 
     time: Moment
     kind: DecisionKind
@@ -28,7 +28,7 @@ class LabelEvidence(Record, frozen=True, kw_only=True):
 
 
 class DecisionLabel(Record, frozen=True, kw_only=True):
-    """What somebody said about a decision, with the evidence of that time."""
+    """A label of a decision, with the evidence of that time."""
 
     decision_id: str
     site_id: str

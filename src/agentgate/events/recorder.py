@@ -128,7 +128,7 @@ class Recorder:
         """Count by a key that was made before."""
         sums = self._counts.sums
         if key in sums:
-            # Every request counts something, and most of them the same. What is there already will be written.
+            # Most requests add to the same counters, and existing counters are written anyway.
             sums[key] += amount
             return
         self._counts.add(key, amount)
@@ -139,7 +139,7 @@ class Recorder:
         self._task = asyncio.create_task(self._run(), name="event-recorder")
 
     async def stop(self) -> None:
-        """Write what waits, for a few seconds; what is left then has failed. Nothing is taken any more."""
+        """Write the queued events for a few seconds; those left then have failed. No further event is accepted."""
         self._deadline_s = asyncio.get_running_loop().time() + self._stop_s
         self._stopping.set()
         self._room = 0
@@ -211,13 +211,13 @@ class Recorder:
                 return
             else:
                 self._is_refused = False
-                self._settle(len(events), stored=True)
+                self._finish_batch(len(events), stored=True)
                 return
             finally:
                 if self.took is not None:
                     self.took(time.perf_counter() - started_s)
             if self._is_late():
-                self._settle(len(events), stored=False)
+                self._finish_batch(len(events), stored=False)
                 return
             await self._pause(retry_s)
             retry_s = min(retry_s * 2, LAST_RETRY_S)
@@ -226,7 +226,7 @@ class Recorder:
         """Look for the event that cannot be written, so that it is the only one lost: halve, and halve again."""
         if len(events) == 1:
             structlog.get_logger().error("event cannot be written", decision=events[0].id, exc_info=failure)
-            self._settle(1, stored=False)
+            self._finish_batch(1, stored=False)
             return
         middle = len(events) // 2
         await self._keep_day(events[:middle], again=again)
@@ -264,7 +264,7 @@ class Recorder:
             async with asyncio.timeout(pause_s):
                 await self._stopping.wait()
 
-    def _settle(self, number: int, *, stored: bool) -> None:
+    def _finish_batch(self, number: int, *, stored: bool) -> None:
         self._set_in_flight(self._in_flight - number)
         if stored:
             self._stored += number

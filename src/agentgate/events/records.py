@@ -1,4 +1,4 @@
-"""The event: what is remembered of one decision, and what is counted. How it looks over the wire is in `traffic`."""
+"""The event: the record of one decision, and its counters. `events/queries/records.py` has its form on the wire."""
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
@@ -100,7 +100,7 @@ class Repeated(Struct, frozen=True, gc=False):
         return replace(own, request_id=self.correlation[0], trace_id=self.correlation[1])
 
 
-# What is handed in to be kept.
+# Events as the recorder takes them.
 Recorded = Event | Repeated
 
 # Where the fields that most events have in common stand among all of them.

@@ -11,8 +11,8 @@ from agentgate.events.ports import Batching, EventStore
 from agentgate.events.queries.ports import TrafficStore
 from agentgate.events.queries.terms import TrafficTerms
 from agentgate.events.recorder import Recorder
+from agentgate.events.storage.queries.decision_feed import DecisionFeed
 from agentgate.events.webhooks.deliver import Push
-from agentgate.events.webhooks.ports import DecisionFeed
 from agentgate.events.webhooks.repository import WebhookStores
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation

@@ -7,7 +7,7 @@ from agentgate.lib.keyring import Keyring, Sealer
 from agentgate.lib.limiter import Limiter
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.background import BackgroundTasks
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,4 +20,4 @@ class Foundation:
     sealer: Sealer
     limiter: Limiter
     background: BackgroundTasks
-    metrics: WorkerMetrics
+    metrics: MetricRegistry

@@ -1,10 +1,10 @@
-"""Fixed windows over FastStore: at most so many in so long. Used wherever attempts are counted."""
+"""Fixed windows over SharedCache: at most so many in so long. Used wherever attempts are counted."""
 
 from msgspec import Struct
 
 from agentgate.lib.clock import Clock
 from agentgate.lib.errors import Refused
-from agentgate.lib.shared_cache import FastStore, LocalFastStore
+from agentgate.lib.shared_cache import InProcessCache, SharedCache
 
 
 class Window(Struct, frozen=True):
@@ -18,9 +18,9 @@ class Window(Struct, frozen=True):
 class Limiter:
     """Counts against windows that all workers share."""
 
-    def __init__(self, fast: FastStore, clock: Clock) -> None:
-        self._fast = fast
-        self._local = fast if isinstance(fast, LocalFastStore) else None
+    def __init__(self, shared_cache: SharedCache, clock: Clock) -> None:
+        self._shared_cache = shared_cache
+        self._local = shared_cache if isinstance(shared_cache, InProcessCache) else None
         self._clock = clock
 
     @property
@@ -31,11 +31,11 @@ class Limiter:
     async def is_over(self, window: Window, subject: str) -> bool:
         """Say whether the subject has used the window up, without counting."""
         # Adding nothing, and not reading, because only additions are scaled while Redis is away.
-        return await self._fast.add(self._key(window, subject), 0, ttl_ms=window.window_ms) >= window.most
+        return await self._shared_cache.add(self._key(window, subject), 0, ttl_ms=window.window_ms) >= window.most
 
     async def count(self, window: Window, subject: str) -> bool:
         """Count one more and say whether that was still within the window."""
-        return await self._fast.add(self._key(window, subject), 1, ttl_ms=window.window_ms) <= window.most
+        return await self._shared_cache.add(self._key(window, subject), 1, ttl_ms=window.window_ms) <= window.most
 
     def count_now(self, window: Window, subject: str) -> bool:
         """Count as `count` does, where counting never waits (`is_local`)."""
@@ -57,21 +57,21 @@ class Limiter:
         The first call starts the waiting, which is forgotten after `kept_ms`.
         """
         key, now_ms = f"wait:{subject}", self._clock.now_ms()
-        since = await self._fast.get(key)
+        since = await self._shared_cache.get(key)
         if since is None:
-            await self._fast.put(key, str(now_ms).encode(), ttl_ms=kept_ms)
+            await self._shared_cache.put(key, str(now_ms).encode(), ttl_ms=kept_ms)
             return wait_ms
         left_ms = int(since) + wait_ms - now_ms
         if left_ms > 0:
             return left_ms
-        is_first = await self._fast.take_once(f"waited:{int(since)}:{subject}", ttl_ms=kept_ms)
+        is_first = await self._shared_cache.take_once(f"waited:{int(since)}:{subject}", ttl_ms=kept_ms)
         # Of several who come back at once one goes on; for the others the waiting has begun anew.
-        await self._fast.put(key, str(now_ms).encode(), ttl_ms=kept_ms)
+        await self._shared_cache.put(key, str(now_ms).encode(), ttl_ms=kept_ms)
         return 0 if is_first else wait_ms
 
     async def forget(self, window: Window, subject: str) -> None:
         """Start the subject's present window anew."""
-        await self._fast.delete(self._key(window, subject))
+        await self._shared_cache.delete(self._key(window, subject))
 
     def seconds_left(self, window: Window) -> int:
         """Return how long until the present window ends: what `Retry-After` says."""

@@ -1,4 +1,4 @@
-"""FastStore: short-lived shared state that may be forgotten, such as rate windows.
+"""SharedCache: short-lived shared state that may be forgotten, such as rate windows.
 
 What must happen once (spending a token, a nonce, a code) never goes here: it is an SQL statement in the durable store.
 """
@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 Addition = tuple[str, int]
 
 
-class FastStore(Protocol):
+class SharedCache(Protocol):
     """Expiring values and counters: in memory, in one process for all workers, or on Redis.
 
     Keys are plain text, values are bytes.
@@ -75,7 +75,7 @@ class FastStore(Protocol):
 
 
 @runtime_checkable
-class LocalFastStore(FastStore, Protocol):
+class InProcessCache(SharedCache, Protocol):
     """One that answers out of this process's memory, also without a coroutine: that takes longer than counting."""
 
     def add_now(self, key: str, amount: int, *, ttl_ms: int) -> int:

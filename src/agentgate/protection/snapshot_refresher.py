@@ -1,4 +1,4 @@
-"""Everything a worker keeps in memory to decide with, put together and kept fresh.
+"""SnapshotRefresher: builds the parts of the snapshot that a worker decides with, and keeps them fresh.
 
 `server/application.py` starts and stops it.
 """
@@ -13,22 +13,22 @@ from agentgate.lib.decision_ids import DecisionIds
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.outbound.dns import NameLookup, system_servers
 from agentgate.lib.settings.schema import Settings
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.tasks.periodic import PeriodicTask
 from agentgate.lib.worker_numbers import RENEW_MS, WorkerNumber, WorkerNumberStores
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.explain import SampleObserver
 from agentgate.protection.decision.visitor import Visitors
-from agentgate.protection.rules.replay_records import Sample, SampleRequest
+from agentgate.protection.rules.replay_records import SampleFacts, SampleRequest
 from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.scoring.ports import ScoringStores
+from agentgate.protection.scoring.repositories import ScoringStores
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory
 from agentgate.protection.sites.repositories import DirectoryStores
 from agentgate.protection.threat_data.intel import IntelDirectory
 from agentgate.protection.threat_data.search_verdicts import SearchVerdicts
-from agentgate.protection.threat_data.search_verification import SearchConfirmer, SearchStandings
+from agentgate.protection.threat_data.search_verification import CrawlerStatuses, SearchConfirmer
 
 # A change made by another worker is obeyed within this and the time of one read.
 CONFIGURATION_S = 0.5
@@ -36,51 +36,57 @@ INTEL_S = 30.0
 RATES_S = 0.5
 
 
-class DecidingStores(DirectoryStores, ScoringStores, WorkerNumberStores, Protocol):
+class SnapshotStores(DirectoryStores, ScoringStores, WorkerNumberStores, Protocol):
     """The ports that are read."""
 
 
-class Deciding:
+class SnapshotRefresher:
     """Sites, models, threat data, rates, and the number under which this worker makes IDs."""
 
     def __init__(
-        self, store: Store[DecidingStores], fast: FastStore, *, settings: Settings, clock: Clock, keyring: Keyring
+        self,
+        store: Store[SnapshotStores],
+        shared_cache: SharedCache,
+        *,
+        settings: Settings,
+        clock: Clock,
+        keyring: Keyring,
     ) -> None:
         self._store = store
-        self._fast = fast
+        self._shared_cache = shared_cache
         self._clock = clock
         self._worker = WorkerNumber(store, clock)
         self.sites = SiteDirectory()
         self.models = ModelDirectory()
         folder = settings.intel_dir or settings.data_dir / "intel"
-        standings = SearchStandings()
+        crawler_statuses = CrawlerStatuses()
         servers = tuple((server.host, server.port) for server in settings.dns_servers) or system_servers()
         asks_dns = settings.confirm_crawlers == "on" and bool(servers)
-        self._crawlers = SearchConfirmer(standings, NameLookup(servers), clock) if asks_dns else None
-        self._verdicts = SearchVerdicts(settings.data_dir, standings) if asks_dns else None
+        self._crawlers = SearchConfirmer(crawler_statuses, NameLookup(servers), clock) if asks_dns else None
+        self._verdicts = SearchVerdicts(settings.data_dir, crawler_statuses) if asks_dns else None
         self.intel = IntelDirectory(
-            folder, expected=settings.intel_dir is not None, standings=standings if asks_dns else None
+            folder, expected=settings.intel_dir is not None, crawler_statuses=crawler_statuses if asks_dns else None
         )
         self._models_due = True
         # Told which version of the configuration is in force here, each time that it was looked at.
         self.on_refreshed: Callable[[int], None] | None = None
         self._refreshing = asyncio.Lock()
         # Alone, or as one of several workers.
-        exchange = None if fast.is_alone else RateExchange(fast, workers=settings.workers)
+        exchange = None if shared_cache.is_alone else RateExchange(shared_cache, workers=settings.workers)
         self._rates = RateWindows(exchange=exchange)
         self.ids = DecisionIds(clock)
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
         self._samples = SampleObserver(self.sites, self.models, self.intel, self.decider.visitors)
         self._configuration = PeriodicTask("configuration", self.refresh, interval_s=CONFIGURATION_S)
-        self._recurring = [
+        self._periodic = [
             self._configuration,
             PeriodicTask("intel", self._refresh_intel, interval_s=INTEL_S),
             PeriodicTask("worker-number", self._renew, interval_s=RENEW_MS / 1000),
         ]
         if exchange is not None:
-            self._recurring.append(PeriodicTask("rates", self._rates.sync, interval_s=RATES_S))
+            self._periodic.append(PeriodicTask("rates", self._rates.sync, interval_s=RATES_S))
             # A shared store that was restarted is told what this worker had counted, also when nobody asks here.
-            self._recurring.append(PeriodicTask("shared-store", fast.ping, interval_s=RATES_S))
+            self._periodic.append(PeriodicTask("shared-store", shared_cache.ping, interval_s=RATES_S))
 
     async def prepare(self) -> None:
         """Take a number and read everything once: enough to decide by."""
@@ -91,7 +97,7 @@ class Deciding:
     async def start(self) -> None:
         """Prepare, and keep everything fresh from now on."""
         await self.prepare()
-        for each in self._recurring:
+        for each in self._periodic:
             each.start()
         if self._crawlers is not None and self._verdicts is not None:
             await asyncio.to_thread(self._verdicts.load)
@@ -99,7 +105,7 @@ class Deciding:
 
     async def close(self) -> None:
         """Stop refreshing, and free the number."""
-        for each in self._recurring:
+        for each in self._periodic:
             await each.stop()
         if self._crawlers is not None:
             await self._crawlers.close()
@@ -111,13 +117,13 @@ class Deciding:
         self.sites.expect_change()
         self._configuration.wake()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look at once whether the configuration has changed: somebody else says so."""
         self._configuration.wake()
 
-    async def observe(self, site_id: str, request: SampleRequest) -> Sample:
+    async def observe(self, site_id: str, request: SampleRequest) -> SampleFacts:
         """Implement the rules' Explainer: whoever has just added an entry of a list tries it out with the next call."""
-        await self.sites.settle_if_possible()
+        await self.sites.await_refresh_if_possible()
         return self._samples.observe(site_id, request)
 
     async def refresh(self) -> None:

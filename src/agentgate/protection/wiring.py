@@ -9,9 +9,9 @@ from agentgate.http.connection.fast_functions import HotFunction
 from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.tasks.job import Job
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.requests import RequestObserver
 from agentgate.people.identity.browser_check import BrowserCheck, NoBrowserCheck
 from agentgate.protection.agents.handoff.approval import Approvals
@@ -22,7 +22,7 @@ from agentgate.protection.agents.handoff.poll import HandoffPolling
 from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
 from agentgate.protection.agents.jobs import handoff_jobs, replay_jobs, submission_jobs
 from agentgate.protection.agents.policy.quota import Quotas
-from agentgate.protection.agents.policy_checker import AgentDesk
+from agentgate.protection.agents.policy_checker import AgentPolicyChecker
 from agentgate.protection.agents.signing.directories import open_directories
 from agentgate.protection.agents.signing.own_message import OwnAddress
 from agentgate.protection.agents.signing.replays import Replays
@@ -34,41 +34,43 @@ from agentgate.protection.agents.submit.confirmation import Confirmation
 from agentgate.protection.agents.submit.judge import Judge
 from agentgate.protection.agents.submit.submissions import Submissions
 from agentgate.protection.agents.tools.manifests import ToolsManifests
-from agentgate.protection.appeals.filing import AppealDesk
+from agentgate.protection.appeals.filing import AppealFiling
 from agentgate.protection.appeals.jobs import appeal_jobs
 from agentgate.protection.appeals.repository import AppealStores
-from agentgate.protection.browser_check.admission import Door
+from agentgate.protection.browser_check.admission import CheckAdmission
 from agentgate.protection.browser_check.crowd import Crowd
-from agentgate.protection.browser_check.event_log import Journal
+from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
 from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.issue import ChallengeIssuer
 from agentgate.protection.browser_check.jobs import challenge_jobs
-from agentgate.protection.browser_check.ports import ChallengeStore
-from agentgate.protection.browser_check.probes.desk import ProbeDesk
+from agentgate.protection.browser_check.probes.checker import ProbeChecker
 from agentgate.protection.browser_check.probes.pools import FOLDER, Pools
+from agentgate.protection.browser_check.repository import ChallengeStore
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.verify import ChallengeVerifier
 from agentgate.protection.challenge_page.appeal_ticket import AppealTickets
 from agentgate.protection.challenge_page.challenge import ChallengePages
 from agentgate.protection.challenge_page.challenge_pass import Passes
 from agentgate.protection.challenge_page.proxied_call import Asker
-from agentgate.protection.challenge_page.sealed_token import Envelopes
+from agentgate.protection.challenge_page.sealed_token import SealedTokens
 from agentgate.protection.customers.jobs import customer_jobs
 from agentgate.protection.gateway.check import GatewayCheck
-from agentgate.protection.gateway.event_log import Journal as GatewayJournal
+from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.lists.backtest import ListBacktests
-from agentgate.protection.lists.ports import ClientReplay
+from agentgate.protection.lists.repositories.replay import ClientReplay
 from agentgate.protection.rules.backtest import Backtests
 from agentgate.protection.rules.ports import EventReplay, Explainer
 from agentgate.protection.scoring.jobs import scoring_jobs
-from agentgate.protection.scoring.ports import Evidence, RulesInForce, ScoreSamples
+from agentgate.protection.scoring.ports import RulesInForce
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repositories.score_samples import ScoreSamples
 from agentgate.protection.sites.health import HealthReader
 from agentgate.protection.sites.prompt import AgentPrompt
 from agentgate.protection.sites.repositories import SiteStores
 from agentgate.protection.sites.repositories.health import SiteHealthStore
 from agentgate.protection.sites.repositories.sites import ActivityStore
-from agentgate.protection.snapshot_refresher import Deciding
+from agentgate.protection.snapshot_refresher import SnapshotRefresher
 from agentgate.protection.tokens.binding import Bindings
 from agentgate.protection.tokens.clearance import Clearances
 from agentgate.protection.tokens.fast_siteverify import FastSiteverify
@@ -76,8 +78,8 @@ from agentgate.protection.tokens.issue import ReceiptIssuer
 from agentgate.protection.tokens.jobs import token_jobs
 from agentgate.protection.tokens.keys import SigningKeys
 from agentgate.protection.tokens.own_form import OwnForm
-from agentgate.protection.tokens.ports import RedemptionStore
 from agentgate.protection.tokens.redeem import Redeemer
+from agentgate.protection.tokens.repositories.redemptions import RedemptionStore
 from agentgate.protection.tokens.uses import CredentialUses
 
 
@@ -85,13 +87,13 @@ class WiredStores(SiteStores, AppealStores, Protocol):
     """The repositories that are used here."""
 
 
-class ProtectingStores(Protocol):
+class DataPlaneStores(Protocol):
     """What of the opened stores is used here."""
 
     @property
     def store(self) -> Store[WiredStores]: ...
     @property
-    def evidence(self) -> Evidence: ...
+    def evidence(self) -> KeptEvents: ...
     @property
     def agent_grants(self) -> GrantStore: ...
     @property
@@ -105,7 +107,7 @@ class ProtectingStores(Protocol):
     @property
     def submissions(self) -> SubmissionStore: ...
     @property
-    def fast(self) -> FastStore: ...
+    def shared_cache(self) -> SharedCache: ...
     @property
     def activity(self) -> ActivityStore: ...
     @property
@@ -120,16 +122,16 @@ class ProtectingStores(Protocol):
     def score_samples(self) -> ScoreSamples: ...
 
 
-class Protecting:
-    """The ways in, over one set of keys, one table of spent tokens and one decider."""
+class DataPlane:
+    """Gateway, siteverify, browser check, hosted page and agents, over one set of keys and one decider."""
 
     def __init__(
-        self, foundation: Foundation, stores: ProtectingStores, deciding: Deciding, recorder: Recorder
+        self, foundation: Foundation, stores: DataPlaneStores, refresher: SnapshotRefresher, recorder: Recorder
     ) -> None:
         settings, clock, keyring = foundation.settings, foundation.clock, foundation.keyring
         self._limiter = limiter = foundation.limiter
         self._stores = stores
-        self._deciding = deciding
+        self._refresher = refresher
         self._recorder = recorder
         self._settings = settings
         self._clock = clock
@@ -140,7 +142,7 @@ class Protecting:
         self._bindings = Bindings(keyring)
         self._receipts = ReceiptIssuer(self.signing_keys, issuer=issuer, lifetime_s=settings.token_seconds)
         pools = Pools(settings.probes_dir or settings.data_dir / FOLDER)
-        self.probes = ProbeDesk(pools, fast=stores.fast, limiter=limiter)
+        self.probes = ProbeChecker(pools, shared_cache=stores.shared_cache, limiter=limiter)
         # Agents: who they are, and the people that they ask.
         self.key_directories = open_directories(settings.agent_directories)
         self.agent_verifier = AgentVerifier(self.key_directories)
@@ -149,7 +151,7 @@ class Protecting:
         self.handoffs = Handoffs(stores.handoffs, stores.redemptions, receipts=self._receipts, base_url=issuer)
         self.agent_grants = AgentGrants(stores.agent_grants)
         self.agent_quotas = Quotas(limiter)
-        self.agent_desk = AgentDesk(
+        self.agent_policy_checker = AgentPolicyChecker(
             self.agent_verifier, replays=self.agent_replays, quotas=self.agent_quotas, charges=stores.submissions
         )
         # The gateway, siteverify and the hosted page.
@@ -157,31 +159,31 @@ class Protecting:
         self.redeemer = Redeemer(
             self.signing_keys,
             stores.redemptions,
-            sites=deciding.sites,
+            sites=refresher.sites,
             recorder=recorder,
             uses=uses,
             bindings=self._bindings,
         )
         receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=keyring)
-        journal = GatewayJournal(recorder, deciding.ids, uses)
-        self._asker = Asker(deciding.sites, deciding.decider.visitors, uses)
-        envelopes = Envelopes(keyring, stores.redemptions)
+        event_log = GatewayEventLog(recorder, refresher.ids, uses)
+        self._asker = Asker(refresher.sites, refresher.decider.visitors, uses)
+        sealed_tokens = SealedTokens(keyring, stores.redemptions)
         self._passes = Passes(
             self.signing_keys,
             self._clearances,
             receipts,
-            envelopes=envelopes,
-            journal=journal,
-            fast=stores.fast,
+            sealed_tokens=sealed_tokens,
+            event_log=event_log,
+            shared_cache=stores.shared_cache,
         )
-        self._pages = ChallengePages(receipts, self._passes, AppealTickets(envelopes))
+        self._pages = ChallengePages(receipts, self._passes, AppealTickets(sealed_tokens))
         self.gate = GatewayCheck(
-            deciding.sites,
-            decider=deciding.decider,
+            refresher.sites,
+            decider=refresher.decider,
             receipts=receipts,
-            journal=journal,
+            event_log=event_log,
             clock=clock,
-            desk=self.agent_desk,
+            policy_checker=self.agent_policy_checker,
         )
         foundation.metrics.watch_probes(self.count_probes)
         foundation.metrics.watch_cache_misses(lambda: self.gate.misses)
@@ -214,51 +216,51 @@ class Protecting:
         return {**self._site_dependencies(), **self._visitor_dependencies(), **self._handoff_dependencies()}
 
     def _site_dependencies(self) -> dict[Any, Any]:
-        stores, deciding, settings = self._stores, self._deciding, self._settings
+        stores, refresher, settings = self._stores, self._refresher, self._settings
         return {
             ActivityStore: stores.activity,
             AgentPrompt: AgentPrompt(settings.public_base_url, token_seconds=settings.token_seconds),
             Backtests: Backtests(stores.replay),
-            Evidence: stores.evidence,
-            Explainer: deciding,
+            KeptEvents: stores.evidence,
+            Explainer: refresher,
             HealthReader: self.health,
-            ListBacktests: ListBacktests(stores.client_replay, deciding.decider.visitors),
-            RulesInForce: deciding.sites,
+            ListBacktests: ListBacktests(stores.client_replay, refresher.decider.visitors),
+            RulesInForce: refresher.sites,
             ScoreSamples: stores.score_samples,
             SiteHealthStore: stores.site_health,
         }
 
     def _visitor_dependencies(self) -> dict[Any, Any]:
-        deciding, challenges, limiter = self._deciding, self._stores.challenges, self._limiter
+        refresher, challenges, limiter = self._refresher, self._stores.challenges, self._limiter
         grants = Grants(self._receipts, self._clearances, self._bindings)
-        door = Door(
-            deciding.sites,
-            visitors=deciding.decider.visitors,
+        admission = CheckAdmission(
+            refresher.sites,
+            visitors=refresher.decider.visitors,
             limiter=limiter,
             recorder=self._recorder,
-            own_pages=HandoffPages(self.handoffs, deciding.sites),
+            own_pages=HandoffPages(self.handoffs, refresher.sites),
         )
-        journal = Journal(self._recorder, deciding.ids)
-        crowd = Crowd(limiter, self._stores.fast, self._stores.redemptions)
-        scrutiny = Scrutiny(self.probes, crowd, self._stores.fast)
+        event_log = BrowserCheckEventLog(self._recorder, refresher.ids)
+        crowd = Crowd(limiter, self._stores.shared_cache, self._stores.redemptions)
+        scrutiny = Scrutiny(self.probes, crowd, self._stores.shared_cache)
         return {
-            AppealDesk: AppealDesk(self._stores.store, self._stores.evidence, limiter),
+            AppealFiling: AppealFiling(self._stores.store, self._stores.evidence, limiter),
             Asker: self._asker,
             Passes: self._passes,
             ChallengePages: self._pages,
             ChallengeIssuer: ChallengeIssuer(
-                challenges, door=door, decider=deciding.decider, journal=journal, scrutiny=scrutiny
+                challenges, admission=admission, decider=refresher.decider, event_log=event_log, scrutiny=scrutiny
             ),
             ChallengeVerifier: ChallengeVerifier(
                 challenges,
-                door=door,
-                decider=deciding.decider,
-                journal=journal,
+                admission=admission,
+                decider=refresher.decider,
+                event_log=event_log,
                 grants=grants,
                 scrutiny=scrutiny,
             ),
             GatewayCheck: self.gate,
-            ProbeDesk: self.probes,
+            ProbeChecker: self.probes,
             Redeemer: self.redeemer,
             SigningKeys: self.signing_keys,
             SubmissionStore: self._stores.submissions,
@@ -266,18 +268,18 @@ class Protecting:
         }
 
     def _submissions(self) -> Submissions:
-        deciding = self._deciding
+        refresher = self._refresher
         return Submissions(
-            deciding.sites,
+            refresher.sites,
             self._stores.submissions,
             admission=Admission(self.agent_verifier, self.agent_replays, self.own_address),
-            judge=Judge(deciding.decider, self.agent_quotas, recorder=self._recorder, ids=deciding.ids),
+            judge=Judge(refresher.decider, self.agent_quotas, recorder=self._recorder, ids=refresher.ids),
             confirmation=Confirmation(self.handoffs, self.agent_grants),
             receipts=self._receipts,
         )
 
     def _handoff_dependencies(self) -> dict[Any, Any]:
-        sites, store, limiter = self._deciding.sites, self._stores.store, self._limiter
+        sites, store, limiter = self._refresher.sites, self._stores.store, self._limiter
         return {
             AgentGrants: self.agent_grants,
             Approvals: Approvals(
@@ -296,7 +298,7 @@ class Protecting:
             ),
         }
 
-    def hot_paths(self, app: Any, *, metrics: WorkerMetrics, observer: RequestObserver) -> dict[bytes, HotFunction]:
+    def hot_paths(self, app: Any, *, metrics: MetricRegistry, observer: RequestObserver) -> dict[bytes, HotFunction]:
         """Return the frequent calls, which are answered without the general pipeline."""
         siteverify = FastSiteverify(
             self.redeemer,
@@ -312,4 +314,4 @@ class Protecting:
         site_key = self._settings.access_site_key
         if not site_key:
             return NoBrowserCheck()
-        return OwnForm(self.redeemer, self._deciding.sites, site_key=site_key)
+        return OwnForm(self.redeemer, self._refresher.sites, site_key=site_key)

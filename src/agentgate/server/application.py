@@ -32,7 +32,7 @@ from agentgate.lib.limiter import Limiter
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.lib.tasks.periodic import PeriodicTask
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.outages import OutageLog
 from agentgate.lib.telemetry.requests import RequestObserver
 from agentgate.lib.telemetry.tracing import Tracer, open_tracer
@@ -42,10 +42,10 @@ from agentgate.people.installation.ports import InstallationReader
 from agentgate.protection.customers.invitations import Invitations
 from agentgate.protection.sites.adapters import AdapterWriter
 from agentgate.protection.sites.editing import name_own_site
-from agentgate.protection.snapshot_refresher import Deciding
+from agentgate.protection.snapshot_refresher import SnapshotRefresher
 from agentgate.protection.threat_data.intel_file import IntelRefused
 from agentgate.protection.tokens.keys import SigningKeys
-from agentgate.protection.wiring import Protecting
+from agentgate.protection.wiring import DataPlane
 from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
 from agentgate.server.adapter_texts import AdapterTexts
 from agentgate.server.installation_report import InstallationReport, Sources
@@ -82,11 +82,11 @@ class Application:
         self.sealer = sealer
         self._clock_mark = ClockMark(settings.data_dir)
         self._board: WorkerBoard | None = None
-        self.metrics = WorkerMetrics(version=__version__, worker=multiprocessing.current_process().name)
+        self.metrics = MetricRegistry(version=__version__, worker=multiprocessing.current_process().name)
         self.tracer: Tracer = open_tracer(settings.otlp_endpoint)
         self._outages = OutageLog()
         self.background = BackgroundTasks()
-        self._limiter = Limiter(stores.fast, clock)
+        self._limiter = Limiter(stores.shared_cache, clock)
         for name, database in stores.databases.items():
             database.watch(self.metrics.timing("postgresql" if database.dialect == "postgres" else name))
         foundation = Foundation(
@@ -98,26 +98,28 @@ class Application:
             background=self.background,
             metrics=self.metrics,
         )
-        self.deciding = Deciding(stores.store, stores.fast, settings=settings, clock=clock, keyring=keyring)
-        stores.store.on_configuration_change = self.deciding.wake
-        self.events = events.wire(foundation, stores, self.deciding.sites.key_of)
+        self.refresher = SnapshotRefresher(
+            stores.store, stores.shared_cache, settings=settings, clock=clock, keyring=keyring
+        )
+        stores.store.on_configuration_change = self.refresher.wake
+        self.events = events.wire(foundation, stores, self.refresher.sites.key_of)
         self.recorder = self.events.recorder
-        self.protecting = Protecting(foundation, stores, self.deciding, self.recorder)
-        self.people = people.wire(foundation, stores.store, self.protecting.own_form())
-        health = HealthWatch(stores.store, self.protecting.health.read, clock)
+        self.data_plane = DataPlane(foundation, stores, self.refresher, self.recorder)
+        self.people = people.wire(foundation, stores.store, self.data_plane.own_form())
+        health = HealthWatch(stores.store, self.data_plane.health.read, clock)
         self._jobs = JobRunner(
             (
                 *self.people.jobs,
                 *self.events.jobs,
                 *webhook_jobs(self.events.push, health),
-                *self.protecting.jobs,
+                *self.data_plane.jobs,
             ),
             store=stores.store,
             clock=clock,
             metrics=self.metrics,
         )
         self.readiness = ReadinessChecks(
-            (*_checks(stores, self.metrics, self.deciding, self.recorder), self._clock_check())
+            (*_checks(stores, self.metrics, self.refresher, self.recorder), self._clock_check())
         )
         self._installation = InstallationReport(
             settings,
@@ -126,7 +128,7 @@ class Application:
                 jobs=self._jobs,
                 readiness=self.readiness,
                 metrics=self.metrics,
-                deciding=self.deciding,
+                refresher=self.refresher,
                 recorder=self.recorder,
             ),
         )
@@ -138,7 +140,7 @@ class Application:
     @property
     def signing_keys(self) -> SigningKeys:
         """The keys that sign receipts."""
-        return self.protecting.signing_keys
+        return self.data_plane.signing_keys
 
     @classmethod
     async def open(
@@ -173,8 +175,8 @@ class Application:
             self._listener("admin", dependencies, settings.admin_listen, admin_socket),
         )
         if settings.workers > 1:
-            self._board = open_board(settings.data_dir, self.deciding, self.stores.store, self.metrics)
-        await self.deciding.start()
+            self._board = open_board(settings.data_dir, self.refresher, self.stores.store, self.metrics)
+        await self.refresher.start()
         await self.recorder.start()
         for listener in self._listeners:
             await listener.start()
@@ -210,13 +212,13 @@ class Application:
             await self._spool.stop()
         for listener in self._listeners:
             await listener.drain(0)
-        await self.background.settle()
+        await self.background.finish()
         # When nobody makes events any more, and before the store goes away.
         await self.recorder.stop()
         if self._board is not None:
             self._board.close()
-        await self.deciding.close()
-        await self.protecting.key_directories.close()
+        await self.refresher.close()
+        await self.data_plane.key_directories.close()
         self.people.close()
         # Telling the collector the last spans may take its time, which the event loop does not have.
         await asyncio.to_thread(self.tracer.close)
@@ -256,11 +258,11 @@ class Application:
         )
         hot_paths: dict[bytes, HotFunction] = {b"/healthz": _alive}
         if name == "public":
-            hot_paths |= self.protecting.hot_paths(app, metrics=self.metrics, observer=observer)
+            hot_paths |= self.data_plane.hot_paths(app, metrics=self.metrics, observer=observer)
         listener = Listener(app, options, clock=self.clock, hot_paths=hot_paths)
-        shed = self.protecting.count_shed if name == "public" else (lambda: 0)
+        shed = self.data_plane.count_shed if name == "public" else (lambda: 0)
         self.metrics.watch_refusals(name, lambda: {**listener.refused, "no_room": listener.shed + shed()})
-        self.metrics.watch_put_off(name, lambda: listener.put_off)
+        self.metrics.watch_deferred(name, lambda: listener.deferred)
         return listener
 
     def _reach(self, listener: str) -> Reach:
@@ -279,14 +281,14 @@ class Application:
             Invitations: Invitations(self.people.messenger, self.people.link_urls),
             Keyring: self.keyring,
             Limiter: self._limiter,
-            WorkerMetrics: self.metrics,
+            MetricRegistry: self.metrics,
             Operators: Operators(admin_key(settings), store=store, keyring=self.keyring, limiter=self._limiter),
             ReadinessChecks: self.readiness,
             Sealer: self.sealer,
             StaticFiles: StaticFiles(),
             **self.people.dependencies,
             **self.events.dependencies,
-            **self.protecting.dependencies(),
+            **self.data_plane.dependencies(),
         }
 
     async def _refresh_keys(self) -> None:
@@ -316,7 +318,7 @@ async def _migrate_events(stores: Stores, clock: Clock) -> None:
         structlog.get_logger().warning("ClickHouse is away, events will wait in the spool", why=str(failure))
 
 
-async def _probe_events(stores: Stores, metrics: WorkerMetrics, recorder: Recorder) -> str:
+async def _probe_events(stores: Stores, metrics: MetricRegistry, recorder: Recorder) -> str:
     if not recorder.is_well:
         raise StoreUnavailable("events wait, or there are more than can wait")
     if not isinstance(stores.events, ClickhouseEvents):
@@ -330,7 +332,7 @@ async def _probe_events(stores: Stores, metrics: WorkerMetrics, recorder: Record
     return "recorded in ClickHouse"
 
 
-def _spool_delivery(stores: Stores, metrics: WorkerMetrics) -> PeriodicTask | None:
+def _spool_delivery(stores: Stores, metrics: MetricRegistry) -> PeriodicTask | None:
     """Return what hands events in that waited on disk, where there is ClickHouse."""
     events = stores.events
     if not isinstance(events, ClickhouseEvents):
@@ -341,7 +343,7 @@ def _spool_delivery(stores: Stores, metrics: WorkerMetrics) -> PeriodicTask | No
 
 
 def _checks(
-    stores: Stores, metrics: WorkerMetrics, deciding: Deciding, recorder: Recorder
+    stores: Stores, metrics: MetricRegistry, refresher: SnapshotRefresher, recorder: Recorder
 ) -> tuple[ReadinessCheck, ...]:
     async def probe(name: str) -> str:
         database = stores.databases[name]
@@ -354,12 +356,12 @@ def _checks(
         return f"SQLite {apsw.sqlite_lib_version()}" if database.dialect == "sqlite" else "PostgreSQL"
 
     async def probe_fast() -> str:
-        if not await stores.fast.ping():
-            raise StoreUnavailable("the fast store is away; limits are counted per worker")
-        return stores.fast.kind
+        if not await stores.shared_cache.ping():
+            raise StoreUnavailable("the shared cache is away; limits are counted per worker")
+        return stores.shared_cache.kind
 
     async def probe_intel() -> str:
-        is_well, line = deciding.intel.status()
+        is_well, line = refresher.intel.status()
         if not is_well:
             raise IntelRefused(line)
         return line

@@ -12,7 +12,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.settings.schema import Settings, describe
 from agentgate.lib.tasks.job import Job
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.people.installation.keys import key_records
 from agentgate.people.installation.records import (
     EventCounts,
@@ -26,7 +26,7 @@ from agentgate.people.installation.records import (
     ThreatList,
     WorkerCounts,
 )
-from agentgate.protection.snapshot_refresher import Deciding
+from agentgate.protection.snapshot_refresher import SnapshotRefresher
 from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.scheduler.repository import JobResult, JobRun
 from agentgate.server.stores.open import Stores
@@ -42,8 +42,8 @@ class Sources:
     stores: Stores
     jobs: JobRunner
     readiness: ReadinessChecks
-    metrics: WorkerMetrics
-    deciding: Deciding
+    metrics: MetricRegistry
+    refresher: SnapshotRefresher
     recorder: Recorder
 
 
@@ -100,7 +100,7 @@ class InstallationReport:
         return [_job(job, runs.get(job.name), results.get(job.name)) for job in self._sources.jobs.jobs]
 
     def _threat_lists(self) -> list[ThreatList]:
-        intel = self._sources.deciding.intel.current
+        intel = self._sources.refresher.intel.current
         return [
             ThreatList(
                 name=line.file,

@@ -17,8 +17,8 @@ from pathlib import Path
 import structlog
 
 from agentgate.lib.telemetry.merging import WorkerFigures
-from agentgate.lib.telemetry.metrics import Gathered, WorkerMetrics
-from agentgate.protection.snapshot_refresher import Deciding
+from agentgate.lib.telemetry.metrics import Gathered, MetricRegistry
+from agentgate.protection.snapshot_refresher import SnapshotRefresher
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.server.worker_figures import FiguresFolder
 
@@ -34,21 +34,23 @@ _WIDTH = 20
 _LOOK, _FIGURES = b".", b"f"
 
 
-def open_board(folder: Path, deciding: Deciding, store: SqlStore, metrics: WorkerMetrics) -> "WorkerBoard | None":
+def open_board(
+    folder: Path, refresher: SnapshotRefresher, store: SqlStore, metrics: MetricRegistry
+) -> "WorkerBoard | None":
     """Let changes of the configuration be answered when every worker of this machine has them.
 
     None where the data folder takes no such files: then others have a change within the time between two looks.
     """
-    board = WorkerBoard(folder, multiprocessing.current_process().name, wake=deciding.look, metrics=metrics)
+    board = WorkerBoard(folder, multiprocessing.current_process().name, wake=refresher.poll, metrics=metrics)
     try:
         board.open()
     except OSError as failure:
         structlog.get_logger().warning("workers cannot wait for each other", why=str(failure))
         return None
-    deciding.on_refreshed = board.show
+    refresher.on_refreshed = board.show
 
     async def until_in_force() -> None:
-        await deciding.sites.settle_if_possible()
+        await refresher.sites.await_refresh_if_possible()
         await board.wait_for_others()
 
     store.until_in_force = until_in_force
@@ -66,7 +68,7 @@ class WorkerBoard:
     """One worker's place on the board, and its view of the others."""
 
     def __init__(
-        self, folder: Path, name: str, *, wake: Callable[[], None], metrics: WorkerMetrics | None = None
+        self, folder: Path, name: str, *, wake: Callable[[], None], metrics: MetricRegistry | None = None
     ) -> None:
         self._folder = folder / FOLDER
         self._own = f"{name}-{os.getpid()}"

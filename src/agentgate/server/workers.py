@@ -1,6 +1,6 @@
 """Keeps worker processes running on shared sockets: starts, watches, replaces and stops them.
 
-With one worker everything runs in this process. With more and without Redis, one process besides owns the fast store.
+With one worker everything runs in this process. With more and without Redis, one process besides owns the shared cache.
 What a worker does is handed in; nothing here knows HTTP.
 """
 
@@ -25,7 +25,7 @@ from agentgate.lib.settings.values import ListenAddress
 from agentgate.storage.shared_cache.owner import Pair, open_pairs, run_owner
 
 BACKLOG = 2048
-# The number of the fast store's owner; workers have those from 1 on.
+# The number of the shared cache's owner; workers have those from 1 on.
 OWNER = 0
 Beat = Callable[[], None]
 
@@ -35,7 +35,7 @@ class ListenRefused(Exception):  # noqa: N818 - a setting to correct, told in on
 
 
 class Sockets(NamedTuple):
-    """The two listening sockets, bound and not blocking; and this worker's way to the fast store's owner, if any."""
+    """The two listening sockets, bound and not blocking; and this worker's way to the shared cache's owner, if any."""
 
     public: socket.socket
     admin: socket.socket
@@ -223,7 +223,7 @@ class _Worker:
 
 
 class _Starter:
-    """Starts worker processes, and the owner of the fast store."""
+    """Starts worker processes, and the owner of the shared cache."""
 
     def __init__(
         self,
@@ -273,7 +273,7 @@ class _Place(Struct):
 
     @property
     def name(self) -> str:
-        return "owner of the fast store" if self.number == OWNER else "worker"
+        return "owner of the shared cache" if self.number == OWNER else "worker"
 
 
 class _Supervisor:

@@ -84,7 +84,7 @@ def make_link(service: RunningService, kind: LinkKind, user_id: str, account_id:
 
 def messages(service: RunningService) -> list[dict[str, Any]]:
     """Return what is in the outbox once all background work is done, newest first."""
-    service.run(service.application.background.settle())
+    service.run(service.application.background.finish())
     items: list[dict[str, Any]] = service.operator.get("/v1/admin/outbox").json()["items"]
     return items
 

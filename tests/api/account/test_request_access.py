@@ -102,7 +102,7 @@ class OnlyPassed:
 
 def test_who_does_not_pass_the_browser_check_leaves_no_request(service: RunningService) -> None:
     application = service.application
-    limiter = Limiter(application.stores.fast, service.clock)
+    limiter = Limiter(application.stores.shared_cache, service.clock)
 
     def ask(token: str | UnsetType) -> str:
         body = AccessRequestInput(email="dora@new.example", name="Dora", token=token)

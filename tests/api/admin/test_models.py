@@ -267,7 +267,7 @@ def guard_by_score(service: RunningService) -> None:
     rule_set = {"version": "1", "rules": [rule], "default_action": "allow"}
     reply = service.operator.put("/v1/admin/sites/site_shop/rules", json={"ruleSet": rule_set, "revision": 0})
     assert reply.status_code == 200, reply.text
-    service.run(service.application.deciding.refresh())
+    service.run(service.application.refresher.refresh())
 
 
 def test_compare_tells_how_the_candidate_differs_on_recent_traffic(service: RunningService) -> None:
@@ -309,11 +309,11 @@ def test_compare_without_traffic_has_no_agreement(service: RunningService) -> No
 
 def test_a_promoted_model_decides_and_a_candidate_scores_in_shadow(service: RunningService) -> None:
     seen = Observation(labels=("net.datacenter",), numbers={})
-    deciding = service.application.deciding
+    refresher = service.application.refresher
 
     def scored() -> tuple[str, dict[str, str]]:
-        service.run(deciding.refresh())
-        found = deciding.models.view.score(seen, content=False)
+        service.run(refresher.refresh())
+        found = refresher.models.view.score(seen, content=False)
         return found.versions["bot"], dict(found.shadow_versions)
 
     first = shipped(service)

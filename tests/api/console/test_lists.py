@@ -157,9 +157,9 @@ def test_a_backtest_says_where_stored_events_do_not_tell(service: RunningService
 def test_a_backtest_of_addresses_knows_them_by_their_visitors(
     service: RunningService, people: Cast, path: str, site_key: str
 ) -> None:
-    visitors = service.application.deciding.decider.visitors
-    service.run(service.application.deciding.sites.settle())
-    site_id = service.application.deciding.sites.find(site_key).id  # type: ignore[union-attr]
+    visitors = service.application.refresher.decider.visitors
+    service.run(service.application.refresher.sites.await_refresh())
+    site_id = service.application.refresher.sites.find(site_key).id  # type: ignore[union-attr]
     one, neighbour, far = (visitors.find(site_key, f"203.0.{part}") for part in ("113.7", "113.8", "99.1"))
     blocked = {"mode": Mode.ENFORCE, "outcome": Outcome.BLOCK, "reasons": ("policy",), "rule": "r", "status": 403}
     missing = {**blocked, "outcome": Outcome.CHALLENGE, "reasons": ("receipt_required",), "ruled": False, "rule": None}

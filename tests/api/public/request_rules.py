@@ -38,7 +38,7 @@ def change_list(service: RunningService, site_key: str, addresses: list[str], ch
     path = f"/v1/admin/sites/{site_key}/list-entries"
     for entry in service.operator.get(path).json()["items"]:
         assert service.operator.delete(f"{path}/{entry['id']}").status_code == 204
-    visitors = service.application.deciding.decider.visitors
+    visitors = service.application.refresher.decider.visitors
     values = [
         ("address", addresses[0]),
         ("network", "203.0.113.0/31"),
@@ -52,4 +52,4 @@ def change_list(service: RunningService, site_key: str, addresses: list[str], ch
         body = {"kind": kind, "value": value, "outcome": chance.choice(("allow", "block"))}
         made = service.operator.post(path, json=body)
         assert made.status_code == 201, made.text
-    service.run(service.application.deciding.sites.settle())
+    service.run(service.application.refresher.sites.await_refresh())

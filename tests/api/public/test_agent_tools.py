@@ -112,7 +112,7 @@ def test_a_change_of_the_site_changes_its_manifest(scene: HandoffScene) -> None:
     path = f"/v1/agent-tools/{scene.site_key}"
     before = scene.service.public.get(path).headers["etag"]
     scene.service.operator.patch(f"/v1/admin/sites/{scene.site_key}", json={"name": "Better shop"})
-    scene.service.run(scene.service.application.deciding.refresh())
+    scene.service.run(scene.service.application.refresher.refresh())
 
     assert scene.service.public.get(path).headers["etag"] != before
     assert manifest(scene)["site"]["name"] == "Better shop"

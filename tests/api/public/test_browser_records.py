@@ -27,7 +27,7 @@ CHALLENGE_ODD = {
 def page(shared_service: RunningService) -> BrowserClient:
     site_key = create_site(shared_service)
     shared_service.operator.put(f"/v1/admin/sites/{site_key}/rules", json={"ruleSet": CHALLENGE_ODD})
-    shared_service.run(shared_service.application.deciding.refresh())
+    shared_service.run(shared_service.application.refresher.refresh())
     return BrowserClient(shared_service, site_key)
 
 
@@ -140,12 +140,12 @@ def test_features_are_captured_of_challenges_as_well(page: BrowserClient) -> Non
     url = f"/v1/admin/sites/{page.site_key}/feature-capture"
     saved = page.service.operator.put(url, json={"enabled": True, "retentionDays": 7})
     assert saved.status_code == 200, saved.text
-    page.service.run(page.service.application.deciding.refresh())
+    page.service.run(page.service.application.refresher.refresh())
 
     verified = page.verify(page.challenge().json()).json()
 
     decision_of(page.service, page.site_key, verified["decisionId"])
-    view = page.service.application.deciding.sites.find(page.site_key)
+    view = page.service.application.refresher.sites.find(page.site_key)
     decision = read_id(verified["decisionId"])
     assert view is not None
     assert decision is not None

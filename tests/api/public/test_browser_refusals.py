@@ -211,7 +211,7 @@ def test_a_site_of_a_deleted_account_is_disabled(shared_service: RunningService)
 
     deleted = operator.request("DELETE", f"/v1/admin/customers/{account}", json={"confirm": "Gone"})
     assert deleted.status_code in {200, 204}, deleted.text
-    shared_service.run(shared_service.application.deciding.refresh())
+    shared_service.run(shared_service.application.refresher.refresh())
 
     assert page.challenge().json()["error"] == "site_disabled"
     assert page.post("verify", solution).json()["error"] == "site_disabled"
@@ -271,9 +271,9 @@ def test_what_is_refused_before_does_not_use_the_limit_up(page: BrowserClient) -
 
 def test_a_site_has_a_limit_over_all_addresses(shared_service: RunningService) -> None:
     page = BrowserClient(shared_service, create_site(shared_service))
-    fast, now_ms = shared_service.application.stores.fast, shared_service.clock.now_ms()
+    shared_cache, now_ms = shared_service.application.stores.shared_cache, shared_service.clock.now_ms()
     for route in ("challenge", "verify"):
         key = f"limit:browser-{route}-site:{now_ms // 60_000}:{page.site_key}"
-        shared_service.run(fast.add(key, limits.CHALLENGES_PER_MINUTE_PER_SITE, ttl_ms=60_000))
+        shared_service.run(shared_cache.add(key, limits.CHALLENGES_PER_MINUTE_PER_SITE, ttl_ms=60_000))
         page.address = new_address()
         assert refused(page, route) == "rate_limited"

@@ -32,7 +32,7 @@ def site_with_rules(service: RunningService, **fields: Any) -> str:
     site_key = create_site(service, actions=ACTIONS, **fields)
     saved = service.operator.put(f"/v1/admin/sites/{site_key}/rules", json={"ruleSet": RULES})
     assert saved.status_code == 200, saved.text
-    service.run(service.application.deciding.refresh())
+    service.run(service.application.refresher.refresh())
     return site_key
 
 

@@ -59,7 +59,7 @@ def test_a_token_that_names_the_visitor_and_another_site_gives_no_clearance(
     visitor: Visitor, shared_service: RunningService
 ) -> None:
     application = shared_service.application
-    number = application.deciding.decider.visitors.find(visitor.site_key, visitor.address)
+    number = application.refresher.decider.visitors.find(visitor.site_key, visitor.address)
     made = {"now_ms": application.clock.now_ms(), "action": "read", "subject": write_visitor(number)}
     tokens = [mint(application.signing_keys, key, **made) for key in ("site_of_another", visitor.site_key)]
 

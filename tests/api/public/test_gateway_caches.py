@@ -20,11 +20,11 @@ from agentgate.lib.keyring import load_keys, rotate_key
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.lib.visitor_ids import write_visitor
-from agentgate.protection.agents.policy_checker import AgentDesk
+from agentgate.protection.agents.policy_checker import AgentPolicyChecker
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.check import GatewayCheck
-from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.gateway.snapshot import Snapshot
 from agentgate.protection.scoring.models import ModelDirectory
@@ -86,27 +86,31 @@ class Sent(NamedTuple):
 class Side:
     """A gate with counters and a queue of events of its own, over the sites, keys and models of the service."""
 
-    def __init__(self, application: Application, models: ModelDirectory, desk: AgentDesk | None = None) -> None:
-        deciding, stores = application.deciding, application.stores
+    def __init__(
+        self, application: Application, models: ModelDirectory, policy_checker: AgentPolicyChecker | None = None
+    ) -> None:
+        refresher, stores = application.refresher, application.stores
         self.recorder = Recorder(stores.events)
         background = BackgroundTasks()
         decider = Decider(
             models=models,
-            intel=deciding.intel,
+            intel=refresher.intel,
             rates=RateWindows(),
             visitors=Visitors(application.keyring),
         )
         self.visitors = decider.visitors
         self.clearances = Clearances(application.keyring, 3600, issuer="https://gate.example")
         self.gate = GatewayCheck(
-            deciding.sites,
+            refresher.sites,
             decider=decider,
             receipts=Receipts(
                 application.signing_keys, self.clearances, stores.redemptions, keyring=application.keyring
             ),
-            journal=Journal(self.recorder, DecisionIds(application.clock, 1), CredentialUses(stores.store, background)),
+            event_log=GatewayEventLog(
+                self.recorder, DecisionIds(application.clock, 1), CredentialUses(stores.store, background)
+            ),
             clock=application.clock,
-            desk=desk or application.protecting.agent_desk,
+            policy_checker=policy_checker or application.data_plane.agent_policy_checker,
         )
         self.cached = 0
 
@@ -237,7 +241,7 @@ def change_something(service: RunningService, gate: Gate, chance: random.Random)
         rule_set = {"version": "1", "default_action": "allow", "rules": rules}
         done = service.operator.put(f"{site}/rules", json={"ruleSet": rule_set, "revision": revision})
     assert done.status_code == 200, done.text
-    service.run(service.application.deciding.sites.settle())
+    service.run(service.application.refresher.sites.await_refresh())
 
 
 def test_a_cached_check_is_answered_as_one_that_nothing_is_cached_for(
@@ -262,8 +266,8 @@ def test_a_cached_check_is_answered_as_one_that_nothing_is_cached_for(
             clock.advance(ms=proxy.chance.choice((1, 5, 300)))
             is_late = proxy.chance.random() < 0.03
             for side in (known, strange):
-                side.gate.turn._end()
-                side.gate.turn.is_refusing = is_late
+                side.gate.budget._end()
+                side.gate.budget.is_refusing = is_late
 
     for _ in range(ROUNDS):
         # They expire after an hour, in half of the rounds.
@@ -300,7 +304,7 @@ def test_a_cached_decision_does_not_outlive_the_rate_limit(service: RunningServi
     async def ask_often() -> None:
         for _ in range(GATEWAY_REQUESTS_PER_MINUTE + 2):
             answers.append((await side.ask(plain_request(gate, "a=b", "/")))[0])
-            side.gate.turn._end()
+            side.gate.budget._end()
 
     service.run(ask_often())
 
@@ -314,7 +318,7 @@ def test_whatever_goes_wrong_enforce_mode_fails_closed_and_monitor_mode_lets_thr
     service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"mode": mode})
-    service.run(service.application.deciding.sites.settle())
+    service.run(service.application.refresher.sites.await_refresh())
     side = Side(service.application, models_of())
 
     def break_down(*_: object) -> None:
@@ -365,7 +369,7 @@ def test_nothing_that_was_cached_outlives_a_rotated_key(service: RunningService,
 def block_addresses(application: Application, folder: Path, network: str = "203.0.113.0/24") -> None:
     """Let the threat data say from now on that addresses are blocked."""
     (folder / "block.txt").write_text(f"{network}\n")
-    intel = application.deciding.intel
+    intel = application.refresher.intel
     assert intel._folder is not None
     intel._folder.mkdir(exist_ok=True)
     write_set(intel._folder / FILE_NAME, import_folder(folder, now_ms=1)[0])
@@ -378,7 +382,7 @@ def test_nothing_that_was_cached_outlives_the_threat_data(
     side = Side(service.application, models_of())
 
     def labels() -> tuple[str, ...]:
-        side.gate.turn._end()
+        side.gate.budget._end()
         return service.run(side.ask(plain_request(gate, "a=b", "/")))[1][0].labels
 
     assert all("list.block" not in labels() for _ in range(4))

@@ -39,7 +39,7 @@ def rules(gate: Gate, *entries: dict[str, Any], default: str = "allow") -> None:
 
 
 def visitor_of(gate: Gate) -> str:
-    return write_visitor(gate.service.application.deciding.decider.visitors.find(gate.site_key, gate.address))
+    return write_visitor(gate.service.application.refresher.decider.visitors.find(gate.site_key, gate.address))
 
 
 def said(reply: Any) -> tuple[int, str]:
@@ -86,7 +86,7 @@ def test_an_entry_ends_with_its_term(gate: Gate) -> None:
     assert gate.check().status_code == 403
 
     service.clock.advance(seconds=61)
-    service.run(service.application.deciding.refresh())
+    service.run(service.application.refresher.refresh())
 
     assert gate.check().status_code == 204
     listed = service.operator.get(f"/v1/admin/sites/{gate.site_key}/list-entries").json()["items"]

@@ -59,10 +59,10 @@ async def test_settling_waits_for_what_this_worker_changed_and_gives_up_in_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     directory = SiteDirectory()
-    await directory.settle()
-    monkeypatch.setattr("agentgate.protection.sites.directory.SETTLE_S", 0.01)
+    await directory.await_refresh()
+    monkeypatch.setattr("agentgate.protection.sites.directory.REFRESH_S", 0.01)
     directory.expect_change()
 
-    assert not directory.is_settled
+    assert not directory.is_fresh
     with pytest.raises(StoreUnavailable):
-        await directory.settle()
+        await directory.await_refresh()

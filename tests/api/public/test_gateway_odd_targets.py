@@ -60,8 +60,8 @@ class Shop(Gate):
 
     def _clearance(self) -> str:
         application = self.service.application
-        visitor = application.deciding.decider.visitors.find(self.site_key, self.address)
-        issued = application.protecting._clearances.issue(
+        visitor = application.refresher.decider.visitors.find(self.site_key, self.address)
+        issued = application.data_plane._clearances.issue(
             site_key=self.site_key,
             origin=ORIGIN,
             visitor=write_visitor(visitor),

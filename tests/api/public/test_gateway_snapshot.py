@@ -14,7 +14,8 @@ def gate(service: RunningService) -> Gate:
 
 
 @pytest.mark.parametrize(
-    ("bound", "cache"), [("HEADS", "heads"), ("PAGES", "pages"), ("DECISIONS", "decisions"), ("VISITORS", "visitors")]
+    ("bound", "cache"),
+    [("FINGERPRINTS", "fingerprints"), ("PAGES", "pages"), ("DECISIONS", "decisions"), ("VISITORS", "visitors")],
 )
 def test_every_cache_is_bounded(
     service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, bound: str, cache: str
@@ -27,7 +28,7 @@ def test_every_cache_is_bounded(
     async def ask_often() -> None:
         for _ in range(300):
             await side.ask(proxy.request().data)
-            side.gate.turn._end()
+            side.gate.budget._end()
             assert len(getattr(side.gate._snapshot, cache)) <= 6
 
     service.run(ask_often())
@@ -41,14 +42,14 @@ def test_a_change_of_one_site_leaves_what_is_cached_of_others(service: RunningSe
 
     def ask(whose: Gate) -> None:
         service.run(side.ask(plain_request(whose, "a=b", "/")))
-        side.gate.turn._end()
+        side.gate.budget._end()
 
     for _ in range(2):
         ask(gate)
         ask(other)
     parts = dict(side.gate._snapshot._sites)
     service.operator.patch(f"/v1/admin/sites/{gate.site_key}", json={"mode": "monitor"})
-    service.run(service.application.deciding.sites.settle())
+    service.run(service.application.refresher.sites.await_refresh())
     cached = side.cached
     ask(other)
     ask(gate)

@@ -205,7 +205,7 @@ def test_the_script_of_the_check_is_for_the_page_alone(
 
 def test_the_check_of_the_page_always_asks_a_person(scene: HandoffScene) -> None:
     scene.service.operator.patch(f"/v1/admin/sites/{scene.site_key}", json={"mode": "monitor"})
-    scene.service.run(scene.service.application.deciding.refresh())
+    scene.service.run(scene.service.application.refresher.refresh())
     try:
         handoff = scene.open(submission_id="person")
         page = BrowserClient(scene.service, handoff.id, action="submit", origin=scene.service.public_url)
@@ -216,7 +216,7 @@ def test_the_check_of_the_page_always_asks_a_person(scene: HandoffScene) -> None
         assert answer["status"] == "step_up"
     finally:
         scene.service.operator.patch(f"/v1/admin/sites/{scene.site_key}", json={"mode": "enforce"})
-        scene.service.run(scene.service.application.deciding.refresh())
+        scene.service.run(scene.service.application.refresher.refresh())
 
 
 def test_guesses_find_nothing_and_are_slowed_down(scene: HandoffScene) -> None:

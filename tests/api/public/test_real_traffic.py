@@ -72,7 +72,7 @@ class Site:
         """Return the cookie of a visitor who passed the check."""
         application = self.service.application
         issuer = application.settings.public_base_url.rstrip("/") or f"http://{application.settings.public_listen}"
-        visitors = application.deciding.decider.visitors
+        visitors = application.refresher.decider.visitors
         issued = Clearances(application.keyring, application.settings.clearance_seconds, issuer=issuer).issue(
             site_key=self.key,
             origin=ORIGIN,

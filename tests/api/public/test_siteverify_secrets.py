@@ -153,7 +153,7 @@ def test_a_test_secret_spends_nothing_but_looks_at_the_rest(shop):
 
 def test_the_last_use_of_a_credential_is_noted_once_a_minute_and_not_by_strangers(shop, service):
     def last_used():
-        service.run(service.application.background.settle())
+        service.run(service.application.background.finish())
         listed = service.operator.get(f"{SITES}/{shop.site_key}").json()["credentialList"]
         return [credential.get("lastUsedAt") for credential in listed]
 
@@ -179,7 +179,7 @@ def test_a_token_signed_with_keys_of_another_installation_is_refused(shop):
 
 def test_the_directory_knows_secrets_by_their_digest_only(shop, service):
     """One that was shown and accepted is not kept beside it."""
-    directory = service.application.deciding.sites
+    directory = service.application.refresher.sites
     for _ in range(2):
         assert code(shop.verify(shop.token())) == OK
         assert directory.find_caller_showing(shop.secret.encode(), now_ms=service.clock.now_ms()) is not None

@@ -6,12 +6,12 @@ from agentgate.events import decision_counts
 from agentgate.events.decision_counts import DecisionCounts, DecisionMetrics
 from agentgate.events.records import Count, CounterName, Pattern, Repeated
 from agentgate.lib.enums import Outcome
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from tests.support.events import new_event
 
 
 def shown(counts: DecisionCounts) -> dict[str, float]:
-    metrics = WorkerMetrics(version="1", worker="w")
+    metrics = MetricRegistry(version="1", worker="w")
     metrics.show(DecisionMetrics(counts, {1: "site_shop"}.get))
     lines = metrics.exposition()[0].decode()
     return {name: float(value) for name, value in re.findall(r"^(agentgate_decision\S+) (\S+)$", lines, re.MULTILINE)}

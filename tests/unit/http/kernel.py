@@ -10,7 +10,7 @@ from agentgate.http.asgi import HttpApp, Reach
 from agentgate.http.surface import Surface
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.telemetry import logs
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.requests import RequestObserver
 from agentgate.lib.telemetry.tracing import open_tracer
 
@@ -27,7 +27,7 @@ class Kernel:
         logs.configure("json", "info", self.log)
         self.steps = Steps()
         self.started = asyncio.Event()
-        self.metrics = WorkerMetrics(version="0", worker="test")
+        self.metrics = MetricRegistry(version="0", worker="test")
         self.app = HttpApp(
             (surface,),
             {Steps: self.steps, asyncio.Event: self.started, **{type(each): each for each in more}},

@@ -1,4 +1,4 @@
-"""Windows: at most so many in so long, shared by whoever shares the fast store, also while that is away."""
+"""Windows: at most so many in so long, shared by whoever shares the shared cache, also while that is away."""
 
 import asyncio
 
@@ -6,9 +6,9 @@ import pytest
 
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.storage.shared_cache.fallback import FallbackFastStore
-from agentgate.storage.shared_cache.memory import MemoryFastStore
-from agentgate.storage.shared_cache.redis import RedisFastStore
+from agentgate.storage.shared_cache.fallback import FallbackSharedCache
+from agentgate.storage.shared_cache.memory import MemorySharedCache
+from agentgate.storage.shared_cache.redis import RedisSharedCache
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ def clock() -> FixedClock:
 
 @pytest.fixture
 def limiter(clock: FixedClock) -> Limiter:
-    return Limiter(MemoryFastStore(clock), clock)
+    return Limiter(MemorySharedCache(clock), clock)
 
 
 async def test_as_many_as_the_window_allows_are_within_it(limiter: Limiter) -> None:
@@ -94,7 +94,7 @@ async def test_a_forgotten_subject_starts_anew(limiter: Limiter) -> None:
 
 
 async def test_two_workers_share_a_window(clock: FixedClock) -> None:
-    shared = MemoryFastStore(clock)
+    shared = MemorySharedCache(clock)
     first, second = Limiter(shared, clock), Limiter(shared, clock)
 
     for limiter in (first, second, first):
@@ -105,16 +105,16 @@ async def test_two_workers_share_a_window(clock: FixedClock) -> None:
 
 async def test_while_the_shared_store_is_away_each_worker_counts_for_all(clock: FixedClock) -> None:
     # Nothing listens on port 1.
-    away = RedisFastStore("redis://127.0.0.1:1/0")
-    fast = FallbackFastStore(away, MemoryFastStore(clock, workers=3), clock=clock)
-    limiter = Limiter(fast, clock)
+    away = RedisSharedCache("redis://127.0.0.1:1/0")
+    shared_cache = FallbackSharedCache(away, MemorySharedCache(clock, workers=3), clock=clock)
+    limiter = Limiter(shared_cache, clock)
 
     assert not limiter.is_local
     assert await limiter.count(THREE, "a")
 
     assert await limiter.is_over(THREE, "a")
     assert not await limiter.is_over(THREE, "b")
-    await fast.close()
+    await shared_cache.close()
 
 
 async def test_who_waits_is_told_for_how_long(limiter: Limiter, clock: FixedClock) -> None:
@@ -131,7 +131,7 @@ async def test_who_waits_is_told_for_how_long(limiter: Limiter, clock: FixedCloc
     assert await wait() == MINUTE_MS
 
 
-class SlowFastStore(MemoryFastStore):
+class SlowSharedCache(MemorySharedCache):
     """One whose answers let others in between, as those of a shared store do."""
 
     async def get(self, key: str) -> bytes | None:
@@ -141,7 +141,7 @@ class SlowFastStore(MemoryFastStore):
 
 
 async def test_of_many_who_have_waited_one_goes_on(clock: FixedClock) -> None:
-    limiter = Limiter(SlowFastStore(clock), clock)
+    limiter = Limiter(SlowSharedCache(clock), clock)
     await limiter.wait("a", wait_ms=MINUTE_MS, kept_ms=5 * MINUTE_MS)
     clock.advance(ms=MINUTE_MS)
 

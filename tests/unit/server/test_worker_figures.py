@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.server import worker_board
 from agentgate.server.worker_board import FOLDER, WorkerBoard, clear_board
 from agentgate.server.worker_figures import ENDED, FIGURES
@@ -20,14 +20,14 @@ class Worker:
     """A worker with metrics and a place on the board."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self.metrics = WorkerMetrics(version="1", worker=name)
+        self.metrics = MetricRegistry(version="1", worker=name)
         self.board = WorkerBoard(folder, name, wake=lambda: None, metrics=self.metrics)
         self.board.open()
         self.metrics.gather = self.board.gather_figures
 
     def answer(self, count: int, duration_s: float = 0.001) -> None:
         for _ in range(count):
-            self.metrics.request_answered("public", "/a", status=200, duration_s=duration_s)
+            self.metrics.counting("public", "/a", status=200)(duration_s)
 
     async def figures(self) -> dict[str, float]:
         body, _ = await self.metrics.exposition_of_all()

@@ -44,7 +44,7 @@ MOST_WORDS: Mapping[WordKind, int] = {
 }
 
 
-class Words:
+class KnownWords:
     """The dictionary as this process knows it. Words are never changed or removed, so it only has to grow."""
 
     def __init__(self, stats: Database, *, most: Mapping[WordKind, int] = MOST_WORDS) -> None:

@@ -20,7 +20,7 @@ from agentgate.events.storage.codes import (
     STAGE_CODES,
     signed,
 )
-from agentgate.events.storage.dictionary import LONGEST, OTHER, WordKind, Words
+from agentgate.events.storage.dictionary import LONGEST, OTHER, KnownWords, WordKind
 from agentgate.events.storage.shapes import (
     ACTION,
     AGENT,
@@ -124,7 +124,7 @@ class EncodedEvents:
 class _Numbers(dict[str, int]):
     """Text -> number of one kind, for one batch. What was looked up once is found without a call."""
 
-    def __init__(self, words: Words, kind: WordKind, missing: set[tuple[WordKind, str]]) -> None:
+    def __init__(self, words: KnownWords, kind: WordKind, missing: set[tuple[WordKind, str]]) -> None:
         super().__init__()
         self._known = words.numbers(kind)
         self._is_full = words.is_full(kind)
@@ -148,7 +148,7 @@ _Repeat = tuple[list[int], list[int], StoredPattern, Details | None]
 class EventEncoder:
     """Encodes one batch. What has no number yet is gathered in `missing`; then the rows are of no use."""
 
-    def __init__(self, words: Words, remembered: Remembered | None = None) -> None:
+    def __init__(self, words: KnownWords, remembered: Remembered | None = None) -> None:
         self.missing: set[tuple[WordKind, str]] = set()
         self._methods = _Numbers(words, WordKind.METHOD, self.missing)
         self._routes = _Numbers(words, WordKind.ROUTE, self.missing)

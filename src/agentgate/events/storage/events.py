@@ -17,8 +17,8 @@ from agentgate.events.ports import USUAL_BATCHING
 from agentgate.events.records import Count, Event, Recorded
 from agentgate.events.storage import rollups
 from agentgate.events.storage.codes import KINDS, MODES, OUTCOMES, SOLVE_TYPES, STAGES, unsigned
-from agentgate.events.storage.days.days import VALUE_TABLE, Segments
-from agentgate.events.storage.dictionary import OTHER_TEXT, Words
+from agentgate.events.storage.days.days import VALUE_TABLE, SegmentDays
+from agentgate.events.storage.dictionary import OTHER_TEXT, KnownWords
 from agentgate.events.storage.encoding import JSON_PACK_COLUMNS, PACK_COLUMNS, SITE_HOUR, EncodedEvents, EventEncoder
 from agentgate.events.storage.shapes import Remembered
 from agentgate.lib.clock import MINUTE_MS
@@ -46,7 +46,7 @@ class EventEncoding:
     These lie in the statistics, beside the dictionary.
     """
 
-    def __init__(self, stats: Database, words: Words) -> None:
+    def __init__(self, stats: Database, words: KnownWords) -> None:
         self._stats = stats
         self._words = words
         self._remembered = Remembered()
@@ -118,7 +118,7 @@ class SqlEvents(EventEncoding):
     # How often a batch is written, and what is enough to write at once: a commit costs little.
     batching = USUAL_BATCHING
 
-    def __init__(self, stats: Database, segments: Segments, words: Words) -> None:
+    def __init__(self, stats: Database, segments: SegmentDays, words: KnownWords) -> None:
         super().__init__(stats, words)
         self._segments = segments
         self._batches_apart = 0
@@ -189,7 +189,7 @@ class SqlEvents(EventEncoding):
             structlog.get_logger().warning("counts of events not packed")
 
 
-async def read_events(rows: Sequence[Row], words: Words) -> list[Event]:
+async def read_events(rows: Sequence[Row], words: KnownWords) -> list[Event]:
     """Return the events of rows in the order of EVENT_COLUMNS. Features are kept elsewhere and not among them."""
     lists = [(json.loads(row[21]), json.loads(row[22])) for row in rows]
     numbers = {number for row in rows for number in row[7:10] + row[13:17] if number is not None}

@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, unsigned
-from agentgate.events.storage.days.days import PACKING, VALUE_TABLE, VALUES, Segments, day_bounds
+from agentgate.events.storage.days.days import PACKING, VALUE_TABLE, VALUES, SegmentDays, day_bounds
 from agentgate.events.storage.dictionary import OTHER
 from agentgate.events.storage.encoding import COUNT_COLUMNS
 from agentgate.lib.clock import DAY_MS, HOUR_MS
@@ -82,7 +82,7 @@ def day_hours(day: int) -> tuple[int, int]:
     return day * HOURS_PER_DAY, (day + 1) * HOURS_PER_DAY
 
 
-async def close_days(stats: Database, segments: Segments, *, ended_before_ms: int, now_ms: int) -> list[int]:
+async def close_days(stats: Database, segments: SegmentDays, *, ended_before_ms: int, now_ms: int) -> list[int]:
     """Roll up the days that ended before a moment and are not rolled up as they are now; return which."""
     closed: dict[int, int] = dict(await stats.all("SELECT day, events FROM segment"))
     ended = [day for day in await segments.days() if (day + 1) * DAY_MS <= ended_before_ms]
@@ -96,7 +96,7 @@ async def close_days(stats: Database, segments: Segments, *, ended_before_ms: in
     return changed
 
 
-async def _count_days(stats: SqlSession, segments: Segments, days: Sequence[int]) -> dict[int, int]:
+async def _count_days(stats: SqlSession, segments: SegmentDays, days: Sequence[int]) -> dict[int, int]:
     if not segments.hours_in_stats:
         return {day: await count_events(segments, day) for day in days}
     # One look at all hours, instead of one for each day.
@@ -104,7 +104,7 @@ async def _count_days(stats: SqlSession, segments: Segments, days: Sequence[int]
     return dict.fromkeys(days, 0) | {int(day): int(counted) for day, counted in rows}
 
 
-async def count_events(segments: Segments, day: int) -> int:
+async def count_events(segments: SegmentDays, day: int) -> int:
     """Return how many events of a day are counted."""
     row = await segments.session(day).one(
         f"SELECT {_COUNTED} FROM site_hour WHERE hour >= $1 AND hour < $2",  # noqa: S608
@@ -113,7 +113,7 @@ async def count_events(segments: Segments, day: int) -> int:
     return int(row[0] or 0) if row else 0
 
 
-async def forget(stats: Database, segments: Segments, *, events_before_day: int, metrics_before_day: int) -> None:
+async def forget(stats: Database, segments: SegmentDays, *, events_before_day: int, metrics_before_day: int) -> None:
     """Remove the events of days before the one, rolled up, and the aggregates of days before the other."""
     # What was never rolled up would be gone for good.
     await close_days(stats, segments, ended_before_ms=events_before_day * DAY_MS, now_ms=events_before_day * DAY_MS)
@@ -135,7 +135,7 @@ async def forget(stats: Database, segments: Segments, *, events_before_day: int,
     await stats.transaction(remove)
 
 
-async def forget_site(stats: Database, segments: Segments | None, site: int) -> None:
+async def forget_site(stats: Database, segments: SegmentDays | None, site: int) -> None:
     """Remove everything that was recorded about a site."""
     changed = await _forget_site_in_days(segments, site) if segments is not None else []
 
@@ -148,7 +148,7 @@ async def forget_site(stats: Database, segments: Segments | None, site: int) -> 
     await stats.transaction(remove)
 
 
-async def _forget_site_in_days(segments: Segments, site: int) -> list[Row]:
+async def _forget_site_in_days(segments: SegmentDays, site: int) -> list[Row]:
     """Remove a site's events; return the days with how many events they had and have."""
     changed: list[Row] = []
     for day in await segments.days():
@@ -158,7 +158,7 @@ async def _forget_site_in_days(segments: Segments, site: int) -> list[Row]:
     return changed
 
 
-async def _forget_site_in_day(segments: Segments, day: int, site: int) -> None:
+async def _forget_site_in_day(segments: SegmentDays, day: int, site: int) -> None:
     least, end = day_bounds(day)
     least_hour, end_hour = day_hours(day)
 
@@ -184,7 +184,7 @@ async def _forget_site_in_day(segments: Segments, day: int, site: int) -> None:
     await segments.write(day, remove)
 
 
-async def _close_day(stats: Database, segments: Segments, day: int, line: tuple[int, int]) -> None:
+async def _close_day(stats: Database, segments: SegmentDays, day: int, line: tuple[int, int]) -> None:
     session = segments.session(day)
     hours = await session.all(_HOURS, *day_hours(day))
     dimensions = await session.all(_DIMENSIONS, *day_hours(day))

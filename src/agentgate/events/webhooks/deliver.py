@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from agentgate.events.queries.ports import SiteNumber
 from agentgate.events.queries.records import Decision
+from agentgate.events.storage.queries.decision_feed import DecisionFeed
 from agentgate.events.webhooks import progress as steps
 from agentgate.events.webhooks.payloads import WebhookMessage, decisions_message, health_message
-from agentgate.events.webhooks.ports import DecisionFeed
 from agentgate.events.webhooks.records import (
     Delivery,
     LiveWebhook,
@@ -35,12 +35,12 @@ from agentgate.lib.ids import new_delivery_id
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
 from agentgate.lib.outbound.client import Outbound, OutboundFailed
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.records import AuditEntry
 
 MOST_ITEMS = 500
-# How many decisions that nobody wants are looked at before the place is noted.
+# How many filtered-out decisions are scanned before the position is saved.
 MOST_SCANNED = 20_000
 # Events are written a moment after they got their ID. So long is waited for the slowest writer.
 LAG_MS = 3 * SECOND_MS
@@ -74,7 +74,7 @@ class Push:
         outbound: Outbound,
         sealer: Sealer,
         clock: Clock,
-        metrics: WorkerMetrics,
+        metrics: MetricRegistry,
     ) -> None:
         self._store = store
         self._feed = feed
@@ -204,7 +204,7 @@ class Push:
         async def work(stores: WebhookStores) -> bool:
             await stores.webhooks.lock_site(webhook.site_id)
             if not await stores.webhooks.save_progress(webhook.id, progress):
-                # Changed or deleted meanwhile. What was sent was sent; what is next follows from the change.
+                # The webhook was changed or deleted meanwhile. The next delivery follows from that change.
                 return False
             await stores.webhooks.save_delivery(delivery, keep=DELIVERIES_KEPT)
             if paused:

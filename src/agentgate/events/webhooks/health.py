@@ -42,7 +42,7 @@ class HealthWatch:
 
         async def work(stores: WebhookStores) -> None:
             await stores.webhooks.lock_site(live.webhook.site_id)
-            # When somebody else was quicker, the next look will find what is still to be told.
+            # When another worker was quicker, the next run finds the changes still to be pushed.
             await stores.webhooks.save_progress(live.webhook.id, after)
 
         await self._store.change(work)

@@ -44,7 +44,7 @@ class TimedConnection(HttpToolsProtocol):
         self._is_busy = False
         self._waiting: deque[Callable[[], None]] = deque()
         # What arrived and was not looked at yet.
-        self._put_off_data = b""
+        self._deferred_data = b""
 
     @abstractmethod
     def _advance(self) -> None:
@@ -82,7 +82,7 @@ class TimedConnection(HttpToolsProtocol):
             self.transport.abort()
         elif is_closing or now < self._deadline:
             return
-        elif self._put_off_data or self.flow.read_paused:
+        elif self._deferred_data or self.flow.read_paused:
             # We stopped reading, so the client is not the one who is late.
             self._deadline = now + self._limits.header_deadline_s
         elif self._phase == BETWEEN:

@@ -1,6 +1,6 @@
-"""A connection that puts off what arrived when the turn of the loop has no time for it (`loop_budget.py`).
+"""A connection that defers data while the turn of the event loop has no time for it (`loop_budget.py`).
 
-Nothing of it was looked at before, so that it is handled as if it had arrived later; what follows it waits behind it.
+Deferred data was not read yet, so it is handled as if it had arrived later; data that follows waits behind it.
 """
 
 from abc import abstractmethod
@@ -12,36 +12,36 @@ from agentgate.http.request_guard import MAX_HEADER_BYTES, MAX_TARGET_BYTES
 MOST_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES
 
 
-class PuttingOff(TimedConnection):
-    """Waits with one request, or with what there is of it."""
+class DeferringConnection(TimedConnection):
+    """Defers one request, or the part of it that has arrived."""
 
     @abstractmethod
     def _take(self, data: bytes) -> None:
-        """Handle what has arrived."""
+        """Handle data that has arrived."""
 
     def data_received(self, data: bytes) -> None:
-        if self._put_off_data:
-            # It belongs behind that, and nothing else need come.
-            self._put_off_data += data
+        if self._deferred_data:
+            # It follows the deferred data; nothing more needs to be read until that is handled.
+            self._deferred_data += data
             self.flow.pause_reading()
-        elif self._state.turn.is_over():
-            self._put_off(data)
+        elif self._state.budget.is_over():
+            self._defer(data)
         else:
             self._take(data)
 
-    def _put_off(self, data: bytes) -> None:
-        """Wait until there is time."""
+    def _defer(self, data: bytes) -> None:
+        """Keep the data until there is time."""
         if len(data) > MOST_BYTES:
             self._take(data)
             return
-        self._put_off_data = data
+        self._deferred_data = data
         if data.startswith(self._state.refusable):
-            self._state.turn.hold(self)
+            self._state.budget.enqueue(self)
         else:
-            self._state.turn.delay(self)
+            self._state.budget.defer(self)
 
-    def go_on(self) -> None:
-        """Handle what was put off. Where the connection has ended meanwhile, nothing is."""
-        data, self._put_off_data = self._put_off_data, b""
+    def resume(self) -> None:
+        """Handle the deferred data; none is left when the connection has ended meanwhile."""
+        data, self._deferred_data = self._deferred_data, b""
         self.flow.resume_reading()
         self._take(data)

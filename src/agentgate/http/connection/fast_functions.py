@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 from msgspec import Struct
 
-from agentgate.http.connection.loop_budget import Turn
+from agentgate.http.connection.loop_budget import LoopBudget
 
 # A request with a longer body goes the cold way, and so does one that does not say how long its body is.
 HOT_BODY_BYTES = 4 * 1024
@@ -93,7 +93,7 @@ class Refusing(Protocol):
     """A hot function for GET that refuses the request in hand when this turn says so (`is_refusing`)."""
 
     @property
-    def turn(self) -> Turn:
+    def budget(self) -> LoopBudget:
         """The turns of the loop, for the whole listener."""
         ...
 
@@ -164,11 +164,11 @@ def read_reply(reply: Reply) -> HotReply:
     return HotReply(int(status_line[9:12]), [each for each in headers if each[0] != b"content-length"], body)
 
 
-def turn_of(hot_paths: HotPaths) -> tuple[Turn, tuple[bytes, ...]]:
+def budget_of(hot_paths: HotPaths) -> tuple[LoopBudget, tuple[bytes, ...]]:
     """Return whose turns a listener follows, and how requests begin that may be refused when there is no time."""
     functions: dict[bytes, object] = dict(hot_paths)
-    refusing = {path: function.turn for path, function in functions.items() if isinstance(function, Refusing)}
-    return next(iter(refusing.values()), Turn()), tuple(b"GET " + path for path in refusing)
+    refusing = {path: function.budget for path, function in functions.items() if isinstance(function, Refusing)}
+    return next(iter(refusing.values()), LoopBudget()), tuple(b"GET " + path for path in refusing)
 
 
 def write_headers(headers: list[tuple[bytes, bytes]]) -> bytes:

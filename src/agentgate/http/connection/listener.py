@@ -74,9 +74,9 @@ class Listener:
         return len(self._state.tasks) + self._state.pending
 
     @property
-    def put_off(self) -> int:
+    def deferred(self) -> int:
         """How many requests wait until there is time for them."""
-        return self._state.turn.waiting
+        return self._state.budget.waiting
 
     @property
     def answered(self) -> int:

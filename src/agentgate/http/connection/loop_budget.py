@@ -1,8 +1,8 @@
-"""A turn of the loop: whether its time is used up, and who waits until there is time again.
+"""LoopBudget: whether the time of a turn of the event loop is used up, and which connections wait for the next one.
 
 All data that has arrived by one turn is handled in that turn, one request after the other. The processor time of the
-turn so far is how long the request in hand has waited behind the others. After a turn that was long on the wall, that
-time counts: one pause that is over is no reason to keep anybody waiting, too few processors are.
+turn so far is how long the current request has waited behind the others. After a turn that was long by the wall clock,
+wall time counts too: a single pause is no reason to defer requests, a lack of processors is.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from typing import Protocol
 
 import structlog
 
-# What arrived first is handled first, so that nobody who is not held waits much longer than one turn takes.
+# Requests are handled in the order of arrival, so a request that is not deferred waits hardly longer than one turn.
 LONG_S = 0.015
-# Who was held for so long is refused. Adapters wait for a second.
-HELD_S = 0.5
-# Only one in so many at a time: to refuse takes half as long as to decide, and others would have to wait for it.
+# A request that was queued for this long is refused. Adapters wait for a second.
+DEADLINE_S = 0.5
+# Refuse at most one in so many per turn: a refusal takes half as long as a decision, and delays the others.
 REFUSED_PART = 16
 # Clocks are looked at once in so many requests, and not at all in a turn with few of them.
 ASKED_EVERY = 16
@@ -26,20 +26,20 @@ ASKED_FROM = 8
 UNASKED = 0.25
 
 
-class Waiting(Protocol):
-    """A connection that has put off what arrived."""
+class DeferredConnection(Protocol):
+    """A connection that has deferred the data that arrived."""
 
-    def go_on(self) -> None:
-        """Handle it as if it arrived now; it was not looked at yet."""
+    def resume(self) -> None:
+        """Handle the data as if it arrived now; nothing of it was read yet."""
         ...
 
 
-class Turn:
-    """Follows the turns. It must be asked for each request, in the turn in which its data arrived."""
+class LoopBudget:
+    """Measures the turns. Ask it for each request, in the turn in which the data of the request arrived."""
 
-    def __init__(self, long_s: float = LONG_S, held_s: float = HELD_S) -> None:
+    def __init__(self, long_s: float = LONG_S, deadline_s: float = DEADLINE_S) -> None:
         self._long_s = long_s
-        self._held_s = held_s
+        self._deadline_s = deadline_s
         # By the clock, and by the processor time, which is None until it was asked for.
         self._began_s = 0.0
         self._used_from_s: float | None = None
@@ -50,44 +50,43 @@ class Turn:
         self._is_followed = False
         # Whether the turn before took longer than that by the clock.
         self._was_long = False
-        # Those whose request can be refused, with the time since when they wait; and those who wait for the end only.
-        self._held: deque[tuple[float, Waiting]] = deque()
-        self._delayed: list[Waiting] = []
-        # Whether `looked` was called in this turn.
-        self.has_looked = False
-        # Whether the request in hand was held for too long to be worth answering.
+        # Connections whose request may be refused, with the time they were queued; and those resumed at the turn's end.
+        self._queue: deque[tuple[float, DeferredConnection]] = deque()
+        self._deferred: list[DeferredConnection] = []
+        # Whether `mark_refreshed` was called in this turn.
+        self.is_refreshed = False
+        # Whether the current request is past its deadline.
         self.is_refusing = False
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
-        return len(self._held) + len(self._delayed)
+        """How many connections wait."""
+        return len(self._queue) + len(self._deferred)
 
-    def looked(self) -> None:
-        """Note that what changes between turns was looked at. Nothing of it changes before the turn ends.
+    def mark_refreshed(self) -> None:
+        """Note that the snapshot was refreshed in this turn. It does not change before the turn ends.
 
         To be called while requests are handled: what tasks do comes before that or after the turn's end.
         """
-        self.has_looked = True
+        self.is_refreshed = True
         self._follow()
 
     def is_over(self) -> bool:
-        """Count the request in hand, and say whether the turn has no time for it."""
+        """Count the current request, and return whether the turn has no time for it."""
         self._count += 1
         return self._is_over if self._count < self._next else self._step()
 
-    def hold(self, connection: Waiting) -> None:
-        """Let a connection wait until a turn has time. It is then told to go on; or, after a while, to be refused.
+    def enqueue(self, connection: DeferredConnection) -> None:
+        """Queue a connection until a turn has time. It is resumed then, or refused when its deadline has passed.
 
-        Who came last goes on first. Whoever comes first would have waited too long already when there is time, and so
-        would everybody after him.
+        The newest is resumed first (LIFO). In order of arrival, every request would be near its deadline when resumed.
         """
-        self._held.append((time.perf_counter(), connection))
+        self._queue.append((time.perf_counter(), connection))
         self._follow()
 
-    def delay(self, connection: Waiting) -> None:
-        """Let a connection wait until all that has arrived was handled. It is told to go on then, whatever the time."""
-        self._delayed.append(connection)
+    def defer(self, connection: DeferredConnection) -> None:
+        """Defer a connection to the end of the turn. It is resumed then, however long the turn took."""
+        self._deferred.append(connection)
         self._follow()
 
     def _step(self) -> bool:
@@ -121,38 +120,38 @@ class Turn:
             asyncio.get_running_loop().call_soon(self._end)
 
     def _end(self) -> None:
-        if self._delayed:
-            delayed, self._delayed = self._delayed, []
-            for connection in delayed:
-                _go_on(connection)
-        if self._held:
+        if self._deferred:
+            deferred, self._deferred = self._deferred, []
+            for connection in deferred:
+                _resume(connection)
+        if self._queue:
             self._refuse_oldest()
             if self._count < ASKED_FROM:
-                self._go_on_with_newest()
+                self._resume_newest()
         self._was_long = self._count >= ASKED_FROM and self._is_long()
         self._count, self._next = 0, 1
         self._used_from_s = None
-        self._is_over = self._is_followed = self.has_looked = False
+        self._is_over = self._is_followed = self.is_refreshed = False
         if self.waiting:
             # Should nothing arrive, their turn is the next one.
             self._follow()
 
-    def _go_on_with_newest(self) -> None:
-        while self._held and not self.is_over():
-            _go_on(self._held.pop()[1])
+    def _resume_newest(self) -> None:
+        while self._queue and not self.is_over():
+            _resume(self._queue.pop()[1])
 
     def _refuse_oldest(self) -> None:
-        held, due_s = self._held, time.perf_counter() - self._held_s
+        queue, due_s = self._queue, time.perf_counter() - self._deadline_s
         self.is_refusing = True
-        for _ in range(len(held) // REFUSED_PART + 1):
-            if not held or held[0][0] > due_s:
+        for _ in range(len(queue) // REFUSED_PART + 1):
+            if not queue or queue[0][0] > due_s:
                 break
-            _go_on(held.popleft()[1])
+            _resume(queue.popleft()[1])
         self.is_refusing = False
 
 
-def _go_on(connection: Waiting) -> None:
+def _resume(connection: DeferredConnection) -> None:
     try:
-        connection.go_on()
-    except Exception:  # noqa: BLE001 - one that cannot go on must not keep the others waiting
-        structlog.get_logger().exception("a connection could not go on")
+        connection.resume()
+    except Exception:  # noqa: BLE001 - one failure must not keep the others waiting
+        structlog.get_logger().exception("a connection could not be resumed")

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from agentgate.http import request_guard
 from agentgate.http.connection import fast_functions
 from agentgate.http.connection.asgi_path import RequestHead, disconnect, new_cycle
-from agentgate.http.connection.deferral import PuttingOff
+from agentgate.http.connection.deferral import DeferringConnection
 from agentgate.http.connection.fast_functions import (
     HotAnswer,
     HotFunction,
@@ -43,7 +43,7 @@ MAX_SILENT_BYTES = MAX_TARGET_BYTES + MAX_HEADER_BYTES + PIECE_BYTES + 1024
 WHOLE_GET = RequestHead(b"GET", b"", b"", {}, None, version="1.1", keep_alive=True)
 
 
-class GateProtocol(PuttingOff):
+class GateProtocol(DeferringConnection):
     """Speaks HTTP/1.1 with one client. At most one request of a connection runs; the others wait in order."""
 
     def __init__(
@@ -91,7 +91,7 @@ class GateProtocol(PuttingOff):
     def shutdown(self) -> None:
         """Finish what has begun to arrive or to run, then close; close at once when there is nothing."""
         self._is_draining = True
-        if self._waiting or self._put_off_data:
+        if self._waiting or self._deferred_data:
             return
         if self._running is not None:
             self._running.keep_alive = False

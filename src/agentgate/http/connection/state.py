@@ -6,7 +6,7 @@ from typing import Final
 
 from uvicorn.server import ServerState
 
-from agentgate.http.connection.fast_functions import HotPaths, taker_of, turn_of
+from agentgate.http.connection.fast_functions import HotPaths, budget_of, taker_of
 
 # How far the request that is now arriving has come. Plain numbers: in Python 3.11 reading a member of an enumeration
 # costs as much as a small function, and this is read several times for every request.
@@ -55,7 +55,7 @@ class GateState(ServerState):
         # Hot requests that wait for their answer without a task.
         self.pending = 0
         # The turns of the loop, and how requests begin that may be refused when one has no time for them.
-        self.turn, self.refusable = turn_of(hot_paths)
+        self.budget, self.refusable = budget_of(hot_paths)
 
     def set_date(self, date: bytes) -> None:
         """Put the date on every answer from now on."""

@@ -1,7 +1,7 @@
 """The frame of a page: navigation, contents of the page, search, feedback, the ways to read it as Markdown."""
 
-from agentgate.http.documentation.library import Group, Library, Page
-from agentgate.http.documentation.render import Heading, Rendered
+from agentgate.http.documentation.library import DocumentPage, Group, Library
+from agentgate.http.documentation.render import Heading, RenderedDocument
 from agentgate.http.documentation.search import Section
 from agentgate.http.markup import Markup, element, joined
 
@@ -10,7 +10,7 @@ MOST_EXCERPT = 180
 _DOCTYPE = "<!doctype html>\n"
 
 
-def article_page(page: Page, rendered: Rendered, library: Library, *, feedback: bool) -> str:
+def article_page(page: DocumentPage, rendered: RenderedDocument, library: Library, *, feedback: bool) -> str:
     """Return one page of the documentation."""
     before, after = library.neighbours(page)
     main = element(
@@ -86,7 +86,7 @@ def _document(title: str, body: Markup) -> str:
     return f"{_DOCTYPE}{element('html', head, element('body', skip, body), lang='en')}\n"
 
 
-def _side(library: Library, page: Page | None, question: str = "") -> Markup:
+def _side(library: Library, page: DocumentPage | None, question: str = "") -> Markup:
     brand = element(
         "a", element("span", class_="logo", aria_hidden="true"), "AgentGate docs", href="/docs/", class_="brand"
     )
@@ -107,7 +107,7 @@ def _side(library: Library, page: Page | None, question: str = "") -> Markup:
     return element("header", element("div", brand, menu, theme, class_="bar"), search, nav, class_="side")
 
 
-def _group(group: Group, page: Page | None) -> Markup:
+def _group(group: Group, page: DocumentPage | None) -> Markup:
     holds = page is not None and any(entry.page.slug == page.slug for entry in group.entries)
     items = [
         element(
@@ -143,13 +143,13 @@ def _contents(headings: tuple[Heading, ...]) -> Markup | None:
     return element("aside", element("h2", "On this page"), element("ul", *items), class_="contents")
 
 
-def _step(page: Page | None, label: str) -> Markup | None:
+def _step(page: DocumentPage | None, label: str) -> Markup | None:
     if page is None:
         return None
     return element("a", element("small", label), page.title, href=page.address, class_=label.lower())
 
 
-def _feedback(page: Page) -> Markup:
+def _feedback(page: DocumentPage) -> Markup:
     return element(
         "div",
         element("p", "Was this page helpful?", id="helpful"),

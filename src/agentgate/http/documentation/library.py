@@ -23,7 +23,7 @@ _ENTRY = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)(?:: (?P<about>
 
 
 @dataclass(frozen=True)
-class Page:
+class DocumentPage:
     """One document: its path in the repository, its address without `/docs/`, its text."""
 
     source: str
@@ -51,7 +51,7 @@ class Page:
 class Entry:
     """A line of the index: a page and what it is about."""
 
-    page: Page
+    page: DocumentPage
     text: str
     about: str
 
@@ -71,12 +71,12 @@ class Library:
         self._root = root or (PACKAGED if PACKAGED.is_dir() else CHECKOUT)
 
     @cached_property
-    def pages(self) -> dict[str, Page]:
+    def pages(self) -> dict[str, DocumentPage]:
         """Every page by its address without `/docs/`."""
         return {page.slug: page for page in map(self._page, self._paths())}
 
     @cached_property
-    def by_source(self) -> dict[str, Page]:
+    def by_source(self) -> dict[str, DocumentPage]:
         """Every page by its path in the repository."""
         return {page.source: page for page in self.pages.values()}
 
@@ -98,7 +98,7 @@ class Library:
         known = {file.name: file for file in (self._root / PICTURES).glob("*.webp")}
         return known[path].read_bytes() if path in known else None
 
-    def neighbours(self, page: Page) -> tuple[Page | None, Page | None]:
+    def neighbours(self, page: DocumentPage) -> tuple[DocumentPage | None, DocumentPage | None]:
         """Return the pages before and after one in the order of the index."""
         order = list(dict.fromkeys(entry.page.slug for group in self.groups for entry in group.entries))
         if page.slug not in order:
@@ -125,10 +125,10 @@ class Library:
         for pattern in BESIDE:
             yield from sorted(self._root.glob(pattern))
 
-    def _page(self, path: Path) -> Page:
+    def _page(self, path: Path) -> DocumentPage:
         source = path.relative_to(self._root).as_posix()
         text = _COMMENT.sub("", path.read_text(encoding="utf-8"), count=1)
-        return Page(source, slug_of(source), text)
+        return DocumentPage(source, slug_of(source), text)
 
 
 def slug_of(source: str) -> str:

@@ -14,7 +14,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from agentgate.http.documentation.library import Library, Page, resolve
+from agentgate.http.documentation.library import DocumentPage, Library, resolve
 from agentgate.http.markup import Markup, element
 
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//|/|#", re.IGNORECASE)
@@ -31,14 +31,14 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedDocument:
     """A page as HTML, with the headings that its table of contents lists."""
 
     html: Markup
     headings: tuple[Heading, ...]
 
 
-def render(page: Page, library: Library) -> Rendered:
+def render(page: DocumentPage, library: Library) -> RenderedDocument:
     """Turn a page into HTML."""
     parser = _parser()
     tokens = parser.parse(page.markdown)
@@ -54,10 +54,10 @@ def render(page: Page, library: Library) -> Rendered:
                 child.attrSet("src", f"/{resolve(page.source, str(child.attrGet('src')))}")
                 child.attrSet("loading", "lazy")
     html = parser.renderer.render(tokens, parser.options, {})
-    return Rendered(Markup(html), headings)
+    return RenderedDocument(Markup(html), headings)
 
 
-def sections(page: Page) -> list[tuple[Heading, str]]:
+def sections(page: DocumentPage) -> list[tuple[Heading, str]]:
     """Return the parts of a page for the search: each heading with the plain text below it."""
     tokens = _parser().parse(page.markdown)
     found: list[tuple[Heading, list[str]]] = [(Heading(1, "", page.title), [])]
@@ -105,7 +105,7 @@ def _headings(tokens: Sequence[Token]) -> list[Heading]:
     return found
 
 
-def _redirect(token: Token, page: Page, library: Library) -> None:
+def _redirect(token: Token, page: DocumentPage, library: Library) -> None:
     target = str(token.attrGet("href") or "")
     if _ELSEWHERE.match(target):
         if not target.startswith("#"):

@@ -42,7 +42,7 @@ def example(schema: Schema, schemas: Mapping[str, Schema], *, name: str = "") ->
 
 
 @dataclass(frozen=True)
-class Sample:
+class ExampleRequest:
     """One request that an operation takes. `$NAME` in a header stands for what the reader fills in."""
 
     method: str
@@ -53,7 +53,7 @@ class Sample:
     bodies: tuple[tuple[str, Any], ...]
 
 
-def sample_of(method: str, path: str, operation: Mapping[str, Any], components: Mapping[str, Any]) -> Sample:
+def sample_of(method: str, path: str, operation: Mapping[str, Any], components: Mapping[str, Any]) -> ExampleRequest:
     """Return a request of this kind; `$BASE` is the address of the listener."""
     schemas = components.get("schemas", {})
     query = []
@@ -66,7 +66,7 @@ def sample_of(method: str, path: str, operation: Mapping[str, Any], components: 
     headers, cookies = _credentials(operation, components.get("securitySchemes", {}))
     content = operation.get("requestBody", {}).get("content", {})
     bodies = tuple((kind, example(media.get("schema", {}), schemas)) for kind, media in content.items())
-    return Sample(method.upper(), path + (f"?{'&'.join(query)}" if query else ""), headers, cookies, bodies)
+    return ExampleRequest(method.upper(), path + (f"?{'&'.join(query)}" if query else ""), headers, cookies, bodies)
 
 
 def curl(method: str, path: str, operation: Mapping[str, Any], components: Mapping[str, Any]) -> str:
@@ -118,7 +118,7 @@ def node(method: str, path: str, operation: Mapping[str, Any], components: Mappi
     return "\n".join(lines)
 
 
-def _all_headers(sample: Sample) -> dict[str, str]:
+def _all_headers(sample: ExampleRequest) -> dict[str, str]:
     headers = dict(sample.headers)
     if sample.cookies:
         headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in sample.cookies.items())

@@ -15,13 +15,13 @@ _NAMED_CLASSES = frozenset("dDwWsS")
 def sample(pattern: str) -> str:
     """Return a text that fits a pattern, or "example" where the pattern is beyond this module."""
     try:
-        text = _Reader(pattern).alternation()
+        text = _PatternReader(pattern).alternation()
         return text if re.search(pattern, text) else "example"
     except (re.error, IndexError, StopIteration):
         return "example"
 
 
-class _Reader:
+class _PatternReader:
     """Reads a pattern from left to right, and writes the least text that each part accepts."""
 
     def __init__(self, pattern: str) -> None:

@@ -8,7 +8,7 @@ from agentgate.http.readiness.checks import ReadinessReport as ReadinessReport  
 from agentgate.http.replies import Reply, Text
 from agentgate.lib.limits import STORE_UNAVAILABLE_RETRY_AFTER_S
 from agentgate.lib.records import Record
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 
 
 class Alive(Record, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class MetricsQuery(Record, frozen=True, kw_only=True):
     of: Literal["machine", "worker"] = "machine"
 
 
-async def read_metrics(call: Call, query: MetricsQuery, metrics: WorkerMetrics) -> Text:  # noqa: ARG001
+async def read_metrics(call: Call, query: MetricsQuery, metrics: MetricRegistry) -> Text:  # noqa: ARG001
     """Read the metrics of all workers of this machine in the Prometheus text format."""
     content, media_type = metrics.exposition() if query.of == "worker" else await metrics.exposition_of_all()
     return Text(content, media_type)

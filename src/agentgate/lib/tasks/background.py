@@ -28,7 +28,7 @@ class BackgroundTasks:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def settle(self) -> None:
+    async def finish(self) -> None:
         """Do now what still waits, and return when it is done."""
         self._hurry.set()
         while self._tasks:

@@ -21,7 +21,7 @@ from agentgate.lib.telemetry.series import DURATION_BUCKETS_S, Series
 Gathered = tuple[list[WorkerFigures], WorkerFigures | None]
 
 
-class WorkerMetrics:
+class MetricRegistry:
     """The counts of one process. Routes are templates (`/v1/admin/sites/{siteKey}`), never paths: paths are endless."""
 
     def __init__(self, *, version: str, worker: str) -> None:
@@ -29,7 +29,7 @@ class WorkerMetrics:
         self._registry = CollectorRegistry()
         self._answered = _Answered()
         self._in_flight = 0
-        self._put_off: dict[str, Callable[[], int]] = {}
+        self._deferred: dict[str, Callable[[], int]] = {}
         self._refusals: dict[str, Callable[[], Mapping[str, int]]] = {}
         self._misses: Callable[[], Mapping[str, int]] | None = None
         self._probes: Callable[[], tuple[Mapping[str, int], int]] | None = None
@@ -58,10 +58,6 @@ class WorkerMetrics:
         self._in_flight -= 1
         self._answered.count((surface, route, status), duration_s)
 
-    def request_answered(self, surface: str, route: str, *, status: int, duration_s: float) -> None:
-        """Count a request that was answered on the hot path, where none is in flight for long."""
-        self._answered.count((surface, route, status), duration_s)
-
     def counting(self, surface: str, route: str, *, status: int) -> Callable[[float], None]:
         """Return what counts such answers, each with its duration in seconds: for a route that is asked very often."""
         return self._answered.series((surface, route, status)).count
@@ -77,9 +73,9 @@ class WorkerMetrics:
         """Show what a listener refuses before routing, by reason. It counts by itself and is asked when read."""
         self._refusals[listener] = read
 
-    def watch_put_off(self, listener: str, read: Callable[[], int]) -> None:
+    def watch_deferred(self, listener: str, read: Callable[[], int]) -> None:
         """Show how many requests of a listener wait until there is time for them."""
-        self._put_off[listener] = read
+        self._deferred[listener] = read
 
     def watch_cache_misses(self, read: Callable[[], Mapping[str, int]]) -> None:
         """Show what the gateway had to work out, by cache."""
@@ -142,10 +138,10 @@ class WorkerMetrics:
         in_flight = series.IN_FLIGHT.gauge()
         in_flight.add_metric([], self._in_flight)
         yield in_flight
-        put_off = series.PUT_OFF.gauge()
-        for listener, read in self._put_off.items():
-            put_off.add_metric([listener], read())
-        yield put_off
+        deferred = series.PUT_OFF.gauge()
+        for listener, read in self._deferred.items():
+            deferred.add_metric([listener], read())
+        yield deferred
         # Each listener counts for itself, so that refusing a request costs nothing more here.
         refused = series.REFUSED.counter()
         for listener, read_refusals in self._refusals.items():

@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 
 from agentgate.lib.database import StoreUnavailable
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.outages import OutageLog
 from agentgate.lib.telemetry.scrub import OWN_VALUES
 from agentgate.lib.telemetry.tracing import Tracer
@@ -33,7 +33,7 @@ class RequestObserver:
     """Watches the requests of one listener."""
 
     def __init__(
-        self, listener: str, *, metrics: WorkerMetrics, tracer: Tracer, outages: OutageLog | None = None
+        self, listener: str, *, metrics: MetricRegistry, tracer: Tracer, outages: OutageLog | None = None
     ) -> None:
         self._listener = listener
         self._outages = outages or OutageLog()

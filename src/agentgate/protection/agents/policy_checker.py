@@ -1,7 +1,7 @@
-"""AgentDesk: what the gateway asks about a request that is signed, claims an agent, or offers a price.
+"""AgentPolicyChecker: what the gateway asks about a request that is signed, claims an agent, or offers a price.
 
 Between route and token, in the contract's order: signature, replay, body digest, claim, policy, quota, price. Nothing
-is charged before the request was let through: `settle` comes last.
+is charged before the request was let through: `charge` comes last.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from agentgate.lib.limits import AGENT_QUOTA_RETRY_AFTER_S, GATEWAY_SIGNATURE_WI
 from agentgate.lib.price import Price
 from agentgate.protection.agents.identity import Identity, SignedMessage
 from agentgate.protection.agents.policy import prices
-from agentgate.protection.agents.policy.decision import AgentPolicy, PolicyDecision, stance_of
+from agentgate.protection.agents.policy.decision import AgentPolicy, PolicyDecision, policy_decision
 from agentgate.protection.agents.policy.quota import Quotas
 from agentgate.protection.agents.signing.replays import Replays
 from agentgate.protection.agents.submission_repository import Charge, SubmissionStore
@@ -64,7 +64,7 @@ class PolicyRefusal(Struct, frozen=True, gc=False):
     why: str | None = None
 
 
-class Wanted(Protocol):
+class AgentRequestContext(Protocol):
     """What a request is for. What is claimed is asked only of those who prove nothing: it may have to be found out."""
 
     @property
@@ -79,7 +79,7 @@ class Wanted(Protocol):
 
 
 class AgentRuling(Struct, frozen=True, kw_only=True):
-    """What the desk found out, and what stands against the request."""
+    """What the checker found out, and what stands against the request."""
 
     identity: Identity
     # For the rules; None for a request that is not signed.
@@ -102,8 +102,8 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
         return self.refusal
 
 
-class AgentDesk:
-    """Looks at what agents bring, and settles what they owe."""
+class AgentPolicyChecker:
+    """Checks requests of agents against the policy of a site, and notes what they owe."""
 
     def __init__(self, verifier: Verifier, *, replays: Replays, quotas: Quotas, charges: SubmissionStore) -> None:
         self._verifier = verifier
@@ -111,8 +111,8 @@ class AgentDesk:
         self._quotas = quotas
         self._charges = charges
 
-    def look(
-        self, message: SignedMessage, site: SiteView, wanted: Wanted, *, now_ms: int
+    def check(
+        self, message: SignedMessage, site: SiteView, context: AgentRequestContext, *, now_ms: int
     ) -> AgentRuling | Awaitable[AgentRuling]:
         """Return the ruling about a request: at once when there is nothing to wait for, else something to wait for.
 
@@ -120,26 +120,26 @@ class AgentDesk:
         """
         found = self._verifier.verify(message, policy=site.agent_policy, now_ms=now_ms, longest_s=LONGEST_S)
         if isinstance(found, Identity):
-            return self._look_further(found, message, site, wanted)
-        return self._look_later(found, message, site, wanted)
+            return self._check_identity(found, message, site, context)
+        return self._check_later(found, message, site, context)
 
-    def look_also(
-        self, ruling: AgentRuling, message: SignedMessage, site: SiteView, wanted: Wanted
+    def recheck(
+        self, ruling: AgentRuling, message: SignedMessage, site: SiteView, context: AgentRequestContext
     ) -> AgentRuling | Awaitable[AgentRuling]:
         """Return the ruling about the same request under another action: who sent it is known by now."""
         identity = ruling.identity
         if ruling.facts is not None and ruling.facts.verdict is AgentVerdict.INVALID:
             return ruling
         if identity.verdict is not AgentVerdict.VERIFIED or identity.agent is None:
-            return _rule_unproven(identity, message, site, wanted)
-        why = _digest_problem(identity, message.headers, site, wanted.action)
+            return _rule_unproven(identity, message, site, context)
+        why = _digest_problem(identity, message.headers, site, context.action)
         return (
             _signature_invalid(identity, why)
             if why is not None
-            else self._weigh(identity, message, site, wanted.action)
+            else self._apply_policy(identity, message, site, context.action)
         )
 
-    async def settle(
+    async def charge(
         self, ruling: AgentRuling, site: SiteView, *, action: str | None, decision_id: int, now_ms: int
     ) -> Headers:
         """Note what the agent owes for a request that is let through, durably; return what tells it so.
@@ -162,71 +162,73 @@ class AgentDesk:
         await self._charges.add_charge(charge)
         return [(b"crawler-charged", price.text().encode())]
 
-    async def _look_later(
-        self, found: Awaitable[Identity], message: SignedMessage, site: SiteView, wanted: Wanted
+    async def _check_later(
+        self, found: Awaitable[Identity], message: SignedMessage, site: SiteView, context: AgentRequestContext
     ) -> AgentRuling:
-        ruling = self._look_further(await _wait(found), message, site, wanted)
+        ruling = self._check_identity(await _wait(found), message, site, context)
         return ruling if isinstance(ruling, AgentRuling) else await ruling
 
-    def _look_further(
-        self, identity: Identity, message: SignedMessage, site: SiteView, wanted: Wanted
+    def _check_identity(
+        self, identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext
     ) -> AgentRuling | Awaitable[AgentRuling]:
         if identity.verdict is not AgentVerdict.VERIFIED or identity.agent is None:
-            return _rule_unproven(identity, message, site, wanted)
-        why = _digest_problem(identity, message.headers, site, wanted.action)
+            return _rule_unproven(identity, message, site, context)
+        why = _digest_problem(identity, message.headers, site, context.action)
         if why is not None:
             return _signature_invalid(identity, why)
         unsafe = message.method.upper() not in SAFE
         if self._replays.must_remember(identity, unsafe=unsafe):
-            return self._remember(identity, message, site, wanted.action, unsafe=unsafe)
-        return self._weigh(identity, message, site, wanted.action)
+            return self._check_replay(identity, message, site, context.action, unsafe=unsafe)
+        return self._apply_policy(identity, message, site, context.action)
 
-    async def _remember(
+    async def _check_replay(
         self, identity: Identity, message: SignedMessage, site: SiteView, action: str | None, *, unsafe: bool
     ) -> AgentRuling:
         if not await self._replays.is_new(identity, unsafe=unsafe):
             return _signature_invalid(identity, _USED_BEFORE)
-        ruling = self._weigh(identity, message, site, action)
+        ruling = self._apply_policy(identity, message, site, action)
         return ruling if isinstance(ruling, AgentRuling) else await ruling
 
-    def _weigh(
+    def _apply_policy(
         self, identity: Identity, message: SignedMessage, site: SiteView, action: str | None
     ) -> AgentRuling | Awaitable[AgentRuling]:
         """Rule on a request whose sender is known."""
         policy, agent = site.agent_policy, identity.agent or ""
-        stance = stance_of(policy, agent, action)
-        if stance.decision is AgentPolicyAction.DENY:
+        decided = policy_decision(policy, agent, action)
+        if decided.decision is AgentPolicyAction.DENY:
             return AgentRuling(identity=identity, facts=facts_of(identity), refusal=_DENIED)
-        deal = _deal(message, policy.price_for(agent, action), identity)
+        offer = _offer(message, policy.price_for(agent, action), identity)
         if self._quotas.is_local:
-            return _rule_counted(identity, stance, deal, is_within=self._quotas.is_within_now(site, agent, action))
-        return _count_first(self._quotas.is_within(site, agent, action), identity, stance, deal)
+            return _rule_counted(identity, decided, offer, is_within=self._quotas.is_within_now(site, agent, action))
+        return _count_first(self._quotas.is_within(site, agent, action), identity, decided, offer)
 
 
 async def _count_first(
-    counting: Awaitable[bool], identity: Identity, stance: PolicyDecision, deal: prices.Deal
+    counting: Awaitable[bool], identity: Identity, decided: PolicyDecision, offer: prices.PriceOffer
 ) -> AgentRuling:
-    return _rule_counted(identity, stance, deal, is_within=await counting)
+    return _rule_counted(identity, decided, offer, is_within=await counting)
 
 
-def _rule_counted(identity: Identity, stance: PolicyDecision, deal: prices.Deal, *, is_within: bool) -> AgentRuling:
+def _rule_counted(
+    identity: Identity, decided: PolicyDecision, offer: prices.PriceOffer, *, is_within: bool
+) -> AgentRuling:
     facts = facts_of(identity)
-    challenge = _CHALLENGED if stance.decision is AgentPolicyAction.CHALLENGE else None
+    challenge = _CHALLENGED if decided.decision is AgentPolicyAction.CHALLENGE else None
     if not is_within:
         return AgentRuling(
             identity=identity, facts=facts, refusal=_OVER_QUOTA, challenge=challenge, headers=[_RETRY_AFTER]
         )
-    waives_receipt = stance.is_named and challenge is None
-    if deal is prices.FREE:
+    waives_receipt = decided.is_named and challenge is None
+    if offer is prices.FREE:
         return AgentRuling(identity=identity, facts=facts, challenge=challenge, waives_receipt=waives_receipt)
     return AgentRuling(
         identity=identity,
         facts=facts,
-        refusal=_payment(deal),
+        refusal=_payment(offer),
         challenge=challenge,
-        headers=deal.headers,
+        headers=offer.headers,
         waives_receipt=waives_receipt,
-        price=deal.price,
+        price=offer.price,
     )
 
 
@@ -247,22 +249,24 @@ def facts_of(identity: Identity) -> AgentFacts | None:
     )
 
 
-def _rule_unproven(identity: Identity, message: SignedMessage, site: SiteView, wanted: Wanted) -> AgentRuling:
+def _rule_unproven(
+    identity: Identity, message: SignedMessage, site: SiteView, context: AgentRequestContext
+) -> AgentRuling:
     """Rule on a request whose sender is not known for certain."""
     if identity.verdict is AgentVerdict.INVALID:
         return _signature_invalid(identity, identity.why)
     facts = facts_of(identity)
-    claim = _claim(identity, site.agent_policy, wanted.claimed)
+    claim = _claim(identity, site.agent_policy, context.claimed)
     if claim is not None and claim.outcome is Outcome.BLOCK:
         headers = [] if claim is _DENIED else [ACCEPT_SIGNATURE]
         return AgentRuling(identity=identity, facts=facts, refusal=claim, headers=headers)
-    deal = _deal(message, site.agent_policy.price_for(None, wanted.action), identity)
+    offer = _offer(message, site.agent_policy.price_for(None, context.action), identity)
     return AgentRuling(
         identity=identity,
         facts=facts,
-        refusal=_payment(deal),
+        refusal=_payment(offer),
         challenge=claim,
-        headers=deal.headers if claim is None else [ACCEPT_SIGNATURE, *deal.headers],
+        headers=offer.headers if claim is None else [ACCEPT_SIGNATURE, *offer.headers],
     )
 
 
@@ -288,16 +292,16 @@ def _signature_invalid(identity: Identity, why: str | None) -> AgentRuling:
     return AgentRuling(identity=identity, facts=facts, refusal=refusal, headers=[ACCEPT_SIGNATURE])
 
 
-def _deal(message: SignedMessage, price: Price | None, identity: Identity) -> prices.Deal:
+def _offer(message: SignedMessage, price: Price | None, identity: Identity) -> prices.PriceOffer:
     if price is None or prices.is_free(message.method, message.target.partition("?")[0]):
         return prices.FREE
-    return prices.strike(price, message.headers, identity)
+    return prices.read_offer(price, message.headers, identity)
 
 
-def _payment(deal: prices.Deal) -> PolicyRefusal | None:
-    if deal.reason is None or deal.error is None:
+def _payment(offer: prices.PriceOffer) -> PolicyRefusal | None:
+    if offer.reason is None or offer.error is None:
         return None
-    return PolicyRefusal(deal.reason, Outcome.BLOCK, f"{deal.error.value}: the price stands in Crawler-Price.")
+    return PolicyRefusal(offer.reason, Outcome.BLOCK, f"{offer.error.value}: the price stands in Crawler-Price.")
 
 
 def _digest_problem(

@@ -27,8 +27,8 @@ from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.lists.editing import add_entry, remove_entry
 from agentgate.protection.lists.records import ListEntryInput, StoredEntry
 from agentgate.protection.scoring.labels import find_evidence, save_label
-from agentgate.protection.scoring.ports import Evidence
 from agentgate.protection.scoring.records import LabelRequest
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
 
 LIKE_DAYS = 30
 _STATES = {
@@ -117,7 +117,7 @@ async def take_back(stores: AppealStores, call: SiteCall, appeal_id: str) -> App
 
 
 async def label(
-    store: Store[AppealStores], events: Evidence, call: SiteCall, appeal_id: str, value: DecisionLabelValue
+    store: Store[AppealStores], events: KeptEvents, call: SiteCall, appeal_id: str, value: DecisionLabelValue
 ) -> Appeal:
     """Label the appealed decision. An operator's label is not replaced by an owner's."""
     decision = (await find(store.read, call, appeal_id)).decision

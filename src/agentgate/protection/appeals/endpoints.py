@@ -16,7 +16,7 @@ from agentgate.protection.appeals.records import (
     AppealsQuery,
 )
 from agentgate.protection.appeals.repository import AppealStores
-from agentgate.protection.scoring.ports import Evidence
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
 
 
 async def list_appeals(call: SiteCall, query: AppealsQuery, store: Store[AppealStores], keyring: Keyring) -> AppealPage:
@@ -54,6 +54,8 @@ async def reopen_appeal(call: SiteCall, store: Store[AppealStores]) -> Appeal:
     return await store.change(lambda stores: answering.take_back(stores, call, call.params["appealId"]))
 
 
-async def label_appeal(call: SiteCall, body: AppealLabelInput, store: Store[AppealStores], events: Evidence) -> Appeal:
+async def label_appeal(
+    call: SiteCall, body: AppealLabelInput, store: Store[AppealStores], events: KeptEvents
+) -> Appeal:
     """Say what the appealed decision was about: a label of the decision, which models learn from."""
     return await answering.label(store, events, call, call.params["appealId"], body.label)

@@ -18,7 +18,7 @@ from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.limits import APPEAL_CHARACTERS
 from agentgate.protection.appeals.records import StoredAppeal
 from agentgate.protection.appeals.repository import AppealStores
-from agentgate.protection.scoring.ports import Evidence
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
 
 LINK_BYTES = 16
 # People behind one address share these.
@@ -58,10 +58,10 @@ class Appellant(Struct, frozen=True):
     visitor: int
 
 
-class AppealDesk:
+class AppealFiling:
     """Takes appeals, and shows what became of them to whoever has the link."""
 
-    def __init__(self, store: Store[AppealStores], evidence: Evidence, limiter: Limiter) -> None:
+    def __init__(self, store: Store[AppealStores], evidence: KeptEvents, limiter: Limiter) -> None:
         self._store = store
         self._evidence = evidence
         self._limiter = limiter

@@ -6,8 +6,8 @@ from agentgate.lib.database import LockingRepository, Row
 from agentgate.lib.enums import AppealState, DecisionLabelValue, Outcome
 from agentgate.lib.visitor_ids import read_visitor, write_visitor
 from agentgate.protection.appeals.records import AppealCounts, StoredAppeal
-from agentgate.protection.lists.ports import ListStores
-from agentgate.protection.scoring.ports import ScoringStores
+from agentgate.protection.lists.repositories import ListStores
+from agentgate.protection.scoring.repositories import ScoringStores
 
 _COLUMNS = (
     "id, site_id, link_digest, decision, visitor, outcome, method, route, rule, message, state, created_ms,"

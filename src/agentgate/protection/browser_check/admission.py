@@ -52,7 +52,7 @@ class Visit(Struct, frozen=True, kw_only=True):
     """A page that may run the check, and who runs it there."""
 
     site: SiteView
-    # No site of anybody's: its tokens are test tokens, and nothing of it is recorded.
+    # A test key: its tokens are test tokens, and no event is recorded.
     test: bool
     action: str
     origin: str
@@ -65,8 +65,8 @@ class Visit(Struct, frozen=True, kw_only=True):
         return Binding(site=self.site.number, action=self.action, origin=self.origin, visitor=f"{self.visitor:016x}")
 
 
-class Door:
-    """Lets pages in, or says why not."""
+class CheckAdmission:
+    """Admits pages that may run the check; refuses the others with the reason."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Door:
     async def see(self, call: Call, site_key: str) -> Call:
         """Return the call as the visitor made it, where the site's own adapter passed it on."""
         # Its secret may have been made a moment ago, and so may the site.
-        await self._sites.settle_if_possible()
+        await self._sites.await_refresh_if_possible()
         return as_seen_by_adapter(call, self._sites, site_key)
 
     async def is_flood(self, call: Call) -> bool:

@@ -9,13 +9,13 @@ from weakref import WeakValueDictionary
 
 
 class Turns:
-    """A lock for each challenge that somebody verifies at this moment."""
+    """A lock for each challenge that is being verified."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def of(self, challenge_id: str) -> asyncio.Lock:
-        """Return the challenge's lock. It lives as long as somebody holds it or waits for it."""
+        """Return the challenge's lock. It lives as long as a verification holds it or waits for it."""
         lock = self._locks.get(challenge_id)
         if lock is None:
             lock = self._locks[challenge_id] = asyncio.Lock()

@@ -17,7 +17,7 @@ from msgspec import Struct
 from agentgate.http.address import network_of, source_of
 from agentgate.http.request import Request
 from agentgate.lib.clock import DAY_MS
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.signals.detectors.browser_class import browser_class
 from agentgate.protection.signals.evidence import read_evidence
 
@@ -39,7 +39,7 @@ BITS = 256
 SHARED_FROM = 4
 SUSPECTED_MS = 60 * 60_000
 
-# What a computer shows of itself, and nothing that changes from one visit to the next.
+# Properties of the computer that do not change between visits.
 SHAPE = (
     *("platform", "screen", "hardwareConcurrency", "deviceMemory", "renderer", "languages", "timezone"),
     *("touchPoints", "plugins", "userAgent"),
@@ -74,15 +74,15 @@ class Cluster(Struct, gc=False):
 
 
 class Clusters:
-    """Counts what is the same over visitors of a site."""
+    """Counts visitors of a site with identical evidence."""
 
-    def __init__(self, fast: FastStore) -> None:
-        self._fast = fast
+    def __init__(self, shared_cache: SharedCache) -> None:
+        self._shared_cache = shared_cache
         self._day = -1
         self._key = b""
         self._known: OrderedDict[bytes, Cluster] = OrderedDict()
         self._recent: OrderedDict[int, tuple[deque[bytes], Counter[bytes]]] = OrderedDict()
-        # Headers of clusters, by site -> until when whoever sends them gets more work.
+        # Headers of clusters, by site -> until when visitors with these headers get more work.
         self._suspected: OrderedDict[tuple[int, bytes], int] = OrderedDict()
         self._now_ms = 0
 
@@ -127,12 +127,12 @@ class Clusters:
         if day == self._day:
             return
         name = f"cluster-key:{day}"
-        key = await self._fast.get(name)
+        key = await self._shared_cache.get(name)
         if key is None:
-            if await self._fast.take_once(f"{name}:made", ttl_ms=DAY_MS):
-                await self._fast.put(name, secrets.token_bytes(16), ttl_ms=DAY_MS)
+            if await self._shared_cache.take_once(f"{name}:made", ttl_ms=DAY_MS):
+                await self._shared_cache.put(name, secrets.token_bytes(16), ttl_ms=DAY_MS)
             # Where the store forgets at once, this worker counts alone.
-            key = await self._fast.get(name) or secrets.token_bytes(16)
+            key = await self._shared_cache.get(name) or secrets.token_bytes(16)
         if day != self._day:
             self._day, self._key = day, key
             self._known.clear()
@@ -146,14 +146,14 @@ class Clusters:
             if len(self._known) > MOST_CLUSTERS:
                 self._known.popitem(last=False)
         self._known.move_to_end(digest)
-        if cluster.add(address, network) and not self._fast.is_alone and cluster.distinct >= SHARED_FROM:
+        if cluster.add(address, network) and not self._shared_cache.is_alone and cluster.distinct >= SHARED_FROM:
             await self._share_count(cluster, digest, address)
         return cluster
 
     async def _share_count(self, cluster: Cluster, digest: bytes, address: int) -> None:
         name = f"cluster:{digest.hex()}"
-        is_first = await self._fast.take_once(f"{name}:{address % BITS}", ttl_ms=DAY_MS)
-        total = await self._fast.add(name, int(is_first), ttl_ms=DAY_MS)
+        is_first = await self._shared_cache.take_once(f"{name}:{address % BITS}", ttl_ms=DAY_MS)
+        total = await self._shared_cache.add(name, int(is_first), ttl_ms=DAY_MS)
         cluster.shared = max(cluster.shared, _estimate(total))
 
     def _share(self, site: int, shape: bytes) -> float:

@@ -2,21 +2,21 @@
 
 from agentgate.http.request import Request
 from agentgate.lib.limiter import Limiter
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.browser_check.clusters import Clusters
 from agentgate.protection.browser_check.failures import Failures
 from agentgate.protection.browser_check.private_tokens import PrivateTokens
 from agentgate.protection.browser_check.work import Level
-from agentgate.protection.tokens.ports import RedemptionStore
+from agentgate.protection.tokens.repositories.redemptions import RedemptionStore
 
 
 class Crowd:
-    """Holds what is known beside a visitor's own evidence. Nothing in it outlives a day."""
+    """Failures, clusters and private tokens: evidence beside that of the page itself. It is kept for a day at most."""
 
-    def __init__(self, limiter: Limiter, fast: FastStore, redemptions: RedemptionStore) -> None:
+    def __init__(self, limiter: Limiter, shared_cache: SharedCache, redemptions: RedemptionStore) -> None:
         self.failures = Failures(limiter)
-        self.clusters = Clusters(fast)
-        self.private_tokens = PrivateTokens(redemptions, fast)
+        self.clusters = Clusters(shared_cache)
+        self.private_tokens = PrivateTokens(redemptions, shared_cache)
 
     async def level(self, request: Request, site: int) -> Level:
         """Return the least work that a caller gets."""

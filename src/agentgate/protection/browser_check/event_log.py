@@ -1,4 +1,4 @@
-"""Journal: the events and counts that the browser check leaves. Of test keys it keeps none."""
+"""BrowserCheckEventLog: the events and counts that the browser check leaves. Of test keys it keeps none."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from agentgate.http.call import Call
 from agentgate.lib.decision_ids import DecisionIds, write_id
 from agentgate.lib.enums import ChallengeStage, DecisionKind
 from agentgate.protection.browser_check.admission import Visit
-from agentgate.protection.browser_check.judge import Verdict, recorded
+from agentgate.protection.browser_check.judge import CheckVerdict, recorded
 from agentgate.protection.browser_check.trial import Trial
 from agentgate.protection.decision.correlation import read_trace_id
 from agentgate.protection.decision.engine import POLICY, EngineDecision
@@ -16,7 +16,7 @@ from agentgate.protection.decision.event import Answered, make_event
 from agentgate.protection.signals.facts import RequestFacts
 
 
-class Journal:
+class BrowserCheckEventLog:
     """Records challenges. A step-up is the middle of one and leaves nothing."""
 
     def __init__(self, recorder: Recorder, ids: DecisionIds) -> None:
@@ -43,7 +43,7 @@ class Journal:
         decision_id = self._ids.next()
         if trial.visit.test:
             return write_id(decision_id)
-        passed = trial.applied is Verdict.PASSED
+        passed = trial.applied is CheckVerdict.PASSED
         answered = Answered(
             id=decision_id,
             visitor=trial.visit.visitor,

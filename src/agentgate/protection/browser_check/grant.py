@@ -1,4 +1,4 @@
-"""Grants: what a visitor gets who has passed: a token, and a clearance where the action gives one."""
+"""Grants: a visitor that has passed gets a token, and a clearance where the action gives one."""
 
 from msgspec import UNSET, UnsetType
 
@@ -7,13 +7,13 @@ from agentgate.lib.ids import new_receipt_id
 from agentgate.lib.records import optional
 from agentgate.protection.browser_check.records import ClearanceCookie, VerifyResult
 from agentgate.protection.browser_check.trial import Trial
-from agentgate.protection.tokens.binding import Bindings, Holder
+from agentgate.protection.tokens.binding import Bindings, TokenHolder
 from agentgate.protection.tokens.clearance import Clearances, IssuedClearance
 from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
 
 
 class Grants:
-    """Signs what is given."""
+    """Issues tokens and clearances."""
 
     def __init__(self, receipts: ReceiptIssuer, clearances: Clearances, bindings: Bindings) -> None:
         self._receipts = receipts
@@ -52,7 +52,7 @@ class Grants:
             return UNSET
         request = trial.call.request
         clearances = () if clearance is None else (clearance.id,)
-        holder = Holder(request.address, request.header("user-agent") or "", clearances)
+        holder = TokenHolder(request.address, request.header("user-agent") or "", clearances)
         return self._bindings.bind(trial.visit.site.site_key, receipt_id, holder)
 
     def _clearance(self, trial: Trial) -> IssuedClearance | None:

@@ -13,13 +13,14 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
-from agentgate.protection.browser_check.admission import CHALLENGES, Door, Visit, is_from
-from agentgate.protection.browser_check.event_log import Journal
+from agentgate.protection.browser_check.admission import CHALLENGES, CheckAdmission, Visit, is_from
+from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.instrument.program import make_function, make_program
-from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
-from agentgate.protection.browser_check.probes.desk import Draw
+from agentgate.protection.browser_check.ports import StoredChallenge
+from agentgate.protection.browser_check.probes.checker import DrawnProbes
 from agentgate.protection.browser_check.records import SCHEMA, Challenge, ChallengeInput, PrivateTokenResult, Probes
+from agentgate.protection.browser_check.repository import ChallengeStore
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import step_up_of
 from agentgate.protection.browser_check.work import Level, challenge_work
@@ -48,15 +49,15 @@ class ChallengeIssuer:
         self,
         store: ChallengeStore,
         *,
-        door: Door,
+        admission: CheckAdmission,
         decider: Decider,
-        journal: Journal,
+        event_log: BrowserCheckEventLog,
         scrutiny: Scrutiny,
     ) -> None:
         self._store = store
-        self._door = door
+        self._admission = admission
         self._decider = decider
-        self._journal = journal
+        self._event_log = event_log
         self._scrutiny = scrutiny
 
     async def issue(self, call: Call, body: ChallengeInput) -> Challenge:
@@ -69,12 +70,12 @@ class ChallengeIssuer:
         shown = to_json(self._shown(challenge, draw)).decode()
         return f'globalThis["agentgate:{hook}"]([{shown},{make_function(challenge.seed, challenge.id)}]);\n'
 
-    def _shown(self, challenge: StoredChallenge, draw: Draw | None) -> Challenge:
-        return shown(challenge, self._door.find_site(challenge.binding.site), draw)
+    def _shown(self, challenge: StoredChallenge, draw: DrawnProbes | None) -> Challenge:
+        return shown(challenge, self._admission.find_site(challenge.binding.site), draw)
 
-    async def _issue(self, call: Call, body: ChallengeInput) -> tuple[StoredChallenge, Draw | None]:
-        call = await self._door.see(call, body.site_key)
-        visit = await self._door.admit(call, body.site_key, body.action, CHALLENGES)
+    async def _issue(self, call: Call, body: ChallengeInput) -> tuple[StoredChallenge, DrawnProbes | None]:
+        call = await self._admission.see(call, body.site_key)
+        visit = await self._admission.admit(call, body.site_key, body.action, CHALLENGES)
         rates = self._decider.count(visit.site, visit.visitor, call.request.address, call.now)
         facts = facts_of(call, visit, rates)
         decision = self._decider.decide(facts, visit.site)
@@ -83,7 +84,7 @@ class ChallengeIssuer:
             id=new_challenge_id(),
             binding=visit.binding,
             seed=new_seed(),
-            level=Level.HIGH if await self._door.is_flood(call) else await self._level(call, visit, decision),
+            level=Level.HIGH if await self._admission.is_flood(call) else await self._level(call, visit, decision),
             widget=widget,
             c_data=body.c_data if isinstance(body.c_data, str) else None,
             issued_ms=int(call.now),
@@ -91,7 +92,7 @@ class ChallengeIssuer:
             stepped_ms=int(call.now) if widget is WidgetMode.INTERACTIVE else None,
         )
         await self._store.add_challenge(challenge)
-        self._journal.issued(call, visit, facts, decision)
+        self._event_log.issued(call, visit, facts, decision)
         draw = self._scrutiny.probes.issue(
             challenge, user_agent=call.request.header("user-agent"), address=call.request.address
         )
@@ -115,15 +116,15 @@ class ChallengeIssuer:
 
     async def _find(self, call: Call, challenge_id: str) -> tuple[Call, StoredChallenge, SiteView]:
         """Return the caller's challenge; refuse one that is another's, or over."""
-        await self._door.admit_program(call)
+        await self._admission.admit_program(call)
         challenge = await self._store.find_challenge(challenge_id) if CHALLENGE_ID.match(challenge_id) else None
-        site = self._door.find_site(challenge.binding.site) if challenge is not None else None
+        site = self._admission.find_site(challenge.binding.site) if challenge is not None else None
         if challenge is None or site is None:
             raise Refused("challenge_invalid")
-        call = await self._door.see(call, site.site_key)
+        call = await self._admission.see(call, site.site_key)
         if not is_from(call.request, challenge.binding.origin):
-            raise self._door.denied(site, call)
-        if challenge.binding.visitor != self._door.visitor_of(site, call):
+            raise self._admission.denied(site, call)
+        if challenge.binding.visitor != self._admission.visitor_of(site, call):
             raise Refused("challenge_invalid")
         if call.now >= challenge.expires_ms:
             raise Refused("challenge_expired")
@@ -149,7 +150,7 @@ def level_of(decision: EngineDecision) -> Level:
     return LEVEL_OF[decision.outcome]
 
 
-def shown(challenge: StoredChallenge, site: SiteView | None, draw: Draw | None = None) -> Challenge:
+def shown(challenge: StoredChallenge, site: SiteView | None, draw: DrawnProbes | None = None) -> Challenge:
     """Return a challenge as the page gets it."""
     show = challenge.stepped_ms is not None
     return Challenge(

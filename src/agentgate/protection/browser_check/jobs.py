@@ -2,7 +2,7 @@
 
 from agentgate.lib.clock import MINUTE_MS, Clock
 from agentgate.lib.tasks.job import Job, delete_in_units
-from agentgate.protection.browser_check.ports import ChallengeStore
+from agentgate.protection.browser_check.repository import ChallengeStore
 
 # A challenge is remembered a while longer than it is good for, so that the page learns that it is too late.
 CHALLENGE_KEPT_MS = 5 * MINUTE_MS

@@ -22,7 +22,7 @@ DEFINITE = frozenset(
         "input.synthetic",
     )
 )
-# Whoever moves or types like this has to press the button like a hand.
+# With one of these labels, the press of the button must look like one by hand.
 ROBOTS = frozenset((*FAMILIES["path"], *FAMILIES["robotic"]))
 # Programs by their own name. The check runs in browsers, so none of them has run it.
 PROGRAMS = frozenset(
@@ -42,7 +42,7 @@ PROGRAMS = frozenset(
 EXCUSED = frozenset(("ua.browser", "ua.claims_browser", "ua.wanted", "ua.webview", "list.allow"))
 
 
-class Verdict(Enum):
+class CheckVerdict(Enum):
     """What a verification ends with."""
 
     PASSED = "passed"
@@ -51,7 +51,7 @@ class Verdict(Enum):
 
 
 class Proof(Struct, frozen=True, kw_only=True):
-    """What was proved, apart from what the rules make of the evidence."""
+    """Results of the work, the instrument and the shown check, apart from the rules' verdict on the evidence."""
 
     # Every puzzle is solved, and the program's answer is right.
     work: bool
@@ -65,17 +65,17 @@ class Proof(Struct, frozen=True, kw_only=True):
     assistive: bool = False
 
 
-def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> Verdict:
+def judge(proof: Proof, outcome: Outcome, labels: tuple[str, ...]) -> CheckVerdict:
     """Return what enforce mode does. `outcome` is what the rules say."""
     if not (proof.work and proof.instrument) or outcome in {Outcome.BLOCK, Outcome.DROP} or proof.answer is False:
-        return Verdict.FAILED
+        return CheckVerdict.FAILED
     if is_program(labels):
-        return Verdict.FAILED
+        return CheckVerdict.FAILED
     if proof.answer is None:
         # Once asked for, the check stays asked for: evidence that got cleaner since is no answer.
-        return Verdict.STEP_UP if proof.asked or outcome is Outcome.CHALLENGE else Verdict.PASSED
+        return CheckVerdict.STEP_UP if proof.asked or outcome is Outcome.CHALLENGE else CheckVerdict.PASSED
     still_challenged = outcome is Outcome.CHALLENGE and not is_excused(proof, labels)
-    return Verdict.FAILED if still_challenged else Verdict.PASSED
+    return CheckVerdict.FAILED if still_challenged else CheckVerdict.PASSED
 
 
 def is_excused(proof: Proof, labels: tuple[str, ...]) -> bool:
@@ -93,12 +93,12 @@ def is_program(labels: tuple[str, ...]) -> bool:
     return not PROGRAMS.isdisjoint(labels) and EXCUSED.isdisjoint(labels)
 
 
-def recorded(verdict: Verdict, outcome: Outcome, mode: Mode) -> tuple[Outcome, Outcome | None]:
+def recorded(verdict: CheckVerdict, outcome: Outcome, mode: Mode) -> tuple[Outcome, Outcome | None]:
     """Return the outcome to record and, in monitor mode, the one that enforce mode would have had.
 
     Where the rules allow what the proofs or the answer do not, somebody was challenged and did not pass.
     """
-    if verdict is not Verdict.PASSED and outcome is Outcome.ALLOW:
+    if verdict is not CheckVerdict.PASSED and outcome is Outcome.ALLOW:
         outcome = Outcome.CHALLENGE
     if mode is Mode.ENFORCE or outcome is Outcome.ALLOW:
         return outcome, None

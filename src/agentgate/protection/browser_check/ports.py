@@ -56,33 +56,3 @@ class StoredChallenge(Struct, frozen=True, kw_only=True):
     stepped_ms: int | None = None
     # It has produced a token.
     used: bool = False
-
-
-class ChallengeStore(Protocol):
-    """Challenges. Each method is one statement, so that nothing can come between its parts."""
-
-    async def add_challenge(self, challenge: StoredChallenge) -> None:
-        """Keep a new challenge."""
-        ...
-
-    async def find_challenge(self, challenge_id: str) -> StoredChallenge | None:
-        """Return a challenge in whatever state it is; None when there is none or it was forgotten."""
-        ...
-
-    async def take_attempt(
-        self, challenge_id: str, binding: Binding, *, most: int, now_ms: int
-    ) -> StoredChallenge | None:
-        """Use up one attempt and return the challenge after it; None, and no change, when it cannot be tried."""
-        ...
-
-    async def note_step_up(self, challenge_id: str, now_ms: int) -> None:
-        """Remember when the check for a person was first asked for."""
-        ...
-
-    async def use_challenge(self, challenge_id: str) -> bool:
-        """Let a challenge produce its token; False when it already did. Of many at once, one wins."""
-        ...
-
-    async def forget_challenges(self, before_ms: int, *, most: int) -> int:
-        """Remove some of those that expired before a moment, the oldest first; return how many."""
-        ...

@@ -6,12 +6,12 @@ from agentgate.http.call import Call
 from agentgate.http.request import Request
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.errors import Refused
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.records import PrivateTokenResult
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.private_tokens import is_genuine, read_token, write_challenges
-from agentgate.protection.tokens.ports import Redemption, RedemptionStore
+from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
 
 VERIFIED = "privacy_pass.verified"
 
@@ -19,9 +19,9 @@ VERIFIED = "privacy_pass.verified"
 class PrivateTokens:
     """Asks for private tokens, and remembers for which challenges one came."""
 
-    def __init__(self, redemptions: RedemptionStore, fast: FastStore) -> None:
+    def __init__(self, redemptions: RedemptionStore, shared_cache: SharedCache) -> None:
         self._redemptions = redemptions
-        self._fast = fast
+        self._shared_cache = shared_cache
 
     async def redeem(self, call: Call, challenge: StoredChallenge, site: SiteView) -> PrivateTokenResult:
         """Take a token for a challenge; refuse with what has to be signed where none came."""
@@ -38,14 +38,14 @@ class PrivateTokens:
         # What it is for is signed, so it is good for no other challenge; and for this one once.
         if not await self._redemptions.spend(site.id, token.id, Redemption(), kept_until_ms=call.now + DAY_MS):
             raise Refused("private_token_invalid", "The private token was used before.")
-        await self._fast.put(_name(challenge), b"1", ttl_ms=challenge.expires_ms - call.now)
+        await self._shared_cache.put(_name(challenge), b"1", ttl_ms=challenge.expires_ms - call.now)
         return PrivateTokenResult(status="accepted")
 
     async def labels(self, challenge: StoredChallenge, site: SiteView) -> tuple[str, ...]:
-        """Return what is known of a challenge."""
+        """Return the labels of the private token that was shown for a challenge."""
         if not site.private_token_issuers:
             return ()
-        return () if await self._fast.get(_name(challenge)) is None else (VERIFIED,)
+        return () if await self._shared_cache.get(_name(challenge)) is None else (VERIFIED,)
 
 
 def context_of(challenge_id: str) -> bytes:

@@ -8,8 +8,8 @@ _COLUMNS = """id, site, action, origin, visitor, seed, level, widget, c_data, is
     stepped_ms, used"""
 
 
-class SqlChallenges:
-    """Implements ChallengeStore."""
+class ChallengeStore:
+    """Challenges. Each method is one statement, so that nothing can come between its parts."""
 
     def __init__(self, session: SqlSession) -> None:
         self._session = session

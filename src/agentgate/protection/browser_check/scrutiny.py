@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from agentgate.http.call import Call
 from agentgate.lib.enums import WidgetMode
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.browser_check.admission import Visit
 from agentgate.protection.browser_check.crowd import Crowd
 from agentgate.protection.browser_check.judge import Proof
 from agentgate.protection.browser_check.ports import StoredChallenge
-from agentgate.protection.browser_check.probes.desk import KEPT_MS, Draw, ProbeDesk
+from agentgate.protection.browser_check.probes.checker import KEPT_MS, DrawnProbes, ProbeChecker
 from agentgate.protection.browser_check.probes.judge import Judgement, State
 from agentgate.protection.browser_check.records import VerifyInput
 from agentgate.protection.browser_check.step_up import counts_of, was_counted
@@ -23,7 +23,7 @@ from agentgate.protection.signals.evidence import read_evidence
 
 
 class Findings(Struct, frozen=True):
-    """What was found: the evidence as signals read it, and how the probes were answered."""
+    """The evidence as signals read it, and the judgement on the answers to probes."""
 
     evidence: dict[str, Any]
     probes: Judgement
@@ -34,9 +34,9 @@ class Findings(Struct, frozen=True):
 class Scrutiny:
     """Raises work where others like this one failed, and collects the evidence of a verification."""
 
-    def __init__(self, probes: ProbeDesk, crowd: Crowd, fast: FastStore) -> None:
+    def __init__(self, probes: ProbeChecker, crowd: Crowd, shared_cache: SharedCache) -> None:
         self.probes = probes
-        self._fast = fast
+        self._shared_cache = shared_cache
         self.private_tokens = crowd.private_tokens
         self._crowd = crowd
 
@@ -45,10 +45,10 @@ class Scrutiny:
         failed = await self.probes.has_failed(call.request.address)
         return max(Level.RAISED if failed else Level.USUAL, await self._crowd.level(call.request, visit.site.number))
 
-    async def look(
+    async def inspect(
         self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, proof: Proof
     ) -> Findings:
-        """Return what the page sent and what was made of it; with test keys nothing is counted."""
+        """Judge the probes and the evidence that the page sent; with test keys nothing is counted."""
         request = call.request
         given = None if isinstance(body.probes, msgspec.UnsetType) else body.probes
         judgement = await self.probes.judge(
@@ -74,12 +74,12 @@ class Scrutiny:
             evidence["clusters"] = clusters + await self.private_tokens.labels(challenge, visit.site)
         return Findings(evidence, judgement, visit.test or await self._holds(call, challenge, body, judgement))
 
-    async def ask(self, trial: Trial) -> Draw | None:
+    async def ask(self, trial: Trial) -> DrawnProbes | None:
         """Draw the shown check's probes, and remember what the page had counted when it was asked for."""
         interaction = (trial.facts.evidence or {}).get("interaction")
         counted = counts_of(interaction) if isinstance(interaction, Mapping) else None
         if trial.challenge.stepped_ms is None and counted is not None:
-            await self._fast.put(_shown(trial.challenge), msgspec.msgpack.encode(counted), ttl_ms=KEPT_MS)
+            await self._shared_cache.put(_shown(trial.challenge), msgspec.msgpack.encode(counted), ttl_ms=KEPT_MS)
         request = trial.call.request
         return self.probes.issue_again(
             trial.challenge, user_agent=request.header("user-agent"), address=request.address
@@ -98,7 +98,7 @@ class Scrutiny:
         # A copy of an older SDK, kept by a cache, knows one draw only.
         if fresh is State.WRONG or (fresh is State.MISSING and first.state is not State.RIGHT):
             return False
-        kept = await self._fast.get(_shown(challenge))
+        kept = await self._shared_cache.get(_shown(challenge))
         before = (0.0, 0.0) if kept is None else msgspec.msgpack.decode(kept, type=tuple[float, float])
         interaction = body.interaction if isinstance(body.interaction, dict) else {}
         return was_counted(answer.steps, interaction, before)
@@ -109,7 +109,7 @@ class Scrutiny:
 
 
 def is_displayed(body: VerifyInput) -> bool:
-    """Say whether a page must be displayed: it is in no frame, or somebody has pointed at it."""
+    """Return whether a page must be displayed: it is in no frame, or a pointer has moved over it."""
     screen = read_evidence(body.signals).part("screen")
     counted = counts_of(body.interaction) if isinstance(body.interaction, dict) else None
     return screen.is_true("isTop") or (counted is not None and sum(counted) > 0)

@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from agentgate.lib.enums import WidgetMode
 from agentgate.protection.browser_check.ports import StoredChallenge
-from agentgate.protection.browser_check.probes.desk import Draw
+from agentgate.protection.browser_check.probes.checker import DrawnProbes
 from agentgate.protection.browser_check.records import AnswerInput, Probes, StepInput, StepUp, Work
 from agentgate.protection.browser_check.work import is_solved, step_up_work
 
@@ -50,7 +50,7 @@ TOLERANCE_PX = 60.0
 LEAST_WAY = 0.9
 
 
-def step_up_of(challenge: StoredChallenge, draw: Draw | None = None) -> StepUp:
+def step_up_of(challenge: StoredChallenge, draw: DrawnProbes | None = None) -> StepUp:
     """Return what a challenge's step-up asks for. Its work and places are the same each time it is asked."""
     return StepUp(
         kind=KIND,

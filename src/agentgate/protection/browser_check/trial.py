@@ -6,14 +6,14 @@ from agentgate.http.call import Call
 from agentgate.lib.enums import Mode, SolveType, WidgetMode
 from agentgate.lib.limits import VERIFY_ATTEMPTS_PER_CHALLENGE
 from agentgate.protection.browser_check.admission import Visit
-from agentgate.protection.browser_check.judge import Verdict
+from agentgate.protection.browser_check.judge import CheckVerdict
 from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.decision.engine import EngineDecision
 from agentgate.protection.signals.facts import RequestFacts
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """What was tried, by whom, and what came of it."""
+    """One verification: the call, the challenge, the decision and the verdict."""
 
     call: Call
     visit: Visit
@@ -21,15 +21,15 @@ class Trial(Struct, frozen=True, kw_only=True):
     challenge: StoredChallenge
     facts: RequestFacts
     decision: EngineDecision
-    # What enforce mode does.
-    verdict: Verdict
+    # The verdict of enforce mode.
+    verdict: CheckVerdict
     # Whether the answer to the check is right; None when there is none.
     answered: bool | None
 
     @property
-    def applied(self) -> Verdict:
-        """What is done: monitor mode stands in nobody's way."""
-        return Verdict.PASSED if self.visit.site.mode is Mode.MONITOR else self.verdict
+    def applied(self) -> CheckVerdict:
+        """The verdict that applies: monitor mode lets every visitor pass."""
+        return CheckVerdict.PASSED if self.visit.site.mode is Mode.MONITOR else self.verdict
 
     @property
     def attempts_left(self) -> int:

@@ -10,17 +10,18 @@ from agentgate.http.call import Call
 from agentgate.lib import limits
 from agentgate.lib.enums import VerifyStatus
 from agentgate.lib.errors import Refused
-from agentgate.protection.browser_check.admission import VERIFICATIONS, Door, Visit
+from agentgate.protection.browser_check.admission import VERIFICATIONS, CheckAdmission, Visit
 from agentgate.protection.browser_check.challenge_locks import Turns
-from agentgate.protection.browser_check.event_log import Journal
+from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
 from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.instrument.program import Answer, check_answer
 from agentgate.protection.browser_check.issue import CHALLENGE_ID
-from agentgate.protection.browser_check.judge import Proof, Verdict, judge
-from agentgate.protection.browser_check.ports import ChallengeStore, StoredChallenge
+from agentgate.protection.browser_check.judge import CheckVerdict, Proof, judge
+from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.proving import Prover
 from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
+from agentgate.protection.browser_check.repository import ChallengeStore
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import is_right, pointer_traits, step_up_of, work_of
 from agentgate.protection.browser_check.trial import Trial
@@ -36,16 +37,16 @@ class ChallengeVerifier:
         self,
         store: ChallengeStore,
         *,
-        door: Door,
+        admission: CheckAdmission,
         decider: Decider,
-        journal: Journal,
+        event_log: BrowserCheckEventLog,
         grants: Grants,
         scrutiny: Scrutiny,
     ) -> None:
         self._store = store
-        self._door = door
+        self._admission = admission
         self._decider = decider
-        self._journal = journal
+        self._event_log = event_log
         self._grants = grants
         self._scrutiny = scrutiny
         self._turns = Turns()
@@ -53,8 +54,8 @@ class ChallengeVerifier:
 
     async def verify(self, call: Call, body: VerifyInput) -> VerifyResult:
         """Use up an attempt and return a token or a step-up; refuse what does not pass."""
-        call = await self._door.see(call, body.site_key)
-        visit = await self._door.admit(call, body.site_key, body.action, VERIFICATIONS)
+        call = await self._admission.see(call, body.site_key)
+        visit = await self._admission.admit(call, body.site_key, body.action, VERIFICATIONS)
         if not CHALLENGE_ID.match(body.challenge_id):
             raise Refused("challenge_invalid")
         async with self._turns.of(body.challenge_id):
@@ -67,15 +68,15 @@ class ChallengeVerifier:
                 partial(prove, challenge, body, now_ms=call.now, by_hand=not visit.test),
                 needs_memory=needs_memory or challenge.stepped_ms is not None,
             )
-            findings = await self._scrutiny.look(call, visit, challenge, body, proof)
+            findings = await self._scrutiny.inspect(call, visit, challenge, body, proof)
             if proof.answer and not findings.answer_holds:
                 proof = msgspec.structs.replace(proof, answer=False)
             trial = self._try(call, visit, challenge, proof, findings.evidence)
             self._scrutiny.learn(call, findings, trial.decision.labels)
-            if trial.applied is Verdict.STEP_UP:
+            if trial.applied is CheckVerdict.STEP_UP:
                 return await self._step_up(trial)
-            if trial.applied is Verdict.FAILED:
-                # One answer to a challenge: whoever tries answers out asks for a new challenge each time. And of
+            if trial.applied is CheckVerdict.FAILED:
+                # One answer to a challenge: a client that tries out answers needs a new challenge each time. And of
                 # puzzles that need memory two were looked at: with another try, leaving some of them out would pay.
                 if trial.answered is False or (needs_memory and not proof.work):
                     await self._store.use_challenge(challenge.id)
@@ -89,7 +90,7 @@ class ChallengeVerifier:
         )
         if challenge is not None:
             return challenge
-        # Nothing was changed. Why, a look at what is there says.
+        # No attempt was taken. The stored challenge tells why.
         found = await self._store.find_challenge(challenge_id)
         if found is None or msgspec.structs.replace(found.binding, origin=mine.origin) != mine:
             raise Refused("challenge_invalid")
@@ -110,9 +111,9 @@ class ChallengeVerifier:
         decision = self._decider.decide(facts, visit.site)
         verdict = judge(proof, decision.verdict.outcome, () if visit.test else decision.labels)
         has_more_attempts = challenge.attempts < limits.VERIFY_ATTEMPTS_PER_CHALLENGE
-        if visit.site.site_key == ALWAYS_FAIL or (verdict is Verdict.STEP_UP and not has_more_attempts):
+        if visit.site.site_key == ALWAYS_FAIL or (verdict is CheckVerdict.STEP_UP and not has_more_attempts):
             # A check that can no longer be answered is not worth showing.
-            verdict = Verdict.FAILED
+            verdict = CheckVerdict.FAILED
         return Trial(
             call=call,
             visit=visit,
@@ -133,12 +134,12 @@ class ChallengeVerifier:
         )
 
     def _failed(self, trial: Trial) -> Refused:
-        return Refused("challenge_failed", decisionId=self._journal.concluded(trial))
+        return Refused("challenge_failed", decisionId=self._event_log.concluded(trial))
 
     async def _passed(self, trial: Trial) -> VerifyResult:
         if not await self._store.use_challenge(trial.challenge.id):
             raise Refused("challenge_used")
-        return self._grants.give(trial, self._journal.concluded(trial))
+        return self._grants.give(trial, self._event_log.concluded(trial))
 
 
 def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand: bool = True) -> Proof:
@@ -156,7 +157,7 @@ def prove(challenge: StoredChallenge, body: VerifyInput, *, now_ms: int, by_hand
     sums = interaction if by_hand else None
     instrument = check_answer(challenge.seed, challenge.id, program)
     return Proof(
-        # The dearest last: whoever did not run the program gains nothing by the work.
+        # The most expensive proof last: without the right answer of the program the work is not verified.
         work=instrument and is_solved(work, body.work),
         instrument=instrument,
         asked=asked,

@@ -22,7 +22,7 @@ from agentgate.protection.challenge_page.appeal_ticket import AppealTickets, Ope
 from agentgate.protection.challenge_page.challenge_pass import Passes
 from agentgate.protection.challenge_page.languages import Languages
 from agentgate.protection.challenge_page.page import ChallengePage, Check, View
-from agentgate.protection.challenge_page.proxied_call import Asking
+from agentgate.protection.challenge_page.proxied_call import ProxiedCall
 from agentgate.protection.challenge_page.return_url import back_of, is_own, return_of
 from agentgate.protection.challenge_page.saved_form import read_form
 from agentgate.protection.challenge_page.wait import WAIT_MS
@@ -69,16 +69,16 @@ class ChallengePages:
         self._languages = Languages()
         self._page = ChallengePage()
 
-    async def answer(self, asking: Asking, body: RawBody | None) -> Reply[Text]:
+    async def answer(self, proxied: ProxiedCall, body: RawBody | None) -> Reply[Text]:
         """Return the page for a navigation, the denial for everything else."""
-        told = told_by(asking.call.request)
-        if not asking.is_navigation:
+        told = told_by(proxied.call.request)
+        if not proxied.is_navigation:
             return self.deny(told.ruling, told.decision_id)
-        found = self._find(asking, told)
-        view, reason = self._view(asking, found), told.ruling.reason
-        action = action_of(asking.site, found.protection)
+        found = self._find(proxied, told)
+        view, reason = self._view(proxied, found), told.ruling.reason
+        action = action_of(proxied.site, found.protection)
         if reason not in _TEXTS and told.decision_id is not None:
-            view = replace(view, appeal=self.tickets.give(asking, told.decision_id, found.return_url))
+            view = replace(view, appeal=self.tickets.give(proxied, told.decision_id, found.return_url))
         if told.decision == "block":
             view = replace(view, text=_TEXTS.get(reason, view.text), retry=reason in _TEXTS)
         elif action is None:
@@ -87,48 +87,48 @@ class ChallengePages:
             # It passed already and is challenged all the same: another check would change nothing.
             view = replace(view, retry=True)
         else:
-            view = replace(view, check=await self._check(asking, found, action, body))
+            view = replace(view, check=await self._check(proxied, found, action, body))
         return self._show(view, told)
 
-    async def answer_late(self, asking: Asking, reason: str) -> Reply[Text]:
+    async def answer_late(self, proxied: ProxiedCall, reason: str) -> Reply[Text]:
         """Return the page for a ticket that is not good."""
         if reason == "rate_limited":
             told = Told(Ruling(Outcome.BLOCK, reason), "block", None)
-            if not asking.is_navigation:
+            if not proxied.is_navigation:
                 return self.deny(told.ruling, None)
-            return self._show(replace(self._view(asking, self._find(asking, told)), text=_TEXTS[reason]), told)
+            return self._show(replace(self._view(proxied, self._find(proxied, told)), text=_TEXTS[reason]), told)
         told = Told(Ruling(Outcome.CHALLENGE, reason), "challenge", None)
-        if not asking.is_navigation:
+        if not proxied.is_navigation:
             return self.deny(told.ruling, None)
-        found = self._find(asking, told)
-        action = action_of(asking.site, found.protection)
-        check = None if action is None else Check(site_key=asking.site.site_key, action=action, stuck=True)
-        return self._show(replace(self._view(asking, found), check=check), told)
+        found = self._find(proxied, told)
+        action = action_of(proxied.site, found.protection)
+        check = None if action is None else Check(site_key=proxied.site.site_key, action=action, stuck=True)
+        return self._show(replace(self._view(proxied, found), check=check), told)
 
-    def show_appeal(self, asking: Asking, appeal: StoredAppeal, return_url: str) -> Reply[Text]:
+    def show_appeal(self, proxied: ProxiedCall, appeal: StoredAppeal, return_url: str) -> Reply[Text]:
         """Return the page that says where an appeal stands."""
-        language = self._languages.choose(asking.call.request.header("accept-language"))
+        language = self._languages.choose(proxied.call.request.header("accept-language"))
         title, content = appeal_view.standing(language, appeal, return_url)
-        return self._say(asking, title, content, None)
+        return self._say(proxied, title, content, None)
 
     def answer_appeal(
-        self, asking: Asking, words: tuple[str, str | None], retry: tuple[Opened, str] | None
+        self, proxied: ProxiedCall, words: tuple[str, str | None], retry: tuple[Opened, str] | None
     ) -> Reply[Text]:
         """Return the page that says why an appeal was not taken; what can be sent again stands in its form."""
-        language = self._languages.choose(asking.call.request.header("accept-language"))
+        language = self._languages.choose(proxied.call.request.header("accept-language"))
         title, text = words
         form = None
         if retry is not None:
             opened, written = retry
-            ticket = self.tickets.give(asking, write_id(opened.decision), opened.return_url, wait_ms=0)
+            ticket = self.tickets.give(proxied, write_id(opened.decision), opened.return_url, wait_ms=0)
             form = None if ticket is None else appeal_view.form(language, ticket, written, is_open=True)
         said = None if text is None else element("p", language.words[text])
         content = joined((element("h1", language.words[title]), said, form))
-        return self._say(asking, language.words[title], content, Ruling(Outcome.BLOCK, "invalid_request"))
+        return self._say(proxied, language.words[title], content, Ruling(Outcome.BLOCK, "invalid_request"))
 
-    def _say(self, asking: Asking, title: str, content: Markup, ruling: Ruling | None) -> Reply[Text]:
-        language = self._languages.choose(asking.call.request.header("accept-language"))
-        rendered = self._page.render_text(language, asking.site.name, title, content)
+    def _say(self, proxied: ProxiedCall, title: str, content: Markup, ruling: Ruling | None) -> Reply[Text]:
+        language = self._languages.choose(proxied.call.request.header("accept-language"))
+        rendered = self._page.render_text(language, proxied.site.name, title, content)
         denial = None if ruling is None else self.deny(ruling, None)
         kept = () if denial is None else (each for each in denial.headers if each[0] != "cache-control")
         headers = (
@@ -150,59 +150,59 @@ class ChallengePages:
         )
         return Reply(body=Text(made.body, "application/json"), status=made.status, headers=headers)
 
-    def _find(self, asking: Asking, told: Told) -> Found:
-        original = asking.original
-        url = return_of(original, first(asking.call.request, "return"))
+    def _find(self, proxied: ProxiedCall, told: Told) -> Found:
+        original = proxied.original
+        url = return_of(original, first(proxied.call.request, "return"))
         if is_own(original.path):
             # The page was opened by itself; what counts is where it leads.
             target = url.removeprefix(original.origin)
             original = Original("GET", original.origin, target, target.partition("?")[0], original.address)
-        found = protections_of(asking.site, MethodClaims(original.method), original.target.encode("latin-1"))
+        found = protections_of(proxied.site, MethodClaims(original.method), original.target.encode("latin-1"))
         protection = strongest(found)
-        headers = {name: value for name, value in asking.headers.items() if name != TOKEN_HEADER}
-        shown = self._receipts.look(
-            headers, original, protection, site=asking.site, visitor=asking.visitor, now_ms=asking.call.now
+        headers = {name: value for name, value in proxied.headers.items() if name != TOKEN_HEADER}
+        shown = self._receipts.inspect(
+            headers, original, protection, site=proxied.site, visitor=proxied.visitor, now_ms=proxied.call.now
         )
         return Found(told, protection, shown.states, url)
 
-    async def _check(self, asking: Asking, found: Found, action: str, body: RawBody | None) -> Check:
-        request, original = asking.call.request, asking.original
+    async def _check(self, proxied: ProxiedCall, found: Found, action: str, body: RawBody | None) -> Check:
+        request, original = proxied.call.request, proxied.original
         form = None
         posted = original.method not in {"GET", "HEAD"}
         # A form of another site is never repeated: from here it would look like one of this site's own.
-        if posted and body is not None and asking.is_same_origin:
+        if posted and body is not None and proxied.is_same_origin:
             form = read_form(body, found.return_url)
-        stuck = await self._is_stuck(asking, found)
-        waits = asking.site.clearance_without_script and not (found.protection.required or stuck)
+        stuck = await self._is_stuck(proxied, found)
+        waits = proxied.site.clearance_without_script and not (found.protection.required or stuck)
         # A form is sent again by hand: who waited is led back to it.
         url = back_of(original, request.header("referer")) if posted else found.return_url
-        ticket = self._passes.ticket(asking, url) if waits and "clearance" not in found.states else None
+        ticket = self._passes.ticket(proxied, url) if waits and "clearance" not in found.states else None
         return Check(
-            site_key=asking.site.site_key,
+            site_key=proxied.site.site_key,
             action=action,
-            framed=asking.framed,
-            capsule=None if form is None else self._passes.enclose(asking, form),
+            framed=proxied.framed,
+            saved_form=None if form is None else self._passes.enclose(proxied, form),
             resend=posted and form is None,
             stuck=stuck,
             ticket=ticket,
             refresh_s=WAIT_MS // 1000 + REDIRECT_SLACK_S,
         )
 
-    async def _is_stuck(self, asking: Asking, found: Found) -> bool:
+    async def _is_stuck(self, proxied: ProxiedCall, found: Found) -> bool:
         """Say whether a pass a moment ago has left no trace. Who comes from elsewhere has not been sent by our page."""
-        if asking.call.request.header("sec-fetch-site") not in {None, "same-origin"}:
+        if proxied.call.request.header("sec-fetch-site") not in {None, "same-origin"}:
             return False
-        return await self._passes.was_here_lately(asking, found.return_url)
+        return await self._passes.was_here_lately(proxied, found.return_url)
 
-    def _view(self, asking: Asking, found: Found) -> View:
+    def _view(self, proxied: ProxiedCall, found: Found) -> View:
         """Return what stands on every page; without more it is a refusal."""
-        request = asking.call.request
+        request = proxied.call.request
         return View(
             language=self._languages.choose(request.header("accept-language")),
-            site_name=asking.site.name,
+            site_name=proxied.site.name,
             decision_id=found.told.decision_id,
             return_url=found.return_url,
-            back_url=back_of(asking.original, request.header("referer")),
+            back_url=back_of(proxied.original, request.header("referer")),
         )
 
     def _show(self, view: View, told: Told) -> Reply[Text]:

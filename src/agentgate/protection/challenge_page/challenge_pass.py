@@ -1,4 +1,4 @@
-"""Passing: what the challenge page brings back. A token becomes a clearance, a capsule becomes its form again."""
+"""Passes: what the challenge page brings back. A token becomes a clearance, a saved form is given back to its page."""
 
 import hashlib
 
@@ -9,13 +9,13 @@ from agentgate.http.replies import set_cookie
 from agentgate.lib.clock import SECOND_MS
 from agentgate.lib.enums import ClearanceLevel, ReceiptKind
 from agentgate.lib.records import Input
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.visitor_ids import write_visitor
-from agentgate.protection.challenge_page.proxied_call import Asking
-from agentgate.protection.challenge_page.saved_form import Capsule, Capsules
-from agentgate.protection.challenge_page.sealed_token import Envelopes
-from agentgate.protection.challenge_page.wait import Ticket, Waits
-from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.challenge_page.proxied_call import ProxiedCall
+from agentgate.protection.challenge_page.saved_form import SavedForm, SavedForms
+from agentgate.protection.challenge_page.sealed_token import SealedTokens
+from agentgate.protection.challenge_page.wait import Waits, WaitTicket
+from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances, IssuedClearance
@@ -43,7 +43,7 @@ class Passed(Struct, frozen=True):
 
 
 class Passes:
-    """Gives clearances for tokens and for time, and forms for capsules. Each is taken once."""
+    """Gives clearances for tokens and for time, and saved forms. Each is taken once."""
 
     def __init__(
         self,
@@ -51,76 +51,76 @@ class Passes:
         clearances: Clearances,
         receipts: Receipts,
         *,
-        envelopes: Envelopes,
-        journal: Journal,
-        fast: FastStore,
+        sealed_tokens: SealedTokens,
+        event_log: GatewayEventLog,
+        shared_cache: SharedCache,
     ) -> None:
         self._keys = keys
         self._clearances = clearances
         self._receipts = receipts
-        self._waits = Waits(envelopes, fast)
-        self._capsules = Capsules(envelopes)
-        self._journal = journal
-        self._fast = fast
+        self._waits = Waits(sealed_tokens, shared_cache)
+        self._saved_forms = SavedForms(sealed_tokens)
+        self._event_log = event_log
+        self._shared_cache = shared_cache
 
-    async def redeem(self, asking: Asking, token: str, url: str, *, framed: str) -> Passed | str:
+    async def redeem(self, proxied: ProxiedCall, token: str, url: str, *, framed: str) -> Passed | str:
         """Spend a token and return the clearance, or the reason why it is not good for one."""
-        site, now_ms = asking.site, asking.call.now
+        site, now_ms = proxied.site, proxied.call.now
         try:
             signed = read_receipt(token, self._keys)
         except NotAReceipt:
             return "invalid_token"
-        reason = "invalid_token" if signed.test else _misfit(signed.claims, asking)
+        reason = "invalid_token" if signed.test else _misfit(signed.claims, proxied)
         if reason is not None:
             return reason
         if not await self._receipts.spend(site, signed.claims, now_ms=now_ms):
             return "token_used"
-        self._journal.count(site, CounterName.TOKENS_REDEEMED, now_ms)
-        await self._fast.put(_lately(asking, url), b"1", ttl_ms=LATELY_MS)
-        level, renewed = self._level(asking)
-        return Passed(self._issue(asking, level, renewed), url, framed)
+        self._event_log.count(site, CounterName.TOKENS_REDEEMED, now_ms)
+        await self._shared_cache.put(_lately(proxied, url), b"1", ttl_ms=LATELY_MS)
+        level, renewed = self._level(proxied)
+        return Passed(self._issue(proxied, level, renewed), url, framed)
 
-    def ticket(self, asking: Asking, url: str) -> Ticket:
+    def ticket(self, proxied: ProxiedCall, url: str) -> WaitTicket:
         """Return what becomes a low clearance for whoever waits."""
-        return self._waits.begin(asking, url)
+        return self._waits.begin(proxied, url)
 
-    async def wait_is_over(self, asking: Asking, ticket: str) -> Passed | str:
+    async def wait_is_over(self, proxied: ProxiedCall, ticket: str) -> Passed | str:
         """Take a ticket and return the low clearance, or the reason why it is not good for one."""
-        url = await self._waits.end(asking, ticket)
+        url = await self._waits.end(proxied, ticket)
         if url is None:
             return "invalid_clearance"
-        if await self._waits.is_too_often(asking):
+        if await self._waits.is_too_often(proxied):
             return "rate_limited"
-        await self._fast.put(_lately(asking, url), b"1", ttl_ms=LATELY_MS)
-        return Passed(self._issue(asking, ClearanceLevel.LOW, None), url)
+        await self._shared_cache.put(_lately(proxied, url), b"1", ttl_ms=LATELY_MS)
+        return Passed(self._issue(proxied, ClearanceLevel.LOW, None), url)
 
-    async def was_here_lately(self, asking: Asking, url: str) -> bool:
+    async def was_here_lately(self, proxied: ProxiedCall, url: str) -> bool:
         """Say whether this visitor passed a moment ago, on the way to the same address."""
-        return await self._fast.get(_lately(asking, url)) is not None
+        return await self._shared_cache.get(_lately(proxied, url)) is not None
 
-    def enclose(self, asking: Asking, form: Capsule) -> str:
+    def enclose(self, proxied: ProxiedCall, form: SavedForm) -> str:
         """Return a form as the page carries it."""
-        return self._capsules.close(form, asking.holder, now_ms=asking.call.now)
+        return self._saved_forms.close(form, proxied.holder, now_ms=proxied.call.now)
 
-    async def release(self, asking: Asking, capsule: str) -> Capsule | None:
+    async def release(self, proxied: ProxiedCall, saved_form: str) -> SavedForm | None:
         """Return the form; None when it is not this visitor's, over, or was sent already."""
-        return await self._capsules.take(capsule, asking.holder, now_ms=asking.call.now)
+        return await self._saved_forms.take(saved_form, proxied.holder, now_ms=proxied.call.now)
 
-    def _issue(self, asking: Asking, level: ClearanceLevel, renewed: str | None) -> IssuedClearance:
-        holder = asking.holder
+    def _issue(self, proxied: ProxiedCall, level: ClearanceLevel, renewed: str | None) -> IssuedClearance:
+        holder = proxied.holder
         return self._clearances.issue(
             site_key=holder.site_key,
             origin=holder.origin,
             visitor=holder.visitor,
             level=level,
-            now_ms=asking.call.now,
+            now_ms=proxied.call.now,
             renewed=renewed,
         )
 
-    def _level(self, asking: Asking) -> tuple[ClearanceLevel, str | None]:
+    def _level(self, proxied: ProxiedCall) -> tuple[ClearanceLevel, str | None]:
         """Return the level of the check that was passed: the SDK has just set a cookie that says so."""
-        holder, now_ms = asking.holder, asking.call.now
-        value = asking.call.request.cookie(self._clearances.cookie_name(holder.site_key))
+        holder, now_ms = proxied.holder, proxied.call.now
+        value = proxied.call.request.cookie(self._clearances.cookie_name(holder.site_key))
         try:
             known = None if value is None else self._clearances.read(value, site_key=holder.site_key, now_ms=now_ms)
         except ClearanceRefused:
@@ -131,10 +131,10 @@ class Passes:
         return (ClearanceLevel.CHECKED if is_low else known.level), known.id
 
 
-def cookie_of(passed: Passed, asking: Asking) -> tuple[str, str]:
+def cookie_of(passed: Passed, proxied: ProxiedCall) -> tuple[str, str]:
     """Return the `Set-Cookie` header of a clearance."""
     issued = passed.clearance
-    secure = asking.original.origin.startswith("https://")
+    secure = proxied.original.origin.startswith("https://")
     # A frame of another site is sent no `Lax` cookie at all.
     same_site = "None" if passed.framed == "cross" and secure else "Lax"
     name, text = set_cookie(
@@ -143,18 +143,18 @@ def cookie_of(passed: Passed, asking: Asking) -> tuple[str, str]:
         path="/",
         same_site=same_site,
         secure=secure,
-        max_age_s=max(0, (issued.expires_at - asking.call.now) // SECOND_MS),
+        max_age_s=max(0, (issued.expires_at - proxied.call.now) // SECOND_MS),
     )
     return name, f"{text}; Partitioned" if passed.framed and secure else text
 
 
-def _misfit(claims: Claims, asking: Asking) -> str | None:
-    site, origin = asking.site, asking.original.origin
+def _misfit(claims: Claims, proxied: ProxiedCall) -> str | None:
+    site, origin = proxied.site, proxied.original.origin
     if claims.kind is not ReceiptKind.BROWSER or claims.aud != site.site_key:
         return "invalid_token"
-    if is_of_the_future(claims, now_ms=asking.call.now):
+    if is_of_the_future(claims, now_ms=proxied.call.now):
         return "invalid_token"
-    if asking.call.now >= claims.exp * SECOND_MS:
+    if proxied.call.now >= claims.exp * SECOND_MS:
         return "expired_token"
     action = site.actions.get(claims.action)
     if action is None or action.clearance is not True:
@@ -162,11 +162,11 @@ def _misfit(claims: Claims, asking: Asking) -> str | None:
     if claims.origin != origin:
         return "origin_mismatch"
     # Passed by somebody else, somewhere else.
-    return None if claims.sub == write_visitor(asking.visitor) else "invalid_token"
+    return None if claims.sub == write_visitor(proxied.visitor) else "invalid_token"
 
 
-def _lately(asking: Asking, url: str) -> str:
+def _lately(proxied: ProxiedCall, url: str) -> str:
     # Many people may share an address. Those who also share a browser and a destination are sent one click too many.
-    request = asking.call.request
+    request = proxied.call.request
     described = "\n".join((request.header("user-agent") or "", request.header("accept-language") or "", url))
-    return f"gateway-pass:{asking.site.number}:{asking.visitor:016x}:{hashlib.sha256(described.encode()).hexdigest()}"
+    return f"gateway-pass:{proxied.site.number}:{proxied.visitor:016x}:{hashlib.sha256(described.encode()).hexdigest()}"

@@ -14,7 +14,7 @@ from agentgate.lib.records import Input, Record, json_decoder
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.challenge import ChallengePages, first
 from agentgate.protection.challenge_page.challenge_pass import Passes, PassInput, cookie_of
-from agentgate.protection.challenge_page.proxied_call import Asker, Asking
+from agentgate.protection.challenge_page.proxied_call import Asker, ProxiedCall
 from agentgate.protection.challenge_page.return_url import is_own, within
 from agentgate.protection.gateway.answers import Ruling
 
@@ -67,12 +67,12 @@ async def show_challenge(call: Call, asker: Asker, pages: ChallengePages) -> Rep
     """
     if first(call.request, "seen") is None:
         return await _show(call, None, asker, pages)
-    asking = await asker.read(call)
-    if not isinstance(asking, Asking):
-        return _deny(pages, *asking)
-    if asking.is_navigation or not is_own(asking.original.path):
-        return await pages.answer(asking, None)
-    return _tell_seen(asking)
+    proxied = await asker.read(call)
+    if not isinstance(proxied, ProxiedCall):
+        return _deny(pages, *proxied)
+    if proxied.is_navigation or not is_own(proxied.original.path):
+        return await pages.answer(proxied, None)
+    return _tell_seen(proxied)
 
 
 async def show_challenge_to_form(call: Call, body: RawBody, asker: Asker, pages: ChallengePages) -> Reply[Text]:
@@ -90,50 +90,50 @@ async def pass_challenge(
 
     The token is spent. The clearance is a cookie that scripts cannot read.
     """
-    asking = await _same_origin(call, asker, pages)
-    if isinstance(asking, Reply):
-        return asking
+    proxied = await _same_origin(call, asker, pages)
+    if isinstance(proxied, Reply):
+        return proxied
     try:
         sent: PassInput = _PASS.decode(body.content or b"")
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return _deny(pages, "invalid_request", "The body must be JSON with token.")
-    origin = asking.original.origin
+    origin = proxied.original.origin
     url = within(origin, sent.return_ if isinstance(sent.return_, str) else None) or f"{origin}/"
     framed = sent.framed if isinstance(sent.framed, str) and sent.framed in FRAMES else ""
     try:
-        passed = await passes.redeem(asking, sent.token, url, framed=framed)
+        passed = await passes.redeem(proxied, sent.token, url, framed=framed)
     except StoreUnavailable:
         return pages.deny(UNAVAILABLE, None)
     if isinstance(passed, str):
         return pages.deny(Ruling(Outcome.CHALLENGE, passed), None)
-    return Reply(body=ReturnTo(return_=passed.url), headers=(cookie_of(passed, asking),))
+    return Reply(body=ReturnTo(return_=passed.url), headers=(cookie_of(passed, proxied),))
 
 
 async def pass_by_waiting(call: Call, asker: Asker, passes: Passes, pages: ChallengePages) -> Reply[Any]:
     """Let somebody on who has waited, without JavaScript: a low clearance for a `ticket` and its cookie."""
-    asking = await asker.read(call)
-    if not isinstance(asking, Asking):
-        return _deny(pages, *asking)
+    proxied = await asker.read(call)
+    if not isinstance(proxied, ProxiedCall):
+        return _deny(pages, *proxied)
     try:
-        passed = await passes.wait_is_over(asking, first(call.request, "ticket") or "")
+        passed = await passes.wait_is_over(proxied, first(call.request, "ticket") or "")
     except StoreUnavailable:
         return pages.deny(UNAVAILABLE, None)
     if isinstance(passed, str):
-        return await pages.answer_late(asking, passed)
-    return Reply(body=None, status=303, headers=(("location", passed.url), cookie_of(passed, asking)))
+        return await pages.answer_late(proxied, passed)
+    return Reply(body=None, status=303, headers=(("location", passed.url), cookie_of(passed, proxied)))
 
 
 async def replay_form(call: Call, body: RawBody, asker: Asker, passes: Passes, pages: ChallengePages) -> Reply[Replay]:
     """Give a form back to the page that carried it: `{capsule}`. Once."""
-    asking = await _same_origin(call, asker, pages)
-    if isinstance(asking, Reply):
-        return asking
+    proxied = await _same_origin(call, asker, pages)
+    if isinstance(proxied, Reply):
+        return proxied
     try:
         sent: ReplayInput = _REPLAY.decode(body.content or b"")
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return _deny(pages, "invalid_request", "The body must be JSON with capsule.")
     try:
-        form = await passes.release(asking, sent.capsule)
+        form = await passes.release(proxied, sent.capsule)
     except StoreUnavailable:
         return pages.deny(UNAVAILABLE, None)
     if form is None:
@@ -142,32 +142,32 @@ async def replay_form(call: Call, body: RawBody, asker: Asker, passes: Passes, p
 
 
 async def _show(call: Call, body: RawBody | None, asker: Asker, pages: ChallengePages) -> Reply[Text]:
-    asking = await asker.read(call)
-    if not isinstance(asking, Asking):
-        return _deny(pages, *asking)
-    return await pages.answer(asking, body)
+    proxied = await asker.read(call)
+    if not isinstance(proxied, ProxiedCall):
+        return _deny(pages, *proxied)
+    return await pages.answer(proxied, body)
 
 
-async def _same_origin(call: Call, asker: Asker, pages: ChallengePages) -> Asking | Reply[Any]:
-    asking = await asker.read(call)
-    if not isinstance(asking, Asking):
-        return _deny(pages, *asking)
-    if not asking.is_same_origin:
+async def _same_origin(call: Call, asker: Asker, pages: ChallengePages) -> ProxiedCall | Reply[Any]:
+    proxied = await asker.read(call)
+    if not isinstance(proxied, ProxiedCall):
+        return _deny(pages, *proxied)
+    if not proxied.is_same_origin:
         return _deny(pages, "invalid_request", "The Origin header must be the origin of the page itself.")
-    return asking
+    return proxied
 
 
 def _deny(pages: ChallengePages, reason: str, hint: str | None = None) -> Reply[Any]:
     return pages.deny(Ruling(Outcome.BLOCK, reason, hint=hint), None)
 
 
-def _tell_seen(asking: Asking) -> Reply[Text]:
+def _tell_seen(proxied: ProxiedCall) -> Reply[Text]:
     """Tell the asker how its request was described."""
     seen = SeenRequest(
-        origin=asking.original.origin,
-        visitor=write_visitor(asking.visitor),
-        network=_network_of(asking.original.address),
-        time_ms=int(asking.call.now),
+        origin=proxied.original.origin,
+        visitor=write_visitor(proxied.visitor),
+        network=_network_of(proxied.original.address),
+        time_ms=int(proxied.call.now),
     )
     return Reply(body=Text(msgspec.json.encode(seen), "application/json"), status=200)
 

@@ -15,7 +15,7 @@ from agentgate.http.markup import Markup, element, joined
 from agentgate.lib.records import to_json
 from agentgate.protection.challenge_page import appeal_view
 from agentgate.protection.challenge_page.languages import Language
-from agentgate.protection.challenge_page.wait import Ticket
+from agentgate.protection.challenge_page.wait import WaitTicket
 
 SERVICE = "/.agentgate"
 GATEWAY = f"{SERVICE}/v1/gateway/"
@@ -51,12 +51,12 @@ class Check(Struct, frozen=True, kw_only=True):
     # Empty, `same` or `cross`: the page is shown in a frame, of the same site or another.
     framed: str = ""
     # A form that is sent again by the page, or that somebody has to send again.
-    capsule: str | None = None
+    saved_form: str | None = None
     resend: bool = False
     # The check was passed already, and that did not help.
     stuck: bool = False
     # With what a visitor without JavaScript goes on, and after how long.
-    ticket: Ticket | None = None
+    ticket: WaitTicket | None = None
     refresh_s: int = 0
 
 
@@ -77,7 +77,7 @@ class View(Struct, frozen=True, kw_only=True):
     appeal: str | None = None
 
 
-class Rendered(Struct, frozen=True):
+class RenderedChallengePage(Struct, frozen=True):
     """A page and the policy that it runs under."""
 
     html: bytes
@@ -101,7 +101,7 @@ class ChallengePage:
             (files("agentgate") / "protection" / "challenge_page" / "page" / "challenge.js").read_text(encoding="utf-8")
         )
 
-    def render(self, view: View) -> Rendered:
+    def render(self, view: View) -> RenderedChallengePage:
         """Return the page."""
         nonce = secrets.token_urlsafe(NONCE_BYTES)
         words = view.language.words
@@ -113,15 +113,17 @@ class ChallengePage:
         main = element("main", element("p", view.site_name, class_="site"), content, appeal, _number(view))
         body = element("body", main, None if view.check is None else self._scripts(view, view.check, nonce))
         html = element("html", element("head", head), body, lang=view.language.tag, dir=view.language.direction)
-        return Rendered(f"<!doctype html>{html}".encode(), _policy(nonce, view.check, forms=view.appeal is not None))
+        return RenderedChallengePage(
+            f"<!doctype html>{html}".encode(), _policy(nonce, view.check, forms=view.appeal is not None)
+        )
 
-    def render_text(self, language: Language, site_name: str, title: str, content: Markup) -> Rendered:
+    def render_text(self, language: Language, site_name: str, title: str, content: Markup) -> RenderedChallengePage:
         """Return a page that only says something, without a script."""
         nonce = secrets.token_urlsafe(NONCE_BYTES)
         head = self._head(f"{title} · {site_name}" if site_name else title, nonce)
         body = element("body", element("main", element("p", site_name, class_="site"), content))
         html = element("html", element("head", head), body, lang=language.tag, dir=language.direction)
-        return Rendered(f"<!doctype html>{html}".encode(), _policy(nonce, None, forms=True))
+        return RenderedChallengePage(f"<!doctype html>{html}".encode(), _policy(nonce, None, forms=True))
 
     def _head(self, title: str, nonce: str) -> Markup:
         return joined(
@@ -143,7 +145,7 @@ class ChallengePage:
             "language": view.language.tag,
             "return": view.return_url,
             "framed": check.framed,
-            "capsule": check.capsule,
+            "capsule": check.saved_form,
             "resend": check.resend,
             "stuck": check.stuck,
             "back": view.back_url,
@@ -189,7 +191,7 @@ def _without_script(view: View, check: Check) -> Markup:
         return element("p", words["no_script"])
     return joined(
         (
-            element("p", words["resend"]) if check.resend or check.capsule else None,
+            element("p", words["resend"]) if check.resend or check.saved_form else None,
             element("p", words["no_script_wait"]),
             element(
                 "form",
@@ -249,7 +251,7 @@ def _policy(nonce: str, check: Check | None, *, forms: bool) -> str:
             "require-trusted-types-for 'script'",
             "trusted-types agentgate",
         ]
-    if check is not None and check.capsule is not None:
+    if check is not None and check.saved_form is not None:
         # What somebody has typed is in the page: no other site may show it as its own.
         parts.append("frame-ancestors 'self'")
     return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""Asking: a call that an adapter passed on for a visitor: whose site, which original request, which visitor."""
+"""ProxiedCall: a call that an adapter passed on for a visitor: whose site, which original request, which visitor."""
 
 from msgspec import Struct
 
@@ -6,7 +6,7 @@ from agentgate.http.call import Call
 from agentgate.http.navigation import framed_by, is_navigation
 from agentgate.http.request import joined_headers
 from agentgate.lib.visitor_ids import write_visitor
-from agentgate.protection.challenge_page.sealed_token import Holder
+from agentgate.protection.challenge_page.sealed_token import PageHolder
 from agentgate.protection.credentials.bearer_secret import shown_secret
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.original_request import Malformed, Original, read_original
@@ -14,7 +14,7 @@ from agentgate.protection.sites.directory import SiteDirectory, SiteView
 from agentgate.protection.tokens.uses import CredentialUses
 
 
-class Asking(Struct, frozen=True):
+class ProxiedCall(Struct, frozen=True):
     """What is known of the call before anything is decided."""
 
     call: Call
@@ -25,9 +25,9 @@ class Asking(Struct, frozen=True):
     headers: dict[bytes, bytes]
 
     @property
-    def holder(self) -> Holder:
+    def holder(self) -> PageHolder:
         """Who may carry something sealed."""
-        return Holder(self.site.id, self.site.site_key, self.original.origin, write_visitor(self.visitor))
+        return PageHolder(self.site.id, self.site.site_key, self.original.origin, write_visitor(self.visitor))
 
     @property
     def is_navigation(self) -> bool:
@@ -53,9 +53,9 @@ class Asker:
         self._visitors = visitors
         self._uses = uses
 
-    async def read(self, call: Call) -> Asking | tuple[str, str | None]:
+    async def read(self, call: Call) -> ProxiedCall | tuple[str, str | None]:
         """Return the call as it is to be understood, or the reason why not and a sentence about it."""
-        await self._sites.settle_if_possible()
+        await self._sites.await_refresh_if_possible()
         headers = joined_headers(call.request)
         secret = shown_secret(headers)
         caller = None if secret is None else self._sites.find_caller_showing(secret, now_ms=call.now)
@@ -67,4 +67,4 @@ class Asker:
         except Malformed as problem:
             return "invalid_request", str(problem)
         visitor = self._visitors.find(caller.site.site_key, original.address)
-        return Asking(call, caller.site, original, visitor, headers)
+        return ProxiedCall(call, caller.site, original, visitor, headers)

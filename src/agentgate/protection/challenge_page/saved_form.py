@@ -1,4 +1,4 @@
-"""Capsule: a form that was posted and challenged, carried by its own page until it can be sent again.
+"""SavedForm: a form that was posted and challenged, carried by its own page until it can be sent again.
 
 Forms of text fields only. A file is too large to carry, and a page may not fill a file field.
 """
@@ -14,14 +14,15 @@ from msgspec import Struct
 from agentgate.http.forms import MULTIPART, URL_ENCODED
 from agentgate.http.raw_body import RawBody
 from agentgate.lib.clock import MINUTE_MS
-from agentgate.protection.challenge_page.sealed_token import Envelopes, Holder
+from agentgate.protection.challenge_page.sealed_token import PageHolder, SealedTokens
 
+# As the hosted page and its script call a saved form.
 KIND = "capsule"
 LIFETIME_MS = 10 * MINUTE_MS
 MOST_FIELDS = 1_000
 
 
-class Capsule(Struct, frozen=True):
+class SavedForm(Struct, frozen=True):
     """Where the form goes, how it is encoded, and its fields in their order."""
 
     url: str
@@ -29,25 +30,25 @@ class Capsule(Struct, frozen=True):
     fields: list[tuple[str, str]]
 
 
-class Capsules:
-    """Closes and opens capsules."""
+class SavedForms:
+    """Seals and opens saved forms."""
 
-    def __init__(self, envelopes: Envelopes) -> None:
-        self._envelopes = envelopes
-        self._decoder = msgspec.msgpack.Decoder(Capsule)
+    def __init__(self, sealed_tokens: SealedTokens) -> None:
+        self._sealed_tokens = sealed_tokens
+        self._decoder = msgspec.msgpack.Decoder(SavedForm)
 
-    def close(self, capsule: Capsule, holder: Holder, *, now_ms: int) -> str:
-        """Return the capsule as text that its holder alone can bring back."""
-        content = msgspec.msgpack.encode(capsule)
-        return self._envelopes.seal(KIND, content, holder, not_before_ms=now_ms, expires_ms=now_ms + LIFETIME_MS)
+    def close(self, saved_form: SavedForm, holder: PageHolder, *, now_ms: int) -> str:
+        """Return the form as text that its holder alone can bring back."""
+        content = msgspec.msgpack.encode(saved_form)
+        return self._sealed_tokens.seal(KIND, content, holder, not_before_ms=now_ms, expires_ms=now_ms + LIFETIME_MS)
 
-    async def take(self, text: str, holder: Holder, *, now_ms: int) -> Capsule | None:
-        """Return what is in a capsule, once; None when it is not this holder's, over, or was opened before."""
-        content = await self._envelopes.take(KIND, text, holder, now_ms=now_ms)
+    async def take(self, text: str, holder: PageHolder, *, now_ms: int) -> SavedForm | None:
+        """Return the form, once; None when it is not this holder's, over, or was opened before."""
+        content = await self._sealed_tokens.take(KIND, text, holder, now_ms=now_ms)
         return None if content is None else self._decoder.decode(content)
 
 
-def read_form(body: RawBody, url: str) -> Capsule | None:
+def read_form(body: RawBody, url: str) -> SavedForm | None:
     """Return a posted form; None when it is too large, no form, or has what cannot be carried."""
     media_type = body.content_type.partition(";")[0].strip().lower()
     if body.content is None or media_type not in {URL_ENCODED, MULTIPART}:
@@ -61,7 +62,7 @@ def read_form(body: RawBody, url: str) -> Capsule | None:
     except (ValueError, LookupError, TypeError):
         # Text that is not UTF-8 among them: it would come out as something else.
         return None
-    return Capsule(url, media_type, fields)
+    return SavedForm(url, media_type, fields)
 
 
 def _multipart(content: bytes, content_type: str) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Envelopes: sealed text that a visitor carries for us for a while, and can neither read, change nor hand on.
+"""SealedTokens: sealed text that a visitor carries for us for a while, and can neither read, change nor hand on.
 
 Each is taken once. What was taken stands in the same table as spent tokens.
 """
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.keyring import Keyring
-from agentgate.protection.tokens.ports import Redemption, RedemptionStore
+from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
 
 PURPOSE = "challenge"
 NONCE_BYTES = 12
@@ -23,7 +23,7 @@ ID_BYTES = 16
 KEPT_MS = HOUR_MS
 
 
-class Holder(Struct, frozen=True):
+class PageHolder(Struct, frozen=True):
     """Who carries it: a visitor of a site on one of its origins."""
 
     site_id: str
@@ -33,7 +33,7 @@ class Holder(Struct, frozen=True):
     visitor: str
 
 
-class Envelope(Struct, frozen=True, array_like=True):
+class SealedToken(Struct, frozen=True, array_like=True):
     """What was sealed, and when it may be opened."""
 
     id: str
@@ -42,33 +42,33 @@ class Envelope(Struct, frozen=True, array_like=True):
     content: bytes
 
 
-class Envelopes:
+class SealedTokens:
     """Seals and opens. The keys are derived from those of the challenges, and rotate with them."""
 
     def __init__(self, keyring: Keyring, redemptions: RedemptionStore) -> None:
         self._keyring = keyring
         self._redemptions = redemptions
-        self._decoder = msgspec.msgpack.Decoder(Envelope)
+        self._decoder = msgspec.msgpack.Decoder(SealedToken)
 
-    def seal(self, kind: str, content: bytes, holder: Holder, *, not_before_ms: int, expires_ms: int) -> str:
+    def seal(self, kind: str, content: bytes, holder: PageHolder, *, not_before_ms: int, expires_ms: int) -> str:
         """Return the text to carry."""
-        envelope = Envelope(secrets.token_urlsafe(ID_BYTES), int(not_before_ms), int(expires_ms), content)
+        token = SealedToken(secrets.token_urlsafe(ID_BYTES), int(not_before_ms), int(expires_ms), content)
         nonce = secrets.token_bytes(NONCE_BYTES)
         cipher = _cipher(self._keyring.current(PURPOSE))
-        sealed = nonce + cipher.encrypt(nonce, msgspec.msgpack.encode(envelope), _bound_to(kind, holder))
+        sealed = nonce + cipher.encrypt(nonce, msgspec.msgpack.encode(token), _bound_to(kind, holder))
         return base64.urlsafe_b64encode(sealed).decode("ascii").rstrip("=")
 
-    async def take(self, kind: str, text: str, holder: Holder, *, now_ms: int) -> bytes | None:
+    async def take(self, kind: str, text: str, holder: PageHolder, *, now_ms: int) -> bytes | None:
         """Return what a text of ours holds, once; None for what cannot be opened now or was taken before."""
-        envelope = self.open(kind, text, holder, now_ms=now_ms)
-        if envelope is None:
+        token = self.open(kind, text, holder, now_ms=now_ms)
+        if token is None:
             return None
         is_new = await self._redemptions.spend(
-            holder.site_id, envelope.id, Redemption(), kept_until_ms=envelope.expires_ms + KEPT_MS
+            holder.site_id, token.id, Redemption(), kept_until_ms=token.expires_ms + KEPT_MS
         )
-        return envelope.content if is_new else None
+        return token.content if is_new else None
 
-    def open(self, kind: str, text: str, holder: Holder, *, now_ms: int) -> Envelope | None:
+    def open(self, kind: str, text: str, holder: PageHolder, *, now_ms: int) -> SealedToken | None:
         """Return what a text of ours holds; None for another kind, another holder, too early or too late."""
         try:
             sealed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -81,16 +81,17 @@ class Envelopes:
             except (InvalidTag, ValueError):
                 # ValueError: so short that not even the nonce is whole.
                 continue
-            envelope = self._decoder.decode(plain)
-            return envelope if envelope.not_before_ms <= now_ms < envelope.expires_ms else None
+            token = self._decoder.decode(plain)
+            return token if token.not_before_ms <= now_ms < token.expires_ms else None
         return None
 
 
 def _cipher(material: bytes) -> AESGCM:
+    # The label derives the key, so it stays as it was first written.
     return AESGCM(hmac.digest(material, b"agentgate envelope 1", "sha256"))
 
 
-def _bound_to(kind: str, holder: Holder) -> bytes:
+def _bound_to(kind: str, holder: PageHolder) -> bytes:
     # Lengths go before the parts, so that bytes cannot be moved from one part into its neighbour.
     parts = (kind, holder.site_key, holder.origin, holder.visitor)
     return b"".join(len(part.encode()).to_bytes(4, "big") + part.encode() for part in parts)

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from agentgate.http.replies import set_cookie
 from agentgate.lib.clock import MINUTE_MS, SECOND_MS
-from agentgate.lib.shared_cache import FastStore
-from agentgate.protection.challenge_page.proxied_call import Asking
-from agentgate.protection.challenge_page.sealed_token import Envelopes
+from agentgate.lib.shared_cache import SharedCache
+from agentgate.protection.challenge_page.proxied_call import ProxiedCall
+from agentgate.protection.challenge_page.sealed_token import SealedTokens
 
 TICKET = "ticket"
 # How long somebody waits, and how long the way on stays open after that.
@@ -30,7 +30,7 @@ _SECRET_BYTES = 16
 _DIGEST_BYTES = 32
 
 
-class Ticket(Struct, frozen=True):
+class WaitTicket(Struct, frozen=True):
     """What the page carries, and the cookie without which it is good for nothing."""
 
     text: str
@@ -40,18 +40,18 @@ class Ticket(Struct, frozen=True):
 class Waits:
     """Gives tickets and takes them."""
 
-    def __init__(self, envelopes: Envelopes, fast: FastStore) -> None:
-        self._envelopes = envelopes
-        self._fast = fast
+    def __init__(self, sealed_tokens: SealedTokens, shared_cache: SharedCache) -> None:
+        self._sealed_tokens = sealed_tokens
+        self._shared_cache = shared_cache
 
-    def begin(self, asking: Asking, url: str) -> Ticket:
+    def begin(self, proxied: ProxiedCall, url: str) -> WaitTicket:
         """Return a ticket to an address of the site."""
         secret = secrets.token_urlsafe(_SECRET_BYTES)
-        ready_ms = asking.call.now + WAIT_MS
-        text = self._envelopes.seal(
+        ready_ms = proxied.call.now + WAIT_MS
+        text = self._sealed_tokens.seal(
             TICKET,
             _digest(secret) + url.encode(),
-            asking.holder,
+            proxied.holder,
             not_before_ms=ready_ms,
             expires_ms=ready_ms + TICKET_MS,
         )
@@ -60,25 +60,25 @@ class Waits:
             secret,
             path=COOKIE_PATH,
             same_site="Lax",
-            secure=asking.original.origin.startswith("https://"),
+            secure=proxied.original.origin.startswith("https://"),
             max_age_s=(WAIT_MS + TICKET_MS) // SECOND_MS,
         )
-        return Ticket(text, cookie)
+        return WaitTicket(text, cookie)
 
-    async def end(self, asking: Asking, ticket: str) -> str | None:
+    async def end(self, proxied: ProxiedCall, ticket: str) -> str | None:
         """Take a ticket and return its address; None when it is not this browser's, not yet good, over or used."""
-        now_ms, secret = asking.call.now, asking.call.request.cookie(COOKIE) or ""
-        found = self._envelopes.open(TICKET, ticket, asking.holder, now_ms=now_ms)
+        now_ms, secret = proxied.call.now, proxied.call.request.cookie(COOKIE) or ""
+        found = self._sealed_tokens.open(TICKET, ticket, proxied.holder, now_ms=now_ms)
         # Before it is taken: who comes without the cookie, or too early, may come again.
         if found is None or not hmac.compare_digest(found.content[:_DIGEST_BYTES], _digest(secret)):
             return None
-        content = await self._envelopes.take(TICKET, ticket, asking.holder, now_ms=now_ms)
+        content = await self._sealed_tokens.take(TICKET, ticket, proxied.holder, now_ms=now_ms)
         return None if content is None else content[_DIGEST_BYTES:].decode()
 
-    async def is_too_often(self, asking: Asking) -> bool:
+    async def is_too_often(self, proxied: ProxiedCall) -> bool:
         """Count a pass; say whether this address has had too many lately."""
-        key = f"gateway-wait:{asking.site.number}:{asking.visitor:016x}"
-        return await self._fast.add(key, 1, ttl_ms=WINDOW_MS) > MOST_PASSES
+        key = f"gateway-wait:{proxied.site.number}:{proxied.visitor:016x}"
+        return await self._shared_cache.add(key, 1, ttl_ms=WINDOW_MS) > MOST_PASSES
 
 
 def _digest(secret: str) -> bytes:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from agentgate.lib.enums import AgentVerdict, Outcome
 from agentgate.protection.decision.outcome import apply_mode
 from agentgate.protection.lists.site_lists import stronger
-from agentgate.protection.rules.evaluate import NO_TRAITS, Traits, Verdict
+from agentgate.protection.rules.evaluate import NO_TRAITS, RuleVerdict, Traits
 from agentgate.protection.rules.patterns.predicates import USER_AGENT_HEADER
 from agentgate.protection.scoring.bands import band_labels
 from agentgate.protection.scoring.score import ModelView, Scores
@@ -37,7 +37,7 @@ class EngineDecision(Struct, frozen=True, gc=False):
     labels: tuple[str, ...]
     observation: Observation
     scores: Scores
-    verdict: Verdict
+    verdict: RuleVerdict
     duration_us: int
 
 
@@ -82,7 +82,7 @@ def conclude(observed: Observed, site: SiteView) -> EngineDecision:
     return EngineDecision(outcome, would, reasons, labels, observation, scores, verdict, duration_us)
 
 
-def _listed(observed: Observed, site: SiteView) -> Verdict | None:
+def _listed(observed: Observed, site: SiteView) -> RuleVerdict | None:
     """Return what the site's lists say, before any rule."""
     matcher = site.matcher
     if matcher is None or matcher.lists is None:

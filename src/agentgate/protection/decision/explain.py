@@ -9,7 +9,7 @@ from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.lists.site_lists import stronger
 from agentgate.protection.rules.evaluate import Traits
 from agentgate.protection.rules.patterns.predicates import USER_AGENT_HEADER, Predicates
-from agentgate.protection.rules.replay_records import Sample, SampleRequest
+from agentgate.protection.rules.replay_records import SampleFacts, SampleRequest
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.signals.observe import observe
@@ -28,7 +28,7 @@ class SampleObserver:
         self._models = models
         self._intel = intel
 
-    def observe(self, site_id: str, request: SampleRequest) -> Sample:
+    def observe(self, site_id: str, request: SampleRequest) -> SampleFacts:
         """Return labels, scores, route and action of a request that is the first of its visitor in this minute."""
         site = self._sites.find_by_id(site_id)
         if site is None:
@@ -60,7 +60,7 @@ class SampleObserver:
             matcher = RequestMatcher(predicates, lists)
             return _traits(matcher, facts, host=url.netloc, visitor=visitor, claimed=observation.claimed_agent)
 
-        return Sample(
+        return SampleFacts(
             labels=with_bands(observation.labels, scores.values),
             scores=scores.values,
             route=matched.route,

@@ -17,7 +17,7 @@ class Visitors:
     def find(self, site_key: str, address: str) -> int:
         """Return the visitor's number: 64 bits, written as 16 hex digits."""
         if self._generation != self._keyring.generation:
-            self._look_at_key()
+            self._read_key()
         # As `Keyring.mac("visitor", b"site", ...)` would.
         parts = (b"visitor", b"site", site_key.encode(), source_of(address).encode())
         message = b"".join([len(part).to_bytes(4, "big") + part for part in parts])
@@ -27,7 +27,7 @@ class Visitors:
         """Return since when addresses have the names that they have now."""
         return self._keyring.since_ms("visitor")
 
-    def _look_at_key(self) -> None:
+    def _read_key(self) -> None:
         self._generation = self._keyring.generation
         key = self._keyring.current("visitor")
         if key != self._key:

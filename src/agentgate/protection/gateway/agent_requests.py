@@ -1,4 +1,4 @@
-"""How the agents' desk is asked about a request, and what its ruling means for one."""
+"""What the policy checker is told of a request, and what its ruling means for the answer."""
 
 from collections.abc import Callable
 
@@ -12,14 +12,14 @@ from agentgate.protection.gateway.answers import Ruling
 from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.protection.signals.facts import Observation
 
-# What the address says of a claim to be a search engine's crawler is for the rules to weigh.
+# Labels by which the address confirms or refutes a claim to be a search engine's crawler. The rules weigh them.
 SETTLED_CLAIMS = frozenset(
     ("agent.search_verified", "agent.search_unconfirmed", "agent.search_unknown", "agent.search_forged")
 )
 
 
-class Wish(Struct, frozen=True, gc=False):
-    """What a request is for. What the signals make of it is found out when a claim matters, which is without proof."""
+class GatewayRequestContext(Struct, frozen=True, gc=False):
+    """The action of a request. Signals run only when the claim matters, which is when no signature proves it."""
 
     action: str | None
     observe: Callable[[], Observation]
@@ -43,7 +43,7 @@ def rule_on_agent(check: DecidedCheck, agent: AgentRuling) -> Ruling | None:
     if against is None:
         return None
     if against.outcome is Outcome.CHALLENGE and check.decision.verdict.outcome in (Outcome.BLOCK, Outcome.DROP):
-        # No check that it could pass would open what the rules close.
+        # Passing a check would not help: the rules block or drop the request anyway.
         return None
     applied, would = apply_mode(against.outcome, check.site.mode)
     if would is not None:

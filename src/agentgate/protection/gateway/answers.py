@@ -24,7 +24,7 @@ _SHOWN: Mapping[Outcome, errors.GatewayDecision] = {
 
 
 class Ruling(Struct, frozen=True, gc=False):
-    """What is answered: the outcome that applies, why, and what enforce mode would have done."""
+    """The answer to a check: the outcome that applies, its reason, and the outcome that enforce mode would have had."""
 
     outcome: Outcome
     reason: str
@@ -32,9 +32,9 @@ class Ruling(Struct, frozen=True, gc=False):
     # The reason that is recorded where monitor mode shows another one.
     cause: str | None = None
     response: RuleResponse | None = None
-    # A sentence for whoever sets the adapter up, or writes the agent.
+    # A sentence for the person who sets up the adapter or writes the agent.
     hint: str | None = None
-    # What an agent is told beside: how to sign, what it costs, what was charged.
+    # Headers for an agent: how to sign, the price, the charge.
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 

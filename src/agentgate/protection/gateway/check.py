@@ -14,20 +14,28 @@ import structlog
 
 from agentgate.http.connection.fast_functions import HotRequest, Reply
 from agentgate.http.connection.head import GIVEN, Cut, cut, lines, split
-from agentgate.http.connection.loop_budget import Turn
+from agentgate.http.connection.loop_budget import LoopBudget
 from agentgate.lib.clock import Clock
 from agentgate.lib.decision_ids import encode_id
 from agentgate.lib.enums import Outcome
-from agentgate.protection.agents.policy_checker import AgentDesk
+from agentgate.protection.agents.policy_checker import AgentPolicyChecker
 from agentgate.protection.credentials.bearer_secret import bearer_secret, shown_secret
 from agentgate.protection.decision.correlation import read_correlation
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import CachedDecision, decide
-from agentgate.protection.gateway.event_log import Journal
-from agentgate.protection.gateway.heads import LONGEST_KEY, UNFIT, Head, HeadKey, Heads, key_of, read_parts
+from agentgate.protection.gateway.event_log import GatewayEventLog
+from agentgate.protection.gateway.header_fingerprints import (
+    LONGEST_KEY,
+    UNFIT,
+    FingerprintKey,
+    HeaderFingerprint,
+    HeaderFingerprints,
+    key_of,
+    read_parts,
+)
 from agentgate.protection.gateway.original_request import Malformed
-from agentgate.protection.gateway.pages import Page, PageKind, Pages
+from agentgate.protection.gateway.pages import PageKind, Pages, SitePage
 from agentgate.protection.gateway.pending_check import PendingCheck
 from agentgate.protection.gateway.receipts import Receipts, Shown
 from agentgate.protection.gateway.route_protection import MethodClaims
@@ -43,7 +51,7 @@ from agentgate.protection.signals.rates import Counted
 from agentgate.protection.signals.request_class import RequestClass
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory
 
-# Without a look at the configuration for this long, what is known is too old to decide by.
+# When the configuration was not read for this long, the cached one is too old to decide by.
 STALE_S = 15 * 60.0
 # No longer URL is cached: visitors choose it.
 LONGEST_URL = 512
@@ -65,23 +73,23 @@ class GatewayCheck:
         *,
         decider: Decider,
         receipts: Receipts,
-        journal: Journal,
+        event_log: GatewayEventLog,
         clock: Clock,
-        desk: AgentDesk | None = None,
+        policy_checker: AgentPolicyChecker | None = None,
     ) -> None:
         self._sites = sites
         self._decider = decider
         self._count = decider.count_again
         self._earn = decider.earn
         self._receipts = receipts
-        self._journal = journal
+        self._event_log = event_log
         self._clock = clock
         self._answers = Answers()
-        self._waiting = WaitingChecks(desk, receipts, journal, self._answers)
+        self._waiting = WaitingChecks(policy_checker, receipts, event_log, self._answers)
         self._generation = -1
         self._take(Snapshot(decider.intel.current, decider.models.view, receipts.keyring))
         # The event loop's budget. A check that waited too long for it is refused.
-        self.turn = Turn()
+        self.budget = LoopBudget()
         self._refused_unseen = 0
         # How often something was worked out because it was not cached, by cache.
         self.misses = {"heads": 0, "pages": 0, "visitors": 0, "decisions": 0}
@@ -100,23 +108,23 @@ class GatewayCheck:
         found = cut(data)
         if found is None:
             return None
-        if not (self.turn.has_looked or self._look()):
+        if not (self.budget.is_refreshed or self._take_over()):
             return None
-        head = self._snapshot.heads.young.get(found[0]) or self._find_head(found[0], data)
-        if head is UNFIT:
+        fingerprint = self._snapshot.fingerprints.young.get(found[0]) or self._find_fingerprint(found[0], data)
+        if fingerprint is UNFIT:
             return None
         self._data = data
-        fields = split(data) or _NO_FIELDS if head.needs_fields else _NO_FIELDS
-        return self._check(head, found, fields)
+        fields = split(data) or _NO_FIELDS if fingerprint.needs_fields else _NO_FIELDS
+        return self._check(fingerprint, found, fields)
 
     def __call__(self, request: HotRequest) -> Reply | Awaitable[Reply]:
         """Answer a request that the parser read."""
-        if not (self.turn.has_looked or self._look()):
-            return self._check_settled(request)
+        if not (self.budget.is_refreshed or self._take_over()):
+            return self._check_refreshed(request)
         return self._check_parsed(request)
 
-    async def _check_settled(self, request: HotRequest) -> Reply:
-        await self._sites.settle_if_possible()
+    async def _check_refreshed(self, request: HotRequest) -> Reply:
+        await self._sites.await_refresh_if_possible()
         self._refresh()
         answer = self._check_parsed(request)
         return await answer if isinstance(answer, Awaitable) else answer
@@ -125,49 +133,51 @@ class GatewayCheck:
         fields = request.headers
         target = request.path + b"?" + request.query if request.query else request.path
         key = key_of(target, fields)
-        head = self._snapshot.heads.get(key)
-        if head is None:
+        fingerprint = self._snapshot.fingerprints.get(key)
+        if fingerprint is None:
             self.misses["heads"] += 1
-            head = self._heads.read(target, fields)
+            fingerprint = self._fingerprints.read(target, fields)
             if sum(len(value) for _, value in key) <= LONGEST_KEY:
-                self._snapshot.heads.put(key, head)
+                self._snapshot.fingerprints.put(key, fingerprint)
         authorization, url, address, cookie, request_id, trace = map(fields.get, GIVEN)
-        return self._check(head, (b"", authorization, url, address, cookie, request_id, trace), fields)
+        return self._check(fingerprint, (b"", authorization, url, address, cookie, request_id, trace), fields)
 
     # The check.
 
-    def _check(self, head: Head, given: Cut, fields: Fields) -> Reply | Awaitable[Reply]:
+    def _check(self, fingerprint: HeaderFingerprint, given: Cut, fields: Fields) -> Reply | Awaitable[Reply]:
         now_ms = self._clock.now_ms()
-        caller = self._find_caller(head, given[1], fields, now_ms)
+        caller = self._find_caller(fingerprint, given[1], fields, now_ms)
         if caller is None:
             # It may have been made since the configuration could last be read.
             return self._answers.write(_NOTHING_KNOWN if self._is_stale() else _NO_CREDENTIAL, None)
-        self._journal.note_call(caller, now_ms)
-        if self.turn.is_refusing:
+        self._event_log.note_call(caller, now_ms)
+        if self.budget.is_refusing:
             self._refused_unseen += 1
-            return self._answer_unseen(head, caller)
+            return self._answer_unseen(fingerprint, caller)
         try:
-            return self._judge(head, caller, given, fields, now_ms)
+            return self._judge(fingerprint, caller, given, fields, now_ms)
         except Malformed as problem:
             return self._answers.write(Ruling(Outcome.BLOCK, "invalid_request", hint=str(problem)), None)
         except Exception:  # noqa: BLE001 - logged with what it was; an answer is due either way
             # Whatever went wrong, enforce mode fails closed and monitor mode lets through.
             structlog.get_logger().exception("a check could not be decided", site=caller.site.site_key)
-            return self._answer_unseen(head, caller)
+            return self._answer_unseen(fingerprint, caller)
 
     def _judge(
-        self, head: Head, caller: SiteCaller, given: Cut, fields: Fields, now_ms: int
+        self, fingerprint: HeaderFingerprint, caller: SiteCaller, given: Cut, fields: Fields, now_ms: int
     ) -> Reply | Awaitable[Reply]:
         snapshot, view = self._snapshot, caller.site
         site = snapshot.site_of(view, self._receipts.clearances)
-        # What was asked for, and by whom.
-        methods, url, address = (head.methods, given[2], given[3]) if head.is_complete else read_parts(fields)
+        # The page and the visitor.
+        methods, url, address = (
+            (fingerprint.methods, given[2], given[3]) if fingerprint.is_complete else read_parts(fields)
+        )
         page = snapshot.pages.young.get((site, methods, url)) or self._find_page(site, methods, url)
         visitor = snapshot.visitors.young.get((site, address)) or self._find_visitor(site, address)
         if view.broken or self._is_stale_now:
-            return self._answer_unseen(head, caller)
+            return self._answer_unseen(fingerprint, caller)
         started_ns = time.perf_counter_ns()
-        # What is shown: a clearance, or a token.
+        # The clearance or token that the request shows.
         shown: Shown | None = None
         cookie, cookie_count, kind = given[4], 0, page.kind
         counted: Counted = visitor
@@ -176,85 +186,91 @@ class GatewayCheck:
             if cookie != visitor.cookies or now_ms >= visitor.until_ms or kind.origin != visitor.origin:
                 visitor.read_cookies(cookie, site, kind.origin, self._receipts, now_ms)
             shown, counted = visitor.shown, visitor.counted
-        # What it counts as: something that is done, or a part of a page.
-        if head.is_counted:
+        # The rates: of pages, forms and calls, or of parts of a page.
+        if fingerprint.is_counted:
             (visitor_rate, network_rate), parts = self._count(counted, now_ms), COUNTED
         else:
-            visitor_rate, network_rate, parts = self._count_part(head, kind, counted, now_ms)
-        if kind.opened is not None and kind.opens_to(head.signatures, visitor.address):
+            visitor_rate, network_rate, parts = self._count_part(fingerprint, kind, counted, now_ms)
+        if kind.opened is not None and kind.opens_to(fingerprint.signatures, visitor.address):
             kind = kind.opened
-            page = Page(page.target, kind)
+            page = SitePage(page.target, kind)
         key = (
             kind,
-            head.kind,
+            fingerprint.kind,
             snapshot.cookie_ranks[cookie_count],
             visitor.labels,
             shown,
             snapshot.visitor_ranks[visitor_rate],
             snapshot.network_ranks[network_rate],
             parts,
-            None if site.traits is None else self._read_traits(site.traits, head, page, visitor, fields),
+            None if site.traits is None else self._read_traits(site.traits, fingerprint, page, visitor, fields),
         )
         # The decision: a cached one, or one that is made now.
-        cached = None if head.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
+        cached = None if fingerprint.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
         if cached is None or view.captures_features:
             self.misses["decisions"] += 1
-            rates = Rates(visitor_rate, network_rate, parts)
+            rates, traits = Rates(visitor_rate, network_rate, parts), key[-1] or NO_TRAITS
             pending = PendingCheck(
-                view, head, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields, key[-1] or NO_TRAITS
+                view, fingerprint, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields, traits
             )
-            if head.waits:
+            if fingerprint.waits:
                 return self._waiting.answer(pending, snapshot.views)
-            cached = CachedDecision(*decide(pending, snapshot.views), self._answers, self._journal)
-            if head.is_plain:
+            cached = CachedDecision(*decide(pending, snapshot.views), self._answers, self._event_log)
+            if fingerprint.is_plain:
                 snapshot.decisions.put(key, cached)
         if parts is COUNTED and cached.is_allowed:
             self._earn(counted, now_ms)
         # The event, and the answer.
         duration_us = (time.perf_counter_ns() - started_ns) // 1000
         correlation = None if given[5] is given[6] is None else read_correlation(given[5], given[6])
-        decision_id = self._journal.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
+        decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         return cached.start, cached.middle + encode_id(decision_id) + cached.end
 
-    def _count_part(self, head: Head, kind: PageKind, counted: Counted, now_ms: int) -> tuple[int, int, PartState]:
+    def _count_part(
+        self, fingerprint: HeaderFingerprint, kind: PageKind, counted: Counted, now_ms: int
+    ) -> tuple[int, int, PartState]:
         """Count what may be a part of a page: by its headers, or because its path names a file."""
-        request_class = head.kind.request_class
+        request_class = fingerprint.kind.request_class
         if request_class is RequestClass.PART or kind.is_file:
             return self._decider.count_part(counted, now_ms, is_file=kind.is_file)
         if request_class is RequestClass.FETCH:
             return self._decider.count_fetch(counted, now_ms)
         return *self._count(counted, now_ms), COUNTED
 
-    # What is found out once.
+    # Caches that are filled on a miss.
 
-    def _read_traits(self, traits: HeaderTraits, head: Head, page: Page, visitor: Visitor, fields: Fields) -> Traits:
+    def _read_traits(
+        self, traits: HeaderTraits, fingerprint: HeaderFingerprint, page: SitePage, visitor: Visitor, fields: Fields
+    ) -> Traits:
         """Return what predicates and lists say; only of sites that have some."""
-        of_head = traits.find(head)
-        if of_head is None or traits.reads_each:
+        of_headers = traits.find(fingerprint)
+        if of_headers is None or traits.reads_each:
             # A head that is answered as it arrived was not split, unless something in it is read for other reasons.
             fields = fields or split(self._data) or _NO_FIELDS
-        if of_head is None:
-            of_head = traits.read(head, fields)
-        return traits.combine(visitor.traits or NO_TRAITS, page.kind.traits, of_head, fields)
+        if of_headers is None:
+            of_headers = traits.read(fingerprint, fields)
+        return traits.combine(visitor.traits or NO_TRAITS, page.kind.traits, of_headers, fields)
 
-    def _find_head(self, key: HeadKey, data: bytes) -> Head:
-        heads = self._snapshot.heads
-        found = heads.get(key)
+    def _find_fingerprint(self, key: FingerprintKey, data: bytes) -> HeaderFingerprint:
+        fingerprints = self._snapshot.fingerprints
+        found = fingerprints.get(key)
         if found is None:
             self.misses["heads"] += 1
-            found = self._heads.read_lines(data[4 : data.index(b" ", 4)], *lines(data))
+            found = self._fingerprints.read_lines(data[4 : data.index(b" ", 4)], *lines(data))
             if len(key) <= LONGEST_KEY:
-                heads.put(key, found)
+                fingerprints.put(key, found)
         return found
 
-    def _find_caller(self, head: Head, authorization: bytes | None, fields: Fields, now_ms: int) -> SiteCaller | None:
-        if head.has_secret:
+    def _find_caller(
+        self, fingerprint: HeaderFingerprint, authorization: bytes | None, fields: Fields, now_ms: int
+    ) -> SiteCaller | None:
+        if fingerprint.has_secret:
             secret = shown_secret(fields)
         else:
             secret = None if authorization is None else bearer_secret(authorization)
         return None if secret is None else self._sites.find_caller(sha256(secret).digest(), now_ms=now_ms)
 
-    def _find_page(self, site: SiteSnapshot, methods: MethodClaims, url: bytes | None) -> Page:
+    def _find_page(self, site: SiteSnapshot, methods: MethodClaims, url: bytes | None) -> SitePage:
         pages, key = self._snapshot.pages, (site, methods, url)
         page = pages.get(key)
         if page is None:
@@ -273,18 +289,18 @@ class GatewayCheck:
             visitors.put(key, visitor)
         return visitor
 
-    def _answer_unseen(self, head: Head, caller: SiteCaller) -> Reply:
-        ok = b"ok=200" if head.kind.is_ok_200 else b""
+    def _answer_unseen(self, fingerprint: HeaderFingerprint, caller: SiteCaller) -> Reply:
+        ok = b"ok=200" if fingerprint.kind.is_ok_200 else b""
         return self._answers.write(unavailable(caller.site), None, ok=ok)
 
     # The snapshot.
 
-    def _look(self) -> bool:
-        """Take over what has changed, once in each turn of the loop; False while a change by this worker waits."""
-        if not self._sites.is_settled:
+    def _take_over(self) -> bool:
+        """Refresh the snapshot once in each turn of the loop; False while a change by this worker is not read yet."""
+        if not self._sites.is_fresh:
             return False
         self._refresh()
-        self.turn.looked()
+        self.budget.mark_refreshed()
         return True
 
     def _refresh(self) -> None:
@@ -300,7 +316,7 @@ class GatewayCheck:
 
     def _take(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._heads = Heads(snapshot.intel, snapshot.models.reading)
+        self._fingerprints = HeaderFingerprints(snapshot.intel, snapshot.models.reading)
         self._pages = Pages(snapshot.models.reading)
         self._generation = self._receipts.keyring.generation
         self._is_stale_now = self._is_stale()

@@ -8,7 +8,7 @@ from agentgate.events.records import Pattern
 from agentgate.lib.enums import Outcome
 from agentgate.protection.decision.engine import Observed, conclude
 from agentgate.protection.gateway.answers import Answers, Ruling
-from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.protection.gateway.receipts import Shown, fit
 from agentgate.protection.gateway.route_protection import Protection
@@ -34,14 +34,16 @@ class CachedDecision:
 
     __slots__ = ("decided", "end", "is_allowed", "middle", "pattern", "ruling", "start")
 
-    def __init__(self, decided: DecidedCheck, ruling: Ruling, answers: Answers, journal: Journal) -> None:
+    def __init__(self, decided: DecidedCheck, ruling: Ruling, answers: Answers, event_log: GatewayEventLog) -> None:
         self.decided = decided
         self.ruling = ruling
         # In monitor mode too, only a page that would be allowed has parts.
         self.is_allowed = (ruling.would or ruling.outcome) is Outcome.ALLOW
         # Before the date, between the date and the decision's ID, and after that.
-        self.start, self.middle, self.end = answers.prepare(ruling, is_ok_200=decided.pending.head.kind.is_ok_200)
-        self.pattern = Pattern(journal.event_of(decided, ruling, answers.status_of(ruling), 0))
+        self.start, self.middle, self.end = answers.prepare(
+            ruling, is_ok_200=decided.pending.fingerprint.kind.is_ok_200
+        )
+        self.pattern = Pattern(event_log.event_of(decided, ruling, answers.status_of(ruling), 0))
 
 
 def decide(pending: PendingCheck, views: Views) -> tuple[DecidedCheck, Ruling]:
@@ -56,7 +58,7 @@ def decide(pending: PendingCheck, views: Views) -> tuple[DecidedCheck, Ruling]:
 def decide_under(
     pending: PendingCheck, protection: Protection, shown: Shown, views: Views, agent: AgentFacts | None = None
 ) -> DecidedCheck:
-    """Ask signals, models and rules under one protection, knowing what a signature proved."""
+    """Run signals, models and rules under one protection, with the facts that a signature proved."""
     observation = observe(pending, protection, shown, views, agent)
     scores = views.models.score(observation, content=False)
     observed = Observed(
@@ -68,9 +70,9 @@ def decide_under(
 def observe(
     pending: PendingCheck, protection: Protection, shown: Shown, views: Views, agent: AgentFacts | None = None
 ) -> Observation:
-    """Return what the signals make of a check."""
+    """Run the signals on a check."""
     facts = pending.facts(protection, shown, agent)
-    return observe_rest(pending.head.observed, facts, views.intel, cookie_count=pending.cookie_count)
+    return observe_rest(pending.fingerprint.observed, facts, views.intel, cookie_count=pending.cookie_count)
 
 
 def strictest(decisions: Iterable[tuple[DecidedCheck, Ruling]]) -> tuple[DecidedCheck, Ruling]:

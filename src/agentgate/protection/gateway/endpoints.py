@@ -13,7 +13,7 @@ from agentgate.protection.gateway.check import GatewayCheck
 
 
 class Denial(Struct, frozen=True, kw_only=True):
-    """What a proxy is told beside the headers when it must not let a request through."""
+    """The body of an answer to a proxy that must not let a request through."""
 
     decision: str
     reason: str

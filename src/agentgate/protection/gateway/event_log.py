@@ -1,4 +1,4 @@
-"""Journal: the event of each check, and what is counted beside."""
+"""GatewayEventLog: records the event of each check, and counts calls of credentials and spent tokens."""
 
 import msgspec
 
@@ -22,14 +22,14 @@ BY_RULES = frozenset(("allowed", "monitor", "policy", "agent_unverified"))
 SAME_MS = SECOND_MS
 
 
-class Journal:
+class GatewayEventLog:
     """Records checks. It never waits."""
 
     def __init__(self, recorder: Recorder, ids: DecisionIds, uses: CredentialUses) -> None:
         self._recorder = recorder
         self._ids = ids
         self._uses = uses
-        # Who called last, and for how long all that is noted of the next call is one more of it.
+        # The last caller, and until when a further call of it only adds to a count.
         self._caller: SiteCaller | None = None
         self._since_ms = self._until_ms = 0
         self._key: Key = (0, 0, CounterName.SERVER_CHECK, "")

@@ -19,7 +19,7 @@ from agentgate.protection.sites.request_methods import OVERRIDE_HEADERS, is_form
 JA4 = b"x-ja4"
 # The adapter's own headers, which say nothing about the visitor.
 ADAPTERS = (b"x-original-", b"x-agentgate-", b"x-forwarded-", b"authorization", b"x-service-", JA4, *CORRELATED)
-# Whoever sends one of these is an agent, or wants to be taken for one.
+# A request with one of these comes from an agent, or claims to.
 SIGNED = frozenset((b"signature-input", b"signature", b"crawler-max-price", b"crawler-exact-price"))
 # Heads with one of these go through the parser: they say what becomes of the connection, or that there is a body.
 OF_CONNECTION = frozenset(
@@ -85,7 +85,7 @@ class HeaderLayout:
         self.visitor_places = tuple(place for place, name in enumerate(names) if not name.startswith(ADAPTERS))
         self.visitor_names = tuple(names[place].decode("latin-1") for place in self.visitor_places)
         self.read_places = tuple(place for place in self.visitor_places if names[place] in READ_VALUES)
-        # Headers in which senders of webhooks sign: that is what they are known by.
+        # Headers with the signatures of webhooks, by which their senders are recognised.
         self.signatures = signatures_of(name.decode("latin-1") for name in names)
         self.has_secret = SECRET_HEADER in places
         self.has_token = TOKEN_HEADER in places

@@ -1,4 +1,4 @@
-"""The original request: what the adapter says that the visitor asked for. Nothing of it is taken from the visitor."""
+"""The original request, as the adapter reports it in headers. No part of it is taken from headers of the visitor."""
 
 import re
 from collections.abc import Container, Mapping
@@ -38,7 +38,7 @@ _URL = re.compile(rb"(https?://[^/?#@\s\\]+)((?:/[^#\s]*)?)\Z", re.IGNORECASE)
 
 
 class Malformed(Exception):  # noqa: N818 - says what it is
-    """What is wrong with the original request: one sentence, for whoever sets the adapter up."""
+    """The original request is invalid. The message is one sentence for the person who sets up the adapter."""
 
 
 class Original(Struct, frozen=True, gc=False):
@@ -53,7 +53,7 @@ class Original(Struct, frozen=True, gc=False):
 
 
 def read_original(headers: Headers) -> Original:
-    """Return the original request, or raise what is wrong with it."""
+    """Return the original request; raise if it is invalid."""
     method, url, address = read_parts(headers)
     return Original(check_method(method), *read_url(url), read_address(address))
 
@@ -84,7 +84,7 @@ def read_parts(headers: Headers) -> tuple[str, bytes, bytes]:
 
 
 def _check_agreement(headers: Headers, method: bytes, url: bytes, address: bytes) -> None:
-    """Refuse a second set that says another request: the adapter passed on what somebody else said, or is mistaken."""
+    """Refuse a second set of headers with another request: the adapter forwarded a forged one, or is set up wrongly."""
     scheme, _, rest = url.partition(b"://")
     at = min((at for at in map(rest.find, (b"/", b"?")) if at >= 0), default=len(rest))
     said = (method, scheme.lower(), rest[:at].lower(), rest[at:], address)

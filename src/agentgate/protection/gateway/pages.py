@@ -1,4 +1,4 @@
-"""Page: a URL of a site, read once: its origin, and the protection of the routes that a request for it could be."""
+"""SitePage: a URL of a site, read once: its origin, and the protection of the routes that a request for it could be."""
 
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.protection.gateway.original_request import check_method, read_origin, split_url
@@ -22,22 +22,22 @@ class PageKind:
         self.origin = origin
         # Whether a part of a page with this path is certainly no page.
         self.is_file = is_file(target)
-        # What the site opened to one sender, and what such a page is to that sender.
+        # The path that the site opened to one sender, and the page kind that applies to that sender.
         self.open_path: OpenPath | None = None
         self.opened: PageKind | None = None
         # Each must let the request pass.
         self.protections = protections
         # That of the first page of the kind: models tell targets apart by their length at most, and these they do not.
         self.target = target
-        # What the predicates of the site's rules say of method, path and host.
+        # Results of the rules' predicates on method, path and host.
         self.traits = traits
 
     def opens_to(self, signatures: frozenset[str], address: str) -> bool:
-        """Say whether the site opened the path to whoever sent this."""
+        """Return whether the site opened the path to the sender with these signature headers or this address."""
         return self.open_path is not None and self.open_path.is_sender(signatures, address)
 
 
-class Page:
+class SitePage:
     """A URL of a site."""
 
     __slots__ = ("kind", "target")
@@ -56,7 +56,7 @@ class Pages:
         self._origins: BoundedCache[bytes, str] = BoundedCache(_ORIGINS)
         self._kinds: BoundedCache[tuple[object, ...], PageKind] = BoundedCache(_KINDS)
 
-    def read(self, site: SiteSnapshot, claims: MethodClaims, url: bytes | None) -> Page:
+    def read(self, site: SiteSnapshot, claims: MethodClaims, url: bytes | None) -> SitePage:
         """Return the page that is asked for."""
         check_method(claims.method)
         start, target = split_url(url or b"")
@@ -76,4 +76,4 @@ class Pages:
             if open_path is not None:
                 kind.open_path = open_path
                 kind.opened = PageKind(origin, (OPENED,), target, traits)
-        return Page(target, kind)
+        return SitePage(target, kind)

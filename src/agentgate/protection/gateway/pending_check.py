@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from agentgate.protection.decision.engine import EngineDecision
-from agentgate.protection.gateway.heads import Head
-from agentgate.protection.gateway.pages import Page
+from agentgate.protection.gateway.header_fingerprints import HeaderFingerprint
+from agentgate.protection.gateway.pages import SitePage
 from agentgate.protection.gateway.receipts import Shown
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.gateway.visitors import Visitor
@@ -16,14 +16,14 @@ from agentgate.protection.sites.directory import SiteView
 
 
 class PendingCheck(Struct, frozen=True, gc=False):
-    """What was asked for, by whom, and what was shown for it."""
+    """A check before the decision: page, visitor, rates, and the token or clearance shown."""
 
     site: SiteView
-    head: Head
-    page: Page
+    fingerprint: HeaderFingerprint
+    page: SitePage
     visitor: Visitor
     rates: Rates
-    # What a clearance showed, or a token; None for neither.
+    # The state of the clearance or token; None for neither.
     shown: Shown | None
     cookie_count: int
     now_ms: int
@@ -31,19 +31,19 @@ class PendingCheck(Struct, frozen=True, gc=False):
     started_ns: int
     # All headers, where more is read than the head says.
     fields: Mapping[bytes, bytes]
-    # What the predicates of the site's rules and its lists say.
+    # Results of the predicates of the site's rules, and of its lists.
     traits: Traits = NO_TRAITS
 
     @property
     def method(self) -> str:
         """The visitor's method."""
-        return self.head.kind.method
+        return self.fingerprint.kind.method
 
     def facts(self, protection: Protection, shown: Shown, agent: AgentFacts | None) -> RequestFacts:
         """Return it as signals read it, without the headers, which were read before."""
         return RequestFacts(
             now_ms=self.now_ms,
-            method=self.head.kind.method,
+            method=self.fingerprint.kind.method,
             target=self.page.target,
             address=self.visitor.address,
             headers=(),
@@ -58,7 +58,7 @@ class PendingCheck(Struct, frozen=True, gc=False):
 
 
 class DecidedCheck(Struct, frozen=True, gc=False):
-    """A check with what signals, models and rules make of it under one of its protections."""
+    """A check with the results of signals, models and rules under one of its protections."""
 
     pending: PendingCheck
     protection: Protection
@@ -71,12 +71,12 @@ class DecidedCheck(Struct, frozen=True, gc=False):
         """The site that is asked for."""
         return self.pending.site
 
-    # What is recorded of the request.
+    # The parts of the request that the event records.
 
     @property
     def method(self) -> str:
         """The visitor's method."""
-        return self.pending.head.kind.method
+        return self.pending.fingerprint.kind.method
 
     @property
     def route(self) -> str:

@@ -1,4 +1,4 @@
-"""What a visitor shows for itself: a token for this one request, or a clearance from a check that it passed before."""
+"""Tokens and clearances of a request: a token is for this one request, a clearance comes from an earlier check."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,20 +11,20 @@ from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.sites.directory import SiteView
-from agentgate.protection.tokens.binding import Bindings, Holder
+from agentgate.protection.tokens.binding import Bindings, TokenHolder
 from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
 from agentgate.protection.tokens.keys import SigningKeys
-from agentgate.protection.tokens.ports import Redemption, RedemptionStore
 from agentgate.protection.tokens.redeem import KEPT_MS
+from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
 
 TOKEN_HEADER = b"x-agentgate-token"
 BODY_DIGEST = b"x-original-body-digest"
 
 
 class Shown(Struct, frozen=True, gc=False):
-    """What was found: states for the signals, the reason why it will not do, and the token that must be spent."""
+    """The state of a token or clearance for the signals, the reason of a refusal, and the token that must be spent."""
 
     states: tuple[str, ...]
     # None when a token or clearance is good for the request.
@@ -44,12 +44,12 @@ OTHERS_TOKEN = Shown(("wrong_visitor",), "visitor_mismatch")
 WRONG_VISITOR = Shown(("wrong_visitor",), "invalid_clearance")
 # Of several clearances the one that tells most is told of.
 _WORTH = {INVALID: 0, WRONG_ORIGIN: 1, WRONG_VISITOR: 2, EXPIRED: 3, CLEARED_LOW: 4}
-# So many of a visitor's clearances are looked at: each costs a keyed hash.
+# How many clearances of a visitor are verified: each costs a keyed hash.
 MOST_CLEARANCES = 8
 # Later than every moment that a clock shows.
 FOREVER_MS = 1 << 62
 
-# Why a token is refused -> what the signals call it.
+# Reason of a refused token -> the state that signals read.
 _TOKEN_STATES = {
     "invalid_token": "invalid",
     "expired_token": "expired",
@@ -75,7 +75,7 @@ class Receipts:
         self.keyring = keyring
         self._bindings = Bindings(keyring)
 
-    def look(
+    def inspect(
         self,
         headers: Mapping[bytes, bytes],
         original: Original,
@@ -85,7 +85,7 @@ class Receipts:
         visitor: int,
         now_ms: int,
     ) -> Shown:
-        """Return what the request shows. A token goes before a clearance: it was made for this request."""
+        """Return the state of the token or clearance. A token takes precedence: it was issued for this request."""
         token = headers.get(TOKEN_HEADER)
         if token is not None and protection.action is not None:
             return self.token(token, headers, original.origin, protection, site=site, now_ms=now_ms)
@@ -110,7 +110,7 @@ class Receipts:
         site: SiteView,
         now_ms: int,
     ) -> Shown:
-        """Return what a token is worth on a route."""
+        """Return the state of a token on a route."""
         try:
             signed = read_receipt(text.decode("latin-1"), self._keys)
         except NotAReceipt:
@@ -134,7 +134,7 @@ class Receipts:
         found = cookies_of(headers.get(b"cookie", b""), self.clearances.cookie_name(site.site_key).encode())
         genuine = tuple(self._ids_of(found, site.site_key, now_ms))
         user_agent = headers.get(b"user-agent", b"").decode("latin-1")
-        return self._bindings.may_spend(claims, Holder(address, user_agent, genuine), site)
+        return self._bindings.may_spend(claims, TokenHolder(address, user_agent, genuine), site)
 
     def _ids_of(self, values: tuple[bytes, ...], site_key: str, now_ms: int) -> Iterator[str]:
         for value in values:
@@ -182,7 +182,7 @@ class Receipts:
 
 
 def fit(shown: Shown | None, protection: Protection) -> Shown:
-    """Return what a clearance, or none, is worth on a route."""
+    """Return the state of a clearance, or of none, on a route."""
     if shown is None:
         return MISSING if protection.required else NOTHING
     if protection.required and shown.reason is None and ("clearance_low" in shown.states or not protection.clearance):
@@ -205,7 +205,7 @@ def _misfit(claims: Claims, origin: str, protection: Protection, *, now_ms: int)
 
 
 def _fits_body(claims: Claims, site: SiteView, headers: Mapping[bytes, bytes]) -> bool:
-    """Say whether a receipt that is bound to content comes with it. Only the adapter can say what the body is."""
+    """Return whether the body matches a receipt that is bound to content. Only the adapter can report the digest."""
     action = site.actions.get(claims.action)
     if action is None or action.require_content_digest is not True or claims.content_digest is UNSET:
         return True

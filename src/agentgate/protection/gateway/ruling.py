@@ -29,7 +29,7 @@ def rule(check: DecidedCheck, agent: AgentRuling | None) -> Ruling:
     if check.pending.rates.visitor > GATEWAY_REQUESTS_PER_MINUTE:
         return refuse(site, Outcome.BLOCK, "rate_limited")
     verdict = decision.verdict
-    # Nothing that could be shown, signed or paid would open what the site itself closed.
+    # No token, signature or payment opens a path that the site itself closed.
     is_closed = verdict.listed and verdict.outcome is not Outcome.ALLOW
     waives = verdict.waives or (agent is not None and agent.waives_receipt)
     if not is_closed:
@@ -74,7 +74,7 @@ def must_prove_itself(check: DecidedCheck) -> bool:
 
 
 def _is_opened_by_rule(decision: EngineDecision) -> bool:
-    """Say whether a rule opens what programs ask for by a standard, whatever agent asks."""
+    """Return whether a rule allows a path that programs request by a standard, for any agent."""
     verdict = decision.verdict
     is_opened = verdict.outcome is Outcome.ALLOW and verdict.rule is not None
     return is_opened and not OPENED_BY_RULE.isdisjoint(decision.labels)
@@ -101,5 +101,5 @@ def refuse(site: SiteView, outcome: Outcome, reason: str) -> Ruling:
 
 
 def unavailable(site: SiteView) -> Ruling:
-    """Return what is answered when nothing can be decided: enforce mode fails closed, monitor mode lets through."""
+    """Return the ruling when no decision is possible: enforce mode fails closed, monitor mode lets through."""
     return Ruling(Outcome.ALLOW if site.mode is Mode.MONITOR else Outcome.BLOCK, "service_unavailable")

@@ -1,4 +1,4 @@
-"""SiteSnapshot: a site's part of the snapshot. What is cached for a site has it in its key."""
+"""SiteSnapshot: a site's part of the snapshot. Cache keys of a site's entries contain it."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from agentgate.protection.rules.patterns.predicates import USER_AGENT_HEADER
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.request_matcher import RequestMatcher
 
-_HEADS = 4_096
+_FINGERPRINTS = 4_096
 _KEPT_NAMES = tuple(name.decode() for name in KEPT)
 
 Fields = Mapping[bytes, bytes]
@@ -32,38 +32,38 @@ class SiteSnapshot:
 class HeaderTraits:
     """What the site's rules and lists say of a check's headers.
 
-    Headers whose value is part of a head's key are read once for each head; the others each time.
+    Headers whose value is part of a fingerprint's key are read once for each fingerprint; the others each time.
     """
 
-    __slots__ = ("_by_head", "_changing", "_kept", "_matcher", "reads_each")
+    __slots__ = ("_by_fingerprint", "_changing", "_kept", "_matcher", "reads_each")
 
     def __init__(self, matcher: RequestMatcher) -> None:
         self._matcher = matcher
         self._kept = matcher.header_predicates(_KEPT_NAMES)
         self._changing = matcher.header_predicates(_KEPT_NAMES, others=True)
-        self._by_head: BoundedCache[object, Traits] = BoundedCache(_HEADS)
+        self._by_fingerprint: BoundedCache[object, Traits] = BoundedCache(_FINGERPRINTS)
         self.reads_each = bool(self._changing)
 
-    def find(self, head: object) -> Traits | None:
-        """Return what is said of a head that was read before."""
-        return self._by_head.get(head)
+    def find(self, fingerprint: object) -> Traits | None:
+        """Return the cached traits of a fingerprint."""
+        return self._by_fingerprint.get(fingerprint)
 
-    def read(self, head: object, fields: Fields) -> Traits:
-        """Read a head, and keep what is said of it."""
+    def read(self, fingerprint: object, fields: Fields) -> Traits:
+        """Read the traits of the headers, and cache them by the fingerprint."""
 
         def value_of(name: str) -> str | None:
             return _value(fields, name)
 
         listed = self._matcher.of_program(value_of(USER_AGENT_HEADER))
         traits = listed._replace(sure=self._matcher.of_headers(self._kept, value_of))
-        return self._by_head.put(head, traits)
+        return self._by_fingerprint.put(fingerprint, traits)
 
-    def combine(self, client: Traits, page: Traits, head: Traits, fields: Fields) -> Traits:
-        """Return what is said of a whole check."""
-        sure = client.sure | page.sure | head.sure
+    def combine(self, client: Traits, page: Traits, fingerprint: Traits, fields: Fields) -> Traits:
+        """Return the traits of a whole check."""
+        sure = client.sure | page.sure | fingerprint.sure
         if self.reads_each:
             sure |= self._matcher.of_headers(self._changing, lambda name: _value(fields, name))
-        listed = stronger(client, head)
+        listed = stronger(client, fingerprint)
         return Traits(sure, page.maybe, listed.listed, listed.rank)
 
 

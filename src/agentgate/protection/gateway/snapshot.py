@@ -11,8 +11,8 @@ from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.protection.gateway.decisions import CachedDecision, Views
-from agentgate.protection.gateway.heads import Head, HeadKey
-from agentgate.protection.gateway.pages import Page
+from agentgate.protection.gateway.header_fingerprints import FingerprintKey, HeaderFingerprint
+from agentgate.protection.gateway.pages import SitePage
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.gateway.visitors import Visitor
 from agentgate.protection.scoring.score import ModelView
@@ -22,9 +22,9 @@ from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.tokens.clearance import Clearances
 
 # Entries of the young generation; as many again are kept of the one before.
-HEADS, PAGES, DECISIONS, VISITORS = 8_192, 8_192, 16_384, 100_000
+FINGERPRINTS, PAGES, DECISIONS, VISITORS = 8_192, 8_192, 16_384, 100_000
 RATES = 8_192
-# Whose keys name visitors, and sign what they show.
+# Its keys make visitor IDs, and sign clearances.
 _KEYS = ("visitor", "clearance")
 
 
@@ -56,8 +56,8 @@ class Snapshot:
         steps = (VISITOR_HIGH, VISITOR_EXTREME, GATEWAY_REQUESTS_PER_MINUTE + 1)
         self.visitor_ranks = RateRanks(steps, ranks_of("rate_visitor"))
         self.network_ranks = RateRanks((NETWORK_HIGH, NETWORK_EXTREME), ranks_of("rate_network"))
-        self.heads: BoundedCache[HeadKey, Head] = BoundedCache(HEADS)
-        self.pages: BoundedCache[tuple[object, ...], Page] = BoundedCache(PAGES)
+        self.fingerprints: BoundedCache[FingerprintKey, HeaderFingerprint] = BoundedCache(FINGERPRINTS)
+        self.pages: BoundedCache[tuple[object, ...], SitePage] = BoundedCache(PAGES)
         self.decisions: BoundedCache[tuple[object, ...], CachedDecision] = BoundedCache(DECISIONS)
         self.visitors: BoundedCache[tuple[object, ...], Visitor] = BoundedCache(VISITORS)
         # By the site's number.

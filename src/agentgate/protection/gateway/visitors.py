@@ -27,15 +27,15 @@ class Visitor(Counted):
         # In its one spelling.
         self.address = address
         self.labels = labels
-        # What the site's rules and lists say of the address; None where they say nothing of any.
+        # Results of the site's rules and lists on the address; None where no rule or list reads addresses.
         self.traits = traits
-        # The `Cookie` header that was read last, the clearances in it, for which origin, what it showed and until when.
+        # The last `Cookie` header: its clearances, their origin, their state, and until when that holds.
         self.cookies = b""
         self.clearances: tuple[bytes, ...] | None = None
         self.origin = ""
         self.shown: Shown | None = None
         self.until_ms = 0
-        # What a request with these cookies counts as: the clearance, where it is good, else the address.
+        # Whose rate a request with these cookies counts towards: the clearance if it is valid, else the address.
         self.counted: Counted = self
 
     def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
@@ -54,7 +54,7 @@ def _count_clearance(site: int, clearance: bytes) -> Counted:
 
 
 def read_visitor(site: SiteSnapshot, text: bytes | None, visitors: Visitors, intel: Intel) -> Visitor:
-    """Return who has an address."""
+    """Return the visitor with an address."""
     address = read_address(text or b"")
     number = visitors.find(site.view.site_key, address)
     matcher = site.view.matcher

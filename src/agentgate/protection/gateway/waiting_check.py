@@ -12,11 +12,11 @@ from agentgate.http.connection.fast_functions import HotReply
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import Mode, Outcome
 from agentgate.protection.agents.identity import SignedMessage
-from agentgate.protection.agents.policy_checker import AgentDesk, AgentRuling
-from agentgate.protection.gateway.agent_requests import Wish, message_of
+from agentgate.protection.agents.policy_checker import AgentPolicyChecker, AgentRuling
+from agentgate.protection.gateway.agent_requests import GatewayRequestContext, message_of
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.decisions import Views, decide_under, observe, strictest
-from agentgate.protection.gateway.event_log import Journal
+from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.pending_check import DecidedCheck, PendingCheck
 from agentgate.protection.gateway.receipts import OTHERS_TOKEN, TOKEN_HEADER, Receipts, Shown, fit
 from agentgate.protection.gateway.route_protection import Protection
@@ -30,7 +30,7 @@ MOST_SPENDING = 512
 SPEND_S = 1.0
 
 
-# A protection that the request could have, and what was shown for it.
+# A protection that could apply to the request, and the token or clearance shown for it.
 Route = tuple[Protection, Shown]
 Decide = Callable[[list[AgentRuling]], tuple[DecidedCheck, Ruling]]
 
@@ -38,10 +38,16 @@ Decide = Callable[[list[AgentRuling]], tuple[DecidedCheck, Ruling]]
 class WaitingChecks:
     """Answers checks of agents, and checks with a token."""
 
-    def __init__(self, desk: AgentDesk | None, receipts: Receipts, journal: Journal, answers: Answers) -> None:
-        self._desk = desk
+    def __init__(
+        self,
+        policy_checker: AgentPolicyChecker | None,
+        receipts: Receipts,
+        event_log: GatewayEventLog,
+        answers: Answers,
+    ) -> None:
+        self._policy_checker = policy_checker
         self._receipts = receipts
-        self._journal = journal
+        self._event_log = event_log
         self._answers = answers
         self._spending = 0
         # Checks that were refused because too many waited for the store.
@@ -51,13 +57,13 @@ class WaitingChecks:
         """Answer at once where nothing has to be waited for."""
         token = pending.fields.get(TOKEN_HEADER)
         routes = [(each, self._shown(pending, each, token)) for each in pending.page.kind.protections]
-        if self._desk is not None and pending.head.is_agents:
-            return self._ask(self._desk, pending, routes, views)
+        if self._policy_checker is not None and pending.fingerprint.is_agents:
+            return self._ask(self._policy_checker, pending, routes, views)
         decided = [decide_under(pending, *each, views) for each in routes]
         return self._finish(*strictest((each, rule(each, None)) for each in decided))
 
     def _shown(self, pending: PendingCheck, protection: Protection, token: bytes | None) -> Shown:
-        """Return what is shown for a route. A token goes before a clearance: it was made for this request."""
+        """Return the token or clearance shown for a route. A token takes precedence: it was issued for this request."""
         if token is None or protection.action is None:
             return fit(pending.shown, protection)
         shown = self._receipts.token(
@@ -75,16 +81,16 @@ class WaitingChecks:
         return shown if is_holders else OTHERS_TOKEN
 
     def _ask(
-        self, desk: AgentDesk, pending: PendingCheck, routes: list[Route], views: Views
+        self, policy_checker: AgentPolicyChecker, pending: PendingCheck, routes: list[Route], views: Views
     ) -> HotReply | Awaitable[HotReply]:
-        """Find out who signed, and what the site's policy says about them for each route that it could be."""
+        """Verify the signature, and apply the site's agent policy for each route that could match."""
         message = message_of(pending)
-        wishes = [Wish(each[0].action, partial(observe, pending, *each, views)) for each in routes]
-        found = desk.look(message, pending.site, wishes[0], now_ms=pending.now_ms)
+        contexts = [GatewayRequestContext(each[0].action, partial(observe, pending, *each, views)) for each in routes]
+        found = policy_checker.check(message, pending.site, contexts[0], now_ms=pending.now_ms)
         decide = partial(_decide_for_agent, pending, routes, views)
-        if isinstance(found, AgentRuling) and len(wishes) == 1:
+        if isinstance(found, AgentRuling) and len(contexts) == 1:
             return self._finish(*decide([found]), found)
-        return self._finish_later(decide, _ask_all(desk, message, pending.site, wishes, found), pending)
+        return self._finish_later(decide, _ask_all(policy_checker, message, pending.site, contexts, found), pending)
 
     async def _finish_later(
         self, decide: Decide, found: Awaitable[list[AgentRuling]], pending: PendingCheck
@@ -104,7 +110,7 @@ class WaitingChecks:
     def _finish(
         self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling | None = None
     ) -> HotReply | Awaitable[HotReply]:
-        """Answer a decided check; what is let through is charged and its token spent first."""
+        """Answer a decided check. Before a request is let through, it is charged and its token spent."""
         token = check.shown.token
         if ruling.outcome is not Outcome.ALLOW:
             return self._conclude(check, ruling)
@@ -113,7 +119,7 @@ class WaitingChecks:
         if token is None:
             return self._conclude(check, ruling)
         if self._spending >= MOST_SPENDING:
-            # The store is slow. Waiting in a longer line would help nobody.
+            # The store is slow. A longer queue would only add latency.
             self.shed += 1
             return self._conclude(check, unavailable(check.site))
         return self._spend(check, ruling, token)
@@ -133,43 +139,45 @@ class WaitingChecks:
         finally:
             self._spending -= 1
         if is_spent:
-            self._journal.count(site, CounterName.TOKENS_REDEEMED, now_ms)
+            self._event_log.count(site, CounterName.TOKENS_REDEEMED, now_ms)
             return None
         return refuse(site, Outcome.CHALLENGE, "token_used")
 
     async def _charge(self, check: DecidedCheck, ruling: Ruling, agent: AgentRuling) -> HotReply:
-        """Spend the token if there is one, then note what the agent owes: nobody pays for what is refused."""
-        assert self._desk is not None
+        """Spend the token if there is one, then record the charge: a refused request is not charged."""
+        assert self._policy_checker is not None
         site, now_ms = check.site, check.pending.now_ms
         against = None if check.shown.token is None else await self._redeem(check, check.shown.token)
         if against is not None:
             return self._conclude(check, against)
-        decision_id, action = self._journal.new_id(), check.protection.action
+        decision_id, action = self._event_log.new_id(), check.protection.action
         try:
-            charged = await self._desk.settle(agent, site, action=action, decision_id=decision_id, now_ms=now_ms)
+            charged = await self._policy_checker.charge(
+                agent, site, action=action, decision_id=decision_id, now_ms=now_ms
+            )
         except StoreUnavailable:
             return self._conclude(check, unavailable(site))
-        self._journal.record(check, ruling, self._answers.status_of(ruling), decision_id)
+        self._event_log.record(check, ruling, self._answers.status_of(ruling), decision_id)
         ruling = msgspec.structs.replace(ruling, headers=tuple(charged))
         return self._answers.write(ruling, decision_id, ok=ok_of(check.pending))
 
     def _conclude(self, check: DecidedCheck, ruling: Ruling) -> HotReply:
         """Record the decision and write it."""
-        decision_id = self._journal.record(check, ruling, self._answers.status_of(ruling))
+        decision_id = self._event_log.record(check, ruling, self._answers.status_of(ruling))
         return self._answers.write(ruling, decision_id, ok=ok_of(check.pending))
 
 
 async def _ask_all(
-    desk: AgentDesk,
+    policy_checker: AgentPolicyChecker,
     message: SignedMessage,
     site: SiteView,
-    wishes: list[Wish],
+    contexts: list[GatewayRequestContext],
     first: AgentRuling | Awaitable[AgentRuling],
 ) -> list[AgentRuling]:
     """Return the rulings for all routes: who sent the request is found out once."""
     rulings = [first if isinstance(first, AgentRuling) else await first]
-    for wish in wishes[1:]:
-        found = desk.look_also(rulings[0], message, site, wish)
+    for context in contexts[1:]:
+        found = policy_checker.recheck(rulings[0], message, site, context)
         rulings.append(found if isinstance(found, AgentRuling) else await found)
     return rulings
 
@@ -193,4 +201,4 @@ def _dearest(agents: list[AgentRuling]) -> AgentRuling:
 
 def ok_of(pending: PendingCheck) -> bytes:
     """Return the query in which a proxy says how a yes must look."""
-    return b"ok=200" if pending.head.kind.is_ok_200 else b""
+    return b"ok=200" if pending.fingerprint.kind.is_ok_200 else b""

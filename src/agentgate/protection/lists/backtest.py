@@ -16,9 +16,10 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.time_ranges import TimeRange
 from agentgate.lib.visitor_ids import read_visitor
-from agentgate.protection.lists.ports import ClientReplay, VisitorNames
+from agentgate.protection.lists.ports import VisitorNames
 from agentgate.protection.lists.records import ListBacktestReport, ListFlip, StoredEntry
 from agentgate.protection.lists.replay_records import ClientEvent
+from agentgate.protection.lists.repositories.replay import ClientReplay
 from agentgate.protection.lists.site_lists import verdict_of
 from agentgate.protection.rules.backtest import BacktestQueue
 from agentgate.protection.rules.patterns.networks import read_strict_network
@@ -41,17 +42,17 @@ Concerns = Callable[[ClientEvent], bool]
 
 
 @dataclass
-class _Flip:
+class _ListFlip:
     count: int = 0
     examples: list[int] = field(default_factory=list)
 
 
 @dataclass
-class _Tally:
+class _ListTally:
     evaluated: int = 0
     concerned: int = 0
     visitors: set[int] = field(default_factory=set)
-    flips: dict[tuple[Outcome, Outcome], _Flip] = field(default_factory=dict)
+    flips: dict[tuple[Outcome, Outcome], _ListFlip] = field(default_factory=dict)
     by_rule: Counter[str] = field(default_factory=Counter)
 
 
@@ -72,9 +73,9 @@ class ListBacktests:
     async def _run(self, site_key: str, entry: StoredEntry, span: TimeRange) -> ListBacktestReport:
         why = self._untold(entry, span)
         if why is not None:
-            return _report(_Tally(), span, complete=True, why=why)
+            return _report(_ListTally(), span, complete=True, why=why)
         concerns = await asyncio.to_thread(self._concerns, site_key, entry)
-        tally = _Tally()
+        tally = _ListTally()
         batches = self._replay.replay(entry.site_id, from_ms=span.from_ms, to_ms=span.to_ms, limit=self._most_events)
         async for batch in batches:
             await asyncio.to_thread(_count, batch, entry, concerns, tally)
@@ -121,7 +122,7 @@ def _addresses(network: IPv4Network | IPv6Network) -> Iterator[str]:
     return (str(type(first)(int(ip_address(first)) + number * step)) for number in range(_sources(network)))
 
 
-def _count(batch: list[ClientEvent], entry: StoredEntry, concerns: Concerns, tally: _Tally) -> None:
+def _count(batch: list[ClientEvent], entry: StoredEntry, concerns: Concerns, tally: _ListTally) -> None:
     verdict = verdict_of(entry)
     for event in batch:
         if not concerns(event):
@@ -133,14 +134,14 @@ def _count(batch: list[ClientEvent], entry: StoredEntry, concerns: Concerns, tal
         would_apply = event.ruled or verdict.outcome is not Outcome.ALLOW
         would_apply = would_apply or (verdict.waives and not event.reasons.isdisjoint(WAIVED))
         if would_apply and event.recorded is not verdict.outcome:
-            flip = tally.flips.setdefault((event.recorded, verdict.outcome), _Flip())
+            flip = tally.flips.setdefault((event.recorded, verdict.outcome), _ListFlip())
             flip.count += 1
             if len(flip.examples) < EXAMPLES:
                 flip.examples.append(event.id)
     tally.evaluated += len(batch)
 
 
-def _report(tally: _Tally, span: TimeRange, *, complete: bool, why: str | None = None) -> ListBacktestReport:
+def _report(tally: _ListTally, span: TimeRange, *, complete: bool, why: str | None = None) -> ListBacktestReport:
     flips = [
         ListFlip(from_=before, to=after, count=flip.count, examples=[write_id(each) for each in flip.examples])
         for (before, after), flip in tally.flips.items()

@@ -14,8 +14,8 @@ from agentgate.lib.records import optional_moment
 from agentgate.lib.visitor_ids import read_visitor
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.lists.ports import ListStores
 from agentgate.protection.lists.records import ListBacktestInput, ListEntry, ListEntryInput, StoredEntry
+from agentgate.protection.lists.repositories import ListStores
 from agentgate.protection.rules.patterns.glob import split_glob
 from agentgate.protection.rules.patterns.networks import read_strict_network
 from agentgate.protection.rules.request_conditions import glob_problem, network_problem
@@ -38,7 +38,7 @@ async def add_entry(stores: ListStores, call: SiteCall, body: ListEntryInput) ->
                 raise Refused(
                     "invalid_state", f"There is an entry for {made.value} already, {before.id}; delete that one first."
                 )
-            # What is over makes room for what is new.
+            # An expired entry is replaced by the new one.
             await stores.lists.delete_entry(call.site_id, before.id)
     await _make_room(stores, call, made)
     await stores.lists.add_entry(made)

@@ -7,7 +7,6 @@ from agentgate.lib.limits import TRAFFIC_RANGE_MOST_DAYS
 from agentgate.lib.time_ranges import read_range
 from agentgate.protection.lists import editing
 from agentgate.protection.lists.backtest import ListBacktests
-from agentgate.protection.lists.ports import ListStores
 from agentgate.protection.lists.records import (
     ListBacktestInput,
     ListBacktestReport,
@@ -15,6 +14,7 @@ from agentgate.protection.lists.records import (
     ListEntry,
     ListEntryInput,
 )
+from agentgate.protection.lists.repositories import ListStores
 
 BACKTEST_DAYS = 7
 

@@ -74,7 +74,7 @@ class ListBacktestReport(Record, frozen=True, kw_only=True):
     from_: Moment
     to: Moment
     told: bool
-    # Decisions that were looked at, those that the entry is about, and by how many visitors these were.
+    # Decisions read, those that the entry matches, and their number of visitors.
     evaluated: int
     concerned: int
     visitors: int

@@ -10,7 +10,7 @@ from ipaddress import IPv4Network, IPv6Network
 from agentgate.lib.enums import ListKind, ListOutcome, Outcome
 from agentgate.lib.visitor_ids import read_visitor
 from agentgate.protection.lists.records import StoredEntry
-from agentgate.protection.rules.evaluate import NO_TRAITS, Traits, Verdict
+from agentgate.protection.rules.evaluate import NO_TRAITS, RuleVerdict, Traits
 from agentgate.protection.rules.patterns.glob import Glob, read_program_glob
 from agentgate.protection.rules.patterns.networks import V4_BITS, V6_BITS, read_strict_network
 from agentgate.protection.threat_data.networks import AddressNumber, read_address
@@ -38,26 +38,21 @@ class SiteLists:
         self._lengths = sorted({key[:2] for key in self._networks}, reverse=True)
 
     def of_client(self, address: str, visitor: int | None) -> Traits:
-        """Return what is said of an address in its canonical form, and of its visitor ID."""
+        """Return the entry on a canonical address or its visitor ID."""
         found = NO_TRAITS if visitor is None else self._visitors.get(visitor, NO_TRAITS)
         number = read_address(address) if self._networks else None
         return found if number is None else stronger(found, self._of_address(number))
 
     def of_program(self, user_agent: str) -> Traits:
-        """Return what is said of a User-Agent in lower case."""
+        """Return the entry on a User-Agent in lower case."""
         found = NO_TRAITS
         for glob, traits in self._programs:
             if glob.matches(user_agent):
                 found = stronger(found, traits)
         return found
 
-    @property
-    def reads_programs(self) -> bool:
-        """Say whether an entry is about a program."""
-        return bool(self._programs)
-
     def of_agent(self, verified: str | None, claimed: str | None) -> Traits:
-        """Return what is said of an agent. Who only claims to be one can be kept out, but not let in."""
+        """Return the entry on an agent. A claimed name can be kept out by it, but not let in."""
         if verified is not None:
             return self._agents.get(verified, NO_TRAITS)
         found = NO_TRAITS if claimed is None else self._agents.get(claimed, NO_TRAITS)
@@ -97,10 +92,10 @@ def stronger(one: Traits, other: Traits) -> Traits:
     return other if one.listed.outcome is Outcome.ALLOW else one
 
 
-def verdict_of(entry: StoredEntry) -> Verdict:
+def verdict_of(entry: StoredEntry) -> RuleVerdict:
     """Return what an entry means. A User-Agent proves nothing, so it opens rules but no check that is asked for."""
     is_allowed = entry.outcome is ListOutcome.ALLOW
-    return Verdict(
+    return RuleVerdict(
         Outcome.ALLOW if is_allowed else Outcome.BLOCK,
         RULE_START + entry.id,
         listed=True,

@@ -13,7 +13,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.time_ranges import TimeRange
 from agentgate.protection.rules.compile import compile_rules, matches_of
-from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, CompiledRules, Traits, Verdict
+from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, CompiledRules, RuleVerdict, Traits
 from agentgate.protection.rules.patterns.predicates import Predicates
 from agentgate.protection.rules.ports import EventReplay
 from agentgate.protection.rules.records import RuleSet
@@ -28,7 +28,7 @@ MOST_WAITING = 4
 BUSY_RETRY_S = 10
 # Stands for a rule where it cannot be told which one it would be; the outcome is the same.
 UNTOLD_RULE = "(cannot be told)"
-_ONE_OF_SEVERAL = {outcome: Verdict(outcome, UNTOLD_RULE) for outcome in Outcome}
+_ONE_OF_SEVERAL = {outcome: RuleVerdict(outcome, UNTOLD_RULE) for outcome in Outcome}
 # Conditions on what no event has: address, headers, path, host.
 UNTOLD_KEYS = frozenset(
     prefix + key for key in ("networks", "user_agents", "headers", "paths", "hosts") for prefix in ("", NOT)
@@ -38,7 +38,7 @@ KNOWN_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPT
 
 
 @dataclass
-class _Flip:
+class _RuleFlip:
     count: int = 0
     human: int = 0
     bot: int = 0
@@ -46,9 +46,9 @@ class _Flip:
 
 
 @dataclass
-class _Tally:
+class _RuleTally:
     evaluated: int = 0
-    flips: dict[tuple[Outcome, Outcome], _Flip] = field(default_factory=dict)
+    flips: dict[tuple[Outcome, Outcome], _RuleFlip] = field(default_factory=dict)
     by_rule: Counter[str] = field(default_factory=Counter)
     counted: Counter[str] = field(default_factory=Counter)
     untold: int = 0
@@ -92,8 +92,8 @@ class Backtests:
             tally = await self._tally(site_id, effective, span)
             return _report(tally, span, untold_conditions(effective), most_events=self._most_events)
 
-    async def _tally(self, site_id: str, effective: RuleSet, span: TimeRange) -> _Tally:
-        tally, rules = _Tally(), compile_rules(effective)
+    async def _tally(self, site_id: str, effective: RuleSet, span: TimeRange) -> _RuleTally:
+        tally, rules = _RuleTally(), compile_rules(effective)
         batches = self._replay.replay(site_id, from_ms=span.from_ms, to_ms=span.to_ms, limit=self._most_events)
         async for batch in batches:
             await asyncio.to_thread(_evaluate, batch, rules, tally)
@@ -105,7 +105,7 @@ def human_flips(report: BacktestReport) -> int:
     return sum(flip.human_labelled for flip in report.flips if flip.from_ == Outcome.ALLOW)
 
 
-def _evaluate(batch: list[ReplayedEvent], rules: CompiledRules, tally: _Tally) -> None:
+def _evaluate(batch: list[ReplayedEvent], rules: CompiledRules, tally: _RuleTally) -> None:
     # Alike requests get the very same verdict, so that it is counted here and looked into once.
     alike: dict[int, list[Any]] = {}
     for event in batch:
@@ -151,8 +151,8 @@ def _traits(event: ReplayedEvent, predicates: Predicates) -> Traits:
     return Traits(sure, maybe)
 
 
-def _flip(event: ReplayedEvent, outcome: Outcome, tally: _Tally) -> None:
-    flip = tally.flips.setdefault((event.recorded, outcome), _Flip())
+def _flip(event: ReplayedEvent, outcome: Outcome, tally: _RuleTally) -> None:
+    flip = tally.flips.setdefault((event.recorded, outcome), _RuleFlip())
     flip.count += 1
     flip.human += event.human is True
     flip.bot += event.human is False
@@ -160,7 +160,7 @@ def _flip(event: ReplayedEvent, outcome: Outcome, tally: _Tally) -> None:
         flip.examples.append(event.id)
 
 
-def _report(tally: _Tally, span: TimeRange, untold: dict[str, list[str]], *, most_events: int) -> BacktestReport:
+def _report(tally: _RuleTally, span: TimeRange, untold: dict[str, list[str]], *, most_events: int) -> BacktestReport:
     flips = [
         BacktestFlip(
             from_=before,

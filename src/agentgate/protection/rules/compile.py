@@ -8,7 +8,7 @@ import msgspec
 
 from agentgate.lib.enums import Outcome, RuleAction
 from agentgate.protection.rules.conditions import terms_of
-from agentgate.protection.rules.evaluate import ALWAYS, PAGE, Bits, CompiledRule, CompiledRules, Verdict
+from agentgate.protection.rules.evaluate import ALWAYS, PAGE, Bits, CompiledRule, CompiledRules, RuleVerdict
 from agentgate.protection.rules.patterns.predicates import OF_PAGE, Predicate, Predicates
 from agentgate.protection.rules.records import RuleResponse, RuleSet
 from agentgate.protection.rules.terms import Choice, Terms
@@ -104,6 +104,6 @@ def _names(choice: Choice) -> list[str]:
     return sorted(choice.labels) + [f"{prefix}." for prefix in sorted(choice.prefixes)]
 
 
-def _verdict(item: dict[str, Any], outcome: Outcome) -> Verdict:
+def _verdict(item: dict[str, Any], outcome: Outcome) -> RuleVerdict:
     response = msgspec.convert(item["response"], RuleResponse) if "response" in item else None
-    return Verdict(outcome, item["name"], response)
+    return RuleVerdict(outcome, item["name"], response)

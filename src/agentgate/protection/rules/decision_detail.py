@@ -7,8 +7,8 @@ from agentgate.events.queries.records import Decision
 from agentgate.lib.enums import Mode
 from agentgate.protection.rules.decision_records import DecisionDetail
 from agentgate.protection.rules.effective import effective_of
-from agentgate.protection.rules.ports import DecisionStores
 from agentgate.protection.rules.records import Rule, RuleSet
+from agentgate.protection.rules.repositories import DecisionStores
 
 
 async def read_detail(

@@ -10,7 +10,7 @@ from agentgate.lib.enums import ActorKind
 from agentgate.lib.errors import Refused
 from agentgate.protection.rules.decision_detail import read_detail
 from agentgate.protection.rules.decision_records import DecisionDetail
-from agentgate.protection.rules.ports import DecisionStores
+from agentgate.protection.rules.repositories import DecisionStores
 
 
 async def read_decision(

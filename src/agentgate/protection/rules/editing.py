@@ -10,8 +10,8 @@ from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.rules.drafts import Draft
 from agentgate.protection.rules.effective import effective_of, is_group, server_document
-from agentgate.protection.rules.ports import RuleStores
 from agentgate.protection.rules.records import RuleSet, StoredRules
+from agentgate.protection.rules.repositories import RuleStores
 
 
 async def replace_rules(stores: RuleStores, call: SiteCall, draft: Draft, *, revision: int) -> None:

@@ -42,7 +42,7 @@ def effective_set(base: RuleSet, overrides: Mapping[str, str]) -> RuleSet:
 
 
 def effective_of(stored: StoredRules | None) -> RuleSet:
-    """Return the effective set of a site, from what the store has of it."""
+    """Return the effective set of a site from its stored rules."""
     if stored is None:
         return _server_effective()
     base = server_rule_set() if stored.rule_set is None else read_set(stored.rule_set)

@@ -21,7 +21,7 @@ from agentgate.protection.rules.drafts import Draft, check_one_form, checked, is
 from agentgate.protection.rules.effective import effective_of, server_document, server_rule_set
 from agentgate.protection.rules.explain import explain
 from agentgate.protection.rules.managed import managed_groups
-from agentgate.protection.rules.ports import Explainer, RuleStores
+from agentgate.protection.rules.ports import Explainer
 from agentgate.protection.rules.records import (
     CheckedRules,
     DraftInput,
@@ -33,6 +33,7 @@ from agentgate.protection.rules.records import (
     ValidateResult,
 )
 from agentgate.protection.rules.replay_records import BacktestInput, BacktestReport, TestInput, TestReport
+from agentgate.protection.rules.repositories import RuleStores
 
 # What rows that take a draft answer when it is not valid.
 INVALID: dict[int, type] = {422: ValidateResult}

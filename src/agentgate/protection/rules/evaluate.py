@@ -25,7 +25,7 @@ REMEMBERED = 4_096
 STRICTNESS = {Outcome.ALLOW: 0, Outcome.CHALLENGE: 1, Outcome.BLOCK: 2, Outcome.DROP: 3}
 
 
-class Verdict(Struct, frozen=True, gc=False):
+class RuleVerdict(Struct, frozen=True, gc=False):
     """What the rules say about a request."""
 
     outcome: Outcome
@@ -45,7 +45,7 @@ class Traits(NamedTuple):
     sure: int = 0
     maybe: int = 0
     # What the site's lists say, and how much an entry counts against another.
-    listed: Verdict | None = None
+    listed: RuleVerdict | None = None
     rank: int = 0
 
 
@@ -61,7 +61,7 @@ class CompiledRule(NamedTuple):
     choices: tuple[int, ...]
     # The name of a `count` rule, or None.
     counts: str | None
-    verdict: Verdict
+    verdict: RuleVerdict
 
 
 # Labels, scores, route, action.
@@ -82,7 +82,7 @@ class Bits(NamedTuple):
 
 
 class CompiledRules:
-    """A rule set ready to decide. Nothing of it changes but what it remembers."""
+    """A compiled rule set. It is immutable but for its cache of verdicts."""
 
     __slots__ = (
         "_default",
@@ -105,11 +105,11 @@ class CompiledRules:
         self._scores = bits.scores
         self._routes = bits.routes
         self.predicates = bits.predicates
-        self._default = Verdict(default)
+        self._default = RuleVerdict(default)
         self._labels: dict[str, int] = {}
         self._places: dict[tuple[str, str | None], int] = {}
-        self._verdicts: dict[int, Verdict] = {}
-        self._unsure: dict[tuple[int, int], tuple[Verdict, ...]] = {}
+        self._verdicts: dict[int, RuleVerdict] = {}
+        self._unsure: dict[tuple[int, int], tuple[RuleVerdict, ...]] = {}
 
     def evaluate(
         self,
@@ -119,14 +119,14 @@ class CompiledRules:
         route: str,
         action: str | None,
         traits: Traits = NO_TRAITS,
-    ) -> Verdict:
+    ) -> RuleVerdict:
         """Return what the first matching rule says, or the default; of several that could be it, the strictest."""
         mask = self._mask(labels, scores, route, action) | traits.sure
         if traits.maybe:
             return max(self._possible(mask, traits.maybe), key=_strictness)
         return self._verdicts.get(mask) or self._decide(mask)
 
-    def possible(self, seen: SeenRequest, traits: Traits) -> tuple[Verdict, ...]:
+    def possible(self, seen: SeenRequest, traits: Traits) -> tuple[RuleVerdict, ...]:
         """Return every verdict that could be; several where it cannot be told whether a rule matches."""
         mask = self._mask(*seen) | traits.sure
         if traits.maybe:
@@ -147,14 +147,14 @@ class CompiledRules:
             mask |= self._learn_place(route, action) if place is None else place
         return mask
 
-    def _possible(self, mask: int, maybe: int) -> tuple[Verdict, ...]:
+    def _possible(self, mask: int, maybe: int) -> tuple[RuleVerdict, ...]:
         found = self._unsure.get((mask, maybe))
         if found is None:
             _make_room(self._unsure)
             found = self._unsure[mask, maybe] = tuple(self._walk(mask, mask | maybe))
         return found
 
-    def _walk(self, mask: int, could: int) -> Iterator[Verdict]:
+    def _walk(self, mask: int, could: int) -> Iterator[RuleVerdict]:
         """Return what each rule says that could be the first to match."""
         counted: tuple[str, ...] = ()
         for needed, choice, excluded, choices, counts, verdict in self._rules:
@@ -170,7 +170,7 @@ class CompiledRules:
                 return
         yield _with_counts(self._default, counted)
 
-    def _decide(self, mask: int) -> Verdict:
+    def _decide(self, mask: int) -> RuleVerdict:
         counted: tuple[str, ...] = ()
         found = self._default
         for needed, choice, excluded, choices, counts, verdict in self._rules:
@@ -205,11 +205,11 @@ class CompiledRules:
         return bits
 
 
-def _with_counts(verdict: Verdict, counted: tuple[str, ...]) -> Verdict:
-    return Verdict(verdict.outcome, verdict.rule, verdict.response, counted) if counted else verdict
+def _with_counts(verdict: RuleVerdict, counted: tuple[str, ...]) -> RuleVerdict:
+    return RuleVerdict(verdict.outcome, verdict.rule, verdict.response, counted) if counted else verdict
 
 
-def _strictness(verdict: Verdict) -> int:
+def _strictness(verdict: RuleVerdict) -> int:
     return STRICTNESS[verdict.outcome]
 
 

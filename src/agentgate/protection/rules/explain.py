@@ -12,11 +12,11 @@ from agentgate.protection.rules.conditions import miss, terms_of
 from agentgate.protection.rules.evaluate import CompiledRules, Traits
 from agentgate.protection.rules.patterns.predicates import Predicate
 from agentgate.protection.rules.records import RuleSet
-from agentgate.protection.rules.replay_records import Sample, TestReport, TracedRule
+from agentgate.protection.rules.replay_records import SampleFacts, TestReport, TracedRule
 from agentgate.protection.rules.terms import Seen
 
 
-def explain(effective: RuleSet, sample: Sample) -> TestReport:
+def explain(effective: RuleSet, sample: SampleFacts) -> TestReport:
     """Say what rules make of a sample. The outcome is that of the compiled rules, which would really decide."""
     rules = compile_rules(effective)
     traits = sample.read_traits(rules.predicates)
@@ -54,7 +54,7 @@ class _Reading(Struct, frozen=True):
         return any(self.holds(each) is None for each in terms.holding | terms.failing)
 
 
-def _trace(effective: RuleSet, sample: Sample, reading: _Reading) -> Iterator[TracedRule]:
+def _trace(effective: RuleSet, sample: SampleFacts, reading: _Reading) -> Iterator[TracedRule]:
     for item in effective.rules:
         reason = _miss(item, sample, reading)
         is_unsure = reason is None and reading.is_unsure(item)
@@ -66,7 +66,7 @@ def _trace(effective: RuleSet, sample: Sample, reading: _Reading) -> Iterator[Tr
             return
 
 
-def _miss(item: Mapping[str, Any], sample: Sample, reading: _Reading) -> str | None:
+def _miss(item: Mapping[str, Any], sample: SampleFacts, reading: _Reading) -> str | None:
     routes = item.get("routes", ())
     if routes and not (sample.route in routes or sample.action in routes or sample.route.startswith(starts_of(routes))):
         return f"neither the route {sample.route} nor its action is among {', '.join(routes)}"

@@ -15,7 +15,7 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 def read_json(text: str, *, depth: int) -> tuple[Any, dict[Path, Place]] | None:
     """Return value and places; None when this is not JSON. What is JSON and not allowed raises TextProblem."""
-    reader = _Reader(text, depth)
+    reader = _JsonReader(text, depth)
     try:
         value = reader.value((), depth)
     except _NotJsonError:
@@ -27,7 +27,7 @@ class _NotJsonError(Exception):
     pass
 
 
-class _Reader:
+class _JsonReader:
     def __init__(self, text: str, depth: int) -> None:
         self._text = text
         self._depth = depth

@@ -15,7 +15,7 @@ from agentgate.lib.enums import RuleAction
 from agentgate.protection.rules.compile import matches_of
 from agentgate.protection.rules.conditions import known_keys, terms_of
 from agentgate.protection.rules.effective import is_group
-from agentgate.protection.rules.logic import Asked, Situation, implies, is_dead, shared_situation, situation
+from agentgate.protection.rules.logic import RuleCondition, Situation, implies, is_dead, shared_situation, situation
 from agentgate.protection.rules.managed import managed_groups
 from agentgate.protection.rules.positions import Path
 from agentgate.protection.rules.records import RuleSet
@@ -52,7 +52,7 @@ class _Placed(Struct, frozen=True, kw_only=True):
     name: str
     action: RuleAction
     responds: bool
-    asked: Asked
+    asked: RuleCondition
     # It can never match.
     dead: bool
     # A request that it matches, where one is found.
@@ -82,7 +82,7 @@ def _placed(document: Mapping[str, Any], effective: RuleSet) -> Iterator[_Placed
     for entry, item in enumerate(document["rules"]):
         group = item["group"] if is_group(item) else None
         for rule in islice(members, _size(item)):
-            asked = Asked(terms_of(matches_of(rule)), tuple(rule.get("routes", ())))
+            asked = RuleCondition(terms_of(matches_of(rule)), tuple(rule.get("routes", ())))
             yield _Placed(
                 entry=entry,
                 group=group,

@@ -26,14 +26,14 @@ class Situation(Struct, frozen=True):
     request: RequestParts = RequestParts()
 
 
-class Asked(Struct, frozen=True):
+class RuleCondition(Struct, frozen=True):
     """What a rule asks for: its terms, and where it applies (nowhere named means everywhere)."""
 
     terms: Terms
     routes: tuple[str, ...] = ()
 
 
-def situation(asked: Asked) -> Situation | None:
+def situation(asked: RuleCondition) -> Situation | None:
     """Return a request for which this holds, or None when none is found."""
     labels = _labels(asked.terms)
     request = find_request(asked.terms.holding, asked.terms.failing)
@@ -43,12 +43,12 @@ def situation(asked: Asked) -> Situation | None:
     return Situation(labels, dict(asked.terms.scores), route, action, request)
 
 
-def is_dead(asked: Asked) -> bool:
+def is_dead(asked: RuleCondition) -> bool:
     """Say whether there can be no request for which this holds."""
     return _labels(asked.terms) is None or is_impossible(asked.terms.holding, asked.terms.failing)
 
 
-def shared_situation(one: Asked, other: Asked) -> Situation | None:
+def shared_situation(one: RuleCondition, other: RuleCondition) -> Situation | None:
     """Return a request for which both hold, or None when none is found."""
     place = next(_shared_places(one.routes, other.routes), None)
     terms = both(one.terms, other.terms)
@@ -59,7 +59,7 @@ def shared_situation(one: Asked, other: Asked) -> Situation | None:
     return Situation(labels, terms.scores, *place, request)
 
 
-def implies(one: Asked, other: Asked) -> bool:
+def implies(one: RuleCondition, other: RuleCondition) -> bool:
     """Say whether `other` holds whenever `one` does. `one` must be able to hold."""
     if other.routes and not (one.routes and all(_is_covered(entry, other.routes) for entry in one.routes)):
         return False

@@ -101,7 +101,7 @@ def _no_traits(_predicates: Predicates | None) -> Traits:
     return NO_TRAITS
 
 
-class Sample(Struct, frozen=True, kw_only=True):
+class SampleFacts(Struct, frozen=True, kw_only=True):
     """What the service sees in a sample request."""
 
     labels: tuple[str, ...]

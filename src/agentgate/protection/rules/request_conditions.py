@@ -250,7 +250,6 @@ REQUEST_CONDITIONS: tuple[Condition, ...] = (
         for prefix in ("", NOT)
     ),
 )
-REQUEST_KEYS: tuple[str, ...] = tuple(key for condition in REQUEST_CONDITIONS for key in condition.keys)
 
 
 def count_patterns(match: Match) -> tuple[int, int]:

@@ -27,13 +27,13 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True)
 class ReadText:
-    """What a text says, and where each part of it stands."""
+    """The value of a text, and the position of each part."""
 
     value: Any
     places: Mapping[Path, Place]
 
     def place(self, path: Path) -> Place:
-        """Return where a part stands, or the nearest part around it that is written down."""
+        """Return the position of a part, or of the nearest enclosing part that the text contains."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places.get(path, Place(1, 1))

@@ -15,7 +15,7 @@ from agentgate.lib.limits import LABELS_LIMIT
 from agentgate.lib.records import Query, SiteKey, json_decoder
 from agentgate.protection.scoring import compare, feature_capture, labels, roles
 from agentgate.protection.scoring.model_file import ModelFile
-from agentgate.protection.scoring.ports import Evidence, RulesInForce, ScoreSamples, ScoringStores
+from agentgate.protection.scoring.ports import RulesInForce
 from agentgate.protection.scoring.records import (
     ClearedModel,
     CompareReport,
@@ -28,6 +28,9 @@ from agentgate.protection.scoring.records import (
     ModelSummary,
     ModelSwap,
 )
+from agentgate.protection.scoring.repositories import ScoringStores
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repositories.score_samples import ScoreSamples
 
 
 class SiteQuery(Query, frozen=True, kw_only=True):
@@ -48,7 +51,7 @@ async def label_decision(
     query: SiteQuery,  # noqa: ARG001 - the scope reads it
     body: LabelInput,
     store: Store[ScoringStores],
-    events: Evidence,
+    events: KeptEvents,
 ) -> DecisionLabel:
     """Label a decision, or replace its label.
 
@@ -68,14 +71,14 @@ async def create_label(
     query: SiteQuery,  # noqa: ARG001 - the scope reads it
     body: LabelRequest,
     store: Store[ScoringStores],
-    events: Evidence,
+    events: KeptEvents,
 ) -> DecisionLabel:
     """Label a decision by its ID or its request's, and say where the label comes from."""
     decision = await labels.find_decision(store, events, call, body)
     return await labels.put_label(store, events, call, decision, body)
 
 
-async def read_feature_capture(call: SiteCall, store: Store[ScoringStores], events: Evidence) -> FeatureCapture:
+async def read_feature_capture(call: SiteCall, store: Store[ScoringStores], events: KeptEvents) -> FeatureCapture:
     """Say whether a site's feature vectors are stored, for how long, and how many there are."""
     return await feature_capture.read_capture(store, events, call)
 
@@ -84,7 +87,7 @@ async def change_feature_capture(
     call: SiteCall,
     body: FeatureCaptureInput,
     store: Store[ScoringStores],
-    events: Evidence,
+    events: KeptEvents,
     event_store: EventStore,
 ) -> FeatureCapture:
     """Turn feature capture on or off. Turning it off deletes the vectors that were stored."""

@@ -12,13 +12,14 @@ from agentgate.lib.records import optional, optional_moment
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.scoring.ports import Evidence, ScoringStores
 from agentgate.protection.scoring.records import FeatureCapture, FeatureCaptureInput, StoredCapture
+from agentgate.protection.scoring.repositories import ScoringStores
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
 
 DEFAULT_RETENTION_DAYS = 30
 
 
-async def read_capture(store: Store[ScoringStores], events: Evidence, call: SiteCall) -> FeatureCapture:
+async def read_capture(store: Store[ScoringStores], events: KeptEvents, call: SiteCall) -> FeatureCapture:
     """Return a site's setting and how many vectors are stored."""
     capture = await store.read.captures.find_capture(call.site_id)
     return FeatureCapture(

@@ -15,11 +15,12 @@ from agentgate.lib.keyring import Keyring
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.visitor_ids import write_visitor
-from agentgate.protection.scoring.ports import Evidence, ScoringStores
 from agentgate.protection.scoring.records import LabelPage, LabelRequest
+from agentgate.protection.scoring.repositories import ScoringStores
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
 
 
-async def find_decision(store: Store[ScoringStores], events: Evidence, call: SiteCall, body: LabelRequest) -> int:
+async def find_decision(store: Store[ScoringStores], events: KeptEvents, call: SiteCall, body: LabelRequest) -> int:
     """Return the decision that a request to label names, by exactly one of its two IDs."""
     decision_id, request_id = body.decision_id, body.request_id
     if isinstance(decision_id, UnsetType) == isinstance(request_id, UnsetType):
@@ -44,7 +45,7 @@ def parse_decision(text: str) -> int:
 
 
 async def put_label(
-    store: Store[ScoringStores], events: Evidence, call: SiteCall, decision: int, given: LabelRequest
+    store: Store[ScoringStores], events: KeptEvents, call: SiteCall, decision: int, given: LabelRequest
 ) -> DecisionLabel:
     """Label a decision, or replace its label: evidence and time of the first one stay."""
     evidence = await find_evidence(store, events, call, decision)
@@ -56,7 +57,9 @@ async def put_label(
     return (await store.change(work)).wire()
 
 
-async def find_evidence(store: Store[ScoringStores], events: Evidence, call: SiteCall, decision: int) -> LabelEvidence:
+async def find_evidence(
+    store: Store[ScoringStores], events: KeptEvents, call: SiteCall, decision: int
+) -> LabelEvidence:
     """Return what is kept with a label: that of the first one, else that of the event, else refuse."""
     known = await store.read.decision_labels.find_label(call.site_id, decision)
     return known.evidence if known else await _read_evidence(store, events, call, decision)
@@ -127,7 +130,9 @@ def evidence_of(event: Event) -> LabelEvidence:
     )
 
 
-async def _read_evidence(store: Store[ScoringStores], events: Evidence, call: SiteCall, decision: int) -> LabelEvidence:
+async def _read_evidence(
+    store: Store[ScoringStores], events: KeptEvents, call: SiteCall, decision: int
+) -> LabelEvidence:
     event = await events.find_event(await store.read.sites.find_number(call.site_id), decision)
     if event is None:
         raise _unknown()

@@ -10,8 +10,8 @@ from agentgate.lib.database import Store
 from agentgate.lib.enums import ModelKind, ModelRole
 from agentgate.lib.errors import Refused
 from agentgate.protection.scoring.model_file import ModelFile, read_model
-from agentgate.protection.scoring.ports import ScoringStores
 from agentgate.protection.scoring.records import StoredModel
+from agentgate.protection.scoring.repositories import ScoringStores
 from agentgate.protection.scoring.roles import shipped_model
 from agentgate.protection.scoring.score import ModelView
 

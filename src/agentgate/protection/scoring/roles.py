@@ -14,8 +14,8 @@ from agentgate.lib.records import json_decoder, to_json
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.scoring.model_file import ModelFile, check_model, read_model
-from agentgate.protection.scoring.ports import ScoringStores
 from agentgate.protection.scoring.records import ModelRoles, ModelSummary, ModelSwap, StoredModel
+from agentgate.protection.scoring.repositories import ScoringStores
 
 
 @cache

@@ -70,7 +70,7 @@ class _Writer:
         constant = 0.0
         questions: dict[tuple[int, int], tuple[list[Place], list[Place]]] = {}
         for place in places:
-            tree, node = self._settled(*place)
+            tree, node = self._decidable(*place)
             feature = tree.feature[node]
             if feature == NONE:
                 constant += tree.value[node]
@@ -81,7 +81,7 @@ class _Writer:
         parts: list[ast.expr] = [self._choice(question, *sides) for question, sides in questions.items()]
         return _sum([ast.Constant(constant), *parts] if constant or not parts else parts)
 
-    def _settled(self, tree: Tree, node: int) -> Place:
+    def _decidable(self, tree: Tree, node: int) -> Place:
         """Pass over nodes that do not depend on the request: a label counts 0 or 1, a threshold outside says enough."""
         while tree.feature[node] not in self._figures and tree.feature[node] != NONE:
             threshold = tree.threshold[node]

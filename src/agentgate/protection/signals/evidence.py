@@ -15,15 +15,15 @@ MOST_CHARACTERS = 1_024
 NOTHING: Mapping[str, Any] = {}
 
 
-class Evidence(Struct, frozen=True, gc=False):
+class EvidencePart(Struct, frozen=True, gc=False):
     """A part of the evidence, with typed questions."""
 
     values: Mapping[str, Any]
 
-    def part(self, name: str) -> "Evidence":
+    def part(self, name: str) -> "EvidencePart":
         """Return a nested part; an empty one when there is none."""
         value = self.values.get(name)
-        return Evidence(value if isinstance(value, Mapping) else NOTHING)
+        return EvidencePart(value if isinstance(value, Mapping) else NOTHING)
 
     def has(self, name: str) -> bool:
         """Say whether anything was sent under a name."""
@@ -58,6 +58,6 @@ class Evidence(Struct, frozen=True, gc=False):
         return tuple(item[:MOST_CHARACTERS] for item in value[:MOST_ITEMS] if isinstance(item, str))
 
 
-def read_evidence(values: Mapping[str, Any] | None) -> Evidence:
-    """Wrap what was sent."""
-    return Evidence(values if isinstance(values, Mapping) else NOTHING)
+def read_evidence(values: Mapping[str, Any] | None) -> EvidencePart:
+    """Wrap the evidence that a page sent."""
+    return EvidencePart(values if isinstance(values, Mapping) else NOTHING)

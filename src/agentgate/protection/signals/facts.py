@@ -9,7 +9,7 @@ from agentgate.lib.enums import AgentVerdict
 
 
 class AgentFacts(Struct, frozen=True, kw_only=True, gc=False):
-    """What was found out about a signed or claimed agent before the decision."""
+    """Verification status of a signed or claimed agent, known before the decision."""
 
     verdict: AgentVerdict
     # Who it is by its verified key; None unless verified.
@@ -48,7 +48,7 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
     receipt: tuple[str, ...] = ()
     # What the browser SDK sent, decoded; None when no browser check took part.
     evidence: "Mapping[str, Any] | None" = None
-    # Text that an agent submits. It is looked at here and never kept.
+    # Text that an agent submits. Signals read it; it is never stored.
     content: str | None = None
     # The site-scoped pseudonym of the address, by which lists name visitors.
     visitor: int | None = None

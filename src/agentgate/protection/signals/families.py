@@ -8,7 +8,7 @@ input off the display server's clock, as Chromium has it on Wayland.
 
 from collections.abc import Iterable
 
-# By what was looked at. Labels of one family have common innocent causes, so they count once.
+# By the evidence they read. Labels of one family have common innocent causes, so they count once.
 FAMILIES: dict[str, tuple[str, ...]] = {
     # A debugger or driver is attached to the page.
     "driver": ("browser.debugger", "browser.injected"),

@@ -13,7 +13,7 @@ from agentgate.protection.signals.facts import Observation, RequestFacts
 from agentgate.protection.signals.families import evidence_labels
 from agentgate.protection.signals.languages import LanguageForm, language_form
 from agentgate.protection.signals.numbers import measure
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.views import UserAgentView
 
@@ -29,36 +29,38 @@ class ObservedHeaders(Struct, frozen=True, gc=False):
 
 def observe(facts: RequestFacts, intel: Intel) -> Observation:
     """Return the labels, sorted and each once, and the figures."""
-    observed, look = _observe_headers(facts, intel)
-    cookies = look.headers.get("cookie")
-    return _observe_rest(look, observed, cookies.count(";") + 1 if cookies else 0)
+    observed, request = _observe_headers(facts, intel)
+    cookies = request.headers.get("cookie")
+    return _observe_rest(request, observed, cookies.count(";") + 1 if cookies else 0)
 
 
 def observe_headers(facts: RequestFacts, intel: Intel) -> ObservedHeaders:
-    """Return what method and headers say. Nothing else of the facts is looked at."""
+    """Run the signals of method and headers. They read no other facts."""
     return _observe_headers(facts, intel)[0]
 
 
 def observe_rest(observed: ObservedHeaders, facts: RequestFacts, intel: Intel, *, cookie_count: int) -> Observation:
-    """Return the same as `observe` for a request with these headers; those of the facts are not looked at."""
-    return _observe_rest(Look(facts, intel, {}, (), observed.user_agent, LanguageForm.NONE), observed, cookie_count)
+    """Return the same as `observe` for a request whose headers were observed; headers in the facts are ignored."""
+    return _observe_rest(
+        SignalInput(facts, intel, {}, (), observed.user_agent, LanguageForm.NONE), observed, cookie_count
+    )
 
 
-def _observe_headers(facts: RequestFacts, intel: Intel) -> tuple[ObservedHeaders, Look]:
+def _observe_headers(facts: RequestFacts, intel: Intel) -> tuple[ObservedHeaders, SignalInput]:
     headers = dict(facts.headers)
     user_agent = view_user_agent(headers.get("user-agent"), intel)
     languages = headers.get("accept-language")
     language_count = languages.count(",") + 1 if languages else 0
-    look = Look(facts, intel, headers, tuple(headers), user_agent, language_form(languages))
-    labels = tuple(_labels(HEADER_SIGNALS, look))
-    return ObservedHeaders(labels, user_agent, len(facts.headers), language_count), look
+    request = SignalInput(facts, intel, headers, tuple(headers), user_agent, language_form(languages))
+    labels = tuple(_labels(HEADER_SIGNALS, request))
+    return ObservedHeaders(labels, user_agent, len(facts.headers), language_count), request
 
 
-def _observe_rest(look: Look, observed: ObservedHeaders, cookie_count: int) -> Observation:
-    facts = look.facts
-    labels = [*observed.labels, *_labels(REQUEST_SIGNALS, look)]
+def _observe_rest(request: SignalInput, observed: ObservedHeaders, cookie_count: int) -> Observation:
+    facts = request.facts
+    labels = [*observed.labels, *_labels(REQUEST_SIGNALS, request)]
     if facts.evidence is not None or facts.content is not None:
-        labels += _labels(CONTENT_SIGNALS, look)
+        labels += _labels(CONTENT_SIGNALS, request)
     if facts.evidence is not None:
         labels += evidence_labels(labels)
     labels.sort()
@@ -77,8 +79,8 @@ def _observe_rest(look: Look, observed: ObservedHeaders, cookie_count: int) -> O
     )
 
 
-def _labels(signals: Iterable[Callable[[Look], Labels]], look: Look) -> list[str]:
+def _labels(signals: Iterable[Callable[[SignalInput], Labels]], request: SignalInput) -> list[str]:
     labels: list[str] = []
     for signal in signals:
-        labels += signal(look)
+        labels += signal(request)
     return labels

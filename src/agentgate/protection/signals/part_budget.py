@@ -15,7 +15,7 @@ from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 class PartState(IntEnum):
     """How a request was counted. From `PAID` on it is a part of a page."""
 
-    # As what somebody did.
+    # Counts as a page, form or call.
     COUNTED = 0
     # As a script's call, out of the budget of its page.
     FETCHED = 1

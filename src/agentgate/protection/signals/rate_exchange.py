@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import StoreUnavailable
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 
 # A count of this minute is still asked for in the next one, and the clocks of two machines differ.
 SHARED_TTL_MS = 3 * MINUTE_MS
@@ -42,8 +42,8 @@ class SharedCount(Struct, gc=False):
 class RateExchange:
     """Exchanges counts over a shared store. `marks` are the counts at which a decision may change, in rising order."""
 
-    def __init__(self, fast: FastStore, *, workers: int) -> None:
-        self._fast = fast
+    def __init__(self, shared_cache: SharedCache, *, workers: int) -> None:
+        self._shared_cache = shared_cache
         # Somebody else counts too, or there would be nothing to exchange; how many machines share a Redis is not known.
         self.workers = max(2, workers)
         self._urgent: dict[Key, tuple[int, SharedCount]] = {}
@@ -66,8 +66,8 @@ class RateExchange:
             return
         if untold >= self._step(at - untold, marks):
             known = count.others
-            store = self._fast.incarnation
-            answer = self._fast.exchange_now([(name_of(minute, key), untold)], ttl_ms=SHARED_TTL_MS)
+            store = self._shared_cache.incarnation
+            answer = self._shared_cache.exchange_now([(name_of(minute, key), untold)], ttl_ms=SHARED_TTL_MS)
             if answer is None:
                 self._tell_soon(minute, key, count)
                 count.ask_at = count.own + self._step(at, marks)
@@ -81,14 +81,14 @@ class RateExchange:
         """Tell what was counted since the last time and learn the others'; raise StoreUnavailable when that failed."""
         # One at a time: two that overtake each other would tell the same requests twice.
         async with self._telling:
-            store = self._fast.incarnation
+            store = self._shared_cache.incarnation
             sent = [count.own for _, count in counts]
             amounts = [self._untold(count) for _, count in counts]
             # Sent from here on: an `ask` that comes before the answer tells the rest only.
             for _, count in counts:
                 _send(count, store)
             try:
-                totals = await self._fast.exchange(
+                totals = await self._shared_cache.exchange(
                     [(name_of(minute, key), amount) for (key, _), amount in zip(counts, amounts, strict=True)],
                     ttl_ms=SHARED_TTL_MS,
                 )
@@ -105,11 +105,11 @@ class RateExchange:
         return not self._untold(count)
 
     def _untold(self, count: SharedCount) -> int:
-        return count.own - count.told if count.store == self._fast.incarnation else count.own
+        return count.own - count.told if count.store == self._shared_cache.incarnation else count.own
 
     def _take(self, count: SharedCount, own: int, amount: int, total: int) -> None:
         """Take over an answer: `total` of all workers, after `amount` more had made this worker's own `own`."""
-        store = self._fast.incarnation
+        store = self._shared_cache.incarnation
         if own < count.total_told:
             # A later exchange was answered first.
             return

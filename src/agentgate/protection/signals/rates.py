@@ -82,7 +82,7 @@ class Counted:
         # None with a clearance: the browser proved itself, and counts against no neighbour.
         self.network_key = None if address is None else network_key(site, address)
         self.budget: PartBudget | None = None
-        # Which minute's the windows are. Not the minutes themselves: whoever does not come again would keep them all.
+        # The number of the minute that the windows belong to, not the minute itself: idle visitors would keep it alive.
         self.turn = -1
         self.window = self.network = _Window()
 
@@ -126,7 +126,7 @@ class RateWindows:
         return Rates(window.rate(rest, self._share), network.rate(rest, self._share))
 
     def count_again(self, counted: Counted, now_ms: int) -> tuple[int, int]:
-        """Count what somebody did who was met before; return the rates of visitor and network, it included."""
+        """Count a request of a cached visitor; return the rates of visitor and network, this request included."""
         if now_ms >= self._end_ms:
             self._turn(now_ms // MINUTE_MS)
         if counted.turn != self._turns:
@@ -177,7 +177,7 @@ class RateWindows:
         counted.turn = self._turns
         counted.window = self._present.get(counted.key) or self._open(counted.key)
         if counted.network_key is None:
-            # Counted and not looked at.
+            # Without a network of its own, it gets a window that nobody else counts in.
             counted.network = _Window()
         else:
             counted.network = self._present.get(counted.network_key) or self._open(counted.network_key)
@@ -209,14 +209,14 @@ class RateWindows:
         return Rates(self._sum(visitor_key(site, visitor), rest), self._sum(network_key(site, address), rest))
 
     async def sync(self) -> None:
-        """Tell the other workers what was counted since the last time, and learn what they counted."""
+        """Exchange the counts since the last time with the other workers."""
         if self._exchange is None:
             return
         try:
             await self._sync_before(self._exchange)
             await self._tell(self._exchange, self._minute, self._present, unchanged=False)
         except StoreUnavailable:
-            # What was not told is told the next time; until then this worker's own counts stand.
+            # Counts that were not sent are sent the next time; until then this worker's own counts apply.
             return
 
     async def _sync_before(self, exchange: RateExchange) -> None:

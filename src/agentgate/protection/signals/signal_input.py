@@ -1,4 +1,4 @@
-"""Look: what every signal is handed, so that headers are sorted out once."""
+"""SignalInput: what every signal is handed, so that headers are sorted out once."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.views import UserAgentView
 
 
-class Look(Struct, frozen=True, gc=False):
+class SignalInput(Struct, frozen=True, gc=False):
     """One request under examination."""
 
     facts: RequestFacts

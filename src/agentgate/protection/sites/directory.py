@@ -31,7 +31,7 @@ from agentgate.protection.sites.request_matcher import RequestMatcher, make_matc
 from agentgate.protection.sites.route_table import RouteTable
 
 # How long a change by this worker itself may take to be read back.
-SETTLE_S = 2.0
+REFRESH_S = 2.0
 
 
 class SiteView(Struct, frozen=True, kw_only=True):
@@ -108,7 +108,7 @@ class SiteDirectory:
         self._changes_seen = 0
         # When the store last said which version there is: how old the views may be at most.
         self.looked_s = time.monotonic()
-        self._settled = asyncio.Event()
+        self._refreshed = asyncio.Event()
 
     def find(self, site_key: str) -> SiteView | None:
         """Return the site with this key."""
@@ -145,32 +145,32 @@ class SiteDirectory:
     def expect_change(self) -> None:
         """Note that this worker has just changed the configuration: the views are old until they are read anew."""
         self._changes += 1
-        self._settled.clear()
+        self._refreshed.clear()
 
     @property
-    def is_settled(self) -> bool:
+    def is_fresh(self) -> bool:
         """Say whether the views show everything that this worker itself has changed."""
         return self._changes_seen == self._changes
 
-    async def settle(self) -> None:
+    async def await_refresh(self) -> None:
         """Return when the views show what this worker changed: who was answered that a secret is revoked relies on it.
 
         Almost always that is at once. What other workers change is seen within the time between two looks.
         """
-        if self.is_settled:
+        if self.is_fresh:
             return
         try:
-            async with asyncio.timeout(SETTLE_S):
-                await self._settled.wait()
+            async with asyncio.timeout(REFRESH_S):
+                await self._refreshed.wait()
         except TimeoutError as error:
             raise StoreUnavailable("the configuration could not be read anew") from error
 
-    async def settle_if_possible(self) -> None:
+    async def await_refresh_if_possible(self) -> None:
         """Likewise, but go on by the last good views when they cannot be read anew."""
-        if self.is_settled:
+        if self.is_fresh:
             return
         try:
-            await self.settle()
+            await self.await_refresh()
         except StoreUnavailable:
             structlog.get_logger().warning("a change could not be read back; going by the last good views")
 
@@ -200,7 +200,7 @@ class SiteDirectory:
         self.looked_s = time.monotonic()
         self._changes_seen = changes
         if changes == self._changes:
-            self._settled.set()
+            self._refreshed.set()
         return has_changed
 
     def _swap(self, found: "_Found", now_ms: int) -> None:

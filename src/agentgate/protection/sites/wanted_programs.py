@@ -1,7 +1,7 @@
 """wantedPrograms: the programs that a site lets in, by one line in its settings. They are classes, or names."""
 
 from agentgate.lib.errors import Refused
-from agentgate.protection.signals.detectors.user_agent import LABELS_OF_KIND, slug
+from agentgate.protection.signals.detectors.user_agent import slug
 
 MOST_PROGRAMS = 50
 MOST_CHARACTERS = 64
@@ -35,11 +35,6 @@ def _canonical(program: str) -> str:
     if word in NEVER_WANTED:
         raise _invalid(f"wantedPrograms: {program!r} would let in every {word}; name the one program that you want.")
     return word
-
-
-def known_classes() -> list[str]:
-    """Return the classes that a site may want."""
-    return sorted(set(LABELS_OF_KIND) - NEVER_WANTED)
 
 
 def _invalid(message: str) -> Refused:

@@ -24,7 +24,7 @@ from agentgate.protection.threat_data.networks import (
     read_network,
 )
 from agentgate.protection.threat_data.search_operators import SearchOperator, by_token, read_operators
-from agentgate.protection.threat_data.search_verification import SearchStandings
+from agentgate.protection.threat_data.search_verification import CrawlerStatuses
 from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher
 from agentgate.protection.threat_data.views import AddressView, UserAgentView
 
@@ -88,21 +88,21 @@ class Intel(Struct, frozen=True, kw_only=True):
     operators: Mapping[str, SearchOperator]
     published: int = 0
     # What DNS says of claims; None where it is not asked.
-    standings: SearchStandings | None = None
+    crawler_statuses: CrawlerStatuses | None = None
     # The cached results belong to this data, so they come and go with it.
     user_agents: "BoundedCache[str | None, UserAgentView]"
     addresses: "BoundedCache[str, AddressView]"
 
 
-def load_intel(folder: Path | None, standings: SearchStandings | None = None) -> Intel:
+def load_intel(folder: Path | None, crawler_statuses: CrawlerStatuses | None = None) -> Intel:
     """Load the bundled data and, when the folder holds a set, that too. IntelRefused when the set is damaged."""
     imported = None
     if folder is not None and (folder / FILE_NAME).exists():
         imported = read_set(folder / FILE_NAME)
-    return make_intel(imported, standings)
+    return make_intel(imported, crawler_statuses)
 
 
-def make_intel(imported: ImportedSet | None, standings: SearchStandings | None = None) -> Intel:
+def make_intel(imported: ImportedSet | None, crawler_statuses: CrawlerStatuses | None = None) -> Intel:
     """Put the bundled data and an imported set together."""
     bundled, datacenters = _bundled_tokens(), tuple(_lines(DATA / NETWORK_FILE))
     added = () if imported is None else imported.tokens
@@ -120,7 +120,7 @@ def make_intel(imported: ImportedSet | None, standings: SearchStandings | None =
         imported_ms=0 if imported is None else imported.created_ms,
         operators=by_token(operators),
         published=0 if imported is None else _published(imported.sources, operators),
-        standings=standings,
+        crawler_statuses=crawler_statuses,
         user_agents=BoundedCache(USER_AGENTS),
         addresses=BoundedCache(ADDRESSES),
     )
@@ -196,15 +196,15 @@ class IntelDirectory:
     """Holds the present data. A set that cannot be read leaves what was there in force."""
 
     def __init__(
-        self, folder: Path | None, *, expected: bool = False, standings: SearchStandings | None = None
+        self, folder: Path | None, *, expected: bool = False, crawler_statuses: CrawlerStatuses | None = None
     ) -> None:
         """Load what there is. `expected`: the operator named the folder, so a missing set is worth reporting."""
         self._folder = folder
         self._expected = expected
         self._problem = ""
         self._stamp: Stamp = None
-        self._standings = standings
-        self._current = load_intel(None, standings)
+        self._crawler_statuses = crawler_statuses
+        self._current = load_intel(None, crawler_statuses)
         self.refresh()
 
     @property
@@ -214,7 +214,7 @@ class IntelDirectory:
 
     def refresh(self) -> bool:
         """Take over the folder's set if it has changed, and say whether. It may take a second: call it in a thread."""
-        stamp = self._look()
+        stamp = self._read_stamp()
         if stamp == self._stamp:
             return False
         self._stamp = stamp
@@ -223,7 +223,7 @@ class IntelDirectory:
             self._problem = "the imported set is gone; the last one stays in use"
             return False
         try:
-            self._current = load_intel(self._folder, self._standings)
+            self._current = load_intel(self._folder, self._crawler_statuses)
         except IntelRefused as refused:
             self._problem = str(refused)
             return False
@@ -240,7 +240,7 @@ class IntelDirectory:
             return False, f"no {FILE_NAME} in {self._folder}; run `agentgate intel update`"
         return True, "bundled data only"
 
-    def _look(self) -> Stamp:
+    def _read_stamp(self) -> Stamp:
         if self._folder is None:
             return None
         try:

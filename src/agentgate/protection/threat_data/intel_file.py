@@ -18,9 +18,9 @@ from msgspec import Struct
 from agentgate.protection.threat_data.networks import (
     EIGHT_BYTES,
     FOUR_BYTES,
+    AddressSegments,
     AddressTable,
     Range,
-    Segments,
     check_segments,
     make_flags,
 )
@@ -137,16 +137,16 @@ def _read_table(archive: zipfile.ZipFile, name: str) -> AddressTable | None:
     return AddressTable(v4=v4, v6=_read_segments(archive, f"{name}.v6", EIGHT_BYTES))
 
 
-def _write_segments(archive: zipfile.ZipFile, name: str, segments: Segments) -> None:
+def _write_segments(archive: zipfile.ZipFile, name: str, segments: AddressSegments) -> None:
     archive.writestr(f"{name}.starts", _little_endian(segments.starts).tobytes())
     archive.writestr(f"{name}.values", _little_endian(segments.values).tobytes())
 
 
-def _read_segments(archive: zipfile.ZipFile, name: str, width: str) -> Segments:
+def _read_segments(archive: zipfile.ZipFile, name: str, width: str) -> AddressSegments:
     starts, values = array(width), array(FOUR_BYTES)
     starts.frombytes(archive.read(f"{name}.starts"))
     values.frombytes(archive.read(f"{name}.values"))
-    segments = Segments(starts=_little_endian(starts), values=_little_endian(values))
+    segments = AddressSegments(starts=_little_endian(starts), values=_little_endian(values))
     if not check_segments(segments):
         raise ValueError(f"the table {name} is not in order")
     return segments

@@ -18,7 +18,6 @@ DATACENTER, TOR, VPN, PRIVATE, ALLOW, BLOCK = 1, 2, 4, 8, 16, 32
 SEARCH_BITS = 0xFFFF_FF00
 
 V4_LAST = 2**32 - 1
-V6_LAST = 2**128 - 1
 HIGH_LAST = 2**64 - 1
 MAPPED = "::ffff:"
 
@@ -62,7 +61,7 @@ def network_range(network: IPv4Network | IPv6Network, value: int) -> Range:
     return int(network.network_address), int(network.broadcast_address), value
 
 
-class Segments(Struct, frozen=True):
+class AddressSegments(Struct, frozen=True):
     """A line of numbers cut in segments: `values[i]` holds from `starts[i]` up to the next start."""
 
     starts: "array[int]"
@@ -76,7 +75,7 @@ class Segments(Struct, frozen=True):
         return len(self.starts)
 
 
-def check_segments(segments: Segments) -> bool:
+def check_segments(segments: AddressSegments) -> bool:
     """Say whether segments read from a file can be searched: one value each, from 0, ascending."""
     starts = segments.starts
     if not starts or starts[0] != 0 or len(starts) != len(segments.values):
@@ -87,8 +86,8 @@ def check_segments(segments: Segments) -> bool:
 class AddressTable(Struct, frozen=True):
     """Values of addresses. IPv6 is searched by its upper half; what is finer than a /64 stands in `narrow`."""
 
-    v4: Segments
-    v6: Segments
+    v4: AddressSegments
+    v6: AddressSegments
     # Upper half -> ranges of the lower half with their values. Few: single IPv6 addresses in hand-kept lists.
     narrow: Mapping[int, tuple[Range, ...]] = {}
 
@@ -155,7 +154,7 @@ def _laid(ranges: Iterable[Range]) -> Iterator[tuple[int, int]]:
         yield end, 0
 
 
-def _segments(changes: Iterable[tuple[int, int]], width: str) -> Segments:
+def _segments(changes: Iterable[tuple[int, int]], width: str) -> AddressSegments:
     starts, values = array(width, [0]), array(FOUR_BYTES, [0])
     most = 2 ** (8 * starts.itemsize) - 1
     for number, value in changes:
@@ -166,7 +165,7 @@ def _segments(changes: Iterable[tuple[int, int]], width: str) -> Segments:
         elif value != values[-1]:
             starts.append(number)
             values.append(value)
-    return Segments(starts=starts, values=values)
+    return AddressSegments(starts=starts, values=values)
 
 
 def country_code(text: str) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from agentgate.protection.threat_data.search_verification import MOST_KNOWN, Saved, SearchStandings
+from agentgate.protection.threat_data.search_verification import MOST_KNOWN, CrawlerStatuses, Saved
 
 FILE_NAME = "search-verdicts.json"
 
@@ -16,18 +16,18 @@ FILE_NAME = "search-verdicts.json"
 class SearchVerdicts:
     """Reads and writes the file. One that cannot be read or written is reported, and the service goes on."""
 
-    def __init__(self, folder: Path, standings: SearchStandings) -> None:
+    def __init__(self, folder: Path, crawler_statuses: CrawlerStatuses) -> None:
         self._path = folder / FILE_NAME
-        self._standings = standings
+        self._crawler_statuses = crawler_statuses
         self._written: list[Saved] = []
 
     def load(self) -> None:
         """Take over what was kept."""
-        self._standings.restore(self._read())
+        self._crawler_statuses.restore(self._read())
 
     def save(self) -> None:
         """Write what is known, where that is something new."""
-        known = self._standings.export()
+        known = self._crawler_statuses.export()
         if known == self._written:
             return
         entries = {(address, number): (address, number, *rest) for address, number, *rest in (*self._read(), *known)}

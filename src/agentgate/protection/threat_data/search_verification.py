@@ -1,6 +1,6 @@
-"""SearchStandings: what DNS said of addresses that claim to be search crawlers, and SearchConfirmer, which asks.
+"""CrawlerStatuses: results of DNS for addresses that claim to be search crawlers, and SearchConfirmer, which asks DNS.
 
-Signals read a standing without waiting. An address that is not known yet is put on a list; its name is looked up, and
+Signals read a status without waiting. An address that is not known yet is put on a list; its name is looked up, and
 the name's addresses, in the background. Until the answer is there a few requests pass: some of each network in which
 the operator has crawlers, hardly any of other networks, because a forger has as many addresses as it likes.
 """
@@ -32,8 +32,8 @@ FREE_IN_KNOWN_NETWORK, FREE_ELSEWHERE = 16, 2
 VERIFIED_MS, FORGED_MS, UNKNOWN_MS = 24 * HOUR_MS, HOUR_MS, 5 * MINUTE_MS
 
 
-class Standing(Enum):
-    """What is known of a claim."""
+class CrawlerStatus(Enum):
+    """Verification status of a claim."""
 
     VERIFIED = "verified"
     FORGED = "forged"
@@ -43,14 +43,14 @@ class Standing(Enum):
     UNKNOWN = "unknown"
 
 
-class Known(NamedTuple):
-    """A standing, and until when it holds."""
+class CachedVerification(NamedTuple):
+    """A status, and until when it holds."""
 
-    standing: Standing
+    crawler_status: CrawlerStatus
     until_ms: int
 
 
-class Claim(NamedTuple):
+class CrawlerClaim(NamedTuple):
     """An address that says it is an operator's crawler."""
 
     address: str
@@ -58,71 +58,71 @@ class Claim(NamedTuple):
 
 
 Key = tuple[str, int]
-# Address, number of the operator, standing, until when.
+# Address, number of the operator, status, until when.
 Saved = tuple[str, int, str, int]
-LASTING = frozenset({Standing.VERIFIED, Standing.FORGED})
-_LASTS_MS = {Standing.VERIFIED: VERIFIED_MS, Standing.FORGED: FORGED_MS, Standing.UNKNOWN: UNKNOWN_MS}
+LASTING = frozenset({CrawlerStatus.VERIFIED, CrawlerStatus.FORGED})
+_LASTS_MS = {CrawlerStatus.VERIFIED: VERIFIED_MS, CrawlerStatus.FORGED: FORGED_MS, CrawlerStatus.UNKNOWN: UNKNOWN_MS}
 
 
-class SearchStandings:
-    """A bounded memory of standings. Reading never waits; what is missing is asked for."""
+class CrawlerStatuses:
+    """A bounded cache of verification statuses. Reads never wait; a missing one is looked up in the background."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, Known] = {}
-        self._asked: dict[Key, Claim] = {}
+        self._known: dict[Key, CachedVerification] = {}
+        self._asked: dict[Key, CrawlerClaim] = {}
         # Networks in which an operator has verified crawlers.
         self._networks: dict[Key, None] = {}
         # Addresses that pass until they are known, and how many did so within the present hour.
         self._free: set[Key] = set()
         self._spent: dict[Key, int] = {}
         self._hour = 0
-        self.on_claim: Callable[[Claim], None] | None = None
+        self.on_claim: Callable[[CrawlerClaim], None] | None = None
 
-    def find(self, address: str, operator: SearchOperator, now_ms: int) -> Standing:
+    def find(self, address: str, operator: SearchOperator, now_ms: int) -> CrawlerStatus:
         """Return what is known now, and have the rest looked up."""
         key = (address, operator.number)
         known = self._known.get(key)
         if known is not None and now_ms < known.until_ms:
-            return known.standing
-        if key not in self._asked and not self._ask(key, Claim(address, operator)):
-            return Standing.UNKNOWN if known is None else known.standing
+            return known.crawler_status
+        if key not in self._asked and not self._ask(key, CrawlerClaim(address, operator)):
+            return CrawlerStatus.UNKNOWN if known is None else known.crawler_status
         # Gentle once only: whoever lets our questions time out must not stay unconfirmed for ever.
         if known is not None:
-            return known.standing
-        return Standing.UNCONFIRMED if self._is_free(key, now_ms) else Standing.UNKNOWN
+            return known.crawler_status
+        return CrawlerStatus.UNCONFIRMED if self._is_free(key, now_ms) else CrawlerStatus.UNKNOWN
 
-    def learn(self, claim: Claim, standing: Standing, now_ms: int) -> None:
+    def learn(self, claim: CrawlerClaim, crawler_status: CrawlerStatus, now_ms: int) -> None:
         """Remember what a look-up gave. What could not be found out does not end what was known."""
         key = (claim.address, claim.operator.number)
         self._asked.pop(key, None)
         self._free.discard(key)
-        if standing is Standing.UNKNOWN and key in self._known:
-            standing = self._known[key].standing
-            self._known[key] = Known(standing, now_ms + UNKNOWN_MS)
+        if crawler_status is CrawlerStatus.UNKNOWN and key in self._known:
+            crawler_status = self._known[key].crawler_status
+            self._known[key] = CachedVerification(crawler_status, now_ms + UNKNOWN_MS)
             return
-        self._remember(key, Known(standing, now_ms + _LASTS_MS[standing]))
+        self._remember(key, CachedVerification(crawler_status, now_ms + _LASTS_MS[crawler_status]))
 
     def export(self) -> list[Saved]:
         """Return the answers that are worth keeping over a restart."""
         return [
-            (address, number, known.standing.value, known.until_ms)
+            (address, number, known.crawler_status.value, known.until_ms)
             for (address, number), known in self._known.items()
-            if known.standing in LASTING
+            if known.crawler_status in LASTING
         ]
 
     def restore(self, saved: Iterable[Saved]) -> None:
         """Take over answers that were kept. Those past their time count until DNS has answered anew."""
-        for address, number, standing, until_ms in saved:
-            self._remember((address, number), Known(Standing(standing), until_ms))
+        for address, number, crawler_status, until_ms in saved:
+            self._remember((address, number), CachedVerification(CrawlerStatus(crawler_status), until_ms))
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def _remember(self, key: Key, known: Known) -> None:
+    def _remember(self, key: Key, known: CachedVerification) -> None:
         if len(self._known) >= MOST_KNOWN:
             del self._known[next(iter(self._known))]
         self._known[key] = known
-        if known.standing is Standing.VERIFIED:
+        if known.crawler_status is CrawlerStatus.VERIFIED:
             if len(self._networks) >= MOST_KNOWN:
                 del self._networks[next(iter(self._networks))]
             self._networks[network_of(key[0]), key[1]] = None
@@ -143,7 +143,7 @@ class SearchStandings:
         self._free.add(key)
         return True
 
-    def _ask(self, key: Key, claim: Claim) -> bool:
+    def _ask(self, key: Key, claim: CrawlerClaim) -> bool:
         if self.on_claim is None or len(self._asked) >= MOST_WAITING:
             return False
         self._asked[key] = claim
@@ -168,48 +168,48 @@ class Lookup(Protocol):
 class SearchConfirmer:
     """Looks claims up, a few at once."""
 
-    def __init__(self, standings: SearchStandings, lookup: Lookup, clock: Clock) -> None:
-        self._standings = standings
+    def __init__(self, crawler_statuses: CrawlerStatuses, lookup: Lookup, clock: Clock) -> None:
+        self._crawler_statuses = crawler_statuses
         self._lookup = lookup
         self._clock = clock
-        self._claims: asyncio.Queue[Claim] = asyncio.Queue()
+        self._claims: asyncio.Queue[CrawlerClaim] = asyncio.Queue()
         self._tasks: tuple[asyncio.Task[None], ...] = ()
 
     def start(self) -> None:
         """Begin to take claims."""
-        self._standings.on_claim = self._claims.put_nowait
+        self._crawler_statuses.on_claim = self._claims.put_nowait
         self._tasks = tuple(asyncio.create_task(self._work()) for _ in range(LOOKUPS_AT_ONCE))
 
     async def close(self) -> None:
         """Stop, wherever the look-ups are."""
-        self._standings.on_claim = None
+        self._crawler_statuses.on_claim = None
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def confirm(self, claim: Claim) -> Standing:
+    async def confirm(self, claim: CrawlerClaim) -> CrawlerStatus:
         """Look the address's names up, and whether one of the operator's leads back to it."""
         try:
             async with asyncio.timeout(LOOKUP_S):
                 return await self._confirm(claim)
         except (TimeoutError, LookupFailed):
-            return Standing.UNKNOWN
+            return CrawlerStatus.UNKNOWN
 
-    async def _confirm(self, claim: Claim) -> Standing:
+    async def _confirm(self, claim: CrawlerClaim) -> CrawlerStatus:
         version = 6 if ":" in claim.address else 4
         names = [name for name in await self._lookup.names_of(claim.address) if claim.operator.owns(name)]
         for name in names[:MOST_NAMES]:
             # Anybody may give an address any name; only the name's owner can point it back.
             if claim.address in await self._lookup.addresses_of(name, version):
-                return Standing.VERIFIED
-        return Standing.FORGED
+                return CrawlerStatus.VERIFIED
+        return CrawlerStatus.FORGED
 
     async def _work(self) -> None:
         while True:
             claim = await self._claims.get()
             try:
-                standing = await self.confirm(claim)
+                crawler_status = await self.confirm(claim)
             except Exception as failure:  # noqa: BLE001 - one odd name must not end the look-ups
                 structlog.get_logger().warning("a crawler could not be looked up", failure=type(failure).__name__)
-                standing = Standing.UNKNOWN
-            self._standings.learn(claim, standing, self._clock.now_ms())
+                crawler_status = CrawlerStatus.UNKNOWN
+            self._crawler_statuses.learn(claim, crawler_status, self._clock.now_ms())

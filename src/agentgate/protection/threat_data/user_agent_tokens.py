@@ -56,8 +56,8 @@ class TokenMatcher:
         return found
 
 
-class WordList:
-    """WordList that are searched for all at once, anywhere in a text."""
+class WordSearch:
+    """Words that are searched for all at once, anywhere in a text."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._automaton = AhoCorasick(words)

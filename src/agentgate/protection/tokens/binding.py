@@ -41,7 +41,7 @@ class Match(Enum):
     UNKNOWN = "unknown"
 
 
-class Holder(Struct, frozen=True, gc=False):
+class TokenHolder(Struct, frozen=True, gc=False):
     """Who earns a token or shows one."""
 
     address: str
@@ -59,12 +59,12 @@ class _Binding(Struct, frozen=True, gc=False):
 
 
 class Bindings:
-    """Makes the claim `binding`, and compares it with whoever shows the token."""
+    """Makes the claim `binding`, and compares it with the client that shows the token."""
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
 
-    def bind(self, site_key: str, receipt_id: str, holder: Holder) -> str:
+    def bind(self, site_key: str, receipt_id: str, holder: TokenHolder) -> str:
         """Return the claim for a new token."""
         kind, network = _network_of(holder.address)
         parts = (
@@ -93,7 +93,7 @@ class Bindings:
         match = self.compare_network(claims, address)
         return match is Match.SAME or (match is Match.UNKNOWN and site.token_binding is not TokenBinding.STRICT)
 
-    def may_spend(self, claims: Claims, holder: Holder, site: SiteView) -> bool:
+    def may_spend(self, claims: Claims, holder: TokenHolder, site: SiteView) -> bool:
         """Say whether a visitor may spend a token at the gateway, which sees address, User-Agent and cookies.
 
         The browser must be of the same family. Beside that the same network or the same clearance will do; where the

@@ -20,7 +20,7 @@ class Claims(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     iss: str
     # The site key.
     aud: str
-    # What is spent.
+    # The ID under which the token is spent.
     jti: str
     iat: Seconds
     exp: Seconds

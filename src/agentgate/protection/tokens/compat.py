@@ -54,7 +54,7 @@ class CompatAnswer(Record, frozen=True, kw_only=True):
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
-    """What is peculiar to one service."""
+    """The differences of one service."""
 
     # Our code -> its code, where that is not the same in all three.
     codes: Mapping[str, str] = MappingProxyType({})

@@ -6,17 +6,17 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-# How many calls come before those that are done are let go of.
+# How many calls are queued before finished ones are dropped.
 KEPT_MORE = 256
 
 
-class Waiting(Protocol):
+class PendingCall(Protocol):
     """Something that has a deadline."""
 
     is_done: bool
 
 
-W = TypeVar("W", bound=Waiting)
+W = TypeVar("W", bound=PendingCall)
 
 
 class DeadlineQueue(Generic[W]):
@@ -35,7 +35,7 @@ class DeadlineQueue(Generic[W]):
         if len(self._waiting) >= self._most_kept:
             self._let_go()
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._most_s, self._look)
+            self._timer = asyncio.get_running_loop().call_later(self._most_s, self._expire)
 
     def _let_go(self) -> None:
         # Once for many calls, because looking after each costs more.
@@ -43,7 +43,7 @@ class DeadlineQueue(Generic[W]):
             self._waiting.popleft()
         self._most_kept = len(self._waiting) + KEPT_MORE
 
-    def _look(self) -> None:
+    def _expire(self) -> None:
         waiting, due_s = self._waiting, time.monotonic() - self._most_s
         self._timer = None
         while waiting and (waiting[0][1].is_done or waiting[0][0] <= due_s):
@@ -52,4 +52,4 @@ class DeadlineQueue(Generic[W]):
                 self._give_up(call)
         self._most_kept = len(waiting) + KEPT_MORE
         if waiting:
-            self._timer = asyncio.get_running_loop().call_later(waiting[0][0] - due_s, self._look)
+            self._timer = asyncio.get_running_loop().call_later(waiting[0][0] - due_s, self._expire)

@@ -23,7 +23,7 @@ from agentgate.lib.clock import Clock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import draw_request_ids
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.requests import Finished, RequestObserver
 from agentgate.protection.tokens.records import SiteverifyInput
 from agentgate.protection.tokens.redeem import Outcome, Redeemer
@@ -50,7 +50,7 @@ class FastSiteverify:
         *,
         asgi_path: AsgiPath,
         clock: Clock,
-        metrics: WorkerMetrics,
+        metrics: MetricRegistry,
         observer: RequestObserver,
     ) -> None:
         self._redeemer = redeemer
@@ -64,7 +64,7 @@ class FastSiteverify:
     def __call__(self, request: HotRequest) -> Pending | Awaitable[Reply]:
         """Begin with one call: body, secret, token, spend. The answer comes when the store has said how it went."""
         headers = request.headers
-        if request.query or not request.body or b"traceparent" in headers or not self._redeemer.is_settled:
+        if request.query or not request.body or b"traceparent" in headers or not self._redeemer.is_fresh:
             return self._asgi_path(request)
         pending, started = Pending(), time.perf_counter()
         done = partial(self._answer, pending, started)

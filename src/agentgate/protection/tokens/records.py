@@ -47,7 +47,7 @@ class SiteverifySuccess(Record, frozen=True, kw_only=True, gc=False):
 
 
 class ReceiptInput(Input, frozen=True, kw_only=True):
-    """A receipt to look at. What is given beside it must fit."""
+    """A receipt to inspect. Action, site and digest, where given, must match it."""
 
     receipt: str
     site_key: str | UnsetType = UNSET

@@ -27,7 +27,7 @@ from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.deadline import DeadlineQueue
 from agentgate.protection.tokens.format import NotAReceipt, read_receipt
 from agentgate.protection.tokens.keys import SigningKeys
-from agentgate.protection.tokens.ports import Redemption, RedemptionStore, SpendOutcome
+from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore, SpendOutcome
 from agentgate.protection.tokens.uses import CredentialUses
 
 KEPT_MS = REDEMPTION_KEPT_HOURS * HOUR_MS
@@ -55,7 +55,7 @@ class Demand(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class TestCaller(Struct, frozen=True):
-    """Somebody who tries things out, with a secret that everybody knows."""
+    """A caller with one of the published test secrets."""
 
     # So that pytest does not take this for tests.
     __test__ = False
@@ -64,7 +64,7 @@ class TestCaller(Struct, frozen=True):
 
 
 class PendingRedemption:
-    """A call of a site whose token is ours, until the store has said what becomes of it."""
+    """A call with a valid token, until the store has answered."""
 
     __slots__ = ("answer", "claims", "done", "is_done", "now_ms", "request_id", "site")
 
@@ -80,7 +80,7 @@ class PendingRedemption:
 
 
 class Redeemer:
-    """Redeems tokens for whoever has the secret of their site, and counts what became of each call."""
+    """Redeems tokens for callers with the secret of their site, and counts the outcome of each call."""
 
     def __init__(
         self,
@@ -98,28 +98,28 @@ class Redeemer:
         self._recorder = recorder
         self._uses = uses
         self._bindings = bindings
-        # By number of the site and hour: what was redeemed since the loop last had time for the counters.
+        # Redeemed tokens by site number and hour, since the counters were last written.
         self._spent: dict[tuple[int, int], int] = {}
         self._deadlines: DeadlineQueue[PendingRedemption] = DeadlineQueue(STORE_S, self._give_up)
         # Kept, because the loop alone does not keep a task alive.
         self._lookups: set[asyncio.Task[None]] = set()
 
     @property
-    def is_settled(self) -> bool:
+    def is_fresh(self) -> bool:
         """Say whether `recognise` may be asked: the directory shows everything that this worker has changed."""
-        return self._sites.is_settled
+        return self._sites.is_fresh
 
     async def authenticate(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
-        """Return who has this secret, once the directory is settled; refuse one that nobody has."""
+        """Return the caller with this secret, once the directory is fresh; refuse an unknown secret."""
         try:
             async with asyncio.timeout(STORE_S):
-                await self._sites.settle()
+                await self._sites.await_refresh()
         except TimeoutError as late:
             raise StoreUnavailable("the configuration could not be read anew in time") from late
         return self.recognise(secret, now_ms=now_ms)
 
     def recognise(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
-        """Return who has this secret, going by a settled directory; refuse one that nobody has."""
+        """Return the caller with this secret, from a fresh directory; refuse an unknown secret."""
         if secret.startswith(testing_secrets.PREFIX):
             if secret in testing_secrets.KNOWN:
                 return TestCaller(secret)
@@ -136,7 +136,7 @@ class Redeemer:
         StoreUnavailable after a second without an outcome: the token may be spent then, or will be.
         """
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self.redeem_then(caller, demand, now_ms=now_ms, done=partial(_settle, future))
+        self.redeem_then(caller, demand, now_ms=now_ms, done=partial(_fill, future))
         return await future
 
     def redeem_then(self, caller: SiteCaller | TestCaller, demand: Demand, *, now_ms: int, done: Done) -> None:
@@ -157,7 +157,7 @@ class Redeemer:
             self._check_visitor(claims, demand, site)
             self._spend(call)
         except Refused as misfit:
-            # What was answered before is answered again, whatever does not fit by now.
+            # A repeated call gets the stored answer again, even if the token no longer fits.
             self._start_lookup(call, misfit)
         except StoreUnavailable as failure:
             self._finish(call, failure)
@@ -194,7 +194,7 @@ class Redeemer:
             call.is_done = True
             call.done(call.answer)
         elif outcome is False:
-            # Somebody was quicker. It may have been this very call's twin.
+            # Another call has spent the token. It may be a retry of this very call.
             self._start_lookup(call, StoreUnavailable("a receipt was spent and is not there"))
         else:
             self._finish(call, outcome)
@@ -313,7 +313,7 @@ def _repeated(earlier: Redemption, request_id: str | None) -> bytes | Refused:
     return earlier.answer
 
 
-def _settle(future: "asyncio.Future[bytes]", outcome: Outcome) -> None:
+def _fill(future: "asyncio.Future[bytes]", outcome: Outcome) -> None:
     # Who wanted it may have been cancelled meanwhile.
     if future.done():
         return

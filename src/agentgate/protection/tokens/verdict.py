@@ -12,7 +12,7 @@ from agentgate.protection.tokens.records import ReceiptInput, ReceiptVerdict
 
 
 def judge_receipt(body: ReceiptInput, keys: SigningKeys, *, now_ms: int) -> ReceiptVerdict:
-    """Say whether a receipt is valid now, for what was asked."""
+    """Return whether a receipt is valid now for the expected site, action and content."""
     try:
         signed = read_receipt(body.receipt, keys)
         _check(signed, body, now_ms=now_ms)

@@ -134,7 +134,7 @@ def _own_key() -> "AgentSigningKey":
 
 def _read_policy(path: Path | None, key: "AgentSigningKey", action: str | None) -> "tuple[str, Policy]":
     """Return under which name the policy knows the key, and what it says about it."""
-    from agentgate.protection.agents.policy.decision import stance_of  # noqa: PLC0415 - keeps the command line quick
+    from agentgate.protection.agents.policy.decision import policy_decision  # noqa: PLC0415 - keeps the command line quick
     from agentgate.protection.sites.agent_policy import read_policy  # noqa: PLC0415 - likewise
     from agentgate_tools.agent_simulator.cases import Policy  # noqa: PLC0415 - likewise
 
@@ -153,7 +153,7 @@ def _read_policy(path: Path | None, key: "AgentSigningKey", action: str | None) 
     claimed = next(name for name in ("GPTBot", "ClaudeBot", "CCBot", "Bytespider") if policy.entry_named(name) is None)
     return agent, Policy(
         is_known=known is not None,
-        decision=stance_of(policy, agent, action).decision.value,
+        decision=policy_decision(policy, agent, action).decision.value,
         unverified=policy.unverified.value,
         price=None if price is None else price.text(),
         strangers_price=None if strangers_price is None else strangers_price.text(),

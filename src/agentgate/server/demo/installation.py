@@ -148,12 +148,12 @@ async def seed_traffic(application: Application) -> int:
     if await events.list_days():
         return 0
     # Not started: nobody is asked about visitors that are made up.
-    await application.deciding.prepare()
-    site = application.deciding.sites.find(DEMO_SITE_KEY)
-    worker = application.deciding.ids.worker
+    await application.refresher.prepare()
+    site = application.refresher.sites.find(DEMO_SITE_KEY)
+    worker = application.refresher.ids.worker
     assert site is not None, "it was made before"
-    assert worker is not None, "deciding is prepared"
-    made = list(Traffic(application.deciding.decider, site, application.clock, worker=worker).events())
+    assert worker is not None, "the refresher is prepared"
+    made = list(Traffic(application.refresher.decider, site, application.clock, worker=worker).events())
     made.sort(key=lambda event: event.id)
     for _, day in groupby(made, key=lambda event: id_day(event.id)):
         await events.write(list(day))

@@ -13,7 +13,7 @@ import structlog
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
 from agentgate.lib.database import Store, StoreUnavailable
 from agentgate.lib.tasks.job import Job
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.server.scheduler.lease import Leadership
 from agentgate.server.scheduler.repository import JobResult, JobRun, JobStores
 
@@ -60,7 +60,7 @@ class JobRunner:
     clock: Clock
     tick_s: float = TICK_S
     grace_s: float = GRACE_S
-    metrics: WorkerMetrics | None = None
+    metrics: MetricRegistry | None = None
     _states: dict[str, _State] = field(default_factory=dict)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _loop: asyncio.Task[None] | None = None
@@ -72,7 +72,7 @@ class JobRunner:
 
     def start(self) -> None:
         """Begin to look for work."""
-        self._loop = asyncio.create_task(self._look_again())
+        self._loop = asyncio.create_task(self._run_ticks())
 
     async def stop(self) -> None:
         """Begin nothing more, give what is under way a moment, and let another process have the lease."""
@@ -99,7 +99,7 @@ class JobRunner:
     def _under_way(self) -> list[asyncio.Task[None]]:
         return [state.task for state in self._states.values() if state.task is not None and not state.task.done()]
 
-    async def _look_again(self) -> None:
+    async def _run_ticks(self) -> None:
         while not self._stopping.is_set():
             try:
                 await self._begin_due()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from agentgate.events.storage.days.days import Segments, day_bounds, day_name
+from agentgate.events.storage.days.days import SegmentDays, day_bounds, day_name
 from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import SqliteSegments
 from agentgate.events.storage.encoding import PACK_COLUMNS, SITE_HOUR, WIDE_COLUMNS, packed_key
@@ -36,7 +36,7 @@ class CopyRefused(Exception):  # noqa: N818 - told in one line, not a fault
     """The copy cannot be made, or is not what it should be. The message says why."""
 
 
-class Table(NamedTuple):
+class MovedTable(NamedTuple):
     """A table of either store: its columns, and those of its primary key."""
 
     name: str
@@ -81,7 +81,7 @@ async def copy_stores(source: Stores, target: Stores, progress: Progress) -> dic
     return compared
 
 
-def _segments(stores: Stores) -> Segments:
+def _segments(stores: Stores) -> SegmentDays:
     """Return the days of events that lie beside everything else: `copy` leaves ClickHouse out."""
     assert isinstance(stores.segments, SqliteSegments | PostgresSegments), "opened without AGENTGATE_EVENTS_URL"
     return stores.segments
@@ -93,17 +93,17 @@ async def _check_target(target: Stores) -> None:
         raise CopyRefused("the target is in use already, it has keys of its own; give an empty database")
 
 
-async def _tables(database: Database) -> list[Table]:
+async def _tables(database: Database) -> list[MovedTable]:
     tables = []
     for (name,) in await database.all(_TABLES):
         if name not in _NOT_COPIED:
             columns = await database.all(_COLUMNS, name)
             key = [column for _, column in sorted((pk, column) for column, pk in columns if pk)]
-            tables.append(Table(name, tuple(column for column, _ in columns), tuple(key)))
+            tables.append(MovedTable(name, tuple(column for column, _ in columns), tuple(key)))
     return tables
 
 
-async def read_rows(session: Reader, table: Table, where: str = "", *values: Value) -> AsyncIterator[list[Row]]:
+async def read_rows(session: Reader, table: MovedTable, where: str = "", *values: Value) -> AsyncIterator[list[Row]]:
     """Read a table in portions, in the order of its key."""
     named = ", ".join(table.columns)
     if not table.key:
@@ -144,12 +144,12 @@ def _outside(days: Sequence[int]) -> Callable[[Row], bool]:
     return lambda row: row[1] // HOURS_PER_DAY not in known
 
 
-async def _empty_unless_equal(source: Database, target: Database, table: Table) -> None:
+async def _empty_unless_equal(source: Database, target: Database, table: MovedTable) -> None:
     if await sum_of(read_rows(source, table)) != await sum_of(read_rows(target, table)):
         await target.run(f"DELETE FROM {table.name}")  # noqa: S608 - likewise
 
 
-async def _copy_table(source: Database, target: Database, table: Table, keep: Callable[[Row], bool] | None) -> Sum:
+async def _copy_table(source: Database, target: Database, table: MovedTable, keep: Callable[[Row], bool] | None) -> Sum:
     wanted = await sum_of(read_rows(source, table), keep)
     there = await sum_of(read_rows(target, table), keep)
     if there == wanted:
@@ -163,9 +163,9 @@ async def _copy_table(source: Database, target: Database, table: Table, keep: Ca
     return agreed(table.name, wanted, await sum_of(read_rows(target, table), keep))
 
 
-async def _copy_day(source: Segments, target: Segments, day: int) -> Sum:
+async def _copy_day(source: SegmentDays, target: SegmentDays, day: int) -> Sum:
     bounds = day_bounds(day)
-    events = Table("event", WIDE_COLUMNS, ("site", "id"))
+    events = MovedTable("event", WIDE_COLUMNS, ("site", "id"))
     within = "id >= $1 AND id < $2"
     session = source.session(day)
     wanted = await sum_of(read_rows(session, events, within, *bounds))

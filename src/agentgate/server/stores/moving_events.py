@@ -16,10 +16,10 @@ from agentgate.events.storage.codes import signed
 from agentgate.events.storage.days.days import EventDays, day_bounds, day_name
 from agentgate.events.storage.encoding import COUNT_COLUMNS, WIDE_COLUMNS
 from agentgate.lib.database import Reader, Row
-from agentgate.server.stores.moving import CopyRefused, Progress, Sum, Table, agreed, read_rows, sum_of
+from agentgate.server.stores.moving import CopyRefused, MovedTable, Progress, Sum, agreed, read_rows, sum_of
 from agentgate.storage.clickhouse.client import ClickhouseClient
 
-EVENTS = Table("event", WIDE_COLUMNS, ("site", "id"))
+EVENTS = MovedTable("event", WIDE_COLUMNS, ("site", "id"))
 _WITHIN = "id >= $1 AND id < $2"
 _SITE, _ID = WIDE_COLUMNS.index("site"), WIDE_COLUMNS.index("id")
 # Daily aggregates become those of the day's first hour: of days without events nobody asks for an hour.

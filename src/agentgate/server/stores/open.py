@@ -6,44 +6,44 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from agentgate.events.label_ports import LabelStore
+from agentgate.events.label_repository import LabelStore
 from agentgate.events.queries.ports import TrafficStore
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.storage.clickhouse.read_models import ClickhouseTraffic
 from agentgate.events.storage.clickhouse.spool import Spool
-from agentgate.events.storage.days.days import EventDays, Segments
+from agentgate.events.storage.days.days import EventDays, SegmentDays
 from agentgate.events.storage.days.postgres import PostgresSegments
 from agentgate.events.storage.days.sqlite import EVENTS, SqliteSegments
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.events import SqlEvents
-from agentgate.events.storage.queries.decision_feed import SqlDecisionFeed
+from agentgate.events.storage.queries.decision_feed import DecisionFeed
 from agentgate.events.storage.queries.read_models import SqlTraffic
 from agentgate.lib.clock import HOUR_MS, SECOND_MS, Clock
-from agentgate.lib.database import Reader, StoreUnavailable
+from agentgate.lib.database import Reader
 from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.settings.schema import Settings
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
 from agentgate.protection.agents.signing.repository import ReplayStore
 from agentgate.protection.agents.submission_repository import SubmissionStore
-from agentgate.protection.browser_check.repository import SqlChallenges
-from agentgate.protection.lists.repositories.replay import SqlClientReplay
+from agentgate.protection.browser_check.repository import ChallengeStore
+from agentgate.protection.lists.repositories.replay import ClientReplay
 from agentgate.protection.rules.repositories.replay import SqlReplay
-from agentgate.protection.scoring.repositories.evidence import SqlEvidence
-from agentgate.protection.scoring.repositories.score_samples import SqlScoreSamples
+from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repositories.score_samples import ScoreSamples
 from agentgate.protection.sites.repositories.health import SiteHealthStore
 from agentgate.protection.sites.repositories.sites import ActivityStore
-from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
+from agentgate.protection.tokens.repositories.redemptions import RedemptionStore
 from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
 from agentgate.server.stores.files import check_files
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.clickhouse.client import ClickhouseClient
 from agentgate.storage.migrate import MigratedDatabase
 from agentgate.storage.postgres.database import PostgresDatabase
-from agentgate.storage.shared_cache.fallback import FallbackFastStore
-from agentgate.storage.shared_cache.memory import MemoryFastStore
-from agentgate.storage.shared_cache.owned import OwnedFastStore
+from agentgate.storage.shared_cache.fallback import FallbackSharedCache
+from agentgate.storage.shared_cache.memory import MemorySharedCache
+from agentgate.storage.shared_cache.owned import OwnedSharedCache
 from agentgate.storage.sqlite.database import SqliteDatabase
 
 # The sets of migrations. Embedded, each has a file of its own, hence a lock of its own; PostgreSQL holds all of them,
@@ -67,22 +67,22 @@ class Stores:
     store: SqlStore
     activity: ActivityStore
     segments: EventDays
-    words: Words
+    words: KnownWords
     events: SqlEvents | ClickhouseEvents
-    evidence: SqlEvidence
-    challenges: SqlChallenges
-    feed: SqlDecisionFeed
-    redemptions: SqlRedemptions
+    evidence: KeptEvents
+    challenges: ChallengeStore
+    feed: DecisionFeed
+    redemptions: RedemptionStore
     agent_replays: ReplayStore
     agent_grants: GrantStore
     handoffs: HandoffStore
     replay: SqlReplay
-    client_replay: SqlClientReplay
-    score_samples: SqlScoreSamples
+    client_replay: ClientReplay
+    score_samples: ScoreSamples
     submissions: SubmissionStore
     traffic: TrafficStore
     site_health: SiteHealthStore
-    fast: FastStore
+    shared_cache: SharedCache
     reads: ThreadPoolExecutor
 
     async def close(self) -> None:
@@ -90,19 +90,19 @@ class Stores:
         await self.segments.close()
         for database in {id(database): database for database in self.databases.values()}.values():
             await database.close()
-        await self.fast.close()
+        await self.shared_cache.close()
         self.reads.shutdown(wait=False)
 
 
 async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket | None = None) -> Stores:
     """Open the stores that the settings name. Nothing is migrated here.
 
-    `cache_end`: a worker's end of the socket pair with the owner of the fast store, where there is one.
+    `cache_end`: a worker's end of the socket pair with the owner of the shared cache, where there is one.
     """
     reads = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="sqlite-reader")
     databases, segments = _postgres(settings) if settings.database_url else _sqlite(settings, clock, reads)
     stats = databases[STATS]
-    words = Words(stats)
+    words = KnownWords(stats)
     store = SqlStore(databases[CONFIG])
     labels = store.read.decision_labels
     kept = (
@@ -125,20 +125,20 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
         segments=days,
         words=words,
         events=kept.events,
-        evidence=SqlEvidence(stats, days, words),
-        challenges=SqlChallenges(databases[HOT]),
-        feed=SqlDecisionFeed(days, words),
-        redemptions=SqlRedemptions(databases[HOT], marks, clock=clock),
+        evidence=KeptEvents(stats, days, words),
+        challenges=ChallengeStore(databases[HOT]),
+        feed=DecisionFeed(days, words),
+        redemptions=RedemptionStore(databases[HOT], marks, clock=clock),
         agent_replays=ReplayStore(databases[HOT], lambda: marks.lost_ms),
         agent_grants=GrantStore(databases[HOT]),
         handoffs=HandoffStore(databases[HOT]),
         replay=SqlReplay(databases[CONFIG], days, words),
-        client_replay=SqlClientReplay(databases[CONFIG], days, words),
-        score_samples=SqlScoreSamples(stats, days, words),
+        client_replay=ClientReplay(databases[CONFIG], days, words),
+        score_samples=ScoreSamples(stats, days, words),
         submissions=SubmissionStore(databases[HOT]),
         site_health=SiteHealthStore(stats, kept.traffic.counts),
         traffic=kept.traffic,
-        fast=_fast_store(settings, clock, cache_end),
+        shared_cache=_shared_cache(settings, clock, cache_end),
         reads=reads,
     )
 
@@ -155,7 +155,7 @@ class _Kept:
     open_days: EventDays | None
 
 
-def _kept(stats: MigratedDatabase, segments: Segments, words: Words, labels: LabelStore) -> _Kept:
+def _kept(stats: MigratedDatabase, segments: SegmentDays, words: KnownWords, labels: LabelStore) -> _Kept:
     return _Kept(
         days=segments,
         events=SqlEvents(stats, segments, words),
@@ -165,7 +165,9 @@ def _kept(stats: MigratedDatabase, segments: Segments, words: Words, labels: Lab
     )
 
 
-def _clickhouse(settings: Settings, clock: Clock, stats: MigratedDatabase, words: Words, labels: LabelStore) -> _Kept:
+def _clickhouse(
+    settings: Settings, clock: Clock, stats: MigratedDatabase, words: KnownWords, labels: LabelStore
+) -> _Kept:
     client = open_clickhouse(settings.events_url, settings.events_cluster)
     days = ClickhouseDays(client, settings.events_cluster)
     spool = Spool(settings.data_dir / SPOOL, most_bytes=settings.events_spool_mb * MEGABYTE)
@@ -188,7 +190,7 @@ def open_clickhouse(url: str, cluster: str) -> ClickhouseClient:
 
 def _sqlite(
     settings: Settings, clock: Clock, reads: ThreadPoolExecutor
-) -> tuple[dict[str, MigratedDatabase], Segments]:
+) -> tuple[dict[str, MigratedDatabase], SegmentDays]:
     folder = settings.data_dir
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     check_files(folder, f"{CONFIG}.db", f"{STATS}.db", f"{HOT}.db", days=EVENTS)
@@ -201,7 +203,7 @@ def _sqlite(
     return databases, SqliteSegments(folder / EVENTS, clock, reads)
 
 
-def _postgres(settings: Settings) -> tuple[dict[str, MigratedDatabase], Segments]:
+def _postgres(settings: Settings) -> tuple[dict[str, MigratedDatabase], SegmentDays]:
     database = PostgresDatabase(settings.database_url)
     return dict.fromkeys((*SETS, EVENTS), database), PostgresSegments(database)
 
@@ -214,19 +216,19 @@ def _spend_marks(settings: Settings) -> SpendMarks:
     return SpendMarks(settings.data_dir, multiprocessing.current_process().name, longest_ms=longest_ms)
 
 
-def _fast_store(settings: Settings, clock: Clock, cache_end: socket.socket | None) -> FastStore:
-    memory = MemoryFastStore(clock, workers=settings.workers)
+def _shared_cache(settings: Settings, clock: Clock, cache_end: socket.socket | None) -> SharedCache:
+    memory = MemorySharedCache(clock, workers=settings.workers)
     if settings.redis_url:
-        return FallbackFastStore(_redis(settings.redis_url), memory, clock=clock)
-    return memory if cache_end is None else FallbackFastStore(OwnedFastStore(cache_end), memory, clock=clock)
+        return FallbackSharedCache(_redis(settings.redis_url), memory, clock=clock)
+    return memory if cache_end is None else FallbackSharedCache(OwnedSharedCache(cache_end), memory, clock=clock)
 
 
-def _redis(url: str, timeout_s: float = 0.1) -> FastStore:
+def _redis(url: str, timeout_s: float = 0.1) -> SharedCache:
     # A third of the time of a start.
-    from agentgate.storage.shared_cache.redis import RedisFastStore  # noqa: PLC0415
-    from agentgate.storage.shared_cache.redis_cluster import RedisClusterFastStore, is_cluster  # noqa: PLC0415
+    from agentgate.storage.shared_cache.redis import RedisSharedCache  # noqa: PLC0415
+    from agentgate.storage.shared_cache.redis_cluster import RedisClusterSharedCache, is_cluster  # noqa: PLC0415
 
-    return (RedisClusterFastStore if is_cluster(url) else RedisFastStore)(url, timeout_s=timeout_s)
+    return (RedisClusterSharedCache if is_cluster(url) else RedisSharedCache)(url, timeout_s=timeout_s)
 
 
 async def redis_problem(url: str) -> str:

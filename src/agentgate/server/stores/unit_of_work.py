@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import TypeVar, cast
 
+from agentgate.events.label_repository import LabelStore
 from agentgate.events.webhooks.repository import WebhookStore
 from agentgate.lib.database import Database, Transaction
 from agentgate.people.accounts.repositories.access_requests import AccessRequestStore
@@ -18,10 +19,10 @@ from agentgate.people.outbox.repository import OutboxStore
 from agentgate.protection.appeals.repository import AppealStore
 from agentgate.protection.credentials.repository import CredentialStore
 from agentgate.protection.customers.repository import CustomerStore
-from agentgate.protection.lists.repositories.entries import SqlLists
-from agentgate.protection.rules.repositories.revisions import SqlRuleRevisions
-from agentgate.protection.rules.repositories.rules import SqlRules
-from agentgate.protection.scoring.repositories.models import SqlCaptures, SqlDecisionLabels, SqlModels
+from agentgate.protection.lists.repositories.entries import ListStore
+from agentgate.protection.rules.repositories.revisions import RevisionStore
+from agentgate.protection.rules.repositories.rules import RuleStore
+from agentgate.protection.scoring.repositories.models import CaptureStore, ModelStore
 from agentgate.protection.sites.repositories.directory import DirectoryStore
 from agentgate.protection.sites.repositories.sites import SiteStore
 from agentgate.server.scheduler.repository import JobStore
@@ -47,23 +48,23 @@ class SqlStores:
     api_tokens = _repository(ApiTokenStore)
     appeals = _repository(AppealStore)
     audit = _repository(AuditStore)
-    captures = _repository(SqlCaptures)
+    captures = _repository(CaptureStore)
     configuration = _repository(SqlConfiguration)
     credentials = _repository(CredentialStore)
     customers = _repository(CustomerStore)
-    decision_labels = _repository(SqlDecisionLabels)
+    decision_labels = _repository(LabelStore)
     directory = _repository(DirectoryStore)
     feedback = _repository(FeedbackStore)
     jobs = _repository(JobStore)
     keys = _repository(SqlKeys)
     links = _repository(LinkStore)
     members = _repository(MemberStore)
-    lists = _repository(SqlLists)
-    models = _repository(SqlModels)
+    lists = _repository(ListStore)
+    models = _repository(ModelStore)
     operator_sessions = _repository(OperatorSessionStore)
     outbox = _repository(OutboxStore)
-    rule_revisions = _repository(SqlRuleRevisions)
-    rules = _repository(SqlRules)
+    rule_revisions = _repository(RevisionStore)
+    rules = _repository(RuleStore)
     sites = _repository(SiteStore)
     user_sessions = _repository(UserSessionStore)
     users = _repository(UserStore)

@@ -54,7 +54,7 @@ class FirstRows:
     async def put(self, row: tuple[Value, ...]) -> bool:
         """Put a row, durably; False when its key is there already. Of many at once, one wins."""
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.put_then(row, partial(_settle, future))
+        self.put_then(row, partial(_fill, future))
         return await future
 
     def put_then(self, row: tuple[Value, ...], done: Done) -> None:
@@ -85,7 +85,7 @@ class FirstRows:
             # Nobody knows whether it was committed, so nobody is told that a row is new or not.
             for _, _, done in group:
                 _tell(done, _unknown(failure))
-            self._go_on(LARGEST_GROUP)
+            self._start_next(LARGEST_GROUP)
             if not isinstance(failure, Exception):
                 raise
             return
@@ -99,9 +99,9 @@ class FirstRows:
         finally:
             if not is_next_sent:
                 # Should all of them come again together, half goes ahead, and the two halves take turns from then on.
-                self._go_on(LARGEST_GROUP if len(group) < 2 * SMALLEST_HALF else _fair_half(0, len(group)))
+                self._start_next(LARGEST_GROUP if len(group) < 2 * SMALLEST_HALF else _fair_half(0, len(group)))
 
-    def _go_on(self, most: int) -> None:
+    def _start_next(self, most: int) -> None:
         self._is_putting, self._most = False, most
         if self._waiting:
             self._start_group(most)
@@ -139,7 +139,7 @@ def _tell(done: Done, outcome: Outcome) -> None:
         structlog.get_logger().exception("what became of a row could not be told")
 
 
-def _settle(future: asyncio.Future[bool], outcome: Outcome) -> None:
+def _fill(future: asyncio.Future[bool], outcome: Outcome) -> None:
     # Who wanted it may have been cancelled meanwhile; the row is there all the same.
     if future.done():
         return

@@ -1,1 +1,1 @@
-"""The fast stores: in memory, owned by one process for all workers, on Redis, and one that falls back to memory."""
+"""The shared caches: in memory, owned by one process for all workers, on Redis, and one that falls back to memory."""

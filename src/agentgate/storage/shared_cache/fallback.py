@@ -1,4 +1,4 @@
-"""FallbackFastStore: goes on with this process's memory while the shared store is away.
+"""FallbackSharedCache: goes on with this process's memory while the shared store is away.
 
 The local store counts for all workers, so that limits hold at about the same height, and counts all the time.
 """
@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from agentgate.lib.clock import SECOND_MS, Clock
 from agentgate.lib.database import StoreUnavailable
-from agentgate.lib.shared_cache import Addition, FastStore
-from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.lib.shared_cache import Addition, SharedCache
+from agentgate.storage.shared_cache.memory import MemorySharedCache
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ MOST_MISSED = 50_000
 
 
 @runtime_checkable
-class RestoredFastStore(FastStore, Protocol):
+class RestoredSharedCache(SharedCache, Protocol):
     """A shared store that can be told what it missed. One in memory that was replaced has a new incarnation."""
 
     async def restore(self, counters: Sequence[tuple[str, int, int]]) -> None:
@@ -29,15 +29,15 @@ class RestoredFastStore(FastStore, Protocol):
         ...
 
 
-class FallbackFastStore:
+class FallbackSharedCache:
     """Asks the primary store; while that fails, asks the local one. A primary that is away raises nothing here."""
 
     # Answers come from elsewhere, and others count there too.
     is_alone = False
 
-    def __init__(self, primary: FastStore, local: MemoryFastStore, clock: Clock) -> None:
+    def __init__(self, primary: SharedCache, local: MemorySharedCache, clock: Clock) -> None:
         self._primary = primary
-        self._restored = primary if isinstance(primary, RestoredFastStore) else None
+        self._restored = primary if isinstance(primary, RestoredSharedCache) else None
         self._incarnation = 0
         self._restoring = asyncio.Lock()
         # What was counted here alone. An addition without an answer is among it, so it may be counted twice: a limit on
@@ -133,7 +133,7 @@ class FallbackFastStore:
         await self._primary.close()
         await self._local.close()
 
-    async def _ask(self, act: Callable[[FastStore], Awaitable[T]]) -> T:
+    async def _ask(self, act: Callable[[SharedCache], Awaitable[T]]) -> T:
         if self._may_ask_primary():
             try:
                 result = await act(self._primary)

@@ -1,4 +1,4 @@
-"""MemoryFastStore: the fast store of one process. It is bounded: what expires soonest makes room."""
+"""MemorySharedCache: the shared cache of one process. It is bounded: what expires soonest makes room."""
 
 import heapq
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from agentgate.lib.shared_cache import Addition
 SLACK = 1_024
 
 
-class MemoryFastStore:
+class MemorySharedCache:
     """Expiring values and counters in a dictionary, with a heap that knows what expires next."""
 
     kind = "memory"

@@ -1,4 +1,4 @@
-"""OwnedFastStore: a worker's side of the fast store that one process of this machine owns (`owner.py`).
+"""OwnedSharedCache: a worker's side of the shared cache that one process of this machine owns (`owner.py`).
 
 Calls of one turn of the event loop go in one message, and while a message is under way the next one collects. Every
 call ends within its timeout; one that fails raises StoreUnavailable, and fallback.py decides what then.
@@ -58,7 +58,7 @@ class _Asked:
         )
 
 
-class OwnedFastStore:
+class OwnedSharedCache:
     """Expiring values and counters in the memory of the owner. Made inside the event loop that asks."""
 
     kind = "memory that the workers share"
@@ -235,7 +235,7 @@ class OwnedFastStore:
         self._under_way, self._under_way_number = [], 0
         for asked in failed:
             if not asked.results.done():
-                asked.results.set_exception(StoreUnavailable(f"the owner of the fast store {reason}"))
+                asked.results.set_exception(StoreUnavailable(f"the owner of the shared cache {reason}"))
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -1,4 +1,4 @@
-"""The owner of the fast store that all workers of a machine share without Redis: a process that holds it in memory.
+"""The owner of the shared cache that all workers of a machine share without Redis: a process that holds it in memory.
 
 Each worker has a socket pair with the owner, made by the supervisor, which keeps both ends: a restarted owner or worker
 goes on with the same pair. There is no path and no port, so nobody else can connect. `owned.py` is the workers' side.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from agentgate.lib.clock import Clock, SystemClock
-from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.shared_cache.memory import MemorySharedCache
 
 # One message. Keys of ours are short; a larger message is refused by the kernel and fails at the caller.
 MESSAGE_BYTES = 128 * 1024
@@ -91,9 +91,9 @@ class Owner:
 
     def __init__(self, clock: Clock) -> None:
         self._name = secrets.randbits(63)
-        self._store = MemoryFastStore(clock)
+        self._store = MemorySharedCache(clock)
         # Apart: a flood of visitors must not push out the counts of wrong passwords.
-        self._rates = MemoryFastStore(clock)
+        self._rates = MemorySharedCache(clock)
         self._decoder = msgspec.msgpack.Decoder(OwnerRequest)
         self._encoder = msgspec.msgpack.Encoder()
 

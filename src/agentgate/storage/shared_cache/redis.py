@@ -1,4 +1,4 @@
-"""RedisFastStore: the fast store that all workers share. Every call ends within its timeout.
+"""RedisSharedCache: the shared cache that all workers share. Every call ends within its timeout.
 
 A call that fails raises StoreUnavailable; fallback.py decides what then.
 """
@@ -30,7 +30,7 @@ MOST_TOGETHER = 1_000
 TTL_STEP_MS = 10_000
 
 
-class RedisFastStore:
+class RedisSharedCache:
     """Expiring values and counters on Redis or a server that speaks its protocol."""
 
     kind = "Redis"

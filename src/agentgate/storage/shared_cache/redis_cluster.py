@@ -1,4 +1,4 @@
-"""RedisClusterFastStore: the same on a Redis Cluster of version 7 or later. Every call ends within its timeout.
+"""RedisClusterSharedCache: the same on a Redis Cluster of version 7 or later. Every call ends within its timeout.
 
 A failed call makes the next one look anew who is master of which keys; nothing is sent twice.
 """
@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.shared_cache import Addition
-from agentgate.storage.shared_cache.redis import RedisFastStore
+from agentgate.storage.shared_cache.redis import RedisSharedCache
 
 SCHEME, TLS_SCHEME = "redis+cluster://", "rediss+cluster://"
 
@@ -25,7 +25,7 @@ def is_cluster(url: str) -> bool:
     return url.startswith((SCHEME, TLS_SCHEME))
 
 
-class RedisClusterFastStore(RedisFastStore):
+class RedisClusterSharedCache(RedisSharedCache):
     """Expiring values and counters, spread over the masters of a cluster by their keys."""
 
     kind = "Redis Cluster"

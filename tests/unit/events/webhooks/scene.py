@@ -22,7 +22,7 @@ from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.moment import Moment
 from agentgate.lib.outbound.client import Outbound
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.server.stores.open import Stores
 from tests.support.http_receiver import Answering, Received, Receiver
 
@@ -37,7 +37,7 @@ class Scene:
     clock: FixedClock
     server: Receiver
     site: int
-    metrics: WorkerMetrics = field(default_factory=lambda: WorkerMetrics(version="1", worker="w"))
+    metrics: MetricRegistry = field(default_factory=lambda: MetricRegistry(version="1", worker="w"))
 
     def __post_init__(self) -> None:
         self.ids = DecisionIds(self.clock, 1)

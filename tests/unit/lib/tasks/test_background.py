@@ -33,7 +33,7 @@ async def test_settling_does_now_what_waits_and_what_that_starts() -> None:
 
     background.start("first", first)
     started = asyncio.get_running_loop().time()
-    await background.settle()
+    await background.finish()
 
     assert done == ["first", "second"]
     assert asyncio.get_running_loop().time() - started < LONGEST_DELAY_S * 2
@@ -50,7 +50,7 @@ async def test_what_fails_harms_nothing_else() -> None:
 
     background.start("fail", fail)
     background.start("work", work)
-    await background.settle()
+    await background.finish()
 
     assert done == ["work"]
 
@@ -63,6 +63,6 @@ async def test_what_is_too_much_is_dropped() -> None:
 
     for _ in range(MOST_WAITING + 5):
         background.start("work", work)
-    await background.settle()
+    await background.finish()
 
     assert len(done) == MOST_WAITING

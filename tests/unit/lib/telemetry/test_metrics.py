@@ -3,15 +3,15 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from agentgate.lib.telemetry.metrics import WorkerMetrics
+from agentgate.lib.telemetry.metrics import MetricRegistry
 
 
 @pytest.fixture
-def metrics() -> WorkerMetrics:
-    return WorkerMetrics(version="9.9.9", worker="2")
+def metrics() -> MetricRegistry:
+    return MetricRegistry(version="9.9.9", worker="2")
 
 
-def value_of(metrics: WorkerMetrics, name: str, **labels: str) -> float | None:
+def value_of(metrics: MetricRegistry, name: str, **labels: str) -> float | None:
     body, _ = metrics.exposition()
     for family in text_string_to_metric_families(body.decode()):
         for sample in family.samples:
@@ -41,7 +41,7 @@ def test_the_duration_falls_into_its_bucket(metrics):
 
 def test_durations_of_all_statuses_of_a_route_add_up_and_none_is_too_long_for_a_bucket(metrics):
     for status, duration_s in ((200, 0.0005), (404, 0.002), (503, 11.0)):
-        metrics.request_answered("public", "/v1/siteverify", status=status, duration_s=duration_s)
+        metrics.counting("public", "/v1/siteverify", status=status)(duration_s)
 
     bucket = "agentgate_http_request_duration_seconds_bucket"
     counts = [value_of(metrics, bucket, le=bound) for bound in ("0.0005", "0.001", "0.0025", "10.0", "+Inf")]
@@ -68,7 +68,7 @@ def test_what_a_listener_refused_is_shown_by_reason(metrics):
 
 def test_what_a_listener_has_put_off_is_shown(metrics):
     waiting = [1, 2, 3]
-    metrics.watch_put_off("public", lambda: len(waiting))
+    metrics.watch_deferred("public", lambda: len(waiting))
     waiting.pop()
 
     assert value_of(metrics, "agentgate_http_put_off", listener="public") == 2
@@ -101,7 +101,7 @@ def test_creation_times_are_left_out(metrics):
 
 
 def test_two_instances_count_apart(metrics):
-    WorkerMetrics(version="9.9.9", worker="3").event_write_failed(5)
+    MetricRegistry(version="9.9.9", worker="3").event_write_failed(5)
 
     assert value_of(metrics, "agentgate_event_write_failures_total") == 0
 

@@ -10,7 +10,7 @@ from agentgate.people.identity.browser_check import NoBrowserCheck
 from agentgate.people.identity.known_devices import BY_LINK_MS, KNOWN_MS, KnownDevices
 from agentgate.people.identity.sign_in_limits import Factor, SignInLimits
 from agentgate.people.identity.user_records import SessionStage, UserSession
-from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.shared_cache.memory import MemorySharedCache
 from tests.unit.people.identity.calls import NOW_MS, make_call
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,7 @@ def devices():
 
 @pytest.fixture
 def limiter(clock):
-    return Limiter(MemoryFastStore(clock), clock)
+    return Limiter(MemorySharedCache(clock), clock)
 
 
 @pytest.fixture

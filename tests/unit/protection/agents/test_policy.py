@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from agentgate.lib.enums import AgentPolicyAction, AgentPolicyDefault
 from agentgate.lib.price import Price
-from agentgate.protection.agents.policy.decision import DEFAULT_POLICY, AgentPolicy, stance_of
+from agentgate.protection.agents.policy.decision import DEFAULT_POLICY, AgentPolicy, policy_decision
 from agentgate.protection.sites.agent_policy import canonical_agent, find_problem, read_policy
 
 AGENT = "https://agent.example"
@@ -25,7 +25,7 @@ def test_a_site_without_a_policy_has_the_default() -> None:
     assert policy() == DEFAULT_POLICY
     assert DEFAULT_POLICY.unverified is AgentPolicyDefault.CHALLENGE
     assert DEFAULT_POLICY.quota_per_minute == 60
-    assert stance_of(DEFAULT_POLICY, AGENT, "submit").decision is AgentPolicyAction.ALLOW
+    assert policy_decision(DEFAULT_POLICY, AGENT, "submit").decision is AgentPolicyAction.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_an_agent_has_one_spelling(key, canonical) -> None:
     ],
 )
 def test_a_policy_stands_to_an_agent_as_it_says(parts, action, decision, named) -> None:
-    stance = stance_of(policy(**parts), AGENT, action)
+    decided = policy_decision(policy(**parts), AGENT, action)
 
-    assert (stance.decision.value, stance.is_named) == (decision, named)
+    assert (decided.decision.value, decided.is_named) == (decision, named)
 
 
 def test_an_agents_own_price_goes_before_the_actions() -> None:

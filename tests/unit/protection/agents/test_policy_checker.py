@@ -1,4 +1,4 @@
-"""The desk: what the gateway is told about signed, claimed and priced requests, in the contract's order."""
+"""The policy checker: what the gateway is told about signed, claimed and priced requests, in the contract's order."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,7 +13,7 @@ from agentgate.lib.enums import AgentVerdict, ChargeSource, Mode, Outcome
 from agentgate.lib.limiter import Limiter
 from agentgate.protection.agents.identity import SignedMessage
 from agentgate.protection.agents.policy.quota import Quotas
-from agentgate.protection.agents.policy_checker import ACCEPT_SIGNATURE, AgentDesk, AgentRuling
+from agentgate.protection.agents.policy_checker import ACCEPT_SIGNATURE, AgentPolicyChecker, AgentRuling
 from agentgate.protection.agents.ports import KeyFound, KeySource
 from agentgate.protection.agents.signing.digest import digest_of
 from agentgate.protection.agents.signing.replays import Replays
@@ -26,7 +26,7 @@ from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.records import SiteAction
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
-from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.shared_cache.memory import MemorySharedCache
 from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.support.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import KnownKeys
@@ -45,38 +45,38 @@ ACTIONS = {
 }
 
 
-class Wanted(NamedTuple):
+class RequestContext(NamedTuple):
     """What a request is for, found out before."""
 
     action: str | None = None
     claimed: str | None = None
 
 
-class Desk:
-    """A desk over a real store, and a site."""
+class CheckedSite:
+    """A policy checker over a real store, and a site."""
 
     def __init__(self, database: SqliteDatabase, keys: KeySource) -> None:
         clock = FixedClock(NOW_MS)
         self.charges = SubmissionStore(database)
         self.parts: dict[str, Any] = {
             "replays": Replays(ReplayStore(database)),
-            "quotas": Quotas(Limiter(MemoryFastStore(clock), clock)),
+            "quotas": Quotas(Limiter(MemorySharedCache(clock), clock)),
             "charges": self.charges,
         }
-        self.desk = AgentDesk(AgentVerifier(keys), **self.parts)
+        self.checker = AgentPolicyChecker(AgentVerifier(keys), **self.parts)
         self.site: SiteView = replace(SITE, mode=Mode.ENFORCE, actions=ACTIONS)
 
-    def with_policy(self, **policy: Any) -> "Desk":
+    def with_policy(self, **policy: Any) -> "CheckedSite":
         """Let the site have a policy; without `agents`, the usual agent is allowed."""
         policy.setdefault("agents", {AGENT.url: {"decision": "allow", "jwks": AGENT.jwks}})
         self.site = replace(self.site, agent_policy=read_policy(policy))
         return self
 
-    async def look(
+    async def check(
         self, message: SignedMessage, *, action: str | None = None, claimed: str | None = None
     ) -> AgentRuling:
         """Return the ruling, awaited where it must be."""
-        found = self.desk.look(message, self.site, Wanted(action=action, claimed=claimed), now_ms=NOW_MS)
+        found = self.checker.check(message, self.site, RequestContext(action=action, claimed=claimed), now_ms=NOW_MS)
         return found if isinstance(found, AgentRuling) else await found
 
     async def charged(self) -> list[ChargedSum]:
@@ -85,10 +85,10 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+async def checked(tmp_path: Path) -> AsyncIterator[CheckedSite]:
     database = SqliteDatabase(tmp_path / "hot.db", synchronous="OFF")
     await apply(database, HOT, clock=FixedClock(NOW_MS))
-    yield Desk(database, KnownKeys({DIRECTORY_OF_STRANGER: [STRANGER.key.jwk]})).with_policy()
+    yield CheckedSite(database, KnownKeys({DIRECTORY_OF_STRANGER: [STRANGER.key.jwk]})).with_policy()
     await database.close()
 
 
@@ -112,8 +112,8 @@ def against(ruling: AgentRuling, *, has_receipt: bool = False) -> tuple[str, Out
     return None if found is None else (found.reason, found.outcome)
 
 
-async def test_a_named_agent_needs_no_token_and_the_rules_learn_who_it_is(desk: Desk) -> None:
-    ruling = await desk.look(signed(), action="submit")
+async def test_a_named_agent_needs_no_token_and_the_rules_learn_who_it_is(checked: CheckedSite) -> None:
+    ruling = await checked.check(signed(), action="submit")
 
     assert against(ruling) is None
     assert ruling.waives_receipt
@@ -121,8 +121,8 @@ async def test_a_named_agent_needs_no_token_and_the_rules_learn_who_it_is(desk: 
     assert (ruling.facts.verdict, ruling.facts.agent) == (AgentVerdict.VERIFIED, AGENT.url)
 
 
-async def test_an_unsigned_request_that_claims_nothing_is_nobodys_business(desk: Desk) -> None:
-    found = desk.desk.look(message(), desk.site, Wanted(), now_ms=NOW_MS)
+async def test_an_unsigned_request_that_claims_nothing_is_nobodys_business(checked: CheckedSite) -> None:
+    found = checked.checker.check(message(), checked.site, RequestContext(), now_ms=NOW_MS)
 
     assert isinstance(found, AgentRuling)
     assert against(found) is None
@@ -138,9 +138,9 @@ async def test_an_unsigned_request_that_claims_nothing_is_nobodys_business(desk:
         ("allow", None),
     ],
 )
-async def test_a_claim_without_proof_is_treated_as_the_policy_says(desk: Desk, unverified, expected) -> None:
-    claim = await desk.with_policy(unverified=unverified).look(message(), claimed="GPTBot")
-    nobody_can_check = await desk.with_policy(unverified=unverified).look(
+async def test_a_claim_without_proof_is_treated_as_the_policy_says(checked: CheckedSite, unverified, expected) -> None:
+    claim = await checked.with_policy(unverified=unverified).check(message(), claimed="GPTBot")
+    nobody_can_check = await checked.with_policy(unverified=unverified).check(
         signed(agent=SigningAgent("https://b.example"))
     )
 
@@ -149,28 +149,31 @@ async def test_a_claim_without_proof_is_treated_as_the_policy_says(desk: Desk, u
     assert not claim.waives_receipt
 
 
-async def test_a_person_who_passed_the_check_may_claim_what_he_likes(desk: Desk) -> None:
-    claim = await desk.look(message(), claimed="GPTBot")
+async def test_a_person_who_passed_the_check_may_claim_what_he_likes(checked: CheckedSite) -> None:
+    claim = await checked.check(message(), claimed="GPTBot")
 
     assert against(claim, has_receipt=True) is None
 
 
-async def test_a_name_can_be_denied_and_let_through_but_proves_nothing(desk: Desk) -> None:
+async def test_a_name_can_be_denied_and_let_through_but_proves_nothing(checked: CheckedSite) -> None:
     names = {"GPTBot": {"decision": "deny"}, "FeedBot": {"decision": "allow"}}
-    desk.with_policy(agents=names, unverified="block")
+    checked.with_policy(agents=names, unverified="block")
 
-    denied, let_through = await desk.look(message(), claimed="gptbot"), await desk.look(message(), claimed="FeedBot")
+    denied, let_through = (
+        await checked.check(message(), claimed="gptbot"),
+        await checked.check(message(), claimed="FeedBot"),
+    )
 
     assert against(denied, has_receipt=True) == ("agent_denied", Outcome.BLOCK)
     assert against(let_through) is None
     assert not let_through.waives_receipt
 
 
-async def test_a_bad_signature_is_refused_and_proves_nothing(desk: Desk) -> None:
+async def test_a_bad_signature_is_refused_and_proves_nothing(checked: CheckedSite) -> None:
     tampered = signed()
     other = SignedMessage(method="POST", scheme="https", authority="shop.example", target="/", headers=tampered.headers)
 
-    ruling = await desk.look(other)
+    ruling = await checked.check(other)
 
     assert against(ruling, has_receipt=True) == ("agent_signature_invalid", Outcome.BLOCK)
     assert ruling.facts is not None
@@ -178,10 +181,10 @@ async def test_a_bad_signature_is_refused_and_proves_nothing(desk: Desk) -> None
     assert ACCEPT_SIGNATURE in ruling.headers
 
 
-async def test_a_request_that_is_repeated_is_refused(desk: Desk) -> None:
+async def test_a_request_that_is_repeated_is_refused(checked: CheckedSite) -> None:
     request = signed()
 
-    first, second = await desk.look(request), await desk.look(request)
+    first, second = await checked.check(request), await checked.check(request)
 
     assert against(first) is None
     assert against(second) == ("agent_signature_invalid", Outcome.BLOCK)
@@ -190,11 +193,11 @@ async def test_a_request_that_is_repeated_is_refused(desk: Desk) -> None:
     assert (second.facts.verdict, second.facts.agent) == (AgentVerdict.INVALID, None)
 
 
-async def test_of_64_equal_requests_at_once_one_is_let_through(desk: Desk) -> None:
+async def test_of_64_equal_requests_at_once_one_is_let_through(checked: CheckedSite) -> None:
     request = signed()
-    desk.with_policy(quotaPerMinute=64)
+    checked.with_policy(quotaPerMinute=64)
 
-    rulings = await asyncio.gather(*(desk.look(request) for _ in range(64)))
+    rulings = await asyncio.gather(*(checked.check(request) for _ in range(64)))
 
     assert [against(ruling) for ruling in rulings].count(None) == 1
 
@@ -208,85 +211,87 @@ async def test_of_64_equal_requests_at_once_one_is_let_through(desk: Desk) -> No
     ],
 )
 async def test_a_verified_agent_that_is_not_named_follows_the_default(
-    desk: Desk, policy, expected, with_receipt
+    checked: CheckedSite, policy, expected, with_receipt
 ) -> None:
-    desk.with_policy(agents={}, **policy)
+    checked.with_policy(agents={}, **policy)
 
-    ruling = await desk.look(signed(agent=STRANGER), action="submit")
+    ruling = await checked.check(signed(agent=STRANGER), action="submit")
 
     assert against(ruling) == expected
     assert against(ruling, has_receipt=True) == with_receipt
     assert not ruling.waives_receipt
 
 
-async def test_what_is_said_about_an_action_counts_for_it_alone(desk: Desk) -> None:
+async def test_what_is_said_about_an_action_counts_for_it_alone(checked: CheckedSite) -> None:
     entry = {"decision": "allow", "jwks": AGENT.jwks, "actions": {"submit": "challenge", "upload": "deny"}}
-    desk.with_policy(agents={AGENT.url: entry})
+    checked.with_policy(agents={AGENT.url: entry})
 
-    assert against(await desk.look(signed(), action="submit")) == ("policy", Outcome.CHALLENGE)
-    assert against(await desk.look(signed(), action="upload")) is not None
-    assert against(await desk.look(signed())) is None
+    assert against(await checked.check(signed(), action="submit")) == ("policy", Outcome.CHALLENGE)
+    assert against(await checked.check(signed(), action="upload")) is not None
+    assert against(await checked.check(signed())) is None
 
 
-async def test_the_quota_is_by_agent_and_by_action(desk: Desk) -> None:
-    desk.with_policy(quotaPerMinute=3, actions={"submit": {"quotaPerMinute": 1}})
+async def test_the_quota_is_by_agent_and_by_action(checked: CheckedSite) -> None:
+    checked.with_policy(quotaPerMinute=3, actions={"submit": {"quotaPerMinute": 1}})
 
-    found = [against(await desk.look(signed(), action=action)) for action in ("submit", "submit", None, None)]
+    found = [against(await checked.check(signed(), action=action)) for action in ("submit", "submit", None, None)]
 
     over = ("rate_limited", Outcome.BLOCK)
     assert found == [None, over, None, over]
 
 
-async def test_the_quota_of_one_site_is_not_used_up_at_another(desk: Desk) -> None:
-    desk.with_policy(quotaPerMinute=1)
-    assert against(await desk.look(signed())) is None
+async def test_the_quota_of_one_site_is_not_used_up_at_another(checked: CheckedSite) -> None:
+    checked.with_policy(quotaPerMinute=1)
+    assert against(await checked.check(signed())) is None
 
-    desk.site = replace(desk.site, number=desk.site.number + 1)
+    checked.site = replace(checked.site, number=checked.site.number + 1)
 
-    assert against(await desk.look(signed())) is None
-    assert against(await desk.look(signed())) == ("rate_limited", Outcome.BLOCK)
+    assert against(await checked.check(signed())) is None
+    assert against(await checked.check(signed())) == ("rate_limited", Outcome.BLOCK)
 
 
-async def test_a_priced_action_asks_for_its_price_and_settles_it_once_let_through(desk: Desk) -> None:
-    desk.with_policy(actions={"submit": {"price": "USD 0.05"}})
+async def test_a_priced_action_asks_for_its_price_and_settles_it_once_let_through(checked: CheckedSite) -> None:
+    checked.with_policy(actions={"submit": {"price": "USD 0.05"}})
 
-    unpaid = await desk.look(signed(), action="submit")
-    paid = await desk.look(signed(headers={"crawler-max-price": "USD 0.10"}), action="submit")
+    unpaid = await checked.check(signed(), action="submit")
+    paid = await checked.check(signed(headers={"crawler-max-price": "USD 0.10"}), action="submit")
 
     assert against(unpaid) == ("payment_required", Outcome.BLOCK)
     assert (b"crawler-price", b"USD 0.05") in unpaid.headers
     assert against(paid) is None
-    assert await desk.charged() == []
-    told = await desk.desk.settle(paid, desk.site, action="submit", decision_id=7, now_ms=NOW_MS)
+    assert await checked.charged() == []
+    told = await checked.checker.charge(paid, checked.site, action="submit", decision_id=7, now_ms=NOW_MS)
     assert told == [(b"crawler-charged", b"USD 0.05")]
-    [charged] = await desk.charged()
+    [charged] = await checked.charged()
     assert (charged.agent, charged.currency, charged.minor_units) == (AGENT.url, "USD", 5)
     assert (charged.source, charged.action) == (ChargeSource.GATEWAY, "submit")
 
 
-async def test_monitor_mode_charges_nobody(desk: Desk) -> None:
-    desk.with_policy(actions={"submit": {"price": "USD 0.05"}})
-    paid = await desk.look(signed(headers={"crawler-max-price": "USD 0.10"}), action="submit")
-    watched = replace(desk.site, mode=Mode.MONITOR)
+async def test_monitor_mode_charges_nobody(checked: CheckedSite) -> None:
+    checked.with_policy(actions={"submit": {"price": "USD 0.05"}})
+    paid = await checked.check(signed(headers={"crawler-max-price": "USD 0.10"}), action="submit")
+    watched = replace(checked.site, mode=Mode.MONITOR)
 
-    assert await desk.desk.settle(paid, watched, action="submit", decision_id=7, now_ms=NOW_MS) == []
-    assert await desk.charged() == []
+    assert await checked.checker.charge(paid, watched, action="submit", decision_id=7, now_ms=NOW_MS) == []
+    assert await checked.charged() == []
 
 
-async def test_robots_txt_costs_nothing(desk: Desk) -> None:
+async def test_robots_txt_costs_nothing(checked: CheckedSite) -> None:
     entry = {"decision": "allow", "jwks": AGENT.jwks, "price": "USD 0.05"}
-    desk.with_policy(agents={AGENT.url: entry})
+    checked.with_policy(agents={AGENT.url: entry})
 
-    free, priced = await desk.look(signed(path="/robots.txt")), await desk.look(signed(path="/page"))
+    free, priced = await checked.check(signed(path="/robots.txt")), await checked.check(signed(path="/page"))
 
     assert (against(free), free.price) == (None, None)
     assert against(priced) == ("payment_required", Outcome.BLOCK)
 
 
-async def test_a_claim_pays_for_nothing(desk: Desk) -> None:
-    desk.with_policy(unverified="allow", actions={"submit": {"price": "USD 0.05"}})
+async def test_a_claim_pays_for_nothing(checked: CheckedSite) -> None:
+    checked.with_policy(unverified="allow", actions={"submit": {"price": "USD 0.05"}})
 
-    ruling = await desk.look(message(headers={"crawler-exact-price": "USD 0.05"}), action="submit", claimed="GPTBot")
+    ruling = await checked.check(
+        message(headers={"crawler-exact-price": "USD 0.05"}), action="submit", claimed="GPTBot"
+    )
 
     assert against(ruling) == ("payment_required", Outcome.BLOCK)
     assert (b"crawler-error", b"StrongAuthRequired") in ruling.headers
@@ -318,15 +323,15 @@ def with_digest(body: bytes, seen: bytes | None, *, path: str = "/upload") -> Si
     ],
 )
 async def test_the_body_must_be_the_signed_one(
-    desk: Desk, request_of: Callable[[], SignedMessage], action: str, expected: str | None
+    checked: CheckedSite, request_of: Callable[[], SignedMessage], action: str, expected: str | None
 ) -> None:
-    found = against(await desk.look(request_of(), action=action))
+    found = against(await checked.check(request_of(), action=action))
 
     assert (None if found is None else found[0]) == expected
 
 
 async def test_a_key_set_that_takes_its_time_makes_nobody_wait_for_long(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    checked: CheckedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agentgate.protection.agents.policy_checker.KEYS_WAIT_S", 0.05)
     known = KnownKeys({DIRECTORY_OF_STRANGER: [STRANGER.key.jwk]})
@@ -340,11 +345,11 @@ async def test_a_key_set_that_takes_its_time_makes_nobody_wait_for_long(
 
             return wait()
 
-    desk.desk = AgentDesk(AgentVerifier(LateKeys()), **desk.parts)
+    checked.checker = AgentPolicyChecker(AgentVerifier(LateKeys()), **checked.parts)
 
-    early = await desk.look(signed(agent=STRANGER))
+    early = await checked.check(signed(agent=STRANGER))
     is_there.set()
-    late = await desk.look(signed(agent=STRANGER))
+    late = await checked.check(signed(agent=STRANGER))
 
     assert (early.identity.verdict, against(early)) == (AgentVerdict.UNVERIFIED, ("agent_unverified", "challenge"))
     assert late.identity.verdict is AgentVerdict.VERIFIED

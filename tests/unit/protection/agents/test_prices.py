@@ -9,7 +9,7 @@ from agentgate.lib.errors import CrawlerError
 from agentgate.lib.limits import PRICE_MOST_MINOR_UNITS
 from agentgate.lib.price import Price, read_price
 from agentgate.protection.agents.identity import UNSIGNED, Identity
-from agentgate.protection.agents.policy.prices import Deal, is_free, strike
+from agentgate.protection.agents.policy.prices import PriceOffer, is_free, read_offer
 
 PRICE = Price("USD", 5)
 EXACT, MOST = b"crawler-exact-price", b"crawler-max-price"
@@ -21,7 +21,7 @@ def verified(*covered: bytes) -> Identity:
 
 
 def outcome(offers: dict[bytes, bytes], identity: Identity | None = None) -> tuple[CrawlerError | None, str | None]:
-    deal = strike(PRICE, offers, identity or verified(*offers))
+    deal = read_offer(PRICE, offers, identity or verified(*offers))
     return deal.error, deal.reason
 
 
@@ -66,13 +66,13 @@ def test_every_amount_is_read_as_it_was_written(minor_units) -> None:
 
 
 def test_a_free_request_needs_no_offer_and_looks_at_none() -> None:
-    assert strike(None, {EXACT: b"nonsense", MOST: b"USD 1.00"}, UNSIGNED) == Deal()
+    assert read_offer(None, {EXACT: b"nonsense", MOST: b"USD 1.00"}, UNSIGNED) == PriceOffer()
 
 
 def test_an_offer_that_will_do_costs_the_price_and_not_the_offer() -> None:
-    assert strike(PRICE, {EXACT: b"USD 0.05"}, verified(EXACT)) == Deal(PRICE)
-    assert strike(PRICE, {MOST: b" USD 0.99\t"}, verified(MOST)) == Deal(PRICE)
-    assert strike(PRICE, {MOST: b"USD 0.05"}, verified(MOST)) == Deal(PRICE)
+    assert read_offer(PRICE, {EXACT: b"USD 0.05"}, verified(EXACT)) == PriceOffer(PRICE)
+    assert read_offer(PRICE, {MOST: b" USD 0.99\t"}, verified(MOST)) == PriceOffer(PRICE)
+    assert read_offer(PRICE, {MOST: b"USD 0.05"}, verified(MOST)) == PriceOffer(PRICE)
 
 
 @pytest.mark.parametrize(
@@ -101,11 +101,11 @@ def test_an_offer_counts_only_when_the_signature_covers_it() -> None:
 
 
 def test_a_refused_offer_is_answered_with_price_and_error() -> None:
-    assert strike(PRICE, {}, UNSIGNED).headers == [
+    assert read_offer(PRICE, {}, UNSIGNED).headers == [
         (b"crawler-price", b"USD 0.05"),
         (b"crawler-error", b"MissingCrawlerPrice"),
     ]
-    assert strike(PRICE, {EXACT: b"USD 0.05"}, verified(EXACT)).headers == []
+    assert read_offer(PRICE, {EXACT: b"USD 0.05"}, verified(EXACT)).headers == []
 
 
 def test_what_every_crawler_reads_is_free_to_read() -> None:

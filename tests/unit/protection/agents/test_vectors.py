@@ -21,7 +21,7 @@ from agentgate.protection.agents.signing.digest import digest_of, matches
 from agentgate.protection.agents.signing.fields import SignatureInput, Unreadable, read_inputs, read_signatures
 from agentgate.protection.agents.signing.jwk import TEST_KEYS, is_current, read_key, thumbprint
 from agentgate.protection.agents.signing.signature_agent import agent_address
-from agentgate.protection.agents.signing.signed_text import binary_value, field_value, signed_text
+from agentgate.protection.agents.signing.signed_text import binary_value, signed_text
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.unit.protection.agents.verifying import KnownKeys, message_of, verify
 
@@ -127,11 +127,6 @@ def test_the_value_of_a_component_is_the_published_one(case: dict[str, Any]) -> 
             continue
         _, found = one_input(f"s=({identifier})")
         assert signed_text(message, found).decode().splitlines()[0] == line
-
-
-def test_a_header_in_several_lines_is_joined() -> None:
-    lines = [b"max-age=60", b"   must-revalidate"]
-    assert field_value(lines) == "max-age=60, must-revalidate"
 
 
 @pytest.mark.parametrize("case", THUMBPRINTS, ids=lambda case: case["name"])

@@ -8,7 +8,7 @@ from agentgate.http.request import Request
 from agentgate.lib.clock import DAY_MS, SystemClock
 from agentgate.protection.browser_check import clusters as module
 from agentgate.protection.browser_check.clusters import Cluster, Clusters, shape_labels
-from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.shared_cache.memory import MemorySharedCache
 from tests.support.browser_client import CHROME, SIGNALS
 from tests.support.service import NOON_MS
 
@@ -78,7 +78,7 @@ def computer(draw: random.Random) -> dict[str, object]:
 
 @pytest.mark.parametrize("phones", [0.3, 1.0])
 async def test_people_with_popular_computers_and_phones_are_no_cluster(phones: float) -> None:
-    draw, clusters, labelled = random.Random(33), Clusters(MemoryFastStore(SystemClock())), []
+    draw, clusters, labelled = random.Random(33), Clusters(MemorySharedCache(SystemClock())), []
     for _ in range(PEOPLE if phones < 1 else 2_000):
         has_phone = draw.random() < phones
         sent = request(somewhere(draw), IPHONE if has_phone else CHROME)
@@ -91,7 +91,7 @@ async def test_people_with_popular_computers_and_phones_are_no_cluster(phones: f
 
 
 async def test_a_farm_among_people_is_one_and_they_stay_none() -> None:
-    draw, clusters = random.Random(5), Clusters(MemoryFastStore(SystemClock()))
+    draw, clusters = random.Random(5), Clusters(MemorySharedCache(SystemClock()))
     farm, others = [], []
     for number in range(1_200):
         if number % 2:
@@ -104,7 +104,7 @@ async def test_a_farm_among_people_is_one_and_they_stay_none() -> None:
 
 
 async def test_a_farm_alone_is_asked_before_its_hundredth_token() -> None:
-    draw, clusters = random.Random(6), Clusters(MemoryFastStore(SystemClock()))
+    draw, clusters = random.Random(6), Clusters(MemorySharedCache(SystemClock()))
     seen = [await clusters.observe(1, request(somewhere(draw)), SIGNALS, NOTHING, NOON_MS) for _ in range(400)]
 
     assert next(number for number, labels in enumerate(seen) if "cluster.farm" in labels) < 100
@@ -114,7 +114,7 @@ async def test_a_farm_alone_is_asked_before_its_hundredth_token() -> None:
 
 
 async def test_a_companys_laptops_come_again_and_are_no_farm() -> None:
-    draw, clusters = random.Random(7), Clusters(MemoryFastStore(SystemClock()))
+    draw, clusters = random.Random(7), Clusters(MemorySharedCache(SystemClock()))
     homes = [somewhere(draw) for _ in range(120)]
     seen = [
         await clusters.observe(1, request(home), SIGNALS, NOTHING, NOON_MS) for _ in range(8) for home in homes[:40]
@@ -125,7 +125,7 @@ async def test_a_companys_laptops_come_again_and_are_no_farm() -> None:
 
 
 async def test_the_day_takes_everything_with_it() -> None:
-    draw, clusters = random.Random(8), Clusters(MemoryFastStore(SystemClock()))
+    draw, clusters = random.Random(8), Clusters(MemorySharedCache(SystemClock()))
     for _ in range(80):
         await clusters.observe(1, request(somewhere(draw)), SIGNALS, NOTHING, NOON_MS)
 
@@ -135,7 +135,7 @@ async def test_the_day_takes_everything_with_it() -> None:
 
 async def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_CLUSTERS", 50)
-    clusters = Clusters(MemoryFastStore(SystemClock()))
+    clusters = Clusters(MemorySharedCache(SystemClock()))
     for number in range(500):
         shape = {**SIGNALS, "timezone": f"Zone/{number}"}
         await clusters.observe(number % 7, request("203.0.113.1"), shape, NOTHING, NOON_MS)
@@ -145,8 +145,8 @@ async def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_workers_count_addresses_together() -> None:
-    draw, shared = random.Random(9), MemoryFastStore(SystemClock())
-    shared_by_all = type("Shared", (MemoryFastStore,), {"is_alone": property(lambda _: False)})(SystemClock())
+    draw, shared = random.Random(9), MemorySharedCache(SystemClock())
+    shared_by_all = type("Shared", (MemorySharedCache,), {"is_alone": property(lambda _: False)})(SystemClock())
     workers = [Clusters(shared_by_all) for _ in range(4)]
     seen = [await workers[n % 4].observe(1, request(somewhere(draw)), SIGNALS, NOTHING, NOON_MS) for n in range(100)]
     alone = [await Clusters(shared).observe(1, request(somewhere(draw)), SIGNALS, NOTHING, NOON_MS) for _ in range(100)]

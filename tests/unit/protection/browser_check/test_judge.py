@@ -5,10 +5,10 @@ from itertools import product
 import pytest
 
 from agentgate.lib.enums import Mode, Outcome
-from agentgate.protection.browser_check.judge import DEFINITE, EXCUSED, PROGRAMS, Proof, Verdict, judge, recorded
+from agentgate.protection.browser_check.judge import DEFINITE, EXCUSED, PROGRAMS, CheckVerdict, Proof, judge, recorded
 from agentgate.protection.signals.labels import is_label
 
-PASSED, STEP_UP, FAILED = Verdict.PASSED, Verdict.STEP_UP, Verdict.FAILED
+PASSED, STEP_UP, FAILED = CheckVerdict.PASSED, CheckVerdict.STEP_UP, CheckVerdict.FAILED
 ALLOW, CHALLENGE, BLOCK, DROP = Outcome
 
 
@@ -80,14 +80,14 @@ def test_a_wrong_proof_never_passes(outcome, answer, wrong):
 
 
 def test_enforce_mode_records_what_applied():
-    for verdict, outcome in product(Verdict, Outcome):
+    for verdict, outcome in product(CheckVerdict, Outcome):
         applied, would = recorded(verdict, outcome, Mode.ENFORCE)
         assert would is None
         assert (applied is ALLOW) == (verdict is PASSED and outcome is ALLOW)
 
 
 def test_monitor_mode_records_what_would_have_applied():
-    for verdict, outcome in product(Verdict, Outcome):
+    for verdict, outcome in product(CheckVerdict, Outcome):
         applied, would = recorded(verdict, outcome, Mode.MONITOR)
         assert applied is ALLOW
         assert would == (recorded(verdict, outcome, Mode.ENFORCE)[0] if (verdict, outcome) != (PASSED, ALLOW) else None)

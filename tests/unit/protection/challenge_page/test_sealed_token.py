@@ -1,16 +1,16 @@
-"""Envelopes and capsules: nobody but their holder opens them, within their time, once."""
+"""Sealed tokens and saved forms: nobody but their holder opens them, within their time, once."""
 
 import msgspec
 import pytest
 
 from agentgate.http.raw_body import RawBody
 from agentgate.lib.keyring import Keyring, StoredKey
-from agentgate.protection.challenge_page.saved_form import LIFETIME_MS, Capsule, Capsules, read_form
-from agentgate.protection.challenge_page.sealed_token import Envelopes, Holder
-from agentgate.protection.tokens.ports import Redemption
+from agentgate.protection.challenge_page.saved_form import LIFETIME_MS, SavedForm, SavedForms, read_form
+from agentgate.protection.challenge_page.sealed_token import PageHolder, SealedTokens
+from agentgate.protection.tokens.repositories.redemptions import Redemption
 
 NOW_MS = 1_794_744_000_000
-HOLDER = Holder("st_1", "site_shop", "https://shop.example", "0123456789abcdef")
+HOLDER = PageHolder("st_1", "site_shop", "https://shop.example", "0123456789abcdef")
 
 
 class Spent:
@@ -35,71 +35,71 @@ def keyring(*materials: bytes) -> Keyring:
 
 
 @pytest.fixture
-def envelopes() -> Envelopes:
-    return Envelopes(keyring(b"k" * 32), Spent())  # type: ignore[arg-type]  # the one method that is used
+def sealed_tokens() -> SealedTokens:
+    return SealedTokens(keyring(b"k" * 32), Spent())  # type: ignore[arg-type]  # the one method that is used
 
 
-def seal(envelopes: Envelopes, kind: str = "ticket") -> str:
-    return envelopes.seal(kind, b"hello", HOLDER, not_before_ms=NOW_MS + 5, expires_ms=NOW_MS + 10)
+def seal(sealed_tokens: SealedTokens, kind: str = "ticket") -> str:
+    return sealed_tokens.seal(kind, b"hello", HOLDER, not_before_ms=NOW_MS + 5, expires_ms=NOW_MS + 10)
 
 
-def test_an_envelope_is_opened_within_its_time_only(envelopes: Envelopes) -> None:
-    text = seal(envelopes)
+def test_a_sealed_token_is_opened_within_its_time_only(sealed_tokens: SealedTokens) -> None:
+    text = seal(sealed_tokens)
 
-    opened = [envelopes.open("ticket", text, HOLDER, now_ms=NOW_MS + n) is not None for n in (4, 5, 9, 10)]
+    opened = [sealed_tokens.open("ticket", text, HOLDER, now_ms=NOW_MS + n) is not None for n in (4, 5, 9, 10)]
 
     assert opened == [False, True, True, False]
 
 
 @pytest.mark.parametrize("field", ["site_key", "origin", "visitor"])
-def test_an_envelope_is_its_holders_alone(envelopes: Envelopes, field: str) -> None:
+def test_a_sealed_token_is_its_holders_alone(sealed_tokens: SealedTokens, field: str) -> None:
     other = msgspec.structs.replace(HOLDER, **{field: "another"})
 
-    assert envelopes.open("ticket", seal(envelopes), other, now_ms=NOW_MS + 5) is None
+    assert sealed_tokens.open("ticket", seal(sealed_tokens), other, now_ms=NOW_MS + 5) is None
 
 
-def test_one_kind_does_not_pass_for_another(envelopes: Envelopes) -> None:
-    assert envelopes.open("capsule", seal(envelopes), HOLDER, now_ms=NOW_MS + 5) is None
+def test_one_kind_does_not_pass_for_another(sealed_tokens: SealedTokens) -> None:
+    assert sealed_tokens.open("capsule", seal(sealed_tokens), HOLDER, now_ms=NOW_MS + 5) is None
 
 
-def test_no_changed_byte_goes_unnoticed(envelopes: Envelopes) -> None:
-    text = seal(envelopes)
+def test_no_changed_byte_goes_unnoticed(sealed_tokens: SealedTokens) -> None:
+    text = seal(sealed_tokens)
 
     for at in range(len(text) - 1):
         changed = text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :]
-        assert envelopes.open("ticket", changed, HOLDER, now_ms=NOW_MS + 5) is None
+        assert sealed_tokens.open("ticket", changed, HOLDER, now_ms=NOW_MS + 5) is None
 
 
 @pytest.mark.parametrize("text", ["", "A", "AAAA", "%%%", "é", "A" * 10_000, "=", "A A"])
-def test_what_is_no_envelope_is_none(envelopes: Envelopes, text: str) -> None:
-    assert envelopes.open("ticket", text, HOLDER, now_ms=NOW_MS + 5) is None
+def test_what_is_no_sealed_token_is_none(sealed_tokens: SealedTokens, text: str) -> None:
+    assert sealed_tokens.open("ticket", text, HOLDER, now_ms=NOW_MS + 5) is None
 
 
-def test_an_envelope_outlives_the_rotation_of_its_key() -> None:
-    text = seal(Envelopes(keyring(b"a" * 32), Spent()))  # type: ignore[arg-type]  # as above
-    later = Envelopes(keyring(b"a" * 32, b"b" * 32), Spent())  # type: ignore[arg-type]  # as above
-    never = Envelopes(keyring(b"b" * 32), Spent())  # type: ignore[arg-type]  # as above
+def test_a_sealed_token_outlives_the_rotation_of_its_key() -> None:
+    text = seal(SealedTokens(keyring(b"a" * 32), Spent()))  # type: ignore[arg-type]  # as above
+    later = SealedTokens(keyring(b"a" * 32, b"b" * 32), Spent())  # type: ignore[arg-type]  # as above
+    never = SealedTokens(keyring(b"b" * 32), Spent())  # type: ignore[arg-type]  # as above
 
     assert later.open("ticket", text, HOLDER, now_ms=NOW_MS + 5) is not None
     assert never.open("ticket", text, HOLDER, now_ms=NOW_MS + 5) is None
 
 
 @pytest.mark.anyio
-async def test_a_capsule_is_taken_once(envelopes: Envelopes) -> None:
-    capsules = Capsules(envelopes)
-    form = Capsule("https://shop.example/send", "application/x-www-form-urlencoded", [("a", "1"), ("a", "2")])
-    text = capsules.close(form, HOLDER, now_ms=NOW_MS)
+async def test_a_saved_form_is_taken_once(sealed_tokens: SealedTokens) -> None:
+    saved_forms = SavedForms(sealed_tokens)
+    form = SavedForm("https://shop.example/send", "application/x-www-form-urlencoded", [("a", "1"), ("a", "2")])
+    text = saved_forms.close(form, HOLDER, now_ms=NOW_MS)
 
-    assert await capsules.take(text, HOLDER, now_ms=NOW_MS + 1) == form
-    assert await capsules.take(text, HOLDER, now_ms=NOW_MS + 2) is None
+    assert await saved_forms.take(text, HOLDER, now_ms=NOW_MS + 1) == form
+    assert await saved_forms.take(text, HOLDER, now_ms=NOW_MS + 2) is None
 
 
 @pytest.mark.anyio
-async def test_a_capsule_is_over_after_ten_minutes(envelopes: Envelopes) -> None:
-    capsules = Capsules(envelopes)
-    text = capsules.close(Capsule("u", "e", []), HOLDER, now_ms=NOW_MS)
+async def test_a_saved_form_is_over_after_ten_minutes(sealed_tokens: SealedTokens) -> None:
+    saved_forms = SavedForms(sealed_tokens)
+    text = saved_forms.close(SavedForm("u", "e", []), HOLDER, now_ms=NOW_MS)
 
-    assert await capsules.take(text, HOLDER, now_ms=NOW_MS + LIFETIME_MS) is None
+    assert await saved_forms.take(text, HOLDER, now_ms=NOW_MS + LIFETIME_MS) is None
 
 
 def form(content: bytes | None, content_type: str) -> list[tuple[str, str]] | None:

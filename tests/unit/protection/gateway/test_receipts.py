@@ -28,10 +28,10 @@ def reading(ring) -> Receipts:
     return Receipts(KEYS, Clearances(ring, LIFETIME_S), None, keyring=ring)
 
 
-def look(receipts, cookies, *, origin=HERE, protection=CLOSED, **told):
+def inspect(receipts, cookies, *, origin=HERE, protection=CLOSED, **told):
     original = Original("GET", origin, "/", "/", "203.0.113.9")
     usual = {"site": SITES[0], "visitor": 1, "now_ms": NOW_MS}
-    return receipts.look({b"cookie": cookies}, original, protection, **usual | told)
+    return receipts.inspect({b"cookie": cookies}, original, protection, **usual | told)
 
 
 def cookie(ring, *, site=SITES[0], origin=HERE, visitor=1, level=ClearanceLevel.CHECKED, now_ms=NOW_MS) -> bytes:
@@ -49,9 +49,9 @@ def test_a_clearance_opens_nothing_at_another_origin_or_for_another_visitor():
     ring = keyring()
     shown = cookie(ring)
 
-    assert look(reading(ring), shown).reason is None
-    assert look(reading(ring), shown, origin=THERE).reason == "origin_mismatch"
-    assert look(reading(ring), shown, visitor=2).reason == "invalid_clearance"
+    assert inspect(reading(ring), shown).reason is None
+    assert inspect(reading(ring), shown, origin=THERE).reason == "origin_mismatch"
+    assert inspect(reading(ring), shown, visitor=2).reason == "invalid_clearance"
 
 
 def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_anew():
@@ -76,7 +76,7 @@ def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_anew():
         # As the check asks.
         if cookies != visitor.cookies or now_ms >= visitor.until_ms or origin != visitor.origin:
             visitor.read_cookies(cookies, sites[site.site_key], origin, receipts, now_ms)
-        anew = look(
+        anew = inspect(
             reading(ring), cookies, site=site, origin=origin, visitor=number, now_ms=now_ms, protection=protection
         )
         found = fit(visitor.shown, protection)
@@ -90,11 +90,11 @@ def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_anew():
 def test_a_clearance_made_with_a_key_that_was_replaced_is_worth_nothing_at_once():
     ring = keyring()
     receipts, cookies = reading(ring), b"a=1; " + cookie(ring)
-    assert look(receipts, cookies).reason is None
+    assert inspect(receipts, cookies).reason is None
 
     ring.replace([key(b"n" * 32, purpose=purpose) for purpose in ("clearance", "receipt", "visitor")], NOW_MS)
 
-    assert look(receipts, cookies).reason == "invalid_clearance"
+    assert inspect(receipts, cookies).reason == "invalid_clearance"
 
 
 def test_a_bad_clearance_beside_a_good_one_does_no_harm_wherever_it_stands():
@@ -110,7 +110,7 @@ def test_a_bad_clearance_beside_a_good_one_does_no_harm_wherever_it_stands():
 
     for other in (*others, low, b"; ".join([*others, low])):
         for cookies in (other + b"; " + good, good + b"; " + other, b"a=1; " + other + b"; b=2; " + good):
-            assert look(reading(ring), cookies) == CLEARED
+            assert inspect(reading(ring), cookies) == CLEARED
 
 
 def test_what_counts_among_clearances_of_which_none_is_good_does_not_depend_on_their_order():
@@ -118,8 +118,8 @@ def test_what_counts_among_clearances_of_which_none_is_good_does_not_depend_on_t
     expired = cookie(ring, now_ms=NOW_MS - 2 * LIFETIME_S * 1000)
     bad = cookie(ring)[:-4] + b"AAAA"
 
-    assert look(reading(ring), bad + b"; " + expired).reason == "expired_clearance"
-    assert look(reading(ring), expired + b"; " + bad).reason == "expired_clearance"
+    assert inspect(reading(ring), bad + b"; " + expired).reason == "expired_clearance"
+    assert inspect(reading(ring), expired + b"; " + bad).reason == "expired_clearance"
 
 
 def test_no_more_than_eight_clearances_are_looked_at():
@@ -127,5 +127,5 @@ def test_no_more_than_eight_clearances_are_looked_at():
     name, _, _ = cookie(ring).partition(b"=")
     bad = [name + b"=agc1." + str(number).encode() for number in range(MOST_CLEARANCES)]
 
-    assert look(reading(ring), b"; ".join([*bad[1:], cookie(ring)])) == CLEARED
-    assert look(reading(ring), b"; ".join([*bad, cookie(ring)])).reason == "invalid_clearance"
+    assert inspect(reading(ring), b"; ".join([*bad[1:], cookie(ring)])) == CLEARED
+    assert inspect(reading(ring), b"; ".join([*bad, cookie(ring)])).reason == "invalid_clearance"

@@ -5,7 +5,12 @@ from random import Random
 
 import pytest
 
-from agentgate.protection.rules.patterns.glob import Glob, read_folded_glob, read_glob, read_program_glob, split_glob
+from agentgate.protection.rules.patterns.glob import Glob, read_folded_glob, read_program_glob, split_glob
+
+
+def exact_glob(text: str) -> Glob:
+    """Return the glob of a text whose case matters."""
+    return Glob(split_glob(text))
 
 
 def slow_match(parts: list[str], text: str) -> bool:
@@ -50,7 +55,7 @@ def test_a_glob_that_covers_another_matches_all_that_the_other_does() -> None:
     covered = 0
     for _ in range(20_000):
         one, other = (
-            read_glob("".join(chance.choices("ab*", weights=(3, 2, 4), k=chance.randint(1, 6)))) for _ in "12"
+            exact_glob("".join(chance.choices("ab*", weights=(3, 2, 4), k=chance.randint(1, 6)))) for _ in "12"
         )
         if not one.covers(other):
             continue
@@ -77,7 +82,7 @@ def test_a_glob_that_covers_another_matches_all_that_the_other_does() -> None:
     ],
 )
 def test_nothing_but_a_star_is_special(glob: str, text: str, *, fits: bool) -> None:
-    assert read_glob(glob).matches(text) is fits
+    assert exact_glob(glob).matches(text) is fits
 
 
 def test_case_does_not_matter_in_headers_and_a_program_may_stand_anywhere() -> None:
@@ -94,7 +99,7 @@ def test_a_backslash_that_escapes_nothing_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["a*" * 127 + "b", "*a" * 120 + "c*", "*" * 256, "*aaaaaaaaab" * 20])
 def test_the_worst_patterns_take_linear_time(pattern: str) -> None:
-    glob = read_glob(pattern)
+    glob = exact_glob(pattern)
     text = "a" * 8_192
 
     started = time.process_time()

@@ -9,7 +9,7 @@ import pytest
 from agentgate.protection.rules.compile import compile_rules
 from agentgate.protection.rules.conditions import terms_of
 from agentgate.protection.rules.effective import effective_of, effective_set, read_set, server_document
-from agentgate.protection.rules.evaluate import CompiledRules, Verdict
+from agentgate.protection.rules.evaluate import CompiledRules, RuleVerdict
 from agentgate.protection.rules.lints import Lint, find_lints
 from agentgate.protection.rules.logic import Situation
 from agentgate.protection.rules.records import RuleSet
@@ -198,7 +198,7 @@ def shown(said: Situation) -> dict[str, Any]:
     }
 
 
-def evaluated(rules: CompiledRules, request: dict[str, Any]) -> Verdict:
+def evaluated(rules: CompiledRules, request: dict[str, Any]) -> RuleVerdict:
     return rules.evaluate(
         sorted(request["labels"]),
         request["scores"],

@@ -18,7 +18,7 @@ from agentgate.protection.rules.explain import explain
 from agentgate.protection.rules.lints import find_lints
 from agentgate.protection.rules.patterns.predicates import Predicates
 from agentgate.protection.rules.records import RuleSet
-from agentgate.protection.rules.replay_records import ReplayedEvent, Sample
+from agentgate.protection.rules.replay_records import ReplayedEvent, SampleFacts
 from agentgate.protection.rules.text import read_text
 from agentgate.protection.rules.validate import check_rules
 from tests.support.request_traits import traits_of
@@ -130,7 +130,7 @@ def test_an_explanation_names_the_condition_that_does_not_hold_and_what_could() 
     def read_traits(predicates: Predicates | None) -> Any:
         return traits_of(compile_rules(effective), request) if predicates else None
 
-    report = explain(effective, Sample(labels=(), scores={}, route="*", action=None, read_traits=read_traits))
+    report = explain(effective, SampleFacts(labels=(), scores={}, route="*", action=None, read_traits=read_traits))
 
     assert [(each.rule, each.matched) for each in report.trace] == [
         ("r0", False),

@@ -12,7 +12,7 @@ from agentgate.lib.time_ranges import TimeRange
 from agentgate.protection.rules.backtest import MOST_WAITING, Backtests, human_flips
 from agentgate.protection.rules.explain import explain
 from agentgate.protection.rules.records import RuleSet
-from agentgate.protection.rules.replay_records import ReplayedEvent, Sample
+from agentgate.protection.rules.replay_records import ReplayedEvent, SampleFacts
 
 pytestmark = pytest.mark.anyio
 
@@ -105,12 +105,12 @@ async def test_backtests_run_one_at_a_time_and_only_a_few_wait() -> None:
     assert (await backtests.run("st_1", RULES, SPAN)).evaluated == 1
 
 
-def traced(sample: Sample) -> list[tuple[str, bool]]:
+def traced(sample: SampleFacts) -> list[tuple[str, bool]]:
     return [(step.rule, step.matched) for step in explain(RULES, sample).trace]
 
 
 def test_an_explanation_follows_the_rules_to_the_one_that_decides() -> None:
-    sample = Sample(labels=("net.tor",), scores={"bot": 0.9}, route="/x", action="login")
+    sample = SampleFacts(labels=("net.tor",), scores={"bot": 0.9}, route="/x", action="login")
 
     report = explain(RULES, sample)
 
@@ -120,7 +120,7 @@ def test_an_explanation_follows_the_rules_to_the_one_that_decides() -> None:
 
 
 def test_an_explanation_says_why_rules_do_not_match() -> None:
-    report = explain(RULES, Sample(labels=("ua.git",), scores={"bot": 0.5}, route="*", action=None))
+    report = explain(RULES, SampleFacts(labels=("ua.git",), scores={"bot": 0.5}, route="*", action=None))
 
     assert (report.outcome, report.rule is report.action) == ("allow", True)
     assert [step.because for step in report.trace[2:]] == ["net.tor is missing", "the bot score 0.5 is below 0.8"]
@@ -128,7 +128,7 @@ def test_an_explanation_says_why_rules_do_not_match() -> None:
 
 @pytest.mark.parametrize(("route", "action"), [("/api/*", None), ("/api/v2", "x"), ("/", "pay")])
 def test_an_explanation_agrees_with_the_compiled_rules_about_routes(route: str, action: str | None) -> None:
-    report = explain(RULES, Sample(labels=(), scores={}, route=route, action=action))
+    report = explain(RULES, SampleFacts(labels=(), scores={}, route=route, action=action))
 
     assert report.rule == report.trace[-1].rule == "api"
 
@@ -145,6 +145,6 @@ def test_an_explanation_agrees_with_the_compiled_rules_about_routes(route: str, 
 def test_each_condition_says_why_it_does_not_hold(match: dict[str, object], because: str) -> None:
     rules = RuleSet(version="1", rules=[{"name": "a", "match": match, "action": "block"}], default_action="allow")
 
-    report = explain(rules, Sample(labels=("ua.git",), scores={"bot": 1.0}, route="*", action=None))
+    report = explain(rules, SampleFacts(labels=("ua.git",), scores={"bot": 1.0}, route="*", action=None))
 
     assert [(step.matched, step.because) for step in report.trace] == [(False, because)]

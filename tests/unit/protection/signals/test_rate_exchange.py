@@ -9,13 +9,13 @@ from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.protection.signals.rate_exchange import RateExchange, SharedCount
 from agentgate.protection.signals.rates import RateWindows
-from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.storage.shared_cache.memory import MemorySharedCache
 
 START_MS = 1_000 * MINUTE_MS
 SPREADS = {"even": (1, 1, 1, 1), "one": (1, 0, 0, 0), "uneven": (90, 5, 3, 2), "halves": (1, 1, 0, 0)}
 
 
-class Shared(MemoryFastStore):
+class Shared(MemorySharedCache):
     """A store that several workers share, in one process; it counts how often a worker waited for it."""
 
     asked = 0

@@ -10,8 +10,8 @@ from agentgate.lib.database import StoreUnavailable
 from agentgate.protection.signals.facts import Rates
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import Counted, RateWindows, network_of
-from agentgate.storage.shared_cache.memory import MemoryFastStore
-from agentgate.storage.shared_cache.redis import RedisFastStore
+from agentgate.storage.shared_cache.memory import MemorySharedCache
+from agentgate.storage.shared_cache.redis import RedisSharedCache
 
 START_MS = 1_000 * MINUTE_MS
 VISITOR = 0x1234
@@ -23,11 +23,11 @@ def counted(windows, times, *, site=1, visitor=VISITOR, address=HERE, now_ms=STA
 
 
 @pytest.fixture(params=["memory", "redis"])
-async def fast(request):
+async def shared_cache(request):
     if request.param == "memory":
-        store = MemoryFastStore(FixedClock(START_MS))
+        store = MemorySharedCache(FixedClock(START_MS))
     else:
-        store = RedisFastStore(request.getfixturevalue("redis_url"), timeout_s=2)
+        store = RedisSharedCache(request.getfixturevalue("redis_url"), timeout_s=2)
     yield store
     await store.close()
 
@@ -117,13 +117,13 @@ def test_networks_are_a_24_and_a_64():
     assert network_of("::g") == "::g"
 
 
-def two_workers(fast):
-    return [RateWindows(exchange=RateExchange(fast, workers=2)) for _ in range(2)]
+def two_workers(shared_cache):
+    return [RateWindows(exchange=RateExchange(shared_cache, workers=2)) for _ in range(2)]
 
 
 @pytest.mark.anyio
-async def test_two_workers_see_the_sum(fast):
-    one, other = two_workers(fast)
+async def test_two_workers_see_the_sum(shared_cache):
+    one, other = two_workers(shared_cache)
     counted(one, 10)
     counted(other, 20)
 
@@ -137,8 +137,8 @@ async def test_two_workers_see_the_sum(fast):
 
 
 @pytest.mark.anyio
-async def test_syncing_again_counts_nothing_twice(fast):
-    one, other = two_workers(fast)
+async def test_syncing_again_counts_nothing_twice(shared_cache):
+    one, other = two_workers(shared_cache)
     counted(one, 10)
     counted(other, 5)
     for _ in range(3):
@@ -149,8 +149,8 @@ async def test_syncing_again_counts_nothing_twice(fast):
 
 
 @pytest.mark.anyio
-async def test_what_others_sent_slides_out_with_the_minute(fast):
-    one, other = two_workers(fast)
+async def test_what_others_sent_slides_out_with_the_minute(shared_cache):
+    one, other = two_workers(shared_cache)
     counted(one, 30)
     counted(other, 30)
     await one.sync()
@@ -162,7 +162,7 @@ async def test_what_others_sent_slides_out_with_the_minute(fast):
 @pytest.mark.anyio
 async def test_rare_visitors_are_not_worth_a_call():
     clock = FixedClock(START_MS)
-    store = MemoryFastStore(clock)
+    store = MemorySharedCache(clock)
     windows = RateWindows(exchange=RateExchange(store, workers=2))
     counted(windows, 2)
 
@@ -173,7 +173,7 @@ async def test_rare_visitors_are_not_worth_a_call():
 
 @pytest.mark.anyio
 async def test_a_store_that_is_away_is_told_the_next_time():
-    class Shared(MemoryFastStore):
+    class Shared(MemorySharedCache):
         is_away = True
 
         async def exchange(self, additions, *, ttl_ms):

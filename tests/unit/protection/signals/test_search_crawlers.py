@@ -21,10 +21,10 @@ from agentgate.protection.threat_data.search_verification import (
     MOST_WAITING,
     UNKNOWN_MS,
     VERIFIED_MS,
-    Claim,
+    CrawlerClaim,
+    CrawlerStatus,
+    CrawlerStatuses,
     SearchConfirmer,
-    SearchStandings,
-    Standing,
 )
 from tests.support.dns_server import PTR, A, DnsServer, dns_server
 from tests.unit.protection.signals.requests import make_facts
@@ -42,9 +42,9 @@ def server():
         yield running
 
 
-def standing_of(server: DnsServer, address: str = ADDRESS) -> Standing:
-    confirmer = SearchConfirmer(SearchStandings(), NameLookup((("127.0.0.1", server.port),)), FixedClock(0))
-    return asyncio.run(confirmer.confirm(Claim(address, GOOGLE)))
+def standing_of(server: DnsServer, address: str = ADDRESS) -> CrawlerStatus:
+    confirmer = SearchConfirmer(CrawlerStatuses(), NameLookup((("127.0.0.1", server.port),)), FixedClock(0))
+    return asyncio.run(confirmer.confirm(CrawlerClaim(address, GOOGLE)))
 
 
 def searched(intel, user_agent: str, address: str, now_ms: int = 0) -> list[str]:
@@ -56,56 +56,56 @@ def test_a_name_of_the_operator_that_leads_back_confirms(server: DnsServer) -> N
     server.point(ADDRESS, NAME)
     server.point("2001:4860:4801:10::1", "six.googlebot.com")
 
-    assert standing_of(server) is Standing.VERIFIED
-    assert standing_of(server, "2001:4860:4801:10::1") is Standing.VERIFIED
+    assert standing_of(server) is CrawlerStatus.VERIFIED
+    assert standing_of(server, "2001:4860:4801:10::1") is CrawlerStatus.VERIFIED
 
 
 @pytest.mark.parametrize("name", ["host.example", "googlebot.com.evil.example", "notgooglebot.com", "googlebot.com"])
 def test_a_name_of_somebody_else_is_a_forgery(server: DnsServer, name: str) -> None:
     server.point(ADDRESS, name)
 
-    assert standing_of(server) is Standing.FORGED
+    assert standing_of(server) is CrawlerStatus.FORGED
 
 
 def test_a_name_that_does_not_lead_back_is_a_forgery(server: DnsServer) -> None:
     server.point(ADDRESS, NAME, back=False)
-    assert standing_of(server) is Standing.FORGED
+    assert standing_of(server) is CrawlerStatus.FORGED
 
     server.records[NAME, A] = ["192.178.5.2"]
-    assert standing_of(server) is Standing.FORGED
+    assert standing_of(server) is CrawlerStatus.FORGED
 
 
 def test_an_address_without_a_name_is_a_forgery(server: DnsServer) -> None:
-    assert standing_of(server) is Standing.FORGED
+    assert standing_of(server) is CrawlerStatus.FORGED
 
 
 def test_a_server_that_fails_or_is_silent_says_nothing(server: DnsServer) -> None:
     server.code = 2
-    assert standing_of(server) is Standing.UNKNOWN
+    assert standing_of(server) is CrawlerStatus.UNKNOWN
 
     server.silent = True
-    assert standing_of(server) is Standing.UNKNOWN
+    assert standing_of(server) is CrawlerStatus.UNKNOWN
 
 
 def test_one_of_several_names_is_enough(server: DnsServer) -> None:
     server.records["1.5.178.192.in-addr.arpa", PTR] = ["host.example", NAME]
     server.records[NAME, A] = ["192.0.2.1", ADDRESS]
 
-    assert standing_of(server) is Standing.VERIFIED
+    assert standing_of(server) is CrawlerStatus.VERIFIED
 
 
 def test_the_first_request_is_unconfirmed_and_later_ones_have_the_answer(server: DnsServer) -> None:
     server.point(ADDRESS, NAME)
 
     async def play() -> tuple[list[str], list[str], list[str]]:
-        standings = SearchStandings()
-        confirmer = SearchConfirmer(standings, NameLookup((("127.0.0.1", server.port),)), FixedClock(0))
+        crawler_statuses = CrawlerStatuses()
+        confirmer = SearchConfirmer(crawler_statuses, NameLookup((("127.0.0.1", server.port),)), FixedClock(0))
         confirmer.start()
-        intel = make_intel(None, standings)
+        intel = make_intel(None, crawler_statuses)
         first = searched(intel, GOOGLEBOT, ADDRESS)
         other = searched(intel, GOOGLEBOT, "198.51.100.7")
         async with asyncio.timeout(5):
-            while len(standings) < 2:  # noqa: ASYNC110 - the standings tell nobody when they learn
+            while len(crawler_statuses) < 2:  # noqa: ASYNC110 - the cache has no event for a new entry
                 await asyncio.sleep(0.005)
         later = searched(intel, GOOGLEBOT, ADDRESS), searched(intel, GOOGLEBOT, "198.51.100.7")
         await confirmer.close()
@@ -117,102 +117,106 @@ def test_the_first_request_is_unconfirmed_and_later_ones_have_the_answer(server:
     assert server.asked.count("1.5.178.192.in-addr.arpa") == 1
 
 
-def listening(standings: SearchStandings) -> list[Claim]:
-    claims: list[Claim] = []
-    standings.on_claim = claims.append
+def listening(crawler_statuses: CrawlerStatuses) -> list[CrawlerClaim]:
+    claims: list[CrawlerClaim] = []
+    crawler_statuses.on_claim = claims.append
     return claims
 
 
-@pytest.mark.parametrize(("standing", "lasts_ms"), [(Standing.VERIFIED, VERIFIED_MS), (Standing.FORGED, FORGED_MS)])
-def test_an_answer_is_remembered_for_its_time_and_then_asked_for_again(standing: Standing, lasts_ms: int) -> None:
-    standings = SearchStandings()
-    claims = listening(standings)
-    standings.learn(Claim(ADDRESS, GOOGLE), standing, 0)
+@pytest.mark.parametrize(
+    ("crawler_status", "lasts_ms"), [(CrawlerStatus.VERIFIED, VERIFIED_MS), (CrawlerStatus.FORGED, FORGED_MS)]
+)
+def test_an_answer_is_remembered_for_its_time_and_then_asked_for_again(
+    crawler_status: CrawlerStatus, lasts_ms: int
+) -> None:
+    crawler_statuses = CrawlerStatuses()
+    claims = listening(crawler_statuses)
+    crawler_statuses.learn(CrawlerClaim(ADDRESS, GOOGLE), crawler_status, 0)
 
-    assert standings.find(ADDRESS, GOOGLE, lasts_ms - 1) is standing
+    assert crawler_statuses.find(ADDRESS, GOOGLE, lasts_ms - 1) is crawler_status
     assert claims == []
     # The old answer stands while the new one is looked up.
-    assert standings.find(ADDRESS, GOOGLE, lasts_ms) is standing
-    assert claims == [Claim(ADDRESS, GOOGLE)]
+    assert crawler_statuses.find(ADDRESS, GOOGLE, lasts_ms) is crawler_status
+    assert claims == [CrawlerClaim(ADDRESS, GOOGLE)]
 
 
 def test_whoever_lets_our_questions_time_out_is_unconfirmed_only_once() -> None:
-    standings = SearchStandings()
-    listening(standings)
+    crawler_statuses = CrawlerStatuses()
+    listening(crawler_statuses)
 
-    assert standings.find(ADDRESS, GOOGLE, 0) is Standing.UNCONFIRMED
-    standings.learn(Claim(ADDRESS, GOOGLE), Standing.UNKNOWN, 0)
-    assert standings.find(ADDRESS, GOOGLE, 1) is Standing.UNKNOWN
-    assert standings.find(ADDRESS, GOOGLE, UNKNOWN_MS) is Standing.UNKNOWN
+    assert crawler_statuses.find(ADDRESS, GOOGLE, 0) is CrawlerStatus.UNCONFIRMED
+    crawler_statuses.learn(CrawlerClaim(ADDRESS, GOOGLE), CrawlerStatus.UNKNOWN, 0)
+    assert crawler_statuses.find(ADDRESS, GOOGLE, 1) is CrawlerStatus.UNKNOWN
+    assert crawler_statuses.find(ADDRESS, GOOGLE, UNKNOWN_MS) is CrawlerStatus.UNKNOWN
 
 
 def test_a_failed_question_does_not_end_what_was_known() -> None:
-    standings = SearchStandings()
-    listening(standings)
-    standings.learn(Claim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
+    crawler_statuses = CrawlerStatuses()
+    listening(crawler_statuses)
+    crawler_statuses.learn(CrawlerClaim(ADDRESS, GOOGLE), CrawlerStatus.VERIFIED, 0)
 
-    standings.find(ADDRESS, GOOGLE, VERIFIED_MS)
-    standings.learn(Claim(ADDRESS, GOOGLE), Standing.UNKNOWN, VERIFIED_MS)
+    crawler_statuses.find(ADDRESS, GOOGLE, VERIFIED_MS)
+    crawler_statuses.learn(CrawlerClaim(ADDRESS, GOOGLE), CrawlerStatus.UNKNOWN, VERIFIED_MS)
 
-    assert standings.find(ADDRESS, GOOGLE, VERIFIED_MS + 1) is Standing.VERIFIED
+    assert crawler_statuses.find(ADDRESS, GOOGLE, VERIFIED_MS + 1) is CrawlerStatus.VERIFIED
 
 
 def test_a_flood_of_claims_is_bounded_and_not_believed() -> None:
-    standings = SearchStandings()
-    claims = listening(standings)
-    found = [standings.find(f"2001:db8:{number:x}::1", GOOGLE, 0) for number in range(MOST_WAITING + 50)]
+    crawler_statuses = CrawlerStatuses()
+    claims = listening(crawler_statuses)
+    found = [crawler_statuses.find(f"2001:db8:{number:x}::1", GOOGLE, 0) for number in range(MOST_WAITING + 50)]
 
     assert len(claims) == MOST_WAITING
-    assert found.count(Standing.UNCONFIRMED) == FREE_ELSEWHERE
-    assert found[-1] is Standing.UNKNOWN
+    assert found.count(CrawlerStatus.UNCONFIRMED) == FREE_ELSEWHERE
+    assert found[-1] is CrawlerStatus.UNKNOWN
     for number in range(MOST_KNOWN + 10):
-        standings.learn(Claim(f"2001:db8:1::{number:x}", GOOGLE), Standing.FORGED, 0)
-    assert len(standings) == MOST_KNOWN
+        crawler_statuses.learn(CrawlerClaim(f"2001:db8:1::{number:x}", GOOGLE), CrawlerStatus.FORGED, 0)
+    assert len(crawler_statuses) == MOST_KNOWN
 
 
 def test_forged_claims_from_many_networks_hardly_pass() -> None:
-    standings = SearchStandings()
-    listening(standings)
-    found = [standings.find(f"198.{18 + n // 200}.{n % 200}.9", GOOGLE, n) for n in range(400)]
+    crawler_statuses = CrawlerStatuses()
+    listening(crawler_statuses)
+    found = [crawler_statuses.find(f"198.{18 + n // 200}.{n % 200}.9", GOOGLE, n) for n in range(400)]
 
-    assert found.count(Standing.UNCONFIRMED) / len(found) <= 0.02
+    assert found.count(CrawlerStatus.UNCONFIRMED) / len(found) <= 0.02
 
 
 def test_a_network_in_which_the_operator_has_crawlers_has_a_budget_of_its_own() -> None:
-    standings = SearchStandings()
-    listening(standings)
-    standings.learn(Claim("203.0.113.1", GOOGLE), Standing.VERIFIED, 0)
-    found = [standings.find(f"203.0.113.{n}", GOOGLE, 0) for n in range(2, 40)]
+    crawler_statuses = CrawlerStatuses()
+    listening(crawler_statuses)
+    crawler_statuses.learn(CrawlerClaim("203.0.113.1", GOOGLE), CrawlerStatus.VERIFIED, 0)
+    found = [crawler_statuses.find(f"203.0.113.{n}", GOOGLE, 0) for n in range(2, 40)]
 
-    assert found.count(Standing.UNCONFIRMED) == FREE_IN_KNOWN_NETWORK
+    assert found.count(CrawlerStatus.UNCONFIRMED) == FREE_IN_KNOWN_NETWORK
     # The next hour has a new one, and whoever passed goes on passing until the answer is there.
-    assert standings.find("203.0.113.2", GOOGLE, 1) is Standing.UNCONFIRMED
-    assert standings.find("203.0.113.39", GOOGLE, HOUR_MS) is Standing.UNCONFIRMED
+    assert crawler_statuses.find("203.0.113.2", GOOGLE, 1) is CrawlerStatus.UNCONFIRMED
+    assert crawler_statuses.find("203.0.113.39", GOOGLE, HOUR_MS) is CrawlerStatus.UNCONFIRMED
 
 
 def test_answers_survive_a_restart_and_an_outage_of_dns(tmp_path) -> None:
-    before = SearchStandings()
-    before.learn(Claim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
-    before.learn(Claim("198.51.100.7", GOOGLE), Standing.FORGED, 0)
-    before.learn(Claim("198.51.100.8", GOOGLE), Standing.UNKNOWN, 0)
+    before = CrawlerStatuses()
+    before.learn(CrawlerClaim(ADDRESS, GOOGLE), CrawlerStatus.VERIFIED, 0)
+    before.learn(CrawlerClaim("198.51.100.7", GOOGLE), CrawlerStatus.FORGED, 0)
+    before.learn(CrawlerClaim("198.51.100.8", GOOGLE), CrawlerStatus.UNKNOWN, 0)
     SearchVerdicts(tmp_path, before).save()
-    after = SearchStandings()
+    after = CrawlerStatuses()
     SearchVerdicts(tmp_path, after).load()
     listening(after)
 
     assert len(after) == 2
-    assert after.find(ADDRESS, GOOGLE, 1) is Standing.VERIFIED
+    assert after.find(ADDRESS, GOOGLE, 1) is CrawlerStatus.VERIFIED
     # Past its time, and nobody answers: what was known goes on.
-    assert after.find(ADDRESS, GOOGLE, 10 * VERIFIED_MS) is Standing.VERIFIED
-    assert after.find("198.51.100.7", GOOGLE, 1) is Standing.FORGED
+    assert after.find(ADDRESS, GOOGLE, 10 * VERIFIED_MS) is CrawlerStatus.VERIFIED
+    assert after.find("198.51.100.7", GOOGLE, 1) is CrawlerStatus.FORGED
 
 
 def test_a_damaged_file_of_answers_is_passed_over(tmp_path) -> None:
     (tmp_path / "search-verdicts.json").write_bytes(b"[[")
-    standings = SearchStandings()
-    SearchVerdicts(tmp_path, standings).load()
+    crawler_statuses = CrawlerStatuses()
+    SearchVerdicts(tmp_path, crawler_statuses).load()
 
-    assert len(standings) == 0
+    assert len(crawler_statuses) == 0
 
 
 def test_a_preview_is_verified_by_its_networks_and_never_forged() -> None:
@@ -225,11 +229,11 @@ def test_a_preview_is_verified_by_its_networks_and_never_forged() -> None:
 
 
 def test_the_same_address_may_be_one_operators_and_not_anothers() -> None:
-    standings = SearchStandings()
-    listening(standings)
-    standings.learn(Claim(ADDRESS, GOOGLE), Standing.VERIFIED, 0)
+    crawler_statuses = CrawlerStatuses()
+    listening(crawler_statuses)
+    crawler_statuses.learn(CrawlerClaim(ADDRESS, GOOGLE), CrawlerStatus.VERIFIED, 0)
 
-    assert standings.find(ADDRESS, BING, 0) is Standing.UNCONFIRMED
+    assert crawler_statuses.find(ADDRESS, BING, 0) is CrawlerStatus.UNCONFIRMED
 
 
 def test_without_dns_and_without_networks_nobody_can_tell() -> None:
@@ -241,19 +245,19 @@ def test_bundled_networks_verify_without_dns() -> None:
 
 
 def test_who_claims_nothing_is_not_looked_up() -> None:
-    standings = SearchStandings()
-    claims = listening(standings)
+    crawler_statuses = CrawlerStatuses()
+    claims = listening(crawler_statuses)
 
-    assert searched(make_intel(None, standings), "Mozilla/5.0 (compatible; GPTBot/1.2)", ADDRESS) == []
+    assert searched(make_intel(None, crawler_statuses), "Mozilla/5.0 (compatible; GPTBot/1.2)", ADDRESS) == []
     assert claims == []
 
 
 @pytest.mark.parametrize("address", ["10.1.2.3", "127.0.0.1", "fd00::1", "not an address"])
 def test_addresses_of_no_open_network_are_not_looked_up(address: str) -> None:
-    standings = SearchStandings()
-    claims = listening(standings)
+    crawler_statuses = CrawlerStatuses()
+    claims = listening(crawler_statuses)
 
-    assert searched(make_intel(None, standings), GOOGLEBOT, address) == []
+    assert searched(make_intel(None, crawler_statuses), GOOGLEBOT, address) == []
     assert claims == []
 
 
@@ -265,9 +269,9 @@ def test_published_networks_confirm_without_a_question(tmp_path) -> None:
     (lists / "search-duckduckgo.txt").write_text("20.191.45.212\n2001:db8::5\n")
     imported, reports = import_folder(lists, now_ms=1)
     write_set(tmp_path / "threat-data.zip", imported)
-    standings = SearchStandings()
-    claims = listening(standings)
-    intel = load_intel(tmp_path, standings)
+    crawler_statuses = CrawlerStatuses()
+    claims = listening(crawler_statuses)
+    intel = load_intel(tmp_path, crawler_statuses)
 
     assert [(report.kind, report.taken) for report in reports] == [("search-duckduckgo", 2), ("search-google", 2)]
     assert searched(intel, GOOGLEBOT, "192.178.5.9") == ["agent.search_verified"]
@@ -278,7 +282,7 @@ def test_published_networks_confirm_without_a_question(tmp_path) -> None:
     # Of an operator without names in DNS the list is all there is to know; elsewhere DNS is asked.
     assert searched(intel, DUCKDUCKBOT, "192.0.2.9") == ["agent.search_forged"]
     assert searched(intel, GOOGLEBOT, "192.178.6.9") == ["agent.search_unconfirmed"]
-    assert claims == [Claim("192.178.6.9", GOOGLE)]
+    assert claims == [CrawlerClaim("192.178.6.9", GOOGLE)]
     # The list says whose crawlers these are and nothing else.
     assert not any(label.startswith("net.") for label in observe(make_facts(address="192.178.5.9"), intel).labels)
 

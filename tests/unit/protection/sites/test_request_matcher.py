@@ -9,7 +9,7 @@ import pytest
 from agentgate.lib.enums import Outcome
 from agentgate.lib.limits import GLOBS_PER_SET, NETWORKS_PER_SET
 from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.evaluate import Verdict
+from agentgate.protection.rules.evaluate import RuleVerdict
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.validate import check_rules
 from agentgate.protection.sites.records import SiteRoute
@@ -19,7 +19,7 @@ from tests.support.odd_spellings import odd_spelling, random_route
 from tests.support.request_traits import traits_of
 
 
-def decide(rules: list[dict[str, Any]], default: str = "allow", **request: Any) -> Verdict:
+def decide(rules: list[dict[str, Any]], default: str = "allow", **request: Any) -> RuleVerdict:
     document = {"version": "1", "rules": rules, "default_action": default}
     assert check_rules(document, {}) == []
     compiled = compile_rules(RuleSet(version="1", rules=rules, default_action=default))

@@ -9,8 +9,7 @@ from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.protection.agents.jobs import replay_jobs
 from agentgate.protection.agents.signing.repository import ReplayStore
 from agentgate.protection.tokens.jobs import token_jobs
-from agentgate.protection.tokens.ports import Redemption
-from agentgate.protection.tokens.repositories.redemptions import SqlRedemptions
+from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
 from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.stores.unit_of_work import SqlStore
 from tests.support.service import NOON_MS
@@ -27,7 +26,7 @@ class Spent:
 
     def __init__(self, store: SqlStore, clock: FixedClock) -> None:
         self.clock = clock
-        self.redemptions, self.replays = SqlRedemptions(store._database), ReplayStore(store._database)
+        self.redemptions, self.replays = RedemptionStore(store._database), ReplayStore(store._database)
         its_jobs = token_jobs(self.redemptions, clock) + replay_jobs(self.replays, clock)
         self.running = JobRunner(its_jobs, store=store, clock=clock)
 

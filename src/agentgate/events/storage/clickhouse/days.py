@@ -28,7 +28,7 @@ class ClickhouseDays:
         """Return the days that have events, oldest first."""
         return await self.partitions(schema.EVENT)
 
-    async def partitions(self, table: schema.ClickhouseTable) -> list[int]:
+    async def partitions(self, table: schema.ClickHouseTable) -> list[int]:
         """Return the days of which a table has rows."""
         parts = f"clusterAllReplicas(`{self._cluster}`, system.parts)" if self._cluster else "system.parts"
         rows = await self._client.all(
@@ -43,7 +43,7 @@ class ClickhouseDays:
         """Remove the events of a day. What was counted of them stays."""
         await self.drop_partition(schema.EVENT, day)
 
-    async def drop_partition(self, table: schema.ClickhouseTable, day: int) -> None:
+    async def drop_partition(self, table: schema.ClickHouseTable, day: int) -> None:
         """Remove a table's rows of a day."""
         local = schema.local_name(table, self._cluster)
         await self._client.run(

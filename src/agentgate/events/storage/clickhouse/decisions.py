@@ -1,12 +1,12 @@
 """A site's decisions in ClickHouse, newest first: one statement for a page, whatever the filters."""
 
-from agentgate.events.label_ports import LabelStore
 from agentgate.events.label_records import StoredLabel
+from agentgate.events.label_repository import LabelStore
 from agentgate.events.queries.ports import DecisionFilters, DecisionScan, SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, signed
 from agentgate.events.storage.days.days import day_bounds
-from agentgate.events.storage.dictionary import WordKind, Words
+from agentgate.events.storage.dictionary import KnownWords, WordKind
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
 from agentgate.events.storage.queries.decisions import decision_of
@@ -27,7 +27,7 @@ _ONE = f"SELECT {_COLUMNS} FROM event WHERE id = $1 AND site = $2 AND id >= $3 A
 class ClickhouseDecisions:
     """Implements DecisionStore."""
 
-    def __init__(self, reader: Reader, words: Words, labels: LabelStore) -> None:
+    def __init__(self, reader: Reader, words: KnownWords, labels: LabelStore) -> None:
         self._reader = reader
         self._words = words
         self._labels = labels

@@ -15,7 +15,7 @@ from agentgate.events.records import Recorded
 from agentgate.events.storage.clickhouse import schema
 from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.events.storage.clickhouse.spool import Spool, Spooled
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.encoding import WIDE_COLUMNS
 from agentgate.events.storage.events import EventEncoding
 from agentgate.events.storage.rollups import HOURS_PER_DAY
@@ -38,7 +38,7 @@ class ClickhouseEvents(EventEncoding):
         stats: Database,
         client: ClickhouseClient,
         days: ClickhouseDays,
-        words: Words,
+        words: KnownWords,
         *,
         spool: Spool,
         clock: Clock,
@@ -50,11 +50,6 @@ class ClickhouseEvents(EventEncoding):
         self._spool = spool
         # Whether ClickHouse did not answer last time: then nothing waits for it but the delivery of the spool.
         self._is_away = False
-
-    @property
-    def is_away(self) -> bool:
-        """Whether events go to the spool."""
-        return self._is_away
 
     async def write(self, events: Sequence[Recorded], *, again: bool = False) -> None:  # noqa: ARG002 - always safe
         """Keep events of one UTC day. The roll-ups follow within the same insert."""

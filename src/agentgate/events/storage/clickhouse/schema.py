@@ -38,7 +38,7 @@ SOURCES = "uniqCombined64(16)"
 SOURCES_STATE, SOURCES_MERGED = "uniqCombined64State(16)", "uniqCombined64Merge(16)"
 
 
-class ClickhouseTable(NamedTuple):
+class ClickHouseTable(NamedTuple):
     """A table with rows of its own."""
 
     name: str
@@ -52,7 +52,7 @@ class ClickhouseTable(NamedTuple):
     shard: str = "cityHash64(site)"
 
 
-EVENT = ClickhouseTable(
+EVENT = ClickHouseTable(
     "event",
     """site Int32, id Int64, visitor Nullable(Int64), duration_us Int64 CODEC(T64, ZSTD(1)), kind UInt8, mode UInt8,
     outcome UInt8, would Nullable(UInt8), method Int32, route Int32, action Nullable(Int32), status Int16, ruled UInt8,
@@ -68,7 +68,7 @@ EVENT = ClickhouseTable(
     "MergeTree",
     "cityHash64(site, coalesce(visitor, id))",
 )
-SITE_HOUR = ClickhouseTable(
+SITE_HOUR = ClickHouseTable(
     "site_hour_part",
     "site Int32, hour Int32, "
     + ", ".join(f"{name} SimpleAggregateFunction(sum, Int64)" for name in COUNT_COLUMNS)
@@ -76,13 +76,13 @@ SITE_HOUR = ClickhouseTable(
     "(site, hour)",
     "intDiv(hour, 24)",
 )
-VALUE_HOUR = ClickhouseTable(
+VALUE_HOUR = ClickHouseTable(
     "dimension_part",
     "site Int32, hour Int32, dimension UInt8, value Int32, events SimpleAggregateFunction(sum, Int64)",
     "(site, hour, dimension, value)",
     "intDiv(hour, 24)",
 )
-SOURCE_DAY = ClickhouseTable(
+SOURCE_DAY = ClickHouseTable(
     "source_part",
     f"site Int32, day Int32, sources AggregateFunction({SOURCES}, Int64)",
     "(site, day)",
@@ -97,7 +97,7 @@ _COUNTED = ", ".join(
     for name, expression in zip(COUNT_COLUMNS, COUNT_EXPRESSIONS, strict=True)
 )
 # Roll-up -> what fills it.
-_FILLED: dict[ClickhouseTable, str] = {
+_FILLED: dict[ClickHouseTable, str] = {
     SITE_HOUR: f"""SELECT site, toInt32({HOUR}) AS hour, {_COUNTED}, max({TIME_MS}) AS last_event_ms
         FROM {{event}} AS made GROUP BY site, hour""",  # noqa: S608
     VALUE_HOUR: f"""SELECT site, toInt32({HOUR}) AS hour, toUInt8(pair.1) AS dimension, toInt32(pair.2) AS value,
@@ -120,7 +120,7 @@ _APPLIED = """CREATE TABLE IF NOT EXISTS schema_migration{cluster} (name String,
     ENGINE = {engine} ORDER BY name"""
 
 
-def local_name(table: ClickhouseTable, cluster: str) -> str:
+def local_name(table: ClickHouseTable, cluster: str) -> str:
     """Return the name of the table that holds the rows on each server."""
     return f"{table.name}_local" if cluster else table.name
 
@@ -173,7 +173,7 @@ async def migrate(client: ClickhouseClient, cluster: str, clock: Clock) -> None:
         await client.insert("schema_migration", ("name", "checksum", "applied_ms"), line, token=name)
 
 
-def _create(table: ClickhouseTable, cluster: str) -> list[str]:
+def _create(table: ClickHouseTable, cluster: str) -> list[str]:
     window = f"non_replicated_deduplication_window = {REMEMBERED_INSERTS}"
     engine = table.engine
     if cluster:

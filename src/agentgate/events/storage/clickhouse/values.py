@@ -4,7 +4,7 @@ from agentgate.events.queries.ports import CounterRow, ValueCounts
 from agentgate.events.storage.clickhouse.counts import whole_and_ends
 from agentgate.events.storage.clickhouse.schema import PAIRS
 from agentgate.events.storage.codes import STAGE_CODES
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.queries.values import SqlCounters, name_values
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Reader
@@ -27,7 +27,7 @@ _SOLVED = f"""SELECT solve_ms FROM event WHERE site = $1 AND id >= $2 AND id < $
 class ClickhouseValues:
     """Implements ValueStore."""
 
-    def __init__(self, stats: Reader, reader: Reader, words: Words) -> None:
+    def __init__(self, stats: Reader, reader: Reader, words: KnownWords) -> None:
         self._counters = SqlCounters(stats)
         self._reader = reader
         self._words = words

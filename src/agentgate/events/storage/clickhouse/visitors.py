@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from agentgate.events.queries.ports import VisitorScan
 from agentgate.events.queries.records import VisitorSummary
 from agentgate.events.storage.codes import signed, unsigned
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.rollups import VISITOR_SUMS
 from agentgate.lib.database import Row
 from agentgate.lib.decision_ids import first_id, id_time_ms
@@ -32,7 +32,7 @@ _SUMMARIES = f"""SELECT visitor, {VISITOR_SUMS}, groupUniqArray(action), groupUn
 class ClickhouseVisitors:
     """Implements VisitorStore."""
 
-    def __init__(self, client: ClickhouseClient, words: Words) -> None:
+    def __init__(self, client: ClickhouseClient, words: KnownWords) -> None:
         self._client = client
         self._words = words
 

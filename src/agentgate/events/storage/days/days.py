@@ -18,7 +18,7 @@ T = TypeVar("T")
 VALUES = "dimension_part"
 VALUE_TABLE = "dimension_pack"
 
-# The lock of those who replace or remove what is counted by value.
+# The lock for replacing or removing counts by value.
 PACKING = "event-counts"
 
 
@@ -66,11 +66,11 @@ class EventDays(Protocol):
         ...
 
     async def close(self) -> None:
-        """Finish what was accepted and let go."""
+        """Finish accepted writes and close."""
         ...
 
 
-class Segments(EventDays, Protocol):
+class SegmentDays(EventDays, Protocol):
     """The days of events in a database that has transactions."""
 
     @property

@@ -50,7 +50,7 @@ _PACK = f"""WITH several AS (
 
 
 class PostgresSegments:
-    """Implements Segments over a database that holds everything else too."""
+    """Implements SegmentDays over a database that holds everything else too."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database

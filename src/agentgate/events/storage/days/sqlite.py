@@ -47,7 +47,7 @@ _UNFINISHED = ".making"
 
 
 class SqliteSegments:
-    """Implements Segments over a folder."""
+    """Implements SegmentDays over a folder."""
 
     def __init__(self, folder: Path, clock: Clock, reads: Executor, *, open_days: int = OPEN_DAYS) -> None:
         self._folder = folder
@@ -136,7 +136,7 @@ class SqliteSegments:
         self._unposted.forget(day)
 
     async def drop(self, day: int) -> None:
-        """Remove a day's file. Whoever reads it goes on with what is open and finds nothing afterwards."""
+        """Remove a day's file. Open reads finish; later ones find nothing."""
         opened = self._open.pop(day, None)
         self._unposted.forget(day)
         if opened is not None:
@@ -166,7 +166,7 @@ class SqliteSegments:
         return {f"{EVENTS}/{day_name(day)}": DayCopy(self.path(day)) for day in await self.days()}
 
     async def close(self) -> None:
-        """Finish what was accepted and let go."""
+        """Finish accepted writes and close."""
         opened, self._open = self._open, OrderedDict()
         await asyncio.gather(*self._closing, *(each.close() for each in opened.values()))
 
@@ -261,7 +261,7 @@ class _Day:
         self.readers = SqliteReaders(partial(_connect_reader, path), reads)
 
     async def close(self) -> None:
-        """Commit what was accepted and let go."""
+        """Commit accepted writes and close."""
         await asyncio.to_thread(self.readers.close)
         await self.writer.close()
 
@@ -299,7 +299,7 @@ class _DaySession:
         return await self._segments.read(self._day, fetch_all, _reading(sql), values) or []
 
     async def run(self, sql: str, *_values: Value) -> int:
-        """Refuse: a day is changed through `Segments.write`."""
+        """Refuse: a day is changed through `SegmentDays.write`."""
         raise RuntimeError(f"a session of a day only reads: {sql}")
 
     async def run_many(self, sql: str, _rows: Sequence[Sequence[Value]]) -> None:

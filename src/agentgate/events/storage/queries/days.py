@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from agentgate.events.storage.days.days import Layout, Segments, day_bounds
+from agentgate.events.storage.days.days import Layout, SegmentDays, day_bounds
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import SqlSession
 from agentgate.lib.decision_ids import first_id
@@ -30,7 +30,7 @@ class DayPart(NamedTuple):
 class TrafficDays:
     """Reads days. All reading of events goes through here, so that every statement is bounded to one day."""
 
-    def __init__(self, stats: SqlSession, segments: Segments) -> None:
+    def __init__(self, stats: SqlSession, segments: SegmentDays) -> None:
         self._stats = stats
         self._segments = segments
 
@@ -71,7 +71,7 @@ class TrafficDays:
         return parts
 
     async def split(self, part: DayPart, site: int) -> list[DayPart]:
-        """Return a part in pieces, newest first: what has no postings yet, and what has."""
+        """Split a part, newest first: events without postings yet, and events with postings."""
         mark = min(max(part.least, await self._segments.posted_before(part.day, site)), part.end)
         pieces = (part._replace(least=mark, posted=False), part._replace(end=mark))
         return [piece for piece in pieces if piece.least < piece.end]

@@ -3,7 +3,7 @@
 from agentgate.events.queries.ports import SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.storage.days.days import EventDays, day_bounds
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
 from agentgate.events.storage.queries.decisions import decision_of
@@ -13,10 +13,10 @@ _NEXT = f"""SELECT {", ".join(EVENT_COLUMNS)} FROM event
     WHERE site = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4"""  # noqa: S608
 
 
-class SqlDecisionFeed:
-    """Implements DecisionFeed over the days of events."""
+class DecisionFeed:
+    """Decisions in the order of their IDs."""
 
-    def __init__(self, segments: EventDays, words: Words) -> None:
+    def __init__(self, segments: EventDays, words: KnownWords) -> None:
         self._segments = segments
         self._words = words
 

@@ -8,19 +8,19 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from agentgate.events.label_ports import LabelStore
 from agentgate.events.label_records import StoredLabel
+from agentgate.events.label_repository import LabelStore
 from agentgate.events.queries.ports import DecisionFilters, DecisionScan, SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.records import Dimension, Event
-from agentgate.events.storage.dictionary import OTHER, Words
+from agentgate.events.storage.dictionary import OTHER, KnownWords
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
 from agentgate.events.storage.queries.days import DayPart, TrafficDays
 from agentgate.events.storage.queries.filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, WORD, Filter, choose, resolve
 from agentgate.events.storage.queries.packs import count_json_values, count_packed_values
 from agentgate.events.storage.queries.pattern_scan import find_newest, find_patterns
-from agentgate.events.storage.queries.scan import look
+from agentgate.events.storage.queries.scan import scan_part
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Row, SqlSession
 from agentgate.lib.decision_ids import first_id, id_day, id_time_ms, write_id
@@ -73,7 +73,7 @@ class _Scan(NamedTuple):
 class SqlDecisions:
     """Implements DecisionStore."""
 
-    def __init__(self, stats: SqlSession, days: TrafficDays, words: Words, labels: LabelStore) -> None:
+    def __init__(self, stats: SqlSession, days: TrafficDays, words: KnownWords, labels: LabelStore) -> None:
         self._stats = stats
         self._days = days
         self._words = words
@@ -163,7 +163,7 @@ class SqlDecisions:
         end = part.end
         batch = min(scan.wanted, LARGEST_BATCH)
         while len(rows) < scan.wanted:
-            looked = await look(
+            scanned = await scan_part(
                 self._days.session(part.day),
                 scan.site.number,
                 part._replace(end=end),
@@ -171,11 +171,11 @@ class SqlDecisions:
                 lead=lead,
                 limit=batch,
             )
-            rows += await self._unlabelled(scan, looked.rows)
-            if looked.last is None or looked.events < batch:
+            rows += await self._unlabelled(scan, scanned.rows)
+            if scanned.last is None or scanned.events < batch:
                 return None
-            end = looked.last
-            budget.spend(looked.events)
+            end = scanned.last
+            budget.spend(scanned.events)
             if budget.is_spent:
                 return end
             batch = min(batch * _GROWTH, LARGEST_BATCH)

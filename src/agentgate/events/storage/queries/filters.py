@@ -10,7 +10,7 @@ from agentgate.events.queries.ports import DecisionFilters
 from agentgate.events.records import Dimension
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, signed
 from agentgate.events.storage.days.postgres import LABEL_TERMS
-from agentgate.events.storage.dictionary import WordKind, Words
+from agentgate.events.storage.dictionary import KnownWords, WordKind
 from agentgate.events.storage.shapes import outcome_word, stage_word, would_word
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 
@@ -98,7 +98,7 @@ _INDEXED_LATER = frozenset((Dimension.ACTION, Dimension.LABEL))
 ALL = Filter("", 0)
 
 
-async def resolve(filters: DecisionFilters, words: Words, *, patterns: bool) -> list[Filter] | None:
+async def resolve(filters: DecisionFilters, words: KnownWords, *, patterns: bool) -> list[Filter] | None:
     """Return the filters that are given, for a layout of days; None when one names a word that no event has."""
     found = [*_enumerated(filters, patterns=patterns)]
     named = (

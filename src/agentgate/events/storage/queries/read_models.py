@@ -1,8 +1,8 @@
 """The read models of events over one set of stores."""
 
-from agentgate.events.label_ports import LabelStore
-from agentgate.events.storage.days.days import Segments
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.label_repository import LabelStore
+from agentgate.events.storage.days.days import SegmentDays
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.queries.counts import SqlCounts
 from agentgate.events.storage.queries.days import TrafficDays
 from agentgate.events.storage.queries.decisions import SqlDecisions
@@ -14,7 +14,7 @@ from agentgate.lib.database import SqlSession
 class SqlTraffic:
     """Implements TrafficStore. Reads of `stats` take milliseconds, so that session should read on threads."""
 
-    def __init__(self, stats: SqlSession, segments: Segments, words: Words, labels: LabelStore) -> None:
+    def __init__(self, stats: SqlSession, segments: SegmentDays, words: KnownWords, labels: LabelStore) -> None:
         days = TrafficDays(stats, segments)
         self.counts = SqlCounts(stats, days)
         self.values = SqlValues(stats, days, words)

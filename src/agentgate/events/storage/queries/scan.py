@@ -18,18 +18,18 @@ _NOTHING = ", ".join("NULL" for _ in EVENT_COLUMNS[1:])
 _ROWS = "looked CROSS JOIN event WHERE site = $1 AND id = looked_id AND id >= $2 AND id < $3"
 
 
-class Look(NamedTuple):
-    """What was looked at: how many events, the last of them, and the rows that were looked for, newest first."""
+class ScanResult(NamedTuple):
+    """Number of events scanned, the ID of the last one, and the matching rows, newest first."""
 
     events: int
     last: int | None
     rows: list[Row]
 
 
-async def look(
+async def scan_part(
     session: SqlSession, site: int, part: DayPart, *, filters: Sequence[Filter], lead: Filter, limit: int
-) -> Look:
-    """Look at so many events of a part of a day."""
+) -> ScanResult:
+    """Scan at most `limit` events of a part of a day."""
     # What leads through several indexes finds more than it asks for, so it is asked again.
     others = [each for each in filters if each is not lead or len(each.leads) != 1]
     codes = (*(each.code for each in lead.leads), *(each.code for each in others))
@@ -37,10 +37,10 @@ async def look(
     looked = _looked(lead.leads)
     if not others:
         rows = await session.all(f"SELECT {_COLUMNS} FROM ({looked}) AS {_ROWS} ORDER BY looked_id DESC", *values)  # noqa: S608
-        return Look(len(rows), rows[-1][0] if rows else None, rows)
+        return ScanResult(len(rows), rows[-1][0] if rows else None, rows)
     after = 5 + len(lead.leads)
     conditions = "".join(f" AND {each.condition.format(f'${place}')}" for place, each in enumerate(others, after))
-    # The last row says what was looked at, however little of it is found.
+    # The last row has the number of scanned events, even if few of them match.
     rows = await session.all(
         f"""WITH looked AS MATERIALIZED ({looked})
             SELECT {_COLUMNS}, 0 FROM {_ROWS}{conditions}
@@ -49,7 +49,7 @@ async def look(
     )
     found = sorted((row[:-1] for row in rows if row[1] is not None), reverse=True)
     [(last, events)] = [(row[0], row[-1]) for row in rows if row[1] is None] or [(None, 0)]
-    return Look(events, last, found)
+    return ScanResult(events, last, found)
 
 
 def _looked(leads: Sequence[Lead]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from agentgate.events.queries.ports import CounterRow, ValueCounts
 from agentgate.events.records import Dimension
 from agentgate.events.storage.codes import SOLVE_TYPES, STAGE_CODES
-from agentgate.events.storage.dictionary import OTHER, Words
+from agentgate.events.storage.dictionary import OTHER, KnownWords
 from agentgate.events.storage.encoding import packed_key, unpacked_key
 from agentgate.events.storage.queries.days import DayPart, TrafficDays, counted_parts, rolled_up_days
 from agentgate.events.storage.queries.edges import edges
@@ -81,7 +81,7 @@ class SqlCounters:
 class SqlValues(SqlCounters):
     """Implements ValueStore."""
 
-    def __init__(self, stats: SqlSession, days: TrafficDays, words: Words) -> None:
+    def __init__(self, stats: SqlSession, days: TrafficDays, words: KnownWords) -> None:
         super().__init__(stats)
         self._days = days
         self._words = words
@@ -136,7 +136,7 @@ class SqlValues(SqlCounters):
         return await self._days.session(part.day).all(" UNION ALL ".join(statements), site, first, end, *bounds)
 
 
-async def name_values(values: Sequence[tuple[int, int, int]], words: Words) -> ValueCounts:
+async def name_values(values: Sequence[tuple[int, int, int]], words: KnownWords) -> ValueCounts:
     """Return counts of dimension and value by name."""
     texts = await words.texts({value for dimension, value, _ in values if dimension != Dimension.SOLVE_TYPE})
     named: dict[int, Counter[str]] = {dimension: Counter() for dimension in Dimension}

@@ -14,7 +14,7 @@ import msgspec
 from agentgate.events.queries.ports import VisitorScan
 from agentgate.events.queries.records import VisitorSummary
 from agentgate.events.storage.codes import signed, unsigned
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.queries.days import VISITOR, DayPart, TrafficDays, counted_parts, rolled_up_days
 from agentgate.events.storage.queries.packs import joined, joined_rows, rows_of
 from agentgate.events.storage.rollups import VISITOR_SUMS
@@ -25,13 +25,13 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.time_ranges import TimeRange
 from agentgate.lib.visitor_ids import write_visitor
 
-# How many visitors are looked at in one go.
+# How many visitors are read at once.
 BATCH = 256
 # What so many visitors did today is added up by one statement; more are shared out among the threads that read SQLite.
 TOGETHER = 64
 # How many events are walked through in one go, from the newest on.
 WALK = 1_000
-# Where nearly everybody comes again later, a page of those who do not is far to look for: it may be short instead.
+# When nearly all visitors come again later, the others are rare: after this time a page may be short.
 SEARCHED_S = 0.015
 
 # Events and their visitors, as one list.
@@ -77,7 +77,7 @@ class _Totals:
 class SqlVisitors:
     """Implements VisitorStore."""
 
-    def __init__(self, stats: SqlSession, days: TrafficDays, words: Words) -> None:
+    def __init__(self, stats: SqlSession, days: TrafficDays, words: KnownWords) -> None:
         self._stats = stats
         self._days = days
         self._words = words

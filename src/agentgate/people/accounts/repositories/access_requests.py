@@ -70,13 +70,6 @@ class AccessRequestStore(LockingRepository):
         )
         return decided == 1
 
-    async def has_pending(self, email: str) -> bool:
-        """Say whether a request of this canonical address is pending."""
-        row = await self._session.one(
-            "SELECT 1 FROM access_request WHERE status = $1 AND email = $2", AccessRequestStatus.PENDING.value, email
-        )
-        return row is not None
-
 
 def _request(row: Row) -> StoredAccessRequest:
     request_id, email, name, company, message, status, created_ms, decided_ms, decided_by = row

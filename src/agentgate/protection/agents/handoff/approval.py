@@ -97,7 +97,7 @@ class Approvals:
         self._store = store
         self._limiter = limiter
 
-    async def look(self, call: Call, handoff_id: str) -> Sight:
+    async def show(self, call: Call, handoff_id: str) -> Sight:
         """Return what a person sees who opens the page."""
         await self._limiter.require(PAGES, source_of(call.request.address))
         found = await self._find(handoff_id)

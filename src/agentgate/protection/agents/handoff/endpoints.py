@@ -32,7 +32,7 @@ async def poll_handoff(call: Call, polling: HandoffPolling) -> Reply[HandoffAnsw
 
 async def read_handoff_page(call: Call, approvals: Approvals) -> Reply[Text]:
     """Read the page at which a person decides about an agent's request."""
-    return _page(call, await approvals.look(call, call.params["id"]))
+    return _page(call, await approvals.show(call, call.params["id"]))
 
 
 async def decide_handoff(call: Call, body: ChoiceInput, approvals: Approvals) -> Reply[Text]:

@@ -22,8 +22,8 @@ from agentgate.protection.agents.handoff.summary import summarise
 from agentgate.protection.agents.identity import Identity
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
-from agentgate.protection.tokens.ports import Redemption, RedemptionStore
 from agentgate.protection.tokens.redeem import KEPT_MS
+from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
 
 LIFETIME_MS = HANDOFF_LIFETIME_S * SECOND_MS
 HANDOFF_ID = re.compile(r"ho_[0-7][0-9a-hjkmnp-tv-z]{25}\Z", re.ASCII)

@@ -5,7 +5,7 @@ from msgspec import Struct, UnsetType
 from agentgate.lib.enums import AgentPolicyAction, AgentPolicyDecision, AgentPolicyDefault
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentActionTerms, AgentEntry, AgentPolicy
 
-__all__ = ["DEFAULT_POLICY", "AgentActionTerms", "AgentEntry", "AgentPolicy", "PolicyDecision", "stance_of"]
+__all__ = ["DEFAULT_POLICY", "AgentActionTerms", "AgentEntry", "AgentPolicy", "PolicyDecision", "policy_decision"]
 
 _DEFAULTS = {
     AgentPolicyDefault.ALLOW: AgentPolicyAction.ALLOW,
@@ -22,7 +22,7 @@ class PolicyDecision(Struct, frozen=True, gc=False):
     is_named: bool
 
 
-def stance_of(policy: AgentPolicy, agent: str, action: str | None) -> PolicyDecision:
+def policy_decision(policy: AgentPolicy, agent: str, action: str | None) -> PolicyDecision:
     """Return how a site stands to a verified agent. What is said about the action goes before what is said in general.
 
     A denied agent stays denied for every action: who writes `deny` does not expect an exception further down.

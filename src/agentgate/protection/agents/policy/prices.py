@@ -26,7 +26,7 @@ REQUIRED, INVALID = "payment_required", "payment_invalid"
 Headers = Mapping[bytes, bytes]
 
 
-class Deal(Struct, frozen=True, gc=False):
+class PriceOffer(Struct, frozen=True, gc=False):
     """What came of an offer: a price to charge, or what is wrong with it."""
 
     # What the request costs; None when it is free.
@@ -43,7 +43,7 @@ class Deal(Struct, frozen=True, gc=False):
         return [(b"crawler-price", self.price.text().encode()), (b"crawler-error", self.error.value.encode())]
 
 
-FREE = Deal()
+FREE = PriceOffer()
 
 
 def is_free(method: str, path: str) -> bool:
@@ -51,30 +51,25 @@ def is_free(method: str, path: str) -> bool:
     return path in FREE_PATHS and method in READING
 
 
-def is_offered(headers: Headers) -> bool:
-    """Say whether a request offers a price."""
-    return EXACT.encode() in headers or MOST.encode() in headers
-
-
-def strike(price: Price | None, headers: Headers, identity: Identity) -> Deal:
+def read_offer(price: Price | None, headers: Headers, identity: Identity) -> PriceOffer:
     """Return what comes of a request with this price. For a free request no offer is looked at."""
     if price is None:
         return FREE
     exact, most = headers.get(EXACT.encode()), headers.get(MOST.encode())
     if exact is not None and most is not None:
-        return Deal(price, CrawlerError.CONFLICTING_PRICE_HEADERS, INVALID)
+        return PriceOffer(price, CrawlerError.CONFLICTING_PRICE_HEADERS, INVALID)
     if exact is None and most is None:
-        return Deal(price, CrawlerError.MISSING_CRAWLER_PRICE, REQUIRED)
+        return PriceOffer(price, CrawlerError.MISSING_CRAWLER_PRICE, REQUIRED)
     name, sent = (EXACT, exact) if exact is not None else (MOST, most or b"")
     # Two lines of the same header came joined, so they are no price either.
     offer = read_price(sent.decode("latin-1").strip(" \t"))
     if offer is None:
-        return Deal(price, CrawlerError.INVALID_CRAWLER_PRICE_VALUE, INVALID)
+        return PriceOffer(price, CrawlerError.INVALID_CRAWLER_PRICE_VALUE, INVALID)
     if name not in identity.covered or identity.verdict is not AgentVerdict.VERIFIED:
         is_verified = identity.verdict is AgentVerdict.VERIFIED
-        return Deal(price, CrawlerError.STRONG_AUTH_REQUIRED, INVALID if is_verified else REQUIRED)
+        return PriceOffer(price, CrawlerError.STRONG_AUTH_REQUIRED, INVALID if is_verified else REQUIRED)
     error = _shortfall(name, offer, price)
-    return Deal(price) if error is None else Deal(price, error, REQUIRED)
+    return PriceOffer(price) if error is None else PriceOffer(price, error, REQUIRED)
 
 
 def _shortfall(name: str, offer: Price, price: Price) -> CrawlerError | None:

@@ -22,7 +22,7 @@ class _QuotaCount(NamedTuple):
 
 
 class Quotas:
-    """Counts the requests of verified agents. All workers share the counts as far as they share the fast store."""
+    """Counts the requests of verified agents. All workers share the counts as far as they share the shared cache."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter

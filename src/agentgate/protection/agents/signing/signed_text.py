@@ -54,11 +54,6 @@ def text_over(message: SignedMessage, coverage: Coverage, parameters: str) -> by
     return text.encode("ascii")
 
 
-def field_value(lines: Sequence[bytes]) -> str:
-    """Return the value of a header that came in so many lines (RFC 9421 2.1)."""
-    return ", ".join([_one_line(line).decode("latin-1") for line in lines])
-
-
 def binary_value(lines: Sequence[bytes]) -> str:
     """Return the value of a header whose lines are kept apart (RFC 9421 2.1.3)."""
     return ", ".join(f":{base64.b64encode(_one_line(line)).decode()}:" for line in lines)

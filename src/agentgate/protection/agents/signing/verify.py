@@ -66,7 +66,7 @@ class AgentVerifier:
         usual = usual_signature(message.headers)
         claim = None if usual is None else self._usual_claim(usual, message, now_ms=now_ms, longest_s=longest_s)
         if claim is not None:
-            return self._settle(claim, policy=policy, now_ms=now_ms)
+            return self._identify(claim, policy=policy, now_ms=now_ms)
         return self._verify_any(message, policy=policy, now_ms=now_ms, longest_s=longest_s)
 
     def _verify_any(
@@ -81,12 +81,12 @@ class AgentVerifier:
             return UNSIGNED
         if len(signatures) == 1:
             claim = self._claim(signatures[0], message, now_ms=now_ms, longest_s=longest_s)
-            return self._settle(claim, policy=policy, now_ms=now_ms)
+            return self._identify(claim, policy=policy, now_ms=now_ms)
         claims = [self._claim(signature, message, now_ms=now_ms, longest_s=longest_s) for signature in signatures]
         refused = _find_problem(claims)
         if refused is not None:
             return refused
-        return _settle_all([self._settle(claim, policy=policy, now_ms=now_ms) for claim in claims])
+        return _identify_all([self._identify(claim, policy=policy, now_ms=now_ms) for claim in claims])
 
     def _usual_claim(
         self, usual: UsualSignature, message: SignedMessage, *, now_ms: int, longest_s: int
@@ -128,7 +128,9 @@ class AgentVerifier:
             raise Unreadable("the key is printed in a standard, so everybody can sign with it")
         return keyid
 
-    def _settle(self, claim: _Claim | Identity, *, policy: AgentPolicy, now_ms: int) -> Identity | Awaitable[Identity]:
+    def _identify(
+        self, claim: _Claim | Identity, *, policy: AgentPolicy, now_ms: int
+    ) -> Identity | Awaitable[Identity]:
         if isinstance(claim, Identity):
             return claim
         found = self._find_key(claim.address, claim.keyid, policy=policy, now_ms=now_ms)
@@ -236,7 +238,7 @@ def _find_problem(claims: Sequence[_Claim | Identity]) -> Identity | None:
     return None
 
 
-async def _settle_all(found: Sequence[Identity | Awaitable[Identity]]) -> Identity:
+async def _identify_all(found: Sequence[Identity | Awaitable[Identity]]) -> Identity:
     identities = [each if isinstance(each, Identity) else await each for each in found]
     by_verdict: dict[AgentVerdict, list[Identity]] = {}
     for identity in identities:

@@ -17,7 +17,7 @@ class Confirmation:
         self._handoffs = handoffs
         self._grants = grants
 
-    async def settle(self, case: Case, obstacle: Obstacle, request: HandoffRequest) -> Obstacle | None:
+    async def check(self, case: Case, obstacle: Obstacle, request: HandoffRequest) -> Obstacle | None:
         """Return what still stands against a challenged submission; None when a person has confirmed it."""
         handoff_id = case.body.handoff_id
         if isinstance(handoff_id, UnsetType):

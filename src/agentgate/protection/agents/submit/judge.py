@@ -12,7 +12,7 @@ from agentgate.lib.enums import AgentPolicyAction, AgentVerdict, Mode, Outcome
 from agentgate.lib.price import Price
 from agentgate.protection.agents.identity import Identity, SignedMessage
 from agentgate.protection.agents.policy import prices
-from agentgate.protection.agents.policy.decision import stance_of
+from agentgate.protection.agents.policy.decision import policy_decision
 from agentgate.protection.agents.policy.quota import Quotas
 from agentgate.protection.agents.policy_checker import facts_of
 from agentgate.protection.agents.submit.canonical import texts
@@ -99,21 +99,21 @@ class Judge:
     async def find_obstacle(self, case: Case, message: SignedMessage) -> tuple[Obstacle | None, Price | None]:
         """Return what stands against a submission, None when nothing does, and what it costs."""
         policy = case.site.agent_policy
-        stance = stance_of(policy, case.agent, case.body.action)
-        if stance.decision is AgentPolicyAction.DENY:
+        decided = policy_decision(policy, case.agent, case.body.action)
+        if decided.decision is AgentPolicyAction.DENY:
             return Obstacle("agent_denied", Outcome.BLOCK), None
         if not await self._quotas.is_within(case.site, case.agent, case.body.action):
             return Obstacle("rate_limited", Outcome.BLOCK), None
-        deal = prices.strike(policy.price_for(case.agent, case.body.action), message.headers, case.identity)
-        if deal.reason is not None:
-            headers = tuple((name.decode(), value.decode()) for name, value in deal.headers)
-            return Obstacle(deal.reason, Outcome.BLOCK, _about(deal), headers), None
+        offer = prices.read_offer(policy.price_for(case.agent, case.body.action), message.headers, case.identity)
+        if offer.reason is not None:
+            headers = tuple((name.decode(), value.decode()) for name, value in offer.headers)
+            return Obstacle(offer.reason, Outcome.BLOCK, _about(offer), headers), None
         ruled = case.decision.verdict.outcome
         if ruled in {Outcome.BLOCK, Outcome.DROP}:
             return Obstacle("policy", ruled), None
-        if stance.decision is AgentPolicyAction.CHALLENGE or ruled is Outcome.CHALLENGE:
-            return Obstacle("challenge_required", Outcome.CHALLENGE), deal.price
-        return None, deal.price
+        if decided.decision is AgentPolicyAction.CHALLENGE or ruled is Outcome.CHALLENGE:
+            return Obstacle("challenge_required", Outcome.CHALLENGE), offer.price
+        return None, offer.price
 
     def record(self, case: Case, obstacle: Obstacle | None) -> None:
         """Record a decision, with what enforce mode would have done where monitor mode let it through."""
@@ -164,9 +164,9 @@ def as_stranger(identity: Identity, code: str) -> Identity:
     return identity
 
 
-def _about(deal: prices.Deal) -> str:
-    assert deal.price is not None and deal.error is not None, "an offer is refused for a reason"  # noqa: PT018 - one thought
-    return f"{deal.error.value}. The price is {deal.price.text()}: offer it in a header that the signature covers."
+def _about(offer: prices.PriceOffer) -> str:
+    assert offer.price is not None and offer.error is not None, "an offer is refused for a reason"  # noqa: PT018 - one thought
+    return f"{offer.error.value}. The price is {offer.price.text()}: offer it in a header that the signature covers."
 
 
 def _headers(call: Call) -> tuple[tuple[str, str], ...]:

@@ -70,7 +70,7 @@ class Submissions:
 
     async def submit(self, call: Call, body: SubmissionInput, content: bytes) -> bytes:
         """Return the answer to a submission; the first one's, byte for byte, when it was accepted before."""
-        await self._sites.settle()
+        await self._sites.await_refresh()
         site = self._site(body)
         given = _given(body, self._admission.message_of(call))
         identity = await self._admission.identify(given.message, site, now_ms=call.now)
@@ -90,7 +90,7 @@ class Submissions:
     async def _decide(self, case: Case, given: GivenSubmission) -> bytes:
         obstacle, price = await self._judge.find_obstacle(case, given.message)
         if obstacle is not None and obstacle.outcome is Outcome.CHALLENGE and applies(obstacle, case.site):
-            obstacle = await self._confirmation.settle(case, obstacle, _request(case, given))
+            obstacle = await self._confirmation.check(case, obstacle, _request(case, given))
         if obstacle is not None and applies(obstacle, case.site):
             self._judge.record(case, obstacle)
             raise await self._refusal(case, obstacle, given)

@@ -8,9 +8,9 @@ style of the page reaches them.
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from agentgate.protection.browser_check.instrument.draw import Piece, State, Step
+from agentgate.protection.browser_check.instrument.draw import Piece, ProgramStep, State
 from agentgate.protection.browser_check.instrument.state import WORDS
-from agentgate.protection.browser_check.instrument.tree import Page
+from agentgate.protection.browser_check.instrument.tree import DocumentAccess
 
 # The box of known size, in units: longer than most, so that reading relative to it does not round badly.
 RULER: Final = 64
@@ -25,7 +25,7 @@ class Number(NamedTuple):
 
     name: str
     place: int
-    step: Step
+    step: ProgramStep
 
 
 class Measure(NamedTuple):
@@ -38,14 +38,14 @@ class Measure(NamedTuple):
 class Arrangement(NamedTuple):
     """Boxes to be made, and what can be measured of them."""
 
-    step: Step
+    step: ProgramStep
     measures: list[Measure]
 
 
 class Boxes:
     """The shadow tree that the boxes stand in."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: DocumentAccess) -> None:
         self.page, self.draw = page, page.maker.draw
         self.unit = self.draw.between(8, 12)
         self.host, self.tree, self.make, self.ruler, self.units, self.root, self.shown = self.draw.names(7)
@@ -60,7 +60,7 @@ class Boxes:
         def run(state: State) -> None:
             state.append(least + (state[place] >> shift & 7))
 
-        step = Step(f"const {name}={least}+({word}>>>{shift}&7);", run)
+        step = ProgramStep(f"const {name}={least}+({word}>>>{shift}&7);", run)
         return Number(name, WORDS + self._numbers - 1, step)
 
     def length(self, units: int) -> str:

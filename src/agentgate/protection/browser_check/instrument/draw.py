@@ -33,14 +33,14 @@ class Piece(NamedTuple):
     value: Callable[[State], int]
 
 
-class Step(NamedTuple):
+class ProgramStep(NamedTuple):
     """Statements of the program, and what they do to the state."""
 
     script: str
     run: Callable[[State], None]
 
 
-class Draw:
+class RandomChoices:
     """The choices, in the order in which they are asked for."""
 
     def __init__(self, key: bytes) -> None:

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Final
 
 from agentgate.protection.browser_check.instrument.boxes import Arrangement, Boxes, Measure, Number
-from agentgate.protection.browser_check.instrument.draw import State, Step
+from agentgate.protection.browser_check.instrument.draw import ProgramStep, State
 
 
 def flexible_row(boxes: Boxes) -> Arrangement:
@@ -306,7 +306,7 @@ def ratios(boxes: Boxes) -> Arrangement:
 
 
 def _arranged(number: Number, script: str, *measures: Measure) -> Arrangement:
-    return Arrangement(Step(number.step.script + script, number.step.run), list(measures))
+    return Arrangement(ProgramStep(number.step.script + script, number.step.run), list(measures))
 
 
 def _column(text: str, fixed: int) -> tuple[int, int]:

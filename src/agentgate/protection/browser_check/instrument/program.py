@@ -12,12 +12,12 @@ from typing import Final
 
 from agentgate.protection.browser_check.instrument.arrange import arranged
 from agentgate.protection.browser_check.instrument.boxes import Arrangement, Boxes
-from agentgate.protection.browser_check.instrument.draw import Draw, Piece, State, Step
+from agentgate.protection.browser_check.instrument.draw import Piece, ProgramStep, RandomChoices, State
 from agentgate.protection.browser_check.instrument.language import LANGUAGE
 from agentgate.protection.browser_check.instrument.layout import LAYOUTS
 from agentgate.protection.browser_check.instrument.methods import METHODS, worker_facts
 from agentgate.protection.browser_check.instrument.state import WORDS, Maker, avalanche
-from agentgate.protection.browser_check.instrument.tree import TREES, Page, native_objects
+from agentgate.protection.browser_check.instrument.tree import TREES, DocumentAccess, native_objects
 from agentgate.protection.browser_check.instrument.values import VALUES
 
 # How many pieces of each kind a program has: enough for hundreds of branches, small enough for 6 KB.
@@ -67,17 +67,17 @@ def right_answer(seed: bytes, challenge_id: str) -> Answer:
 @dataclass(frozen=True, slots=True)
 class _Program:
     maker: Maker
-    page: Page
+    page: DocumentAccess
     boxes: Boxes
     where: str
     page_start: list[int]
     worker_start: list[int]
-    shared: list[Step]
-    in_page: list[Step]
-    in_layout: list[Step]
-    made: list[Step]
-    in_worker: list[Step]
-    end: list[Step]
+    shared: list[ProgramStep]
+    in_page: list[ProgramStep]
+    in_layout: list[ProgramStep]
+    made: list[ProgramStep]
+    in_worker: list[ProgramStep]
+    end: list[ProgramStep]
 
     def answer(self) -> Answer:
         page, worker = list(self.page_start), list(self.worker_start)
@@ -109,9 +109,9 @@ class _Program:
 
 
 def _drawn(seed: bytes, challenge_id: str) -> _Program:
-    draw = Draw(b"agentgate instrument 1\0" + len(seed).to_bytes(2, "big") + seed + challenge_id.encode())
+    draw = RandomChoices(b"agentgate instrument 1\0" + len(seed).to_bytes(2, "big") + seed + challenge_id.encode())
     maker = Maker(draw)
-    page = Page(maker)
+    page = DocumentAccess(maker)
     boxes = Boxes(page)
     pieces = _fitting(maker, [partial(make, maker) for make in draw.some(LANGUAGE, MOST_PIECES)], LANGUAGE_ROOM)
     pieces += _fitting(maker, [partial(make, maker) for make in draw.some(VALUES, MOST_PIECES)], VALUE_ROOM)
@@ -158,11 +158,11 @@ def _arrangements(boxes: Boxes) -> list[Arrangement]:
     return found
 
 
-def _mixed(maker: Maker, pieces: Sequence[Piece]) -> list[Step]:
+def _mixed(maker: Maker, pieces: Sequence[Piece]) -> list[ProgramStep]:
     return arranged(maker, [maker.mixed(piece) for piece in maker.draw.shuffled(pieces)])
 
 
-def _joined(steps: Sequence[Step]) -> str:
+def _joined(steps: Sequence[ProgramStep]) -> str:
     return "".join(step.script for step in steps)
 
 

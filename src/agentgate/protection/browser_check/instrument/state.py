@@ -6,7 +6,7 @@ Scripts use syntax rather than methods: pages replace methods.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from agentgate.protection.browser_check.instrument.draw import ALPHABET, MASK, Draw, Piece, State, Step
+from agentgate.protection.browser_check.instrument.draw import ALPHABET, MASK, Piece, ProgramStep, RandomChoices, State
 
 WORDS: Final = 4
 HEX: Final = "0123456789abcdef"
@@ -15,7 +15,7 @@ HEX: Final = "0123456789abcdef"
 class Maker:
     """The names that all parts of one program share, and what must be declared before it runs."""
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: RandomChoices) -> None:
         self.draw = draw
         self.state = draw.names(WORDS)
         self.multiply, self.hash, self.table = draw.names(3)
@@ -124,7 +124,7 @@ class Maker:
             )
         )
 
-    def mixed(self, piece: Piece) -> Step:
+    def mixed(self, piece: Piece) -> ProgramStep:
         """Mix a value into the state in one of several ways."""
         return self.draw.pick(MIXINGS)(self, piece)
 
@@ -147,12 +147,12 @@ class Maker:
         )
 
 
-def avalanche(maker: Maker) -> list[Step]:
+def avalanche(maker: Maker) -> list[ProgramStep]:
     """Spread every bit of the state over all of it: in a drawn order, then in both rings, which leave no word out."""
     draw, spread = maker.draw, maker.draw.name()
     one, other, factor, shift = draw.names(4)
     steps = [
-        Step(
+        ProgramStep(
             f"const {spread}=({one},{other},{factor},{shift})=>({one}={maker.multiply}({one}^{other}^{other}>>>{shift},"
             f"{factor}))^{one}>>>15;",
             lambda _: None,
@@ -163,7 +163,7 @@ def avalanche(maker: Maker) -> list[Step]:
     return steps + [_spread(maker, spread, place, other_place) for place, other_place in pairs]
 
 
-def _spread(maker: Maker, spread: str, place: int, other: int) -> Step:
+def _spread(maker: Maker, spread: str, place: int, other: int) -> ProgramStep:
     factor, literal = maker.draw.factor()
     shift = maker.draw.between(11, 19)
     name = maker.state[place]
@@ -172,10 +172,10 @@ def _spread(maker: Maker, spread: str, place: int, other: int) -> Step:
         word = (state[place] ^ state[other] ^ state[other] >> shift) * factor & MASK
         state[place] = word ^ word >> 15
 
-    return Step(f"{name}={spread}({name},{maker.state[other]},{literal},{shift});", run)
+    return ProgramStep(f"{name}={spread}({name},{maker.state[other]},{literal},{shift});", run)
 
 
-def _multiplied(maker: Maker, piece: Piece) -> Step:
+def _multiplied(maker: Maker, piece: Piece) -> ProgramStep:
     name, place = maker.read()
     factor, literal = maker.draw.factor()
     value = piece.value
@@ -183,10 +183,10 @@ def _multiplied(maker: Maker, piece: Piece) -> Step:
     def run(state: State) -> None:
         state[place] = (state[place] ^ value(state)) * factor & MASK
 
-    return Step(f"{name}={maker.multiply}({name}^({piece.script}),{literal});", run)
+    return ProgramStep(f"{name}={maker.multiply}({name}^({piece.script}),{literal});", run)
 
 
-def _added(maker: Maker, piece: Piece) -> Step:
+def _added(maker: Maker, piece: Piece) -> ProgramStep:
     name, place = maker.read()
     factor, literal = maker.draw.factor()
     shift, value = maker.draw.between(5, 25), piece.value
@@ -195,10 +195,10 @@ def _added(maker: Maker, piece: Piece) -> Step:
         old = state[place]
         state[place] = (old + value(state)) * factor & MASK ^ old >> shift
 
-    return Step(f"{name}={maker.multiply}({name}+({piece.script})|0,{literal})^{name}>>>{shift};", run)
+    return ProgramStep(f"{name}={maker.multiply}({name}+({piece.script})|0,{literal})^{name}>>>{shift};", run)
 
 
-def _swapped(maker: Maker, piece: Piece) -> Step:
+def _swapped(maker: Maker, piece: Piece) -> ProgramStep:
     one, other = maker.draw.some(range(WORDS), 2)
     name, other_name = maker.state[one], maker.state[other]
     factor, literal = maker.draw.factor()
@@ -207,10 +207,12 @@ def _swapped(maker: Maker, piece: Piece) -> Step:
     def run(state: State) -> None:
         state[one], state[other] = (state[other] ^ value(state)) & MASK, state[one] * factor & MASK
 
-    return Step(f"[{name},{other_name}]=[{other_name}^({piece.script}),{maker.multiply}({name},{literal})];", run)
+    return ProgramStep(
+        f"[{name},{other_name}]=[{other_name}^({piece.script}),{maker.multiply}({name},{literal})];", run
+    )
 
 
-def _turned(maker: Maker, piece: Piece) -> Step:
+def _turned(maker: Maker, piece: Piece) -> ProgramStep:
     name, place = maker.read()
     turn, value = maker.draw.between(3, 29), piece.value
 
@@ -218,10 +220,10 @@ def _turned(maker: Maker, piece: Piece) -> Step:
         old = state[place]
         state[place] = ((old << turn | old >> (32 - turn)) + value(state)) & MASK
 
-    return Step(f"{name}=({name}<<{turn}|{name}>>>{32 - turn})+({piece.script})|0;", run)
+    return ProgramStep(f"{name}=({name}<<{turn}|{name}>>>{32 - turn})+({piece.script})|0;", run)
 
 
-def _chained(maker: Maker, piece: Piece) -> Step:
+def _chained(maker: Maker, piece: Piece) -> ProgramStep:
     one, other, third = maker.draw.some(range(WORDS), 3)
     name, other_name, third_name = maker.state[one], maker.state[other], maker.state[third]
     factor, literal = maker.draw.factor()
@@ -231,7 +233,7 @@ def _chained(maker: Maker, piece: Piece) -> Step:
         state[other] = (state[other] ^ value(state)) * factor & MASK
         state[one] ^= state[third] + state[other] & MASK
 
-    return Step(
+    return ProgramStep(
         f"{name}^=({other_name}={maker.multiply}({other_name}^({piece.script}),{literal}),"
         f"{third_name}+{other_name}|0);",
         run,

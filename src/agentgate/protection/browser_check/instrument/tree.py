@@ -25,7 +25,7 @@ REFUSED: Final = (
 )
 
 
-class Page:
+class DocumentAccess:
     """How the page's part reaches the document: pages hide its properties behind named elements."""
 
     def __init__(self, maker: Maker) -> None:
@@ -66,7 +66,7 @@ class Page:
         return f"{self.element}({self.maker.draw.text(tag)})"
 
 
-class Tree:
+class ElementTree:
     """A small tree of elements, as drawn: each node's parent comes before it."""
 
     def __init__(self, parents: list[int]) -> None:
@@ -93,13 +93,13 @@ class Tree:
         return FOLLOWING if self.order.index(other) > self.order.index(one) else PRECEDING
 
 
-def positions(page: Page) -> Piece:
+def positions(page: DocumentAccess) -> Piece:
     """Where nodes of a tree stand to each other."""
     maker, draw = page.maker, page.maker.draw
     name, place = maker.read()
     nodes, parent, value = draw.names(3)
     parents = [draw.below(number + 1) for number in range(draw.between(4, 7))]
-    tree = Tree(parents)
+    tree = ElementTree(parents)
     first, second = draw.below(28), draw.below(28)
     factor, literal = draw.factor()
     tag = page.make(draw.pick(("div", "span", "i", "section")))
@@ -121,13 +121,13 @@ def positions(page: Page) -> Piece:
     return Piece(maker.call(body), run)
 
 
-def selectors(page: Page) -> Piece:
+def selectors(page: DocumentAccess) -> Piece:
     """How many elements each selector finds."""
     maker, draw = page.maker, page.maker.draw
     name, place = maker.read()
     nodes, parent, value = draw.names(3)
     parents = [draw.below(number + 1) for number in range(draw.between(5, 8))]
-    tree = Tree(parents)
+    tree = ElementTree(parents)
     classes = draw.some("abcdefghijklmnop", 3)
     given = [classes[draw.below(3)] for _ in tree.parents]
     one, other = classes[0], classes[1]
@@ -162,7 +162,7 @@ def selectors(page: Page) -> Piece:
     return Piece(maker.call(body), lambda state: total ^ state[place])
 
 
-def tokens(page: Page) -> Piece:
+def tokens(page: DocumentAccess) -> Piece:
     """The class list and its text."""
     maker, draw = page.maker, page.maker.draw
     made = draw.name()
@@ -186,7 +186,7 @@ def tokens(page: Page) -> Piece:
     return Piece(maker.call(body), lambda _: value)
 
 
-def attributes(page: Page) -> Piece:
+def attributes(page: DocumentAccess) -> Piece:
     """The order and the names of attributes."""
     maker, draw = page.maker, page.maker.draw
     made, text = draw.names(2)
@@ -202,7 +202,7 @@ def attributes(page: Page) -> Piece:
     return Piece(maker.call(body), lambda _: value)
 
 
-def bubbling(page: Page) -> Piece:
+def bubbling(page: DocumentAccess) -> Piece:
     """An event goes up until it is stopped."""
     maker, draw = page.maker, page.maker.draw
     name, place = maker.read()
@@ -230,7 +230,7 @@ def bubbling(page: Page) -> Piece:
     return Piece(maker.call(body), run)
 
 
-def ranges(page: Page) -> Piece:
+def ranges(page: DocumentAccess) -> Piece:
     """Points before, in and after a range."""
     maker, draw = page.maker, page.maker.draw
     name, place = maker.read()
@@ -253,7 +253,7 @@ def ranges(page: Page) -> Piece:
     return Piece(maker.call(body), run)
 
 
-def texts(page: Page) -> Piece:
+def texts(page: DocumentAccess) -> Piece:
     """Text nodes joined and cut."""
     maker, draw = page.maker, page.maker.draw
     made, index = draw.names(2)
@@ -269,7 +269,7 @@ def texts(page: Page) -> Piece:
     return Piece(maker.call(body), lambda _: value)
 
 
-def controls(page: Page) -> Piece:
+def controls(page: DocumentAccess) -> Piece:
     """Values that controls bring into their own bounds."""
     maker, draw = page.maker, page.maker.draw
     name, place = maker.read()
@@ -290,7 +290,7 @@ def controls(page: Page) -> Piece:
     return Piece(maker.call(body), lambda state: max(least, min(most, state[place] >> shift & 127)))
 
 
-def links(page: Page) -> Piece:
+def links(page: DocumentAccess) -> Piece:
     """An address as a link reads it."""
     maker, draw = page.maker, page.maker.draw
     made = draw.name()
@@ -310,7 +310,7 @@ def links(page: Page) -> Piece:
     return Piece(maker.call(body), lambda _: value)
 
 
-def document_refusals(page: Page) -> Piece:
+def document_refusals(page: DocumentAccess) -> Piece:
     """What the document throws when asked for what cannot be."""
     maker, draw = page.maker, page.maker.draw
     error = draw.name()
@@ -320,7 +320,7 @@ def document_refusals(page: Page) -> Piece:
     return Piece(maker.call(f"try{{{script}}}catch({error}){{return {error}.code*{weight}}}"), lambda _: code * weight)
 
 
-def native_objects(page: Page) -> Piece:
+def native_objects(page: DocumentAccess) -> Piece:
     """What objects of a browser are and those of a document written in JavaScript are not."""
     draw = page.maker.draw
     everything = draw.name()

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Final, Literal
 
-from agentgate.protection.browser_check.instrument.draw import MASK, Draw, Piece, State
+from agentgate.protection.browser_check.instrument.draw import MASK, Piece, RandomChoices, State
 from agentgate.protection.browser_check.instrument.state import Maker
 
 # How each is written in a template, and its length cooked.
@@ -264,7 +264,7 @@ def short_circuits(maker: Maker) -> Piece:
     return Piece(maker.call(body), run)
 
 
-def truth(draw: Draw) -> str:
+def truth(draw: RandomChoices) -> str:
     """Draw a condition that holds in every engine."""
     small, large = draw.between(2, 99), draw.between(100, 999)
     letters = draw.letters(3)
@@ -281,7 +281,7 @@ def truth(draw: Draw) -> str:
     )  # fmt: skip
 
 
-def _truth(draw: Draw, holds: int) -> str:
+def _truth(draw: RandomChoices, holds: int) -> str:
     return draw.pick(("!0", "1", "true", "[]", "{}") if holds else ("!1", "0", "''", "null", "NaN"))
 
 
@@ -294,42 +294,42 @@ def _signed(number: int, bits: int) -> int:
     return number - (1 << bits) if number >> (bits - 1) else number
 
 
-def _radix(draw: Draw) -> tuple[str, int]:
+def _radix(draw: RandomChoices) -> tuple[str, int]:
     value = draw.below(5000)
     return f"+'{draw.pick((hex, oct, bin))(value)}'", value
 
 
-def _product(draw: Draw) -> tuple[str, int]:
+def _product(draw: RandomChoices) -> tuple[str, int]:
     one, other = draw.below(300), draw.below(300)
     return f"'{one}'*' {other} '", one * other
 
 
-def _joined(draw: Draw) -> tuple[str, int]:
+def _joined(draw: RandomChoices) -> tuple[str, int]:
     one, other, third = draw.between(1, 300), draw.below(300), draw.below(300)
     return f"'{one}'+{other}-{third}", int(f"{one}{other}") - third
 
 
-def _nothing(draw: Draw) -> tuple[str, int]:
+def _nothing(draw: RandomChoices) -> tuple[str, int]:
     value = draw.below(3000)
     return f"null+{value}+true", value + 1
 
 
-def _cut(draw: Draw) -> tuple[str, int]:
+def _cut(draw: RandomChoices) -> tuple[str, int]:
     value, tenth = draw.between(1, 3000), draw.below(10)
     return f"~~'-{value}.{tenth}'", -value
 
 
-def _rest(draw: Draw) -> tuple[str, int]:
+def _rest(draw: RandomChoices) -> tuple[str, int]:
     one, other = draw.between(1, 9999), draw.between(2, 99)
     return f"-{one}%{other}", -(one % other)
 
 
-def _power(draw: Draw) -> tuple[str, int]:
+def _power(draw: RandomChoices) -> tuple[str, int]:
     base, exponent, divisor = draw.between(2, 9), draw.between(2, 14), draw.between(100, 9999)
     return f"{base}**{exponent}%{divisor}", base**exponent % divisor
 
 
-def _length(draw: Draw) -> tuple[str, int]:
+def _length(draw: RandomChoices) -> tuple[str, int]:
     exponent = draw.between(21, 99)
     return draw.pick(
         (
@@ -345,12 +345,12 @@ def _length(draw: Draw) -> tuple[str, int]:
     )
 
 
-def _spread(draw: Draw) -> tuple[str, int]:
+def _spread(draw: RandomChoices) -> tuple[str, int]:
     letters = draw.letters(draw.between(1, 5))
     return f"[...'{letters}\\u{{1F6{draw.between(10, 44)}}}'].length", len(letters) + 1
 
 
-CONVERSIONS: Final[tuple[Callable[[Draw], tuple[str, int]], ...]] = (
+CONVERSIONS: Final[tuple[Callable[[RandomChoices], tuple[str, int]], ...]] = (
     _radix, _product, _joined, _nothing, _cut, _rest, _power, _length, _spread,
 )  # fmt: skip
 

@@ -27,7 +27,7 @@ ALIKE_ZOOMS = (0.9375, 1.875, 2.8125, 3.75)
 _FLOAT = struct.Struct("f")
 
 
-class Step(NamedTuple):
+class BoxStep(NamedTuple):
     """A box inside the one before: `width`, `calc` or `margin`, by a percentage and a length."""
 
     kind: str
@@ -48,7 +48,7 @@ class Chain(NamedTuple):
     """Boxes inside a box with a width."""
 
     width: float
-    steps: tuple[Step, ...]
+    steps: tuple[BoxStep, ...]
 
     @property
     def program(self) -> Program:
@@ -101,10 +101,10 @@ def _draw(dice: Dice) -> Chain:
     return Chain(dice.hundredths(20_000, 42_000), steps)
 
 
-def _step(dice: Dice) -> Step:
+def _step(dice: Dice) -> BoxStep:
     kind = dice.pick(("width", "calc", "margin"))
     percent = dice.hundredths(300, 1500) if kind == "margin" else dice.hundredths(6000, 9700)
-    return Step(kind, percent, dice.hundredths(50, 900))
+    return BoxStep(kind, percent, dice.hundredths(50, 900))
 
 
 def _f32(value: float) -> float:

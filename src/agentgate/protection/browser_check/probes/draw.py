@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from agentgate.protection.browser_check.probes.dice import Dice
 from agentgate.protection.browser_check.probes.generate import DEEP, SIMPLE
-from agentgate.protection.browser_check.probes.pool import Known, Pool
+from agentgate.protection.browser_check.probes.pool import AnsweredProgram, Pool
 
 DEEP_PROGRAMS = 4
 SIMPLE_PROGRAMS = 4
@@ -21,7 +21,7 @@ class Drawn(Struct, frozen=True):
     """A program of a pool."""
 
     pool: Pool
-    known: Known
+    known: AnsweredProgram
 
     @property
     def key(self) -> tuple[str, int]:

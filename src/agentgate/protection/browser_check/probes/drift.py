@@ -65,9 +65,9 @@ class DriftGuard:
                 continue
             tally.networks.add(network)
             tally.wrong += not vote.right
-            self._look(key, tally)
+            self._check_drift(key, tally)
 
-    def _look(self, key: Key, tally: Tally) -> None:
+    def _check_drift(self, key: Key, tally: Tally) -> None:
         networks = len(tally.networks)
         if networks < LEAST_NETWORKS or 100 * tally.wrong <= MOST_WRONG_PERCENT * networks or key in self._left_out:
             return

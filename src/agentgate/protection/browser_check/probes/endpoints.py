@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from agentgate.http.call import Call
 from agentgate.lib.records import Record
-from agentgate.protection.browser_check.probes.desk import ProbeDesk
+from agentgate.protection.browser_check.probes.checker import ProbeChecker
 from agentgate.protection.browser_check.probes.drift import Key
 from agentgate.protection.browser_check.probes.pool import count_families
 
@@ -41,7 +41,7 @@ class ProbesState(Record, frozen=True, kw_only=True):
     judged: dict[str, int]
 
 
-async def read_probes(call: Call, desk: ProbeDesk) -> ProbesState:
+async def read_probes(call: Call, probes: ProbeChecker) -> ProbesState:
     """Show the live pools of probes, what was learned, and which families browsers have begun to answer otherwise."""
     return ProbesState(
         pools=[
@@ -52,12 +52,12 @@ async def read_probes(call: Call, desk: ProbeDesk) -> ProbesState:
                 programs=count_families(pool.programs),
                 seen={engine: list(versions) for engine, versions in pool.seen.items()},
             )
-            for pool in desk.pools.live(call.now)
+            for pool in probes.pools.live(call.now)
         ],
-        learned=desk.learner.count(call.now),
-        left_out=_shown(desk.guard.all_left_out()),
-        waiting=_shown(sorted(desk.guard.waiting)),
-        judged=dict(desk.judged),
+        learned=probes.learner.count(call.now),
+        left_out=_shown(probes.guard.all_left_out()),
+        waiting=_shown(sorted(probes.guard.waiting)),
+        judged=dict(probes.judged),
     )
 
 

@@ -14,7 +14,7 @@ KIND_OF = {"chromium": BLINK, "firefox": GECKO, "safari": WEBKIT}
 ABLE_FROM = {BLINK: 84, GECKO: 75, WEBKIT: 15}
 
 
-class Claim(Struct, frozen=True):
+class BrowserClaim(Struct, frozen=True):
     """The engine and the version of the browser that a client says it is; None where it says none."""
 
     engine: str | None = None
@@ -26,8 +26,8 @@ class Claim(Struct, frozen=True):
         return self.engine is not None and self.version is not None and self.version >= ABLE_FROM[self.engine]
 
 
-def claim_of(user_agent: str | None) -> Claim:
+def claim_of(user_agent: str | None) -> BrowserClaim:
     """Return what a User-Agent claims. On iOS every browser is WebKit, whatever its name."""
     browser = browser_class((user_agent or "")[:LOOKED_AT_CHARACTERS])
     engine = KIND_OF.get(browser.engine)
-    return Claim(engine, browser.major or None) if engine else Claim()
+    return BrowserClaim(engine, browser.major or None) if engine else BrowserClaim()

@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from agentgate.protection.browser_check.probes.chains import Chain, is_mismatch
-from agentgate.protection.browser_check.probes.engines import Claim
+from agentgate.protection.browser_check.probes.engines import BrowserClaim
 from agentgate.protection.browser_check.probes.generate import DEEP
-from agentgate.protection.browser_check.probes.ticket import Asked, Ticket
+from agentgate.protection.browser_check.probes.ticket import AskedProgram, ProbeTicket
 
 # In 1/16 px.
 TOLERANCE = 8
@@ -47,7 +47,7 @@ FAILURES = frozenset((State.WRONG, State.MISSING, State.UNPROVEN))
 class Vote(Struct, frozen=True):
     """An answer to a program, judged or fresh: what learning and the drift guard look at."""
 
-    asked: Asked
+    asked: AskedProgram
     answer: tuple[int, ...] | None
     right: bool
 
@@ -80,7 +80,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
 Given = Sequence[Sequence[int] | None]
 
 
-def judge(ticket: Ticket, chains: Sequence[Chain], answers: Given, claim: Claim) -> Judgement:
+def judge(ticket: ProbeTicket, chains: Sequence[Chain], answers: Given, claim: BrowserClaim) -> Judgement:
     """Judge the answers to the programs of a ticket, followed by those to the chains."""
     programs = answers[: len(ticket.asked)]
     votes = tuple(
@@ -90,7 +90,7 @@ def judge(ticket: Ticket, chains: Sequence[Chain], answers: Given, claim: Claim)
     right = sum(vote.right for vote in judged)
     state = state_of(right, len(judged), is_seen=ticket.seen)
     # A browser does not change between two requests of one check.
-    is_other = Claim(ticket.engine, ticket.version) != claim
+    is_other = BrowserClaim(ticket.engine, ticket.version) != claim
     return Judgement(
         state=state,
         right=right,
@@ -127,11 +127,11 @@ def is_right(right: Sequence[int], given: Sequence[int] | None) -> bool:
     )
 
 
-def _counts(asked: Asked, answer: Sequence[int] | None) -> bool:
+def _counts(asked: AskedProgram, answer: Sequence[int] | None) -> bool:
     """Say whether a program was really asked: a window may be too small for hit tests, and for nothing else."""
     return answer is not None or asked.family != "hit"
 
 
-def _vote(asked: Asked, answer: Sequence[int] | None) -> Vote:
+def _vote(asked: AskedProgram, answer: Sequence[int] | None) -> Vote:
     given = None if answer is None else tuple(answer)
     return Vote(asked, given, asked.answer is not None and is_right(asked.answer, given))

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from agentgate.lib.clock import HOUR_MS
 from agentgate.protection.browser_check.probes.dice import Dice
-from agentgate.protection.browser_check.probes.engines import Claim
+from agentgate.protection.browser_check.probes.engines import BrowserClaim
 from agentgate.protection.browser_check.probes.generate import SIMPLE, family_of
 from agentgate.protection.browser_check.probes.judge import Judgement, State, is_right
-from agentgate.protection.browser_check.probes.pool import SEED_BYTES, Answer, Known, Pool
+from agentgate.protection.browser_check.probes.pool import SEED_BYTES, Answer, AnsweredProgram, Pool
 
 PROGRAMS = 200
 HOURS = 24
@@ -56,7 +56,7 @@ class Learner:
     def __init__(self) -> None:
         self._hours: list[Hour] = []
 
-    def fresh(self, claim: Claim, seed: bytes, now_ms: int) -> tuple[Pool, int] | None:
+    def fresh(self, claim: BrowserClaim, seed: bytes, now_ms: int) -> tuple[Pool, int] | None:
         """Return the seed's pool and the number of a program to ask of a browser; None when all are learned."""
         hour = self._hour(now_ms)
         engine = claim.engine or ""
@@ -67,12 +67,12 @@ class Learner:
         number = Dice(seed, 0, purpose=b"fresh").pick(still_open)
         return hour.pools.get(engine) or _pool(hour, engine), number
 
-    def pools(self, claim: Claim, now_ms: int) -> Sequence[Pool]:
+    def pools(self, claim: BrowserClaim, now_ms: int) -> Sequence[Pool]:
         """Return what was learned for an engine within the day."""
         self._hour(now_ms)
         return [pool for hour in self._hours if (pool := hour.pools.get(claim.engine or "")) is not None]
 
-    def has_learned(self, claim: Claim, pools: Sequence[Pool]) -> bool:
+    def has_learned(self, claim: BrowserClaim, pools: Sequence[Pool]) -> bool:
         """Say whether enough was learned about a version to ask of it nothing else."""
         known = [pool for pool in pools if pool.has_seen(claim.engine, claim.version)]
         families = {family for pool in known for family in pool.by_family}
@@ -138,7 +138,7 @@ def _close(hour: Hour, engine: str, number: int, ballot: Ballot) -> None:
     if is_learned:
         pool = _pool(hour, engine)
         seen = {*pool.seen[engine], *(one for one in set(versions) if versions.count(one) >= LEAST_OF_VERSION)}
-        programs = {**pool.programs, number: Known(number, family_of(number), {engine: answer})}
+        programs = {**pool.programs, number: AnsweredProgram(number, family_of(number), {engine: answer})}
         hour.pools[engine] = replace(pool, seen={engine: tuple(sorted(seen - {0}))}, programs=programs)
 
 

@@ -30,7 +30,7 @@ class PoolRefused(ValueError):  # noqa: N818 - the word the rest of the code use
     """A pool's file cannot be used; the text says why."""
 
 
-class Known(Struct, frozen=True):
+class AnsweredProgram(Struct, frozen=True):
     """A program and its answer: one for all engines, or one for each."""
 
     number: int
@@ -48,7 +48,7 @@ class Pool(Struct, frozen=True, kw_only=True):
     seed: bytes
     made: str
     seen: Mapping[str, Sequence[int]]
-    programs: Mapping[int, Known]
+    programs: Mapping[int, AnsweredProgram]
     # Whether everybody may know its answers.
     shipped: bool = False
     # Made of the rest. The key is what a draw names the pool by; it does not give the seed away.
@@ -141,7 +141,7 @@ def count_families(numbers: Iterable[int]) -> dict[str, int]:
     return counted
 
 
-def _known(path: Path, line: _Line) -> Known:
+def _known(path: Path, line: _Line) -> AnsweredProgram:
     if line.number < 0 or line.family != family_of(line.number):
         raise PoolRefused(f"{path}: program {line.number} is not of the family {line.family!r}")
     given: dict[str, str] = {"": line.answer} if isinstance(line.answer, str) else line.answer
@@ -151,7 +151,7 @@ def _known(path: Path, line: _Line) -> Known:
         answers = {engine: _unpacked(text) for engine, text in given.items()}
     except (ValueError, struct.error) as error:
         raise PoolRefused(f"{path}: the answer to program {line.number} cannot be read") from error
-    return Known(line.number, line.family, answers)
+    return AnsweredProgram(line.number, line.family, answers)
 
 
 def _written(answers: Mapping[str, Answer]) -> Any:

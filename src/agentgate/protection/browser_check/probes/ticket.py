@@ -1,4 +1,4 @@
-"""Ticket: a draw and its right answers, sealed under the challenge's own secret. The page carries it unread.
+"""ProbeTicket: a draw and its right answers, sealed under the challenge's own secret. The page carries it unread.
 
 So whichever worker hears the answers can judge them, whatever became of the pool meanwhile; and a draw is good for its
 challenge alone, because no other has the same secret.
@@ -17,7 +17,7 @@ from msgspec import Struct
 NONCE = bytes(12)
 
 
-class Asked(Struct, frozen=True, array_like=True):
+class AskedProgram(Struct, frozen=True, array_like=True):
     """A program that was asked: its family, and its answer; none of a fresh one, which is learned and not judged."""
 
     family: str
@@ -27,26 +27,26 @@ class Asked(Struct, frozen=True, array_like=True):
     number: int = 0
 
 
-class Ticket(Struct, frozen=True, array_like=True):
+class ProbeTicket(Struct, frozen=True, array_like=True):
     """What was asked, in the order of the programs, and of which browser; the chains follow from the secret."""
 
     engine: str | None
     version: int | None
     # Whether the version took part in choosing the programs.
     seen: bool
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedProgram, ...]
 
 
-_decoder = msgspec.msgpack.Decoder(Ticket)
+_decoder = msgspec.msgpack.Decoder(ProbeTicket)
 
 
-def seal(ticket: Ticket, seed: bytes, challenge_id: str) -> str:
+def seal(ticket: ProbeTicket, seed: bytes, challenge_id: str) -> str:
     """Return the ticket as the page carries it."""
     sealed = _cipher(seed).encrypt(NONCE, msgspec.msgpack.encode(ticket), challenge_id.encode())
     return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode("ascii")
 
 
-def unseal(text: str, seed: bytes, challenge_id: str) -> Ticket | None:
+def unseal(text: str, seed: bytes, challenge_id: str) -> ProbeTicket | None:
     """Return the ticket of a challenge; None for one of another challenge, or one that somebody made up."""
     try:
         sealed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -7,8 +7,8 @@ from agentgate.protection.lists.records import StoredEntry
 _COLUMNS = "id, site_id, kind, value, outcome, note, created_ms, created_by, expires_ms"
 
 
-class SqlLists:
-    """Implements ListStore."""
+class ListStore:
+    """The lists of sites."""
 
     def __init__(self, session: Transaction) -> None:
         self._session = session
@@ -34,7 +34,7 @@ class SqlLists:
         return {site_id: tuple(entries) for site_id, entries in found.items()}
 
     async def find_entry(self, site_id: str, entry_id: str) -> StoredEntry | None:
-        """Return a site's entry; None when the site has none of this ID, whoever else may."""
+        """Return a site's entry; None when the site has none of this ID, even if another site has."""
         row = await self._session.one(
             f"SELECT {_COLUMNS} FROM site_list_entry WHERE site_id = $1 AND id = $2",  # noqa: S608
             site_id,

@@ -1,4 +1,4 @@
-"""Stored decisions in SQL as lists look at them: who it was, what was decided, and by what."""
+"""Stored decisions in SQL as lists read them: client, outcome, and the rule or reason."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -7,7 +7,7 @@ import msgspec
 
 from agentgate.events.storage.codes import KIND_CODES, OUTCOMES, unsigned
 from agentgate.events.storage.days.days import EventDays, day_bounds
-from agentgate.events.storage.dictionary import OTHER_TEXT, Words
+from agentgate.events.storage.dictionary import OTHER_TEXT, KnownWords
 from agentgate.lib.database import Database, Row
 from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import DecisionKind
@@ -21,10 +21,10 @@ _EVENTS = f"""SELECT id, visitor, outcome, would, agent, rule, ruled, reasons, l
 _numbers = msgspec.json.Decoder(tuple[int, ...])
 
 
-class SqlClientReplay:
-    """Implements ClientReplay over the days of events."""
+class ClientReplay:
+    """Stored decisions, with the clients that they were about."""
 
-    def __init__(self, config: Database, segments: EventDays, words: Words) -> None:
+    def __init__(self, config: Database, segments: EventDays, words: KnownWords) -> None:
         self._config = config
         self._segments = segments
         self._words = words

@@ -67,11 +67,6 @@ def split_glob(text: str) -> list[str]:
     return parts
 
 
-def read_glob(text: str) -> Glob:
-    """Return the glob of a text whose case matters."""
-    return Glob(split_glob(text))
-
-
 def read_folded_glob(text: str) -> Glob:
     """Return the glob of a text whose case does not matter; what it is held against must be in lower case."""
     return Glob(part.lower() for part in split_glob(text))

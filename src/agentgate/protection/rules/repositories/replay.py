@@ -7,7 +7,7 @@ import msgspec
 
 from agentgate.events.storage.codes import KIND_CODES, OUTCOMES
 from agentgate.events.storage.days.days import EventDays, day_bounds
-from agentgate.events.storage.dictionary import OTHER, OTHER_TEXT, Words
+from agentgate.events.storage.dictionary import OTHER, OTHER_TEXT, KnownWords
 from agentgate.lib.database import Database, Row
 from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import DecisionKind, DecisionLabelValue
@@ -33,7 +33,7 @@ _scores = msgspec.json.Decoder(dict[str, float])
 class SqlReplay:
     """Implements EventReplay over the days of events and the labels in the configuration."""
 
-    def __init__(self, config: Database, segments: EventDays, words: Words) -> None:
+    def __init__(self, config: Database, segments: EventDays, words: KnownWords) -> None:
         self._config = config
         self._segments = segments
         self._words = words

@@ -7,8 +7,8 @@ from agentgate.lib.enums import RulesSource
 from agentgate.protection.rules.records import StoredRules
 
 
-class SqlRules:
-    """Implements RuleStore."""
+class RuleStore:
+    """The rules of sites."""
 
     def __init__(self, session: SqlSession) -> None:
         self._session = session

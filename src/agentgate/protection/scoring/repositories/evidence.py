@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from agentgate.events.records import Event
 from agentgate.events.storage.days.days import EventDays, day_bounds, newest_bounds
-from agentgate.events.storage.dictionary import Words
+from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
 from agentgate.lib.database import Database
@@ -17,10 +17,10 @@ _BY_REQUEST = """SELECT id FROM {} WHERE site = $1 AND request_id = $2 AND id >=
     ORDER BY id DESC LIMIT 1"""
 
 
-class SqlEvidence:
-    """Implements Evidence over the statistics and the days of events."""
+class KeptEvents:
+    """Single events, as far as they are still kept."""
 
-    def __init__(self, stats: Database, segments: EventDays, words: Words) -> None:
+    def __init__(self, stats: Database, segments: EventDays, words: KnownWords) -> None:
         self._stats = stats
         self._segments = segments
         self._words = words

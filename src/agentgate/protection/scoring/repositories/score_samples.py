@@ -5,7 +5,7 @@ import json
 
 from agentgate.events.records import Event
 from agentgate.events.storage.days.days import EventDays, day_bounds
-from agentgate.events.storage.dictionary import WordKind, Words
+from agentgate.events.storage.dictionary import KnownWords, WordKind
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.events import read_events
 from agentgate.lib.database import Database, Row
@@ -19,10 +19,10 @@ ROWS_PER_READ = 4_000
 ROWS_AT_ONCE = 500
 
 
-class SqlScoreSamples:
-    """Implements ScoreSamples over the statistics and the days of events."""
+class ScoreSamples:
+    """Decisions that a candidate scored in shadow."""
 
-    def __init__(self, stats: Database, segments: EventDays, words: Words) -> None:
+    def __init__(self, stats: Database, segments: EventDays, words: KnownWords) -> None:
         self._stats = stats
         self._segments = segments
         self._words = words

@@ -1,6 +1,6 @@
 """The address: which lists it is in, its network (ASN) and country where a table of them was imported."""
 
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.networks import (
     ALLOW,
@@ -27,9 +27,9 @@ LABEL_OF_FLAG = (
 NOTHING_KNOWN = AddressView(())
 
 
-def address_labels(look: Look) -> Labels:
+def address_labels(request: SignalInput) -> Labels:
     """Return `net.*` and `list.*`."""
-    return view_address(look.facts.address, look.intel).labels
+    return view_address(request.facts.address, request.intel).labels
 
 
 def view_address(address: str, intel: Intel) -> AddressView:
@@ -39,7 +39,7 @@ def view_address(address: str, intel: Intel) -> AddressView:
 
 
 def find_address(text: str, intel: Intel) -> AddressView:
-    """Look an address up in every table."""
+    """Look up an address in every table."""
     address = read_address(text)
     if address is None:
         return AddressView(("net.unknown",))

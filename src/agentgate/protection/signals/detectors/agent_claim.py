@@ -1,7 +1,7 @@
 """Agents: what their signature proved, and what the User-Agent claims without proof."""
 
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 LABEL_OF_VERDICT = {
     AgentVerdict.VERIFIED: "agent.verified",
@@ -12,9 +12,9 @@ LABEL_OF_VERDICT = {
 PURPOSES = frozenset({"training", "search", "fetch", "dataset", "seo", "archive", "advertising", "index", "submit"})
 
 
-def agent_labels(look: Look) -> Labels:
+def agent_labels(request: SignalInput) -> Labels:
     """Return `agent.*`."""
-    agent, claimed = look.facts.agent, look.user_agent.claim_labels
+    agent, claimed = request.facts.agent, request.user_agent.claim_labels
     if agent is None:
         return claimed
     labels = set(claimed)

@@ -3,8 +3,8 @@
 People who use a keyboard, a switch or a screen reader move no pointer: none of these labels means a bot on its own.
 """
 
-from agentgate.protection.signals.evidence import Evidence, read_evidence
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.evidence import EvidencePart, read_evidence
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 # Faster than a hand can do it.
 FAST_MS = 150
@@ -16,17 +16,17 @@ UNIFORM_RATIO = 0.05
 UNIFORM_EVENTS = 10
 
 
-def behavior_labels(look: Look) -> Labels:
+def behavior_labels(request: SignalInput) -> Labels:
     """Return `behavior.*`; nothing where no browser check took part."""
-    if look.facts.evidence is None:
+    if request.facts.evidence is None:
         return ()
-    evidence = read_evidence(look.facts.evidence)
+    evidence = read_evidence(request.facts.evidence)
     if not evidence.has("interaction"):
         return ()
     return interaction_labels(evidence.part("interaction"))
 
 
-def interaction_labels(interaction: Evidence) -> list[str]:
+def interaction_labels(interaction: EvidencePart) -> list[str]:
     """Return what the sums say."""
     moves = interaction.number("pointerMoves") or 0
     touches = interaction.number("touches") or 0
@@ -47,7 +47,7 @@ def interaction_labels(interaction: Evidence) -> list[str]:
     return labels
 
 
-def _timing(interaction: Evidence, *, events: float, moves: float) -> list[str]:
+def _timing(interaction: EvidencePart, *, events: float, moves: float) -> list[str]:
     labels = []
     duration_ms = interaction.number("durationMs")
     if events > 0 and duration_ms is not None and 0 <= duration_ms < FAST_MS:

@@ -5,8 +5,8 @@ It looks at `signals` of the evidence and at `instrument`; the catalogue says wh
 
 from collections.abc import Callable
 
-from agentgate.protection.signals.evidence import Evidence, read_evidence
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.evidence import EvidencePart, read_evidence
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 SOFTWARE_RENDERERS = ("swiftshader", "llvmpipe", "softpipe", "microsoft basic render", "mesa offscreen", "virtualbox")
 WORKER_FACTS = ("userAgent", "platform", "hardwareConcurrency", "language", "timezone")
@@ -15,89 +15,89 @@ FRAME_FACTS = (*WORKER_FACTS, "languages")
 # A window's frame may reach over the screen's edges by so much when it is maximised.
 FRAME_PX = 32
 
-Check = Callable[[Evidence, Look], bool]
+Check = Callable[[EvidencePart, SignalInput], bool]
 
 
-def browser_labels(look: Look) -> Labels:
+def browser_labels(request: SignalInput) -> Labels:
     """Return `browser.*`; nothing where no browser check took part."""
-    if look.facts.evidence is None:
+    if request.facts.evidence is None:
         return ()
-    evidence = read_evidence(look.facts.evidence)
+    evidence = read_evidence(request.facts.evidence)
     signals = evidence.part("signals")
     if not signals.values:
         return ("browser.no_evidence",)
-    labels = [label for label, check in CHECKS if check(signals, look)]
+    labels = [label for label, check in CHECKS if check(signals, request)]
     if evidence.is_false("instrument") or evidence.text("instrument") == "failed":
         labels.append("browser.instrument_failed")
     labels.append("browser.evidence")
     return labels
 
 
-def _webdriver(signals: Evidence, _look: Look) -> bool:
+def _webdriver(signals: EvidencePart, _request: SignalInput) -> bool:
     return signals.is_true("webdriver")
 
 
-def _automation(signals: Evidence, _look: Look) -> bool:
+def _automation(signals: EvidencePart, _request: SignalInput) -> bool:
     return bool(signals.texts("automation"))
 
 
-def _headless(signals: Evidence, _look: Look) -> bool:
+def _headless(signals: EvidencePart, _request: SignalInput) -> bool:
     text = signals.text("userAgent")
     return signals.is_true("headless") or (text is not None and "Headless" in text)
 
 
-def _software_renderer(signals: Evidence, _look: Look) -> bool:
+def _software_renderer(signals: EvidencePart, _request: SignalInput) -> bool:
     renderer = (signals.text("renderer") or "").lower()
     return any(name in renderer for name in SOFTWARE_RENDERERS)
 
 
-def _no_languages(signals: Evidence, _look: Look) -> bool:
+def _no_languages(signals: EvidencePart, _request: SignalInput) -> bool:
     return signals.texts("languages") == ()
 
 
-def _no_plugins(signals: Evidence, look: Look) -> bool:
+def _no_plugins(signals: EvidencePart, request: SignalInput) -> bool:
     # Since 2021 every desktop Chromium reports the same five.
-    claimed = look.user_agent
+    claimed = request.user_agent
     return claimed.engine == "chromium" and not claimed.mobile and signals.number("plugins") == 0
 
 
-def _no_screen(signals: Evidence, _look: Look) -> bool:
+def _no_screen(signals: EvidencePart, _request: SignalInput) -> bool:
     screen = signals.part("screen")
     return screen.number("width") == 0 or screen.number("height") == 0
 
 
-def _no_window_frame(signals: Evidence, look: Look) -> bool:
+def _no_window_frame(signals: EvidencePart, request: SignalInput) -> bool:
     screen = signals.part("screen")
-    return not look.user_agent.mobile and screen.number("outerWidth") == 0
+    return not request.user_agent.mobile and screen.number("outerWidth") == 0
 
 
-def _worker_mismatch(signals: Evidence, _look: Look) -> bool:
+def _worker_mismatch(signals: EvidencePart, _request: SignalInput) -> bool:
     return _disagrees(signals, signals.part("worker"), WORKER_FACTS)
 
 
-def _frame_mismatch(signals: Evidence, _look: Look) -> bool:
+def _frame_mismatch(signals: EvidencePart, _request: SignalInput) -> bool:
     return _disagrees(signals, signals.part("frame"), FRAME_FACTS)
 
 
-def _disagrees(signals: Evidence, other: Evidence, names: tuple[str, ...]) -> bool:
+def _disagrees(signals: EvidencePart, other: EvidencePart, names: tuple[str, ...]) -> bool:
     return any(other.has(name) and signals.has(name) and other.values[name] != signals.values[name] for name in names)
 
 
-def _worker_missing(signals: Evidence, look: Look) -> bool:
+def _worker_missing(signals: EvidencePart, request: SignalInput) -> bool:
     # Every Chromium, Firefox and Safari of this decade has workers; a page's policy may forbid them.
-    return bool(look.user_agent.engine) and not signals.part("worker").values
+    return bool(request.user_agent.engine) and not signals.part("worker").values
 
 
-def _frame_missing(signals: Evidence, look: Look) -> bool:
-    return bool(look.user_agent.engine) and not signals.part("frame").values
+def _frame_missing(signals: EvidencePart, request: SignalInput) -> bool:
+    return bool(request.user_agent.engine) and not signals.part("frame").values
 
 
-def _incomplete(signals: Evidence, _look: Look) -> bool:
+def _incomplete(signals: EvidencePart, _request: SignalInput) -> bool:
     has_flag = signals.is_true("webdriver") or signals.is_false("webdriver")
     return not (has_flag and signals.text("userAgent") and signals.part("screen").number("width") is not None)
 
 
-def _window_mismatch(signals: Evidence, look: Look) -> bool:
+def _window_mismatch(signals: EvidencePart, request: SignalInput) -> bool:
     """Say whether the page is as large as the screen without filling it, as where the screen is made up."""
     screen = signals.part("screen")
     sizes = [screen.number(name) for name in ("width", "height", "innerWidth", "innerHeight", "outerWidth")]
@@ -105,7 +105,7 @@ def _window_mismatch(signals: Evidence, look: Look) -> bool:
     outer_height, ratio = screen.number("outerHeight") or 0, screen.number("ratio")
     # Firefox gives the page's size as the screen's where it is told to resist being recognised; televisions and apps
     # have no window.
-    claimed = look.user_agent
+    claimed = request.user_agent
     if claimed.engine != "chromium" or claimed.mobile or claimed.device or not screen.is_true("isTop") or ratio != 1:
         return False
     fills = (inner_width, inner_height) == (width, height) and width > 0
@@ -113,25 +113,25 @@ def _window_mismatch(signals: Evidence, look: Look) -> bool:
     return is_larger or (fills and (outer_height > height or screen.is_false("isWhole")))
 
 
-def _injected(signals: Evidence, _look: Look) -> bool:
+def _injected(signals: EvidencePart, _request: SignalInput) -> bool:
     return bool(signals.texts("injected"))
 
 
-def _user_agent_mismatch(signals: Evidence, look: Look) -> bool:
-    text, sent = signals.text("userAgent"), look.headers.get("user-agent")
+def _user_agent_mismatch(signals: EvidencePart, request: SignalInput) -> bool:
+    text, sent = signals.text("userAgent"), request.headers.get("user-agent")
     return text is not None and sent is not None and text != sent[: len(text) or 1]
 
 
-def _language_mismatch(signals: Evidence, look: Look) -> bool:
-    languages, accepted = signals.texts("languages"), look.headers.get("accept-language")
+def _language_mismatch(signals: EvidencePart, request: SignalInput) -> bool:
+    languages, accepted = signals.texts("languages"), request.headers.get("accept-language")
     if not languages or accepted is None:
         return False
     first = languages[0].partition("-")[0].lower()
     return first not in accepted.lower()
 
 
-def _platform_mismatch(signals: Evidence, look: Look) -> bool:
-    platform, claimed = (signals.text("platform") or "").lower(), look.user_agent.platform
+def _platform_mismatch(signals: EvidencePart, request: SignalInput) -> bool:
+    platform, claimed = (signals.text("platform") or "").lower(), request.user_agent.platform
     if not platform or not claimed:
         return False
     fitting = {
@@ -145,23 +145,23 @@ def _platform_mismatch(signals: Evidence, look: Look) -> bool:
     return not platform.startswith(fitting[claimed])
 
 
-def _touch_mismatch(signals: Evidence, look: Look) -> bool:
-    return look.user_agent.mobile and signals.number("touchPoints") == 0
+def _touch_mismatch(signals: EvidencePart, request: SignalInput) -> bool:
+    return request.user_agent.mobile and signals.number("touchPoints") == 0
 
 
-def _patched(signals: Evidence, _look: Look) -> bool:
+def _patched(signals: EvidencePart, _request: SignalInput) -> bool:
     return bool(signals.texts("patched")) or signals.is_true("patched")
 
 
-def _no_timezone(signals: Evidence, _look: Look) -> bool:
+def _no_timezone(signals: EvidencePart, _request: SignalInput) -> bool:
     return signals.text("timezone") == ""
 
 
-def _debugger(signals: Evidence, _look: Look) -> bool:
+def _debugger(signals: EvidencePart, _request: SignalInput) -> bool:
     return signals.is_true("debugger")
 
 
-def _permission_mismatch(signals: Evidence, _look: Look) -> bool:
+def _permission_mismatch(signals: EvidencePart, _request: SignalInput) -> bool:
     # Headless Chromium denies notifications while it says that it would ask.
     permissions = signals.part("permissions")
     return permissions.text("notification") == "denied" and permissions.text("query") == "prompt"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from agentgate.protection.threat_data.user_agent_tokens import WordList
+from agentgate.protection.threat_data.user_agent_tokens import WordSearch
 
 IOS_SYSTEMS = ("(iPhone", "(iPad", "(iPod")
 PLATFORMS = (
@@ -111,8 +111,8 @@ LEGACY = (
     ),
 )
 _WORDS = tuple((word, device) for device, words in (*DEVICES, ("legacy", LEGACY)) for word in words)
-_DEVICE_WORDS, _DEVICES = WordList([word for word, _ in _WORDS]), tuple(device for _, device in _WORDS)
-_LEGACY_WORDS = WordList(LEGACY)
+_DEVICE_WORDS, _DEVICES = WordSearch([word for word, _ in _WORDS]), tuple(device for _, device in _WORDS)
+_LEGACY_WORDS = WordSearch(LEGACY)
 # Telephones that begin with the name of their maker.
 MAKERS = (
     *(

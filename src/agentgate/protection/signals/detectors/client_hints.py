@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from agentgate.protection.signals.detectors.headers import is_sorted
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.views import UserAgentView
 
 # The first releases that send them, on every kind of request. Since 95 all three hints come together, or none.
@@ -44,9 +44,9 @@ PAGE_DESTINATIONS = frozenset({"document", "iframe", "frame"})
 PART_MODES = frozenset({"cors", "no-cors", "websocket"})
 
 
-def client_hint_labels(look: Look) -> Labels:
+def client_hint_labels(request: SignalInput) -> Labels:
     """Return `http.client_hints_*` and `http.fetch_metadata_*`."""
-    headers, claimed = look.headers, look.user_agent
+    headers, claimed = request.headers, request.user_agent
     labels = []
     # The platform alone is seen of people now and then.
     if "sec-ch-ua" in headers or "sec-ch-ua-mobile" in headers:
@@ -55,47 +55,47 @@ def client_hint_labels(look: Look) -> Labels:
             labels.append("http.client_hints_headless")
         if claimed.engine and not _hints_agree(headers, claimed, hints):
             labels.append("http.client_hints_mismatch")
-    elif _misses_hints(look):
+    elif _misses_hints(request):
         labels.append("http.client_hints_missing")
     if "sec-fetch-site" in headers:
-        if not _fetch_agrees(look):
+        if not _fetch_agrees(request):
             labels.append("http.fetch_metadata_mismatch")
     elif claimed.major >= FETCH_METADATA_SINCE.get(claimed.engine, NEVER):
-        labels += _without_fetch_metadata(look)
+        labels += _without_fetch_metadata(request)
     return labels
 
 
-def _misses_hints(look: Look) -> bool:
-    claimed = look.user_agent
-    if "sec-fetch-site" not in look.headers:
+def _misses_hints(request: SignalInput) -> bool:
+    claimed = request.user_agent
+    if "sec-fetch-site" not in request.headers:
         return False
     if claimed.device in LENIENT_DEVICES or claimed.major < HINTS_SINCE.get(claimed.engine, NEVER):
         return False
     # A preflight has none.
-    return look.facts.method != "OPTIONS"
+    return request.facts.method != "OPTIONS"
 
 
-def _without_fetch_metadata(look: Look) -> Labels:
+def _without_fetch_metadata(request: SignalInput) -> Labels:
     """Return what is wrong with a request that has no Sec-Fetch-Site, though its browser sends it to secure origins."""
-    if "sec-fetch-mode" in look.headers:
+    if "sec-fetch-mode" in request.headers:
         # No browser sends the one without the other; some libraries do.
         return ("http.fetch_metadata_mismatch",)
     # Chromium opens WebSockets without them.
-    if "upgrade" in look.headers:
+    if "upgrade" in request.headers:
         return ()
-    if look.user_agent.engine == "safari":
+    if request.user_agent.engine == "safari":
         # Some of Safari's captures have none. Then its Accept comes before its User-Agent, and has one fixed value.
-        return () if _is_safaris(look) else ("http.fetch_metadata_missing",)
-    if look.user_agent.device in LENIENT_DEVICES:
+        return () if _is_safaris(request) else ("http.fetch_metadata_missing",)
+    if request.user_agent.device in LENIENT_DEVICES:
         return ()
     return ("http.fetch_metadata_missing",)
 
 
-def _is_safaris(look: Look) -> bool:
-    names = look.names
+def _is_safaris(request: SignalInput) -> bool:
+    names = request.names
     if "accept" not in names or names.index("accept") > names.index("user-agent"):
         return False
-    return not PART_OF_A_PAGE.isdisjoint(names) or look.headers["accept"].startswith(SAFARI_PAGE)
+    return not PART_OF_A_PAGE.isdisjoint(names) or request.headers["accept"].startswith(SAFARI_PAGE)
 
 
 def _hints_agree(headers: Mapping[str, str], claimed: UserAgentView, hints: str) -> bool:
@@ -125,8 +125,8 @@ def _platform_agrees(headers: Mapping[str, str], claimed: UserAgentView) -> bool
     return told in ALSO_NAMED.get(named, ())
 
 
-def _fetch_agrees(look: Look) -> bool:
-    headers, claimed = look.headers, look.user_agent
+def _fetch_agrees(request: SignalInput) -> bool:
+    headers, claimed = request.headers, request.user_agent
     site, mode, destination = (headers.get(name) for name in FETCH_METADATA)
     if site not in SITES or (mode is not None and mode not in MODES):
         return False
@@ -134,18 +134,18 @@ def _fetch_agrees(look: Look) -> bool:
         # Browsers that send one send all three.
         return False
     if mode == "navigate":
-        return _navigates_to(look, destination)
+        return _navigates_to(request, destination)
     if mode in PART_MODES and (destination in PAGE_DESTINATIONS or "upgrade-insecure-requests" in headers):
         return False
     # Only a navigation comes from a person's own hand.
     return "sec-fetch-user" not in headers
 
 
-def _navigates_to(look: Look, destination: str | None) -> bool:
+def _navigates_to(request: SignalInput, destination: str | None) -> bool:
     if destination is None or destination in NAVIGATION_DESTINATIONS:
         return True
     # A service worker that passes a page's request on: Chromium writes it as what scripts fetch, the name first.
-    names = look.names
+    names = request.names
     if destination != "empty" or "upgrade-insecure-requests" not in names or "sec-fetch-user" in names:
         return False
     return is_sorted(names) or names.index("user-agent") < names.index("upgrade-insecure-requests")

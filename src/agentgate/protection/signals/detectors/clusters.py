@@ -1,6 +1,6 @@
 """What others say about a visitor: the same from many addresses, an issuer that vouches. The browser check finds it."""
 
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 # No two people do exactly the same in a page. One computer at many addresses may be a company's laptops, and is
 # harmless alone; where these addresses come once each and nobody ever touches anything, it is a farm.
@@ -12,8 +12,8 @@ CLUSTER_LABELS = {
 }
 
 
-def cluster_labels(look: Look) -> Labels:
+def cluster_labels(request: SignalInput) -> Labels:
     """Return `cluster.*` and `privacy_pass.*`; nothing where no browser check took part."""
-    evidence = look.facts.evidence
+    evidence = request.facts.evidence
     found = () if evidence is None else evidence.get("clusters", ())
     return [label for label in CLUSTER_LABELS if label in found]

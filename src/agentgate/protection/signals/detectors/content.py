@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.user_agent_tokens import searchable
 
 LOOKED_AT_CHARACTERS = 16_384
@@ -33,16 +33,16 @@ HIDDEN = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\
 MIXED = re.compile("[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
 
 
-def content_labels(look: Look) -> Labels:
+def content_labels(request: SignalInput) -> Labels:
     """Return `content.*`; nothing where no content was submitted."""
-    if look.facts.content is None:
+    if request.facts.content is None:
         return ()
-    text = look.facts.content[:LOOKED_AT_CHARACTERS]
+    text = request.facts.content[:LOOKED_AT_CHARACTERS]
     if not text.strip():
         return ("content.empty",)
     lowered = searchable(text)
     labels = [*_characters(text), *_links(lowered), *_words(lowered)]
-    if look.intel.phrases.find_matches_as_indexes(lowered):
+    if request.intel.phrases.find_matches_as_indexes(lowered):
         labels.append("content.spam_phrase")
     return labels
 

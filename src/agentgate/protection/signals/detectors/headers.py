@@ -6,7 +6,7 @@ because proxies, extensions and assistive tools change a header now and then.
 
 from agentgate.protection.signals.detectors.page_load import follows, own_order, page_load_points
 from agentgate.protection.signals.languages import LanguageForm
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.views import UserAgentView
 
 FEW_HEADERS, MANY_HEADERS = 4, 40
@@ -49,17 +49,17 @@ LENIENT_DEVICES = frozenset({"tv", "console", "legacy"})
 PART_OF_A_PAGE = frozenset({"referer", "origin", "sec-fetch-site", "range", "upgrade"})
 
 
-def header_labels(look: Look) -> Labels:
+def header_labels(request: SignalInput) -> Labels:
     """Return `http.*` of the headers' shape, and of the few values that have one."""
-    view = look.user_agent
-    labels = (*shape_labels(look.names, view.engine), *_special(look))
-    if (view.engine or "ua.text_browser" in view.labels) and _is_unlike(look, view, labels):
+    view = request.user_agent
+    labels = (*shape_labels(request.names, view.engine), *_special(request))
+    if (view.engine or "ua.text_browser" in view.labels) and _is_unlike(request, view, labels):
         return (*labels, "http.unlike_browser")
     return labels
 
 
 def shape_labels(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
-    """Return what the names and their order say, beside what the User-Agent claims."""
+    """Return labels of header names and their order that do not fit the claimed User-Agent."""
     present = frozenset(names)
     labels = [label for name, label in BROWSERS_SEND if name not in present]
     if len(names) < FEW_HEADERS:
@@ -90,30 +90,30 @@ def is_sorted(names: tuple[str, ...]) -> bool:
     return len(rest) >= SORTED_HEADERS and rest == sorted(rest)
 
 
-def _is_unlike(look: Look, view: UserAgentView, labels: Labels) -> bool:
+def _is_unlike(request: SignalInput, view: UserAgentView, labels: Labels) -> bool:
     """Say whether the headers are, taken together, not those of the browser that is named."""
     points = 0
     for label in labels:
         points += UNLIKE.get(label, 0)
-    if "text/html" not in look.headers.get("accept", "text/html") and PART_OF_A_PAGE.isdisjoint(look.headers):
+    if "text/html" not in request.headers.get("accept", "text/html") and PART_OF_A_PAGE.isdisjoint(request.headers):
         points += NOT_A_PAGE
-    if look.language_form is LanguageForm.ANY:
+    if request.language_form is LanguageForm.ANY:
         points += ANY_LANGUAGE
-    if view.device == "webview" and view.engine == "chromium" and "sec-fetch-site" not in look.headers:
+    if view.device == "webview" and view.engine == "chromium" and "sec-fetch-site" not in request.headers:
         points += WEBVIEW_WITHOUT_FETCH_METADATA
-    points += page_load_points(look, view, is_sorted=is_sorted(look.names))
+    points += page_load_points(request, view, is_sorted=is_sorted(request.names))
     return points >= (LENIENT_FROM if view.device in LENIENT_DEVICES or not view.engine else UNLIKE_FROM)
 
 
-def _special(look: Look) -> list[str]:
-    headers = look.headers
+def _special(request: SignalInput) -> list[str]:
+    headers = request.headers
     labels = []
     if headers.get("connection") == "close":
         labels.append("http.connection_close")
-    if look.user_agent.engine and headers.get("accept") == "*/*" and headers.get("sec-fetch-mode") == "navigate":
+    if request.user_agent.engine and headers.get("accept") == "*/*" and headers.get("sec-fetch-mode") == "navigate":
         labels.append("http.accept_mismatch")
-    if len(headers) != len(look.facts.headers):
+    if len(headers) != len(request.facts.headers):
         labels.append("http.duplicate_header")
-    if look.facts.method not in USUAL_METHODS:
+    if request.facts.method not in USUAL_METHODS:
         labels.append("http.unusual_method")
     return labels

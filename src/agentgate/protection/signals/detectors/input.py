@@ -6,9 +6,9 @@ managers type at once, touchpads tap. So they are weighed in groups (`families.p
 
 from collections.abc import Callable
 
-from agentgate.protection.signals.evidence import Evidence, read_evidence
+from agentgate.protection.signals.evidence import EvidencePart, read_evidence
 from agentgate.protection.signals.families import FAMILIES
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 # So many of a kind before anything is said, and which share of them.
 LEAST_MOVES = 5
@@ -33,19 +33,19 @@ EVEN_PRESSES = 0.06
 # So many of the traits of a robot's presses and keys at once.
 ROBOTIC_TRAITS = 3
 
-Check = Callable[[Evidence, Look], bool]
+Check = Callable[[EvidencePart, SignalInput], bool]
 
 
-def input_labels(look: Look) -> Labels:
+def input_labels(request: SignalInput) -> Labels:
     """Return `input.*`; nothing where no browser check took part."""
-    if look.facts.evidence is None:
+    if request.facts.evidence is None:
         return ()
-    evidence = read_evidence(look.facts.evidence)
+    evidence = read_evidence(request.facts.evidence)
     interaction = evidence.part("interaction")
     # Every release of the SDK sends these sums, also of a page that nobody has touched.
     if interaction.number("pointerMoves") is None:
         return ("input.missing",)
-    labels = [label for label, check in CHECKS if check(interaction, look)]
+    labels = [label for label, check in CHECKS if check(interaction, request)]
     if len(MANNERS.intersection(labels)) >= ROBOTIC_TRAITS:
         labels.append("input.robotic")
     if "input.foreign_clock" in labels and not SYNTHETIC.isdisjoint(labels):
@@ -53,92 +53,96 @@ def input_labels(look: Look) -> Labels:
     return labels
 
 
-def _share(part: Evidence, name: str, of: str, least: int) -> float:
+def _share(part: EvidencePart, name: str, of: str, least: int) -> float:
     """Return which share of the sum `of` the sum `name` is; 0 where there are fewer than `least`."""
     whole, counted = part.number(of) or 0, part.number(name) or 0
     return counted / whole if whole >= least else 0.0
 
 
-def _counts_whole_milliseconds(look: Look) -> bool:
+def _counts_whole_milliseconds(request: SignalInput) -> bool:
     """X11 and Wayland tell input in whole milliseconds; other systems do it in finer ones."""
-    return look.user_agent.platform == "Linux"
+    return request.user_agent.platform == "Linux"
 
 
-def _has_whole_pixels(look: Look) -> bool:
+def _has_whole_pixels(request: SignalInput) -> bool:
     """A mouse is on whole pixels here; on macOS it may be between them."""
-    return look.user_agent.platform in {"Linux", "Windows"} and look.user_agent.engine == "chromium"
+    return request.user_agent.platform in {"Linux", "Windows"} and request.user_agent.engine == "chromium"
 
 
-def _foreign_clock(interaction: Evidence, look: Look) -> bool:
-    return _counts_whole_milliseconds(look) and _share(interaction.part("clock"), "off", "events", LEAST_EVENTS) > HALF
+def _foreign_clock(interaction: EvidencePart, request: SignalInput) -> bool:
+    return (
+        _counts_whole_milliseconds(request) and _share(interaction.part("clock"), "off", "events", LEAST_EVENTS) > HALF
+    )
 
 
-def _between_pixels(interaction: Evidence, look: Look) -> bool:
+def _between_pixels(interaction: EvidencePart, request: SignalInput) -> bool:
     pointer = interaction.part("pointer")
-    return _has_whole_pixels(look) and (pointer.number("fractional") or 0) > 0
+    return _has_whole_pixels(request) and (pointer.number("fractional") or 0) > 0
 
 
-def _adrift(interaction: Evidence, look: Look) -> bool:
+def _adrift(interaction: EvidencePart, request: SignalInput) -> bool:
     # Privacy settings of Firefox put a page's screen positions elsewhere on purpose.
-    return look.user_agent.engine == "chromium" and _share(interaction.part("pointer"), "adrift", "moves", 1) > HALF
+    return request.user_agent.engine == "chromium" and _share(interaction.part("pointer"), "adrift", "moves", 1) > HALF
 
 
-def _still(interaction: Evidence, _look: Look) -> bool:
+def _still(interaction: EvidencePart, _request: SignalInput) -> bool:
     return _share(interaction.part("pointer"), "still", "moves", LEAST_MOVES) > HALF
 
 
-def _odd_pressure(interaction: Evidence, _look: Look) -> bool:
+def _odd_pressure(interaction: EvidencePart, _request: SignalInput) -> bool:
     return _share(interaction.part("pointer"), "pressure", "presses", 1) > HALF
 
 
-def _ruled_path(interaction: Evidence, _look: Look) -> bool:
+def _ruled_path(interaction: EvidencePart, _request: SignalInput) -> bool:
     return _share(interaction.part("pointer"), "straight", "strokes", LEAST_STROKES) >= MOST
 
 
-def _even_path(interaction: Evidence, _look: Look) -> bool:
+def _even_path(interaction: EvidencePart, _request: SignalInput) -> bool:
     return _share(interaction.part("pointer"), "even", "strokes", LEAST_STROKES) >= MOST
 
 
-def _abrupt(interaction: Evidence, _look: Look) -> bool:
+def _abrupt(interaction: EvidencePart, _request: SignalInput) -> bool:
     return _share(interaction.part("pointer"), "abrupt", "presses", LEAST_PRESSES) >= MOST
 
 
-def _codeless_keys(interaction: Evidence, look: Look) -> bool:
+def _codeless_keys(interaction: EvidencePart, request: SignalInput) -> bool:
     # Keyboards on the screen of a phone have no keys.
-    return not look.user_agent.mobile and _share(interaction.part("typed"), "codeless", "letters", LEAST_KEYS) >= MOST
+    return (
+        not request.user_agent.mobile and _share(interaction.part("typed"), "codeless", "letters", LEAST_KEYS) >= MOST
+    )
 
 
-def _even_presses(interaction: Evidence, _look: Look) -> bool:
+def _even_presses(interaction: EvidencePart, _request: SignalInput) -> bool:
     pointer = interaction.part("pointer")
     spread = pointer.number("holdSpread")
     return (pointer.number("presses") or 0) >= LEAST_HOLDS and spread is not None and spread < EVEN_PRESSES
 
 
-def _short_press(interaction: Evidence, _look: Look) -> bool:
+def _short_press(interaction: EvidencePart, _request: SignalInput) -> bool:
     return _share(interaction.part("pointer"), "short", "presses", 1) >= MOST
 
 
-def _jump(interaction: Evidence, _look: Look) -> bool:
+def _jump(interaction: EvidencePart, _request: SignalInput) -> bool:
     return _share(interaction.part("pointer"), "jumps", "presses", LEAST_PRESSES) >= JUMPS
 
 
-def _centred(interaction: Evidence, _look: Look) -> bool:
+def _centred(interaction: EvidencePart, _request: SignalInput) -> bool:
     return _share(interaction.part("pointer"), "centred", "presses", LEAST_PRESSES) >= MOST
 
 
-def _short_keys(interaction: Evidence, _look: Look) -> bool:
+def _short_keys(interaction: EvidencePart, _request: SignalInput) -> bool:
     typed = interaction.part("typed")
     hold_ms = typed.number("holdMs")
     return (typed.number("presses") or 0) >= LEAST_KEYS and hold_ms is not None and hold_ms < SHORT_HOLD_MS
 
 
-def _fast_keys(interaction: Evidence, _look: Look) -> bool:
+def _fast_keys(interaction: EvidencePart, _request: SignalInput) -> bool:
     typed = interaction.part("typed")
     gap_ms = typed.number("gapMs")
     return (typed.number("presses") or 0) >= LEAST_EVENTS and gap_ms is not None and gap_ms < FAST_GAP_MS
 
 
-def _even_keys(interaction: Evidence, _look: Look) -> bool:
+def _even_keys(interaction: EvidencePart, _request: SignalInput) -> bool:
     typed = interaction.part("typed")
     if (typed.number("presses") or 0) < LEAST_EVENTS:
         return False
@@ -146,17 +150,19 @@ def _even_keys(interaction: Evidence, _look: Look) -> bool:
     return (gaps is not None and gaps < EVEN_KEYS) or (holds is not None and holds < EVEN_HOLDS)
 
 
-def _text_without_keys(interaction: Evidence, look: Look) -> bool:
+def _text_without_keys(interaction: EvidencePart, request: SignalInput) -> bool:
     # Keyboards on the screen of a phone need no key events.
-    return not look.user_agent.mobile and _share(interaction.part("typed"), "bare", "inserts", LEAST_INSERTS) >= MOST
+    return not request.user_agent.mobile and _share(interaction.part("typed"), "bare", "inserts", LEAST_INSERTS) >= MOST
 
 
-def _untouched_text(interaction: Evidence, look: Look) -> bool:
+def _untouched_text(interaction: EvidencePart, request: SignalInput) -> bool:
     typed = interaction.part("typed")
-    return not look.user_agent.mobile and typed.is_false("active") and (typed.number("inserts") or 0) >= LEAST_INSERTS
+    return (
+        not request.user_agent.mobile and typed.is_false("active") and (typed.number("inserts") or 0) >= LEAST_INSERTS
+    )
 
 
-def _unled_focus(interaction: Evidence, _look: Look) -> bool:
+def _unled_focus(interaction: EvidencePart, _request: SignalInput) -> bool:
     return _share(interaction.part("typed"), "unled", "focused", LEAST_FIELDS) >= MOST
 
 

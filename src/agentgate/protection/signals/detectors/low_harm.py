@@ -6,7 +6,7 @@ servers, feed readers and git ask for paths of their own. Operators' own network
 
 from agentgate.protection.signals.detectors.address import view_address
 from agentgate.protection.signals.paths import path_labels
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 LIKELY = ("agent.program_likely",)
 # Class -> the labels of which one makes it likely. Servers are in data centres or in the owner's own network.
@@ -20,16 +20,16 @@ PLACES = {
 }
 
 
-def low_harm_labels(look: Look) -> Labels:
+def low_harm_labels(request: SignalInput) -> Labels:
     """Return `agent.program_likely`."""
-    labels, facts = look.user_agent.labels, look.facts
+    labels, facts = request.user_agent.labels, request.facts
     named = [label for label in labels if label in PLACES]
     if not named:
         return ()
     # Messengers fetch a preview from the sender's own phone.
     if "ua.phone_preview" in labels:
         return LIKELY
-    found = {*view_address(facts.address, look.intel).labels}
+    found = {*view_address(facts.address, request.intel).labels}
     if facts.target:
         found.update(path_labels(facts.method, facts.target))
     return LIKELY if any(not PLACES[label].isdisjoint(found) for label in named) else ()

@@ -5,7 +5,7 @@ written in other orders, so only page loads are judged. `docs/adapters.md` says 
 """
 
 from agentgate.protection.signals.languages import LanguageForm
-from agentgate.protection.signals.signal_input import Look
+from agentgate.protection.signals.signal_input import SignalInput
 from agentgate.protection.threat_data.views import UserAgentView
 
 # What a navigation is for when it loads a page.
@@ -52,28 +52,33 @@ CHROMIUM_PICTURES, ONLY_CHROMIUM = "image/webp", "image/apng"
 INCOMPLETE, WRONG_ORDER, WRONG_ACCEPT, NO_PICTURES, WRONG_ENCODING, WRONG_LANGUAGES = 15, 15, 15, 5, 10, 15
 
 
-def page_load_points(look: Look, view: UserAgentView, *, is_sorted: bool) -> int:
+def page_load_points(request: SignalInput, view: UserAgentView, *, is_sorted: bool) -> int:
     """Return how unlike a page load of the claimed browser this is; nothing where it is none, or none is known."""
     if view.device in UNKNOWN_DEVICES or view.major < ACCEPTS_SINCE.get(view.engine, NEVER):
         return 0
-    says_so = _says_page_load(look)
-    if says_so and not _is_complete(look):
+    says_so = _says_page_load(request)
+    if says_so and not _is_complete(request):
         return INCOMPLETE
     # Apps change the headers of the browsers in them, unless these say that a page is loaded.
-    if not is_page_load(look) or (view.device and not says_so):
+    if not is_page_load(request) or (view.device and not says_so):
         return 0
     points = 0
-    if not (is_sorted or view.major < ORDERED_SINCE[view.engine] or _is_ordered(look, view)):
+    if not (is_sorted or view.major < ORDERED_SINCE[view.engine] or _is_ordered(request, view)):
         points += WRONG_ORDER
-    return points + _accept_points(look, view) + _encoding_points(look, is_sorted=is_sorted) + _language_points(look)
+    return (
+        points
+        + _accept_points(request, view)
+        + _encoding_points(request, is_sorted=is_sorted)
+        + _language_points(request)
+    )
 
 
-def is_page_load(look: Look) -> bool:
+def is_page_load(request: SignalInput) -> bool:
     """Say whether a person's browser would open a page with this: not a part, not a call of a script."""
-    headers = look.headers
+    headers = request.headers
     if "sec-fetch-mode" in headers:
-        return _says_page_load(look)
-    if PAGE not in headers.get("accept", "") or look.facts.method not in {"GET", "HEAD", "POST"}:
+        return _says_page_load(request)
+    if PAGE not in headers.get("accept", "") or request.facts.method not in {"GET", "HEAD", "POST"}:
         return False
     # Scripts of pages ask for HTML too; they say so, or the page is named.
     return "x-requested-with" not in headers and "referer" not in headers and "sec-fetch-site" not in headers
@@ -95,23 +100,23 @@ def own_order(names: tuple[str, ...], engine: str) -> tuple[str, ...]:
     return names
 
 
-def _says_page_load(look: Look) -> bool:
-    headers = look.headers
+def _says_page_load(request: SignalInput) -> bool:
+    headers = request.headers
     destination = headers.get("sec-fetch-dest", "document")
     return headers.get("sec-fetch-mode") == "navigate" and destination in PAGE_DESTINATIONS
 
 
-def _is_complete(look: Look) -> bool:
-    headers = look.headers
+def _is_complete(request: SignalInput) -> bool:
+    headers = request.headers
     missing = [name for name in ALWAYS if name not in headers]
     if missing == ["accept-encoding"]:
         return not IN_FRONT.isdisjoint(headers)
     return not missing and (BY_HAND not in headers or UPGRADES in headers)
 
 
-def _is_ordered(look: Look, view: UserAgentView) -> bool:
-    engine = "chromium" if _is_emulated(look, view) else view.engine
-    names = own_order(look.names, engine)
+def _is_ordered(request: SignalInput, view: UserAgentView) -> bool:
+    engine = "chromium" if _is_emulated(request, view) else view.engine
+    names = own_order(request.names, engine)
     if engine == "safari":
         return _is_safari_ordered(names)
     if engine == "chromium" and "sec-purpose" in names:
@@ -130,24 +135,24 @@ def _is_safari_ordered(names: tuple[str, ...]) -> bool:
     return first < agent and all(accept < names.index(name) for name in SAFARI_AFTER_ACCEPT if name in names)
 
 
-def _accept_points(look: Look, view: UserAgentView) -> int:
-    accept = look.headers["accept"]
+def _accept_points(request: SignalInput, view: UserAgentView) -> int:
+    accept = request.headers["accept"]
     if not accept.startswith(PAGE_PREFIX):
         return WRONG_ACCEPT
     if view.engine == "chromium":
         if CHROMIUM_PICTURES in accept:
             return 0
-        return WRONG_ACCEPT if BY_HAND in look.headers else NO_PICTURES
-    return WRONG_ACCEPT if ONLY_CHROMIUM in accept and not _is_emulated(look, view) else 0
+        return WRONG_ACCEPT if BY_HAND in request.headers else NO_PICTURES
+    return WRONG_ACCEPT if ONLY_CHROMIUM in accept and not _is_emulated(request, view) else 0
 
 
-def _is_emulated(look: Look, view: UserAgentView) -> bool:
+def _is_emulated(request: SignalInput, view: UserAgentView) -> bool:
     """Say whether Chromium loads a page under an iPhone's name: Chrome's engine there, or its developer tools."""
-    return view.engine == "safari" and UPGRADES in look.headers and ONLY_CHROMIUM in look.headers["accept"]
+    return view.engine == "safari" and UPGRADES in request.headers and ONLY_CHROMIUM in request.headers["accept"]
 
 
-def _encoding_points(look: Look, *, is_sorted: bool) -> int:
-    headers = look.headers
+def _encoding_points(request: SignalInput, *, is_sorted: bool) -> int:
+    headers = request.headers
     encoding = headers.get("accept-encoding", "br")
     # Browsers take Brotli from secure sites only.
     if "br" in encoding or "sec-fetch-site" not in headers or not IN_FRONT.isdisjoint(headers):
@@ -155,5 +160,5 @@ def _encoding_points(look: Look, *, is_sorted: bool) -> int:
     return INCOMPLETE if is_sorted and encoding == GO_ENCODING else WRONG_ENCODING
 
 
-def _language_points(look: Look) -> int:
-    return WRONG_LANGUAGES if look.language_form in {LanguageForm.ANY, LanguageForm.ODD} else 0
+def _language_points(request: SignalInput) -> int:
+    return WRONG_LANGUAGES if request.language_form in {LanguageForm.ANY, LanguageForm.ODD} else 0

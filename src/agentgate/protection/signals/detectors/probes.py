@@ -4,17 +4,17 @@ They are judged by the browser check itself; its verdict comes as the part `prob
 """
 
 from agentgate.protection.signals.evidence import read_evidence
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 # Other states are no evidence, for or against anybody.
 LABEL_OF_STATE = {"right": "probes.right", "wrong": "probes.wrong", "missing": "probes.missing"}
 
 
-def probe_labels(look: Look) -> Labels:
+def probe_labels(request: SignalInput) -> Labels:
     """Return `probes.*`; nothing where no browser check took part."""
-    if look.facts.evidence is None:
+    if request.facts.evidence is None:
         return ()
-    probes = read_evidence(look.facts.evidence).part("probes")
+    probes = read_evidence(request.facts.evidence).part("probes")
     label = LABEL_OF_STATE.get(probes.text("state") or "")
     labels = [] if label is None else [label]
     if probes.is_true("engine_mismatch"):

@@ -1,7 +1,7 @@
 """What the visitor and the visitor's network did within the last minute, and the parts of pages that they loaded."""
 
 from agentgate.protection.signals.part_budget import PartState
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 # Behind one address may be a class of thirty who open five tabs each; pages whose parts were loaded count for less
 # (`rates.py`). With a clearance the visitor is one browser.
@@ -10,9 +10,9 @@ VISITOR_HIGH, VISITOR_EXTREME = 180, 600
 NETWORK_HIGH, NETWORK_EXTREME = 1_500, 6_000
 
 
-def rate_labels(look: Look) -> Labels:
+def rate_labels(request: SignalInput) -> Labels:
     """Return `rate.*`; `extreme` comes together with `high`."""
-    rates = look.facts.rates
+    rates = request.facts.rates
     if rates.visitor < VISITOR_HIGH and rates.network < NETWORK_HIGH:
         return ("rate.parts.high",) if rates.parts == PartState.OVER else ()
     labels = ["rate.parts.high"] if rates.parts == PartState.OVER else []

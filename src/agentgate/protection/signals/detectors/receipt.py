@@ -1,6 +1,6 @@
 """The state of token and clearance, as found out before the decision."""
 
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 # State -> what it means. Any other word is left out, so that labels stay those of the catalogue.
 RECEIPT_STATES = {
@@ -22,9 +22,9 @@ RECEIPT_STATES = {
 }
 
 
-def receipt_labels(look: Look) -> Labels:
+def receipt_labels(request: SignalInput) -> Labels:
     """Return `receipt.*`."""
-    states = look.facts.receipt
+    states = request.facts.receipt
     if not states:
         return ()
     return [f"receipt.{state}" for state in dict.fromkeys(states) if state in RECEIPT_STATES]

@@ -3,50 +3,54 @@ networks or DNS.
 """
 
 from agentgate.protection.signals.detectors.address import view_address
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.search_operators import SearchOperator
-from agentgate.protection.threat_data.search_verification import Standing
+from agentgate.protection.threat_data.search_verification import CrawlerStatus
 
-LABELS_OF_STANDING: dict[Standing, tuple[str, ...]] = {
-    Standing.VERIFIED: ("agent.search_verified",),
-    Standing.FORGED: ("agent.search_forged",),
-    Standing.UNCONFIRMED: ("agent.search_unconfirmed",),
-    Standing.UNKNOWN: ("agent.search_unknown",),
+LABELS_OF_STANDING: dict[CrawlerStatus, tuple[str, ...]] = {
+    CrawlerStatus.VERIFIED: ("agent.search_verified",),
+    CrawlerStatus.FORGED: ("agent.search_forged",),
+    CrawlerStatus.UNCONFIRMED: ("agent.search_unconfirmed",),
+    CrawlerStatus.UNKNOWN: ("agent.search_unknown",),
 }
 PROGRAM_VERIFIED = ("agent.program_verified",)
-# Of a User-Agent that names two operators the kinder standing counts.
-KINDEST = (Standing.VERIFIED, Standing.UNCONFIRMED, Standing.UNKNOWN, Standing.FORGED)
+# Of a User-Agent that names two operators the kinder status counts.
+KINDEST = (CrawlerStatus.VERIFIED, CrawlerStatus.UNCONFIRMED, CrawlerStatus.UNKNOWN, CrawlerStatus.FORGED)
 # Such an address is that of a proxy in between, about which DNS says nothing.
 NOT_ASKED = {"net.private", "net.unknown"}
 
 
-def search_crawler_labels(look: Look) -> Labels:
+def search_crawler_labels(request: SignalInput) -> Labels:
     """Return `agent.search_*` and `agent.program_verified`; nothing for who claims nothing."""
-    claimed = look.user_agent.search
+    claimed = request.user_agent.search
     if not claimed:
         return ()
-    view = view_address(look.facts.address, look.intel)
+    view = view_address(request.facts.address, request.intel)
     if not NOT_ASKED.isdisjoint(view.labels):
         return ()
     searches = [operator for operator in claimed if operator.is_search]
     if not searches:
-        return PROGRAM_VERIFIED if any(_is_verified(look, view.search, each) for each in claimed) else ()
+        return PROGRAM_VERIFIED if any(_is_verified(request, view.search, each) for each in claimed) else ()
     if any(view.search & operator.bit for operator in searches):
-        return LABELS_OF_STANDING[Standing.VERIFIED]
-    found = {_standing(look, operator) for operator in searches}
-    return LABELS_OF_STANDING[next(standing for standing in KINDEST if standing in found)]
+        return LABELS_OF_STANDING[CrawlerStatus.VERIFIED]
+    found = {_crawler_status(request, operator) for operator in searches}
+    return LABELS_OF_STANDING[next(crawler_status for crawler_status in KINDEST if crawler_status in found)]
 
 
-def _is_verified(look: Look, networks: int, operator: SearchOperator) -> bool:
+def _is_verified(request: SignalInput, networks: int, operator: SearchOperator) -> bool:
     if networks & operator.bit:
         return True
-    return bool(operator.domains) and _standing(look, operator) is Standing.VERIFIED
+    return bool(operator.domains) and _crawler_status(request, operator) is CrawlerStatus.VERIFIED
 
 
-def _standing(look: Look, operator: SearchOperator) -> Standing:
+def _crawler_status(request: SignalInput, operator: SearchOperator) -> CrawlerStatus:
     """Return what is known of a claim from an address that is in none of the operator's published networks."""
     if not operator.domains:
         # All its addresses are published. Whoever imported them knows that this is none.
-        return Standing.FORGED if look.intel.published & operator.bit else Standing.UNKNOWN
-    standings = look.intel.standings
-    return Standing.UNKNOWN if standings is None else standings.find(look.facts.address, operator, look.facts.now_ms)
+        return CrawlerStatus.FORGED if request.intel.published & operator.bit else CrawlerStatus.UNKNOWN
+    crawler_statuses = request.intel.crawler_statuses
+    return (
+        CrawlerStatus.UNKNOWN
+        if crawler_statuses is None
+        else crawler_statuses.find(request.facts.address, operator, request.facts.now_ms)
+    )

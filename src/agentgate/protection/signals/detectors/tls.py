@@ -6,7 +6,7 @@ names the engine. A hash that nobody has seen is judged by its form only: tomorr
 
 import re
 
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 MISMATCH = ("http.tls_mismatch",)
 # Transport, version, whether a host was named, how many suites and extensions, ALPN; then the suites' hash.
@@ -32,16 +32,16 @@ SINCE = {"chromium": 80, "firefox": 80, "safari": 14}
 FORMS = {"chromium": (10, 18, 13), "firefox": (10, 18, 12), "safari": (10, 28, 11)}
 
 
-def tls_labels(look: Look) -> Labels:
+def tls_labels(request: SignalInput) -> Labels:
     """Return `http.tls_mismatch`; nothing where the proxy passes no fingerprint on."""
-    text, claimed = look.facts.ja4, look.user_agent
+    text, claimed = request.facts.ja4, request.user_agent
     if text is None or claimed.engine not in SINCE or claimed.major < SINCE[claimed.engine]:
         return ()
     found = JA4.match(text)
     if found is None:
         return ()
     # A WebSocket is opened over HTTP/1.1.
-    return () if _fits(claimed.engine, found, is_upgrade="upgrade" in look.headers) else MISMATCH
+    return () if _fits(claimed.engine, found, is_upgrade="upgrade" in request.headers) else MISMATCH
 
 
 def _fits(engine: str, found: re.Match[str], *, is_upgrade: bool) -> bool:

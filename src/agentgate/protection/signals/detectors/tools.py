@@ -1,7 +1,7 @@
 """Package managers, programs that keep calendars and files in step, and checkers of pages: by the User-Agent."""
 
-from agentgate.protection.signals.signal_input import Labels, Look
-from agentgate.protection.threat_data.user_agent_tokens import WordList
+from agentgate.protection.signals.signal_input import Labels, SignalInput
+from agentgate.protection.threat_data.user_agent_tokens import WordSearch
 
 # As each writes itself, in lower case. None of these is a library: whoever uses one for something else names it anew.
 PACKAGE_MANAGERS = (
@@ -72,7 +72,7 @@ SYNC_CLIENTS = (
     *("google-calendar-importer", "onecalendar", "fantastical", "busycal", "webdavfs/", "webdavlib/"),
 )
 # What site owners have their own pages looked at by: accessibility, correctness, speed. Anywhere in the text.
-CHECKERS = WordList(
+CHECKERS = WordSearch(
     (
         *("w3c_validator/", "w3c-checklink/", "w3c_css_validator", "w3c_i18n-checker", "validator.nu/", "w3c_unicorn/"),
         *(
@@ -98,17 +98,17 @@ CHECKERS = WordList(
     )
 )
 # Mail programs with a browser's engine: they show pages too, and with these methods they keep calendars in step.
-MAIL_PROGRAMS = WordList((" thunderbird/", " betterbird/", " icedove/"))
+MAIL_PROGRAMS = WordSearch((" thunderbird/", " betterbird/", " icedove/"))
 SYNC_METHODS = frozenset({"PROPFIND", "PROPPATCH", "REPORT", "OPTIONS", "PUT", "DELETE", "MKCALENDAR", "MKCOL"})
 # No longer text is looked through.
 _LOOKED_AT = 512
 
 
-def tool_labels(look: Look) -> Labels:
+def tool_labels(request: SignalInput) -> Labels:
     """Return `ua.sync_client` of a mail program that keeps calendars in step; the others are told by the name alone."""
-    if look.facts.method not in SYNC_METHODS or "ua.sync_client" in look.user_agent.labels:
+    if request.facts.method not in SYNC_METHODS or "ua.sync_client" in request.user_agent.labels:
         return ()
-    return ("ua.sync_client",) if look.user_agent.is_mail_program else ()
+    return ("ua.sync_client",) if request.user_agent.is_mail_program else ()
 
 
 def is_mail_program(lowered: str) -> bool:

@@ -13,10 +13,10 @@ from agentgate.protection.signals.detectors.browser_class import (
     names_part,
 )
 from agentgate.protection.signals.detectors.tools import is_mail_program, tool_classes
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.search_operators import SearchOperator
-from agentgate.protection.threat_data.user_agent_tokens import Token, WordList, searchable
+from agentgate.protection.threat_data.user_agent_tokens import Token, WordSearch, searchable
 from agentgate.protection.threat_data.views import UserAgentView
 
 # No browser's User-Agent is longer; what follows is not looked at.
@@ -50,13 +50,13 @@ CLAIMING_KINDS = ("ai_agent", "search_engine", "seo", "archiver", "academic", "a
 PROGRAM_KINDS = frozenset({"preview", "feed_reader", "uptime", "git", "webhook"})
 PURPOSE_OF_KIND = {"search_engine": "search", "seo": "seo", "archiver": "archive", "advertising": "advertising"}
 
-# WordList with which a program says itself what it is, and an address or mail address of whoever runs it. Followed by a
+# WordSearch with which a program says itself what it is, and an address or mail address of whoever runs it. Followed by a
 # letter they are parts of other words; `bot` is part of brands that phones have.
 GENERIC_CRAWLER = re.compile(
     r"(?<!cu)bots?(?![a-z])|crawl|spider|scrap(?:er|ing|y)|slurp|harvest|archiver|fetcher|indexer|(?<!cam)scanner"
     r"|https?://|\bwww\.|[\w.-]@[a-z][\w-]*\.[a-z]|\bapi client|validator|link ?check|sitemap|web ?check|headless"
 )
-GENERIC_PARTS = WordList(
+GENERIC_PARTS = WordSearch(
     (
         *("bot", "crawl", "spider", "scrap", "slurp", "harvest", "archiver", "fetcher", "indexer", "scanner", "http"),
         *("www.", "@", "api client", "validator", "check", "sitemap", "headless"),
@@ -87,7 +87,7 @@ PRODUCT = re.compile(r"(?:^mozilla/\d\.\d \((?:compatible; ?)|^)([a-z][\w .!+-]{
 PHONE_PREVIEWS = ("whatsapp/", "signal/", "signal-android/", "viber/")
 MESSAGES = "facebookexternalhit/1.1 facebot twitterbot/1.0"
 # An app on a phone, a watch or a television that names no browser's engine: its owner is a person.
-PERSONAL_DEVICES = WordList(
+PERSONAL_DEVICES = WordSearch(
     (
         *(
             "android",
@@ -110,9 +110,9 @@ PERSONAL_DEVICES = WordList(
 OLD_BELOW = {"chromium": 120, "firefox": 115, "safari": 15, "edgehtml": 1_000, "trident": 1_000}
 
 
-def user_agent_labels(look: Look) -> Labels:
+def user_agent_labels(request: SignalInput) -> Labels:
     """Return `ua.*`."""
-    return look.user_agent.labels
+    return request.user_agent.labels
 
 
 def view_user_agent(text: str | None, intel: Intel) -> UserAgentView:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from agentgate.protection.signals.signal_input import Labels, Look
+from agentgate.protection.signals.signal_input import Labels, SignalInput
 
 # Names in which services send what proves their webhooks, beside those that the form of the name tells.
 _NAMES = frozenset(
@@ -41,9 +41,9 @@ def signatures_of(names: Iterable[str]) -> frozenset[str]:
     )
 
 
-def webhook_labels(look: Look) -> Labels:
+def webhook_labels(request: SignalInput) -> Labels:
     """Return `http.webhook_signature`."""
-    names = look.headers
-    if look.facts.method != "POST" or not _BROWSERS.isdisjoint(names) or not signatures_of(names):
+    names = request.headers
+    if request.facts.method != "POST" or not _BROWSERS.isdisjoint(names) or not signatures_of(names):
         return ()
     return ("http.webhook_signature",)

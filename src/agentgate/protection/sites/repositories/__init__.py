@@ -5,8 +5,8 @@ from typing import Protocol
 from agentgate.lib.configuration_version import ConfigurationStores
 from agentgate.people.accounts.repositories import AccountStores
 from agentgate.protection.credentials.repository import CredentialStores
-from agentgate.protection.lists.ports import ListStore
-from agentgate.protection.rules.ports import RuleStore
+from agentgate.protection.lists.repositories.entries import ListStore
+from agentgate.protection.rules.repositories.rules import RuleStore
 from agentgate.protection.sites.repositories.directory import DirectoryStore
 from agentgate.protection.sites.repositories.sites import SiteStore
 

@@ -1,13 +1,17 @@
-"""Spent receipts in SQL. Those who spend at the same time share one commit."""
+"""Spent receipts in SQL. Concurrent spends share one commit."""
 
 from collections.abc import Callable
 from functools import partial
 
+from msgspec import Struct
+
 from agentgate.lib.clock import Clock, SystemClock
 from agentgate.lib.database import Database, NewRows, StoreUnavailable, Value
-from agentgate.protection.tokens.ports import Redemption, SpendOutcome
 from agentgate.protection.tokens.repositories.spend_marks import MarkedRows, SpendMarks
 from agentgate.storage.repositories.first_rows import FirstRows
+
+# Whether a receipt is spent now (False: it was before), or why nobody knows.
+SpendOutcome = bool | StoreUnavailable
 
 ROWS = NewRows(
     "redemption",
@@ -22,8 +26,18 @@ ROWS = NewRows(
 )
 
 
-class SqlRedemptions:
-    """Implements RedemptionStore."""
+class Redemption(Struct, frozen=True, gc=False):
+    """A receipt that was spent: by which call, and what that was answered, byte for byte.
+
+    Without a request ID the call can never be repeated, so there is no answer to keep.
+    """
+
+    request_id: str | None = None
+    answer: bytes | None = None
+
+
+class RedemptionStore:
+    """Spent receipts. Siteverify, gateway and handoff share them."""
 
     def __init__(self, database: Database, marks: SpendMarks | None = None, *, clock: Clock | None = None) -> None:
         self._database = database
@@ -100,7 +114,7 @@ class SqlRedemptions:
 
 
 def _tell_spent(done: Callable[[SpendOutcome], None], outcome: SpendOutcome) -> None:
-    # That it was not there says nothing: it may be among what was lost.
+    # A missing row proves nothing: it may be among the lost spends.
     done(outcome if isinstance(outcome, StoreUnavailable) else False)
 
 

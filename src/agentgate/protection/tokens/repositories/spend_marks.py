@@ -111,7 +111,7 @@ class MarkedRows:
         try:
             keys = await self._database.insert_new(new, rows)
             if self._was_away:
-                await self._look_back(keys)
+                await self._check_again(keys)
         except BaseException:
             # Whatever it was, it may be another server that answers next.
             self._was_away = True
@@ -157,7 +157,7 @@ class MarkedRows:
         )
 
     async def read_floor(self) -> None:
-        """Doubt what somebody else has found to be doubtful."""
+        """Take over the doubt that another worker has recorded."""
         row = await self._database.one("SELECT doubt_until_ms FROM spend_floor WHERE id = 1")
         if row is not None:
             self._marks.take_over(int(row[0]))
@@ -166,7 +166,7 @@ class MarkedRows:
         found = "SELECT 1 FROM redemption WHERE site_id = $1 AND receipt_id = $2"
         return key in new or await self._database.one(found, *key) is None
 
-    async def _look_back(self, new: list[Row]) -> None:
+    async def _check_again(self, new: list[Row]) -> None:
         """It may be another server that answers now."""
         await self.check(self._clock.now_ms(), new)
         self._was_away = False

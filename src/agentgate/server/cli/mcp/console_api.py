@@ -4,9 +4,10 @@ import json
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import Request, build_opener
 
 from agentgate.server.cli.options import CommandRefused
+from agentgate.server.cli.remote.admin_api import NoRedirect
 
 TIMEOUT_S = 60
 MOST_BYTES = 16 * 1024 * 1024
@@ -14,13 +15,6 @@ MOST_BYTES = 16 * 1024 * 1024
 
 class ApiRefused(Exception):  # noqa: N818 - an answer to be passed on, not a fault
     """The service refused, or did not answer. The message is for whoever asked."""
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    """The token goes to the address that was given, and nowhere else."""
-
-    def redirect_request(self, *given: Any) -> None:
-        del given
 
 
 class ConsoleApi:
@@ -34,7 +28,7 @@ class ConsoleApi:
             raise CommandRefused("AGENTGATE_API_TOKEN has no API token; make one in the console, it begins with agt_")
         self._address = address.rstrip("/")
         self._token = token
-        self._opener = build_opener(_NoRedirect())
+        self._opener = build_opener(NoRedirect())
 
     def get(self, path: str, **query: Any) -> Any:
         """Read something. What is None is left out of the query."""

@@ -24,8 +24,8 @@ UrlOption = Annotated[
 SiteArgument = Annotated[str, typer.Argument(help="The site's key, such as site_shop1.")]
 
 
-class _NoRedirect(HTTPRedirectHandler):
-    """The operator credential goes to the address that was given, and nowhere else."""
+class NoRedirect(HTTPRedirectHandler):
+    """The credential is sent to the address that was given, and nowhere else."""
 
     def redirect_request(self, *given: Any) -> None:
         del given
@@ -42,7 +42,7 @@ class AdminApi:
         self._address = address
         self._key = key
         # The admin listener is private, so no proxy of the environment stands before it.
-        self._opener = build_opener(ProxyHandler({}), _NoRedirect())
+        self._opener = build_opener(ProxyHandler({}), NoRedirect())
 
     def get(self, path: str, **query: str | None) -> Any:
         """Read something. What is None is left out of the query."""

@@ -5,17 +5,17 @@ import pytest
 from agentgate.lib.enums import WidgetMode
 from agentgate.protection.browser_check.ports import Binding, StoredChallenge
 from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains, gecko_answer
-from agentgate.protection.browser_check.probes.desk import fresh_of, judge_answers
+from agentgate.protection.browser_check.probes.checker import fresh_of, judge_answers
 from agentgate.protection.browser_check.probes.draw import draw_programs
-from agentgate.protection.browser_check.probes.engines import Claim, claim_of
+from agentgate.protection.browser_check.probes.engines import BrowserClaim, claim_of
 from agentgate.protection.browser_check.probes.judge import State, is_right, state_of
 from agentgate.protection.browser_check.probes.pools import Pools
-from agentgate.protection.browser_check.probes.ticket import Asked, Ticket, seal, unseal
+from agentgate.protection.browser_check.probes.ticket import AskedProgram, ProbeTicket, seal, unseal
 from agentgate.protection.browser_check.records import ProbesInput
 
 POOL = Pools(None).shipped
-CHROME = Claim("blink", POOL.seen["blink"][0])
-NEWER = Claim("blink", 999)
+CHROME = BrowserClaim("blink", POOL.seen["blink"][0])
+NEWER = BrowserClaim("blink", 999)
 
 
 def challenge(number):
@@ -36,11 +36,11 @@ def challenge(number):
 
 def ticket_of(asked, claim):
     drawn = draw_programs([POOL], asked.seed, engine=claim.engine)
-    return Ticket(
+    return ProbeTicket(
         engine=claim.engine,
         version=claim.version,
         seen=POOL.has_seen(claim.engine, claim.version),
-        asked=tuple(Asked(one.known.family, one.known.answer_of(claim.engine)) for one in drawn),
+        asked=tuple(AskedProgram(one.known.family, one.known.answer_of(claim.engine)) for one in drawn),
     )
 
 
@@ -128,7 +128,7 @@ def test_answers_of_another_challenge_are_wrong():
 
 def test_a_made_up_ticket_is_wrong():
     asked = challenge(1)
-    own = Ticket(engine="blink", version=CHROME.version, seen=True, asked=(Asked("deep", (1, 2, 3)),) * 8)
+    own = ProbeTicket(engine="blink", version=CHROME.version, seen=True, asked=(AskedProgram("deep", (1, 2, 3)),) * 8)
     forged = seal(own, bytes(16), asked.id)
 
     for draw in (forged, "", "AAAA", "=", "ä", "A" * 2048):
@@ -204,8 +204,8 @@ def test_nothing_from_a_browser_that_can_is_missing():
     asked = challenge(1)
 
     assert judge_answers(asked, None, CHROME).state is State.MISSING
-    assert judge_answers(asked, None, Claim("blink", 83)).state is State.UNABLE
-    assert judge_answers(asked, None, Claim()).state is State.UNABLE
+    assert judge_answers(asked, None, BrowserClaim("blink", 83)).state is State.UNABLE
+    assert judge_answers(asked, None, BrowserClaim()).state is State.UNABLE
 
 
 def test_another_engine_or_another_name_is_a_mismatch():
@@ -214,8 +214,8 @@ def test_another_engine_or_another_name_is_a_mismatch():
 
     assert judged(as_gecko).engine_mismatch
     assert not judged(right_answers).engine_mismatch
-    assert judged(right_answers, claim=Claim("gecko", 140)).engine_mismatch
-    assert judged(right_answers, sent_by=Claim("gecko", 140)).engine_mismatch
+    assert judged(right_answers, claim=BrowserClaim("gecko", 140)).engine_mismatch
+    assert judged(right_answers, sent_by=BrowserClaim("gecko", 140)).engine_mismatch
 
 
 @pytest.mark.parametrize(
@@ -225,13 +225,13 @@ def test_another_engine_or_another_name_is_a_mismatch():
             "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36",
             CHROME,
         ),
-        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", Claim("gecko", 140)),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", BrowserClaim("gecko", 140)),
         (
             "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 CriOS/142.0",
-            Claim("webkit", 17),
+            BrowserClaim("webkit", 17),
         ),
-        ("curl/8.5.0", Claim()),
-        (None, Claim()),
+        ("curl/8.5.0", BrowserClaim()),
+        (None, BrowserClaim()),
     ],
 )
 def test_what_a_name_claims(text, claim):

@@ -6,22 +6,22 @@ import pytest
 
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.lib.limiter import Limiter
-from agentgate.protection.browser_check.probes.desk import ProbeDesk, is_odd
+from agentgate.protection.browser_check.probes.checker import ProbeChecker, is_odd
 from agentgate.protection.browser_check.probes.drift import MOST_KEYS, DriftGuard
-from agentgate.protection.browser_check.probes.engines import Claim
+from agentgate.protection.browser_check.probes.engines import BrowserClaim
 from agentgate.protection.browser_check.probes.generate import family_of
 from agentgate.protection.browser_check.probes.judge import Judgement, State, Vote
 from agentgate.protection.browser_check.probes.learning import HOURS, MOST_VOTES, OPEN, PROGRAMS, Learner
 from agentgate.protection.browser_check.probes.pools import Pools
-from agentgate.protection.browser_check.probes.ticket import Asked
-from agentgate.storage.shared_cache.memory import MemoryFastStore
+from agentgate.protection.browser_check.probes.ticket import AskedProgram
+from agentgate.storage.shared_cache.memory import MemorySharedCache
 
-SAFARI = Claim("webkit", 26)
+SAFARI = BrowserClaim("webkit", 26)
 TRUTH, LIE = (100, 200, 300), (900, 900, 900)
 
 
 def session(pool, number, answer, **fields):
-    vote = Vote(Asked(family_of(number), None, pool, number), answer, right=False)
+    vote = Vote(AskedProgram(family_of(number), None, pool, number), answer, right=False)
     given = {"state": State.RIGHT, "right": 8, "of": 8, "engine": "webkit", "version": 26, "votes": (vote,)}
     return Judgement(**{**given, **fields})
 
@@ -122,22 +122,22 @@ def test_sessions_that_show_something_odd_are_not_learned_from(label, odd):
     assert is_odd(label) is odd
 
 
-def test_the_desk_learns_from_sessions_without_anything_odd_only():
+def test_the_checker_learns_from_sessions_without_anything_odd_only():
     def learned(label):
         clock = FixedClock(0)
-        fast = MemoryFastStore(clock)
-        desk = ProbeDesk(Pools(None), fast=fast, limiter=Limiter(fast, clock))
-        pool, _ = desk.learner.fresh(SAFARI, b"seed", 0)
+        shared_cache = MemorySharedCache(clock)
+        checker = ProbeChecker(Pools(None), shared_cache=shared_cache, limiter=Limiter(shared_cache, clock))
+        pool, _ = checker.learner.fresh(SAFARI, b"seed", 0)
         for network in range(20):
-            desk.learn(session(pool.key, 0, TRUTH), ("ua.browser", label), address=f"82.1.{network}.7", now_ms=0)
-        return desk.learner.count(0)
+            checker.learn(session(pool.key, 0, TRUTH), ("ua.browser", label), address=f"82.1.{network}.7", now_ms=0)
+        return checker.learner.count(0)
 
     assert learned("probes.right") == {"webkit": 1}
     assert learned("net.datacenter") == {}
 
 
 def asked(family, *, right, version=150, state=State.DRIFT):
-    vote = Vote(Asked(family, (1, 2, 3)), (1, 2, 3), right=right)
+    vote = Vote(AskedProgram(family, (1, 2, 3)), (1, 2, 3), right=right)
     return Judgement(state=state, right=6, of=8, engine="blink", version=version, votes=(vote,))
 
 

@@ -12,14 +12,24 @@ from agentgate.protection.browser_check.probes.generate import family_of, make_p
 from agentgate.protection.browser_check.probes.making.choose import agreed, middle_of, narrowed, widened
 from agentgate.protection.browser_check.probes.making.collect import Run
 from agentgate.protection.browser_check.probes.making.make import choose, join, programs_of
-from agentgate.protection.browser_check.probes.pool import FILE_SUFFIX, Known, Pool, PoolRefused, read_pool, write_pool
+from agentgate.protection.browser_check.probes.pool import (
+    FILE_SUFFIX,
+    AnsweredProgram,
+    Pool,
+    PoolRefused,
+    read_pool,
+    write_pool,
+)
 from agentgate.protection.browser_check.probes.pools import LOOK_MS, SHIPPED, Pools
 
 SEED = b"s" * 32
 
 
 def a_pool(**fields):
-    programs = {7: Known(7, "deep", {"": (1, -2, 300)}), 3: Known(3, "floats", {"blink": (1,), "gecko": (2,)})}
+    programs = {
+        7: AnsweredProgram(7, "deep", {"": (1, -2, 300)}),
+        3: AnsweredProgram(3, "floats", {"blink": (1,), "gecko": (2,)}),
+    }
     return Pool(**{"seed": SEED, "made": "2026-11-17", "seen": {"blink": (108, 156)}, "programs": programs, **fields})
 
 
@@ -138,7 +148,7 @@ def test_where_only_engines_differ_each_has_its_answer_if_wanted():
 
 def test_a_joined_pool_loses_what_the_other_browsers_answer_otherwise():
     answer = {"": (100, 200, 300)}
-    pool = a_pool(programs={number: Known(number, family_of(number), answer) for number in (7, 8, 9)})
+    pool = a_pool(programs={number: AnsweredProgram(number, family_of(number), answer) for number in (7, 8, 9)})
     joined = join(pool, [run([[103, 200, 300], [100, 200, 310], [100, 200]], version=170)], [7, 8, 9])
 
     assert list(joined.programs) == [7]

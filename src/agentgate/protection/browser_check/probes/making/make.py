@@ -10,7 +10,7 @@ from agentgate.protection.browser_check.probes.generate import Program, family_o
 from agentgate.protection.browser_check.probes.making.browsers import Browser
 from agentgate.protection.browser_check.probes.making.choose import AGREEMENT, agreed, by_engine, widened
 from agentgate.protection.browser_check.probes.making.collect import Run, RunFailed, collect
-from agentgate.protection.browser_check.probes.pool import Answer, Known, Pool
+from agentgate.protection.browser_check.probes.pool import Answer, AnsweredProgram, Pool
 
 ZOOMS = (1.0, 1.25, 0.67, 1.5, 0.9, 1.1)
 
@@ -47,7 +47,7 @@ def choose(seed: bytes, programs: Sequence[Program], runs: Sequence[Run], *, mad
         if answers is None and apart:
             answers = by_engine(program, runs, number)
         if answers is not None:
-            kept[number] = Known(number, family_of(number), answers)
+            kept[number] = AnsweredProgram(number, family_of(number), answers)
     return Pool(seed=seed, made=made, seen=_seen({}, runs), programs=kept)
 
 

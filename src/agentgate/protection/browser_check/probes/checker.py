@@ -1,4 +1,4 @@
-"""ProbeDesk: draws probes for a challenge, judges answers, counts networks that fail, and learns from the others."""
+"""ProbeChecker: draws probes for a challenge, judges answers, counts networks that fail, and learns from the others."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -10,19 +10,19 @@ from msgspec import Struct
 from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.lib.shared_cache import FastStore
+from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.probes.chains import CHAINS, draw_chains
 from agentgate.protection.browser_check.probes.dice import Dice
 from agentgate.protection.browser_check.probes.draw import Drawn, Recent, draw_programs
 from agentgate.protection.browser_check.probes.drift import DriftGuard
-from agentgate.protection.browser_check.probes.engines import Claim, claim_of
+from agentgate.protection.browser_check.probes.engines import BrowserClaim, claim_of
 from agentgate.protection.browser_check.probes.generate import Program, family_of, make_program
 from agentgate.protection.browser_check.probes.judge import FAILURES, Judgement, State, judge
 from agentgate.protection.browser_check.probes.learning import Learner
-from agentgate.protection.browser_check.probes.pool import Known, Pool
+from agentgate.protection.browser_check.probes.pool import AnsweredProgram, Pool
 from agentgate.protection.browser_check.probes.pools import Pools
-from agentgate.protection.browser_check.probes.ticket import Asked, Ticket, seal, unseal
+from agentgate.protection.browser_check.probes.ticket import AskedProgram, ProbeTicket, seal, unseal
 from agentgate.protection.signals.rates import network_of
 
 # A network with so many sessions without evidence of an engine within an hour gets raised work.
@@ -41,28 +41,28 @@ ODD_SOURCES = ("browser.", "behavior.", "probes.", "ua.", "http.", "rate.", "clu
 ODD = frozenset(("net.datacenter", "net.tor", "net.vpn", "list.block"))
 
 
-class Draw(Struct, frozen=True):
+class DrawnProbes(Struct, frozen=True):
     """What a challenge carries: the sealed ticket, and the programs as JSON."""
 
     draw: str
     programs: list[msgspec.Raw]
 
 
-class ProbeDesk:
+class ProbeChecker:
     """Probes of all challenges. What is remembered of networks is bounded and forgotten within the hour."""
 
-    def __init__(self, pools: Pools, *, fast: FastStore, limiter: Limiter) -> None:
+    def __init__(self, pools: Pools, *, shared_cache: SharedCache, limiter: Limiter) -> None:
         self.pools = pools
         self.learner = Learner()
         self.guard = DriftGuard()
         # How many verifications were judged in each way.
         self.judged = {state.value: 0 for state in State}
-        self._fast = fast
+        self._shared_cache = shared_cache
         self._limiter = limiter
         self._recent = Recent()
         self._programs: BoundedCache[tuple[str, int], msgspec.Raw] = BoundedCache(MOST_PROGRAMS_KEPT)
 
-    def issue(self, challenge: StoredChallenge, *, user_agent: str | None, address: str) -> Draw | None:
+    def issue(self, challenge: StoredChallenge, *, user_agent: str | None, address: str) -> DrawnProbes | None:
         """Draw the probes of a challenge; None for a client that claims no browser which could answer them."""
         claim, now_ms = claim_of(user_agent), challenge.issued_ms
         if not claim.is_able:
@@ -78,20 +78,20 @@ class ProbeDesk:
         self._recent.note(network, drawn, now_ms)
         # In a drawn order, so that nobody knows which program is not judged.
         asked = Dice(challenge.seed, 0, purpose=b"order").shuffled([*drawn, *self._fresh(challenge, claim)])
-        ticket = Ticket(
+        ticket = ProbeTicket(
             engine=claim.engine,
             version=claim.version,
             seen=all(one.pool.has_seen(claim.engine, claim.version) for one in drawn),
             asked=tuple(
-                Asked(one.known.family, one.known.answer_of(claim.engine), one.pool.key, one.known.number)
+                AskedProgram(one.known.family, one.known.answer_of(claim.engine), one.pool.key, one.known.number)
                 for one in asked
             ),
         )
         programs = [self._program(one) for one in asked]
         chains = [_encoded(chain.program) for chain in draw_chains(challenge.seed)]
-        return Draw(seal(ticket, challenge.seed, challenge.id), programs + chains)
+        return DrawnProbes(seal(ticket, challenge.seed, challenge.id), programs + chains)
 
-    def issue_again(self, challenge: StoredChallenge, *, user_agent: str | None, address: str) -> Draw | None:
+    def issue_again(self, challenge: StoredChallenge, *, user_agent: str | None, address: str) -> DrawnProbes | None:
         """Draw the probes of the shown check: others than the challenge's own."""
         return self.issue(fresh_of(challenge), user_agent=user_agent, address=address)
 
@@ -109,12 +109,14 @@ class ProbeDesk:
         """Judge what came with a verification. Of several for one challenge the first one's answers count."""
         key = f"probes:{challenge.id}"
         if challenge.attempts > 1:
-            kept = await self._fast.get(key)
+            kept = await self._shared_cache.get(key)
             if kept is not None:
                 return msgspec.msgpack.decode(kept, type=Judgement)
         judged = judge_answers(challenge, given, claim_of(user_agent), is_displayed=is_displayed)
         self.judged[judged.state.value] += 1
-        await self._fast.put(key, msgspec.msgpack.encode(msgspec.structs.replace(judged, votes=())), ttl_ms=KEPT_MS)
+        await self._shared_cache.put(
+            key, msgspec.msgpack.encode(msgspec.structs.replace(judged, votes=())), ttl_ms=KEPT_MS
+        )
         if judged.state in FAILURES:
             await self._limiter.count(FAILED, network_of(address))
         return judged
@@ -127,7 +129,7 @@ class ProbeDesk:
         self.learner.vote(judged, network, now_ms)
         self.guard.note(judged, network, now_ms)
 
-    def _sources(self, claim: Claim, now_ms: int) -> Sequence[Pool]:
+    def _sources(self, claim: BrowserClaim, now_ms: int) -> Sequence[Pool]:
         """Return the pools to draw from: half of the programs are learned ones, where there are enough of them."""
         live, learned = self.pools.live(now_ms), self.learner.pools(claim, now_ms)
         if not self.learner.has_learned(claim, learned):
@@ -137,12 +139,12 @@ class ProbeDesk:
             return [pool for pool in learned if pool.has_seen(claim.engine, claim.version)]
         return [*(live[at % len(live)] for at in range(len(learned))), *learned]
 
-    def _fresh(self, challenge: StoredChallenge, claim: Claim) -> list[Drawn]:
+    def _fresh(self, challenge: StoredChallenge, claim: BrowserClaim) -> list[Drawn]:
         found = self.learner.fresh(claim, challenge.seed, challenge.issued_ms)
         if found is None:
             return []
         pool, number = found
-        return [Drawn(pool, Known(number, family_of(number), {}))]
+        return [Drawn(pool, AnsweredProgram(number, family_of(number), {}))]
 
     def _program(self, drawn: Drawn) -> msgspec.Raw:
         found = self._programs.get(drawn.key)
@@ -160,7 +162,9 @@ def fresh_of(challenge: StoredChallenge) -> StoredChallenge:
     return msgspec.structs.replace(challenge, seed=seed)
 
 
-def judge_answers(challenge: StoredChallenge, given: Any, claim: Claim, *, is_displayed: bool = False) -> Judgement:
+def judge_answers(
+    challenge: StoredChallenge, given: Any, claim: BrowserClaim, *, is_displayed: bool = False
+) -> Judgement:
     """Judge what a page sent for a challenge, whatever shape it has. Pure.
 
     A page that is displayed lays out what it is asked to: that it could not is no answer.

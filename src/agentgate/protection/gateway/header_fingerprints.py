@@ -1,7 +1,7 @@
-"""Head: what the headers of a check say, worked out once for all checks that have the same.
+"""HeaderFingerprint: what signals make of the headers of a check, computed once for all checks with the same headers.
 
-A head is found by a key that holds every value that is read here or by a signal (`http/connection/head.py`), so that
-the same key means the same head. Heads between which neither signals nor models see a difference share a HeadKind.
+Its cache key holds every header value that this module or a signal reads (`http/connection/head.py`), so that the same
+key means the same fingerprint. Those that neither signals nor models tell apart share a FingerprintKind.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,17 +21,17 @@ from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.views import UserAgentView
 
 Fields = Mapping[bytes, bytes]
-# What a head is cached by: its bytes without the values that nobody reads, or the same as pairs.
-HeadKey = bytes | tuple[tuple[bytes, bytes], ...]
+# The cache key: the bytes of the head without the values that nobody reads, or the same as pairs.
+FingerprintKey = bytes | tuple[tuple[bytes, bytes], ...]
 
 _KEPT = frozenset(KEPT)
 _KINDS, _LAYOUTS, _LABELS = 4_096, 1_024, 2_048
-# No longer head is cached: visitors choose most of it.
+# A longer key is not cached: visitors choose most of it.
 LONGEST_KEY = 2_048
 
 
-class HeadKind:
-    """What signals and models can tell apart of a head, and how a yes must look. There is one of each."""
+class FingerprintKind:
+    """What signals and models can tell apart of headers, and the form of a yes. There is one object of each."""
 
     __slots__ = ("is_ok_200", "method", "request_class")
 
@@ -41,8 +41,8 @@ class HeadKind:
         self.is_ok_200 = is_ok_200
 
 
-class Head:
-    """The headers of a check."""
+class HeaderFingerprint:
+    """The headers of a check, as far as decisions depend on them."""
 
     __slots__ = (
         "has_secret",
@@ -58,50 +58,52 @@ class Head:
         "waits",
     )
 
-    def __init__(self, layout: HeaderLayout, methods: MethodClaims, kind: HeadKind, observed: ObservedHeaders) -> None:
+    def __init__(
+        self, layout: HeaderLayout, methods: MethodClaims, kind: FingerprintKind, observed: ObservedHeaders
+    ) -> None:
         self.kind = kind
-        # Its own: figures that are captured for training are those of this head, and not of another one of its kind.
+        # Not shared by the kind: figures captured for training are those of these very headers.
         self.observed = observed
         self.methods = methods
         self.signatures = layout.signatures
-        # It is something that is done, whatever it asks for.
+        # Whether the request counts towards the rates.
         self.is_counted = kind.request_class <= RequestClass.PAGE
         self.has_secret, self.is_complete = layout.has_secret, layout.is_complete
         user_agent = observed.user_agent
         self.is_agents = layout.is_signed or user_agent.claimed_agent is not None
-        # Something must be waited for: who signed, or that a token is spent.
+        # Whether the check must wait for a signature or for a token to be spent.
         self.waits = self.is_agents or layout.has_token
-        # Values that are not in the key are read.
+        # Whether values that are not in the key are read.
         self.needs_fields = self.waits or self.has_secret or not self.is_complete
-        # Its labels depend on nothing but the head, and on what a decision is cached by.
+        # Whether the labels depend on nothing but these headers and the key of the decision cache.
         self.is_plain = not user_agent.search
 
 
-# A head that only the parser may read.
-UNFIT = object.__new__(Head)
+# Stands for headers that only the parser may read.
+UNFIT = object.__new__(HeaderFingerprint)
 
 
-class Heads:
-    """Reads heads, with one set of threat data and models."""
+class HeaderFingerprints:
+    """Computes fingerprints, with one set of threat data and models."""
 
     def __init__(self, intel: Intel, figures: FigureReading) -> None:
         self._intel = intel
         self._ranks = tuple(map(figures.ranks_of, ("header_count", "ua_length", "accept_language_count")))
-        self._kinds: BoundedCache[tuple[object, ...], HeadKind] = BoundedCache(_KINDS)
+        self._kinds: BoundedCache[tuple[object, ...], FingerprintKind] = BoundedCache(_KINDS)
         self._labels: BoundedCache[tuple[object, ...], tuple[tuple[str, ...], RequestClass]] = BoundedCache(_LABELS)
         # By names as they arrived.
         self._layouts: BoundedCache[tuple[bytes, ...], HeaderLayout] = BoundedCache(_LAYOUTS)
 
-    def read_lines(self, target: bytes, names: tuple[bytes, ...], values: Sequence[bytes]) -> Head:
+    def read_lines(self, target: bytes, names: tuple[bytes, ...], values: Sequence[bytes]) -> HeaderFingerprint:
         """Read the headers of a GET as they arrived; UNFIT where only the parser may."""
         layout = self._layout_of(names)
         return self._read(target, layout, values) if layout.is_fit(target, values) else UNFIT
 
-    def read(self, target: bytes, fields: Fields) -> Head:
+    def read(self, target: bytes, fields: Fields) -> HeaderFingerprint:
         """Read the headers of a GET that the parser has judged."""
         return self._read(target, self._layout_of(tuple(fields)), tuple(fields.values()))
 
-    def _read(self, target: bytes, layout: HeaderLayout, values: Sequence[bytes]) -> Head:
+    def _read(self, target: bytes, layout: HeaderLayout, values: Sequence[bytes]) -> HeaderFingerprint:
         method = layout.text_at(layout.method, values) or ""
         user_agent = view_user_agent(layout.text_at(layout.user_agent, values), self._intel)
         languages = layout.text_at(layout.languages, values)
@@ -109,7 +111,7 @@ class Heads:
         language_count = languages.count(",") + 1 if languages else 0
         observed = ObservedHeaders(labels, user_agent, len(layout.visitor_names), language_count)
         kind = self._kind_of(method, request_class, observed, is_ok_200=target.endswith(b"?ok=200"))
-        return Head(layout, layout.claims(method, values), kind, observed)
+        return HeaderFingerprint(layout, layout.claims(method, values), kind, observed)
 
     def _read_labels(
         self, layout: HeaderLayout, method: str, view: UserAgentView, form: LanguageForm, values: Sequence[bytes]
@@ -145,7 +147,7 @@ class Heads:
 
     def _kind_of(
         self, method: str, request_class: RequestClass, observed: ObservedHeaders, *, is_ok_200: bool
-    ) -> HeadKind:
+    ) -> FingerprintKind:
         user_agent = observed.user_agent
         counts, ua_lengths, languages = self._ranks
         key = (
@@ -162,7 +164,7 @@ class Heads:
             languages[observed.language_count],
         )
         found = self._kinds.get(key)
-        return found or self._kinds.put(key, HeadKind(method, request_class, is_ok_200=is_ok_200))
+        return found or self._kinds.put(key, FingerprintKind(method, request_class, is_ok_200=is_ok_200))
 
 
 def read_parts(fields: Fields) -> tuple[MethodClaims, bytes, bytes]:
@@ -172,5 +174,5 @@ def read_parts(fields: Fields) -> tuple[MethodClaims, bytes, bytes]:
 
 
 def key_of(target: bytes, fields: Fields) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the key of a head that the parser read."""
+    """Return the cache key of headers that the parser read."""
     return ((b"", target), *((name, value if name in _KEPT else b"") for name, value in fields.items()))

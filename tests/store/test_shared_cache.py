@@ -1,4 +1,4 @@
-"""What every FastStore promises: in memory, owned by one process, on Redis; and what happens while Redis is away."""
+"""What every SharedCache promises: in memory, owned by one process, on Redis; and what happens while Redis is away."""
 
 import asyncio
 import time
@@ -8,12 +8,12 @@ import pytest
 from agentgate.lib.clock import FixedClock, SystemClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.lib.shared_cache import LocalFastStore
-from agentgate.storage.shared_cache.fallback import FallbackFastStore
-from agentgate.storage.shared_cache.memory import MemoryFastStore
-from agentgate.storage.shared_cache.owned import OwnedFastStore
-from agentgate.storage.shared_cache.redis import RedisFastStore
-from agentgate.storage.shared_cache.redis_cluster import RedisClusterFastStore
+from agentgate.lib.shared_cache import InProcessCache
+from agentgate.storage.shared_cache.fallback import FallbackSharedCache
+from agentgate.storage.shared_cache.memory import MemorySharedCache
+from agentgate.storage.shared_cache.owned import OwnedSharedCache
+from agentgate.storage.shared_cache.redis import RedisSharedCache
+from agentgate.storage.shared_cache.redis_cluster import RedisClusterSharedCache
 from tests.support.redis_cluster import redis_cluster
 
 pytestmark = pytest.mark.anyio
@@ -33,19 +33,19 @@ def cluster_url(tmp_path_factory):
 async def store(request):
     """Each kind of store, on its own clock."""
     if request.param == "memory":
-        store = MemoryFastStore(SystemClock())
+        store = MemorySharedCache(SystemClock())
     elif request.param == "owned":
-        store = OwnedFastStore(
+        store = OwnedSharedCache(
             request.getfixturevalue("owner").new_end(), timeout_s=PATIENT_S, blocking_timeout_s=PATIENT_S
         )
     elif request.param == "cluster":
         url, prefix = request.getfixturevalue("cluster_url"), f"{time.monotonic_ns()}:"
-        store = RedisClusterFastStore(url, timeout_s=PATIENT_S, prefix=prefix)
+        store = RedisClusterSharedCache(url, timeout_s=PATIENT_S, prefix=prefix)
     elif request.param == "redis":
-        store = RedisFastStore(request.getfixturevalue("redis_url"), timeout_s=PATIENT_S)
+        store = RedisSharedCache(request.getfixturevalue("redis_url"), timeout_s=PATIENT_S)
     else:
-        primary = RedisFastStore(request.getfixturevalue("redis_url"), timeout_s=PATIENT_S)
-        store = FallbackFastStore(primary, MemoryFastStore(SystemClock(), workers=4), clock=SystemClock())
+        primary = RedisSharedCache(request.getfixturevalue("redis_url"), timeout_s=PATIENT_S)
+        store = FallbackSharedCache(primary, MemorySharedCache(SystemClock(), workers=4), clock=SystemClock())
     yield store
     await store.close()
 
@@ -146,7 +146,7 @@ async def test_a_store_that_answers_says_so(store):
 
 
 async def test_memory_holds_no_more_keys_than_its_limit_and_drops_what_expires_soonest():
-    store = MemoryFastStore(FixedClock(0), max_keys=100)
+    store = MemorySharedCache(FixedClock(0), max_keys=100)
     await store.put("long", b"kept", ttl_ms=1_000_000)
 
     for number in range(1_000):
@@ -160,7 +160,7 @@ async def test_memory_holds_no_more_keys_than_its_limit_and_drops_what_expires_s
 
 async def test_memory_drops_what_has_expired_when_something_new_comes():
     clock = FixedClock(0)
-    store = MemoryFastStore(clock)
+    store = MemorySharedCache(clock)
     for number in range(100):
         await store.add(f"key {number}", 1, ttl_ms=1_000)
 
@@ -171,7 +171,7 @@ async def test_memory_drops_what_has_expired_when_something_new_comes():
 
 
 async def test_memory_does_not_grow_when_one_key_is_set_again_and_again():
-    store = MemoryFastStore(FixedClock(0))
+    store = MemorySharedCache(FixedClock(0))
 
     for number in range(20_000):
         await store.put("key", b"", ttl_ms=1_000 + number)
@@ -181,7 +181,7 @@ async def test_memory_does_not_grow_when_one_key_is_set_again_and_again():
 
 async def test_a_value_that_was_set_again_does_not_expire_at_its_old_time():
     clock = FixedClock(0)
-    store = MemoryFastStore(clock)
+    store = MemorySharedCache(clock)
     await store.put("key", b"first", ttl_ms=1_000)
     await store.put("key", b"second", ttl_ms=5_000)
 
@@ -192,7 +192,7 @@ async def test_a_value_that_was_set_again_does_not_expire_at_its_old_time():
 
 
 async def test_a_frozen_redis_is_unavailable_within_the_timeout(redis, redis_url):
-    store = RedisFastStore(redis_url)
+    store = RedisSharedCache(redis_url)
     await store.add("key", 1, ttl_ms=60_000)
     redis.freeze()
     try:
@@ -212,7 +212,7 @@ async def test_a_frozen_redis_is_unavailable_within_the_timeout(redis, redis_url
 
 
 async def test_a_late_answer_is_never_given_to_the_next_caller(redis, redis_url):
-    store = RedisFastStore(redis_url)
+    store = RedisSharedCache(redis_url)
     await store.put("first", b"of first", ttl_ms=60_000)
     await store.put("second", b"of second", ttl_ms=60_000)
     redis.freeze()
@@ -227,7 +227,7 @@ async def test_a_late_answer_is_never_given_to_the_next_caller(redis, redis_url)
 
 
 async def test_a_connection_that_does_not_close_in_time_keeps_nobody_from_closing(redis_url):
-    store = RedisFastStore(redis_url, timeout_s=PATIENT_S)
+    store = RedisSharedCache(redis_url, timeout_s=PATIENT_S)
     await store.put("key", b"value", ttl_ms=60_000)
     [connection] = store._redis.connection_pool._available_connections
     # As on a machine that is busy for longer than that.
@@ -239,7 +239,7 @@ async def test_a_connection_that_does_not_close_in_time_keeps_nobody_from_closin
 
 
 async def test_counters_go_on_after_redis_was_restarted_and_forgot_its_scripts(redis, redis_url):
-    store = RedisFastStore(redis_url, timeout_s=PATIENT_S)
+    store = RedisSharedCache(redis_url, timeout_s=PATIENT_S)
     await store.add("key", 1, ttl_ms=60_000)
     redis.stop()
     redis.start()
@@ -254,7 +254,9 @@ async def test_counters_go_on_after_redis_was_restarted_and_forgot_its_scripts(r
 async def fallback(redis_url):
     """A fallback whose clock the test holds, with its clock."""
     clock = FixedClock(1_000_000)
-    store = FallbackFastStore(RedisFastStore(redis_url, timeout_s=0.2), MemoryFastStore(clock, workers=4), clock=clock)
+    store = FallbackSharedCache(
+        RedisSharedCache(redis_url, timeout_s=0.2), MemorySharedCache(clock, workers=4), clock=clock
+    )
     assert await store.ping()
     yield store, clock
     await store.close()
@@ -382,7 +384,7 @@ async def test_deleting_while_redis_answers_also_deletes_the_local_value(redis, 
 
 
 async def test_only_memory_counts_without_waiting(store):
-    if not isinstance(store, LocalFastStore):
+    if not isinstance(store, InProcessCache):
         assert not hasattr(store, "add_now")
         return
     assert await store.add("count", 2, ttl_ms=60_000) == 2
@@ -391,4 +393,4 @@ async def test_only_memory_counts_without_waiting(store):
 
 
 async def test_only_memory_is_alone(store):
-    assert store.is_alone is isinstance(store, MemoryFastStore)
+    assert store.is_alone is isinstance(store, MemorySharedCache)

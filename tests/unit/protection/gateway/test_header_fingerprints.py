@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from agentgate.http.connection.head import KEPT
 from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.gateway.header_fingerprints import UNFIT, HeaderFingerprints, key_of
 from agentgate.protection.gateway.header_layout import ADAPTERS, JA4, OF_CONNECTION, READ_VALUES, HeaderLayout
-from agentgate.protection.gateway.heads import UNFIT, Heads, key_of
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.signals.detectors import HEADER_SIGNALS, REQUEST_SIGNALS
@@ -16,7 +16,7 @@ from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
 from agentgate.protection.signals.languages import language_form
 from agentgate.protection.signals.observe import observe, observe_headers, observe_rest
 from agentgate.protection.signals.request_class import class_of
-from agentgate.protection.signals.signal_input import Look
+from agentgate.protection.signals.signal_input import SignalInput
 from agentgate.protection.threat_data.intel import load_intel
 from agentgate.server.demo.traffic import CLIENTS
 
@@ -85,27 +85,32 @@ def test_observing_in_two_steps_gives_what_observing_in_one_gives():
         assert rest == observe(facts, INTEL)
 
 
-def told_of(head):
+def told_of(fingerprint):
     """Return all that checks read of a head."""
     return (
-        head.kind,
-        head.methods,
-        head.has_secret,
-        head.is_complete,
-        head.is_plain,
-        head.waits,
-        head.needs_fields,
-        head.signatures,
-        head.is_counted,
+        fingerprint.kind,
+        fingerprint.methods,
+        fingerprint.has_secret,
+        fingerprint.is_complete,
+        fingerprint.is_plain,
+        fingerprint.waits,
+        fingerprint.needs_fields,
+        fingerprint.signatures,
+        fingerprint.is_counted,
     )
 
 
 def test_one_key_is_one_head():
-    chance, heads, seen, shared = random.Random(5), Heads(INTEL, ModelDirectory().view.reading), {}, 0
+    chance, fingerprints, seen, shared = (
+        random.Random(5),
+        HeaderFingerprints(INTEL, ModelDirectory().view.reading),
+        {},
+        0,
+    )
     for _ in range(4_000):
         fields = some_fields(chance)
-        key, head = key_of(b"/v1/gateway/check", fields), heads.read(b"/v1/gateway/check", fields)
-        told = told_of(head)
+        key, fingerprint = key_of(b"/v1/gateway/check", fields), fingerprints.read(b"/v1/gateway/check", fields)
+        told = told_of(fingerprint)
         shared += key in seen
 
         assert seen.setdefault(key, told) == told
@@ -147,17 +152,17 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
         user_agent = view_user_agent(dict(facts.headers).get("user-agent"), INTEL)
         view = Barred(user_agent, {"labels", "engine", "major", "platform", "mobile", "device", "is_mail_program"})
         form = language_form(dict(facts.headers).get("accept-language"))
-        look = Look(Barred(facts, {"method", "headers", "ja4"}), INTEL, headers, tuple(headers), view, form)
+        request = SignalInput(Barred(facts, {"method", "headers", "ja4"}), INTEL, headers, tuple(headers), view, form)
         for signal in HEADER_SIGNALS:
-            signal(look)
+            signal(request)
         class_of(facts.method, headers, is_browser=True)
         read |= headers.read
 
         # What is asked for each request anew looks at no header, and at nothing that a decision is not cached by.
         allowed = {"address", "rates", "receipt", "agent", "now_ms", "method", "target", "is_plain", "wanted"}
-        look = Look(Barred(facts, allowed), INTEL, None, None, user_agent, None)
+        request = SignalInput(Barred(facts, allowed), INTEL, None, None, user_agent, None)
         for signal in REQUEST_SIGNALS:
-            signal(look)
+            signal(request)
 
     assert "accept" in read
     # By these, the User-Agent's view and the languages' form the labels of a header set are cached.
@@ -167,17 +172,17 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
 
 
 def test_the_adapters_own_headers_say_nothing_about_the_visitor():
-    heads = Heads(INTEL, ModelDirectory().view.reading)
-    head = heads.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"curl/8", b"accept": b"*/*"})
+    fingerprints = HeaderFingerprints(INTEL, ModelDirectory().view.reading)
+    fingerprint = fingerprints.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"curl/8", b"accept": b"*/*"})
 
     # The host is that of the service, and adapters send it all the same.
-    assert head.observed.header_count == 3
+    assert fingerprint.observed.header_count == 3
 
 
 def test_heads_of_one_kind_keep_their_own_figures():
-    heads = Heads(INTEL, ModelDirectory().view.reading)
+    fingerprints = HeaderFingerprints(INTEL, ModelDirectory().view.reading)
     short, long = (
-        heads.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"SomeProgram/1." + b"0" * length})
+        fingerprints.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"SomeProgram/1." + b"0" * length})
         for length in (1, 30)
     )
 
@@ -186,10 +191,10 @@ def test_heads_of_one_kind_keep_their_own_figures():
 
 
 def test_names_tell_what_must_be_waited_for_or_read_again():
-    heads = Heads(INTEL, ModelDirectory().view.reading)
+    fingerprints = HeaderFingerprints(INTEL, ModelDirectory().view.reading)
 
     def read(more):
-        return heads.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"x", **more})
+        return fingerprints.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"x", **more})
 
     assert not read({}).needs_fields
     for name in (b"signature", b"signature-input", b"crawler-max-price", b"crawler-exact-price", b"x-agentgate-token"):
@@ -199,7 +204,7 @@ def test_names_tell_what_must_be_waited_for_or_read_again():
     assert read({b"x-agentgate-secret": b"x"}).needs_fields
     assert read({b"x-method-override": b"PUT"}).methods == MethodClaims("GET", (b"PUT",))
     incomplete = {name: value for name, value in ADAPTER.items() if name != b"x-original-url"}
-    assert heads.read(b"/", incomplete).needs_fields
+    assert fingerprints.read(b"/", incomplete).needs_fields
 
 
 def is_fit(target, fields):
@@ -227,19 +232,19 @@ def test_what_says_something_about_the_connection_is_left_to_the_parser():
 
 
 def test_a_name_that_comes_twice_is_left_to_the_parser():
-    heads = Heads(INTEL, ModelDirectory().view.reading)
+    fingerprints = HeaderFingerprints(INTEL, ModelDirectory().view.reading)
     names, values = (*ADAPTER, b"Accept", b"accept"), [*ADAPTER.values(), b"a", b"b"]
 
-    assert heads.read_lines(b"/v1/gateway/check", names, values) is UNFIT
-    assert heads.read_lines(b"/v1/gateway/check", names[:-1], values[:-1]) is not UNFIT
+    assert fingerprints.read_lines(b"/v1/gateway/check", names, values) is UNFIT
+    assert fingerprints.read_lines(b"/v1/gateway/check", names[:-1], values[:-1]) is not UNFIT
 
 
 def test_a_head_as_it_arrived_is_read_as_the_parser_reads_it():
-    chance, heads = random.Random(7), Heads(INTEL, ModelDirectory().view.reading)
+    chance, fingerprints = random.Random(7), HeaderFingerprints(INTEL, ModelDirectory().view.reading)
     for _ in range(500):
         fields = some_fields(chance)
-        arrived = heads.read_lines(b"/v1/gateway/check", tuple(map(bytes.title, fields)), [*fields.values()])
-        parsed = heads.read(b"/v1/gateway/check", fields)
+        arrived = fingerprints.read_lines(b"/v1/gateway/check", tuple(map(bytes.title, fields)), [*fields.values()])
+        parsed = fingerprints.read(b"/v1/gateway/check", fields)
 
         is_fit = OF_CONNECTION.isdisjoint(fields)
         assert told_of(arrived) == told_of(parsed) if is_fit else arrived is UNFIT

@@ -11,7 +11,7 @@ import structlog
 
 from agentgate.http.connection.deferral import MOST_BYTES
 from agentgate.http.connection.fast_functions import HotReply, HotRequest
-from agentgate.http.connection.loop_budget import LONG_S, Turn
+from agentgate.http.connection.loop_budget import LONG_S, LoopBudget
 from tests.http.corpus import request
 from tests.http.test_taken_heads import Taking
 from tests.http.wire import EchoApp, connected, listening, run, until
@@ -23,7 +23,7 @@ MANY = 1_200
 TIMES = 20
 
 
-class Turns(Turn):
+class BusyBudget(LoopBudget):
     """Turns that have no time when a test says so."""
 
     has_time = True
@@ -31,38 +31,38 @@ class Turns(Turn):
     def is_over(self) -> bool:
         return not self.has_time or super().is_over()
 
-    def _go_on_with_newest(self) -> None:
+    def _resume_newest(self) -> None:
         if self.has_time:
-            super()._go_on_with_newest()
+            super()._resume_newest()
 
 
 class Refusing:
     """A hot function that says no to what waited for too long."""
 
-    def __init__(self, held_s: float) -> None:
-        self.turn = Turns(LONG_S, held_s)
+    def __init__(self, deadline_s: float) -> None:
+        self.budget = BusyBudget(LONG_S, deadline_s)
 
     def __call__(self, _: HotRequest) -> HotReply:
-        return NO if self.turn.is_refusing else OK
+        return NO if self.budget.is_refusing else OK
 
 
-def hot_paths(held_s: float = 10.0) -> dict[bytes, object]:
-    return {b"/hot": lambda _: OK, b"/known": Taking(), b"/check": Refusing(held_s)}
+def hot_paths(deadline_s: float = 10.0) -> dict[bytes, object]:
+    return {b"/hot": lambda _: OK, b"/known": Taking(), b"/check": Refusing(deadline_s)}
 
 
-def keep_busy(listener) -> Turns:
+def keep_busy(listener) -> BusyBudget:
     """Let no turn of the loop have time, as while much more arrives than can be answered."""
-    turn: Turns = listener._state.turn
-    turn.has_time = False
-    return turn
+    budget: BusyBudget = listener._state.budget
+    budget.has_time = False
+    return budget
 
 
-async def put_off(listener, client, data: bytes) -> None:
+async def deferred(listener, client, data: bytes) -> None:
     """Send what there is no time for at first."""
-    turn = keep_busy(listener)
+    budget = keep_busy(listener)
     await client.send(data)
     await asyncio.sleep(0.01)
-    turn.has_time = True
+    budget.has_time = True
 
 
 @pytest.mark.parametrize("path", [b"/hot", b"/known", b"/echo", b"/check", b"/check?ok=200", b"/checked"])
@@ -72,9 +72,9 @@ def test_what_is_put_off_is_answered_in_a_turn_with_time(path):
             await client.send(request(path))
             expected = await client.response()
             for _ in range(20):
-                await put_off(listener, client, request(path))
+                await deferred(listener, client, request(path))
                 assert (await client.response()).body == expected.body
-            assert listener.put_off == 0
+            assert listener.deferred == 0
 
     run(work())
 
@@ -85,7 +85,7 @@ def test_a_body_is_put_off_with_its_head(length):
         app, body = EchoApp(), b"x" * length
         whole = b"POST /echo HTTP/1.1\r\nHost: gate.example\r\nContent-Length: %d\r\n\r\n%b" % (length, body)
         async with listening(app, hot_paths=hot_paths()) as listener, connected(listener) as client:
-            await put_off(listener, client, whole)
+            await deferred(listener, client, whole)
 
             assert (await client.response()).body == b"/echo|" + body
 
@@ -97,13 +97,13 @@ def test_a_body_is_put_off_with_its_head(length):
 def test_what_follows_stays_behind_what_was_put_off(path, cut):
     async def work():
         async with listening(EchoApp(), hot_paths=hot_paths()) as listener, connected(listener) as client:
-            turn = keep_busy(listener)
+            budget = keep_busy(listener)
             data = b"".join(map(request, (path, b"/echo", b"/hot", b"/none", b"/known", path)))
             await client.send(data[:cut])
             await asyncio.sleep(0.02)
             await client.send(data[cut:])
             await asyncio.sleep(0.02)
-            turn.has_time = True
+            budget.has_time = True
 
             assert [(await client.response()).status for _ in range(6)] == [200, 200, 200, 404, 200, 200]
 
@@ -113,14 +113,14 @@ def test_what_follows_stays_behind_what_was_put_off(path, cut):
 def test_nothing_more_is_read_behind_it():
     async def work():
         async with listening(EchoApp(), hot_paths=hot_paths()) as listener, connected(listener) as client:
-            turn = keep_busy(listener)
+            budget = keep_busy(listener)
             await client.send(request(b"/check"))
             await asyncio.sleep(0.02)
             (connection,) = listener._state.connections
             assert not connection.flow.read_paused
             await client.send(request(b"/check"))
             await until(lambda: connection.flow.read_paused)
-            turn.has_time = True
+            budget.has_time = True
             assert [(await client.response()).status for _ in range(2)] == [200, 200]
             assert not connection.flow.read_paused
 
@@ -135,7 +135,7 @@ def test_what_is_too_long_for_a_head_is_not_kept():
             await client.send(request(b"/check", long_line))
 
             assert (await client.response()).status == 431
-            assert listener.put_off <= 1
+            assert listener.deferred <= 1
 
     run(work())
 
@@ -155,13 +155,13 @@ def test_what_cannot_be_refused_waits_for_the_end_of_the_turn_only(path):
 def test_what_waited_for_too_long_is_refused():
     async def work():
         async with listening(EchoApp(), hot_paths=hot_paths(0.1)) as listener, connected(listener) as client:
-            turn, began_s = keep_busy(listener), time.monotonic()
+            budget, began_s = keep_busy(listener), time.monotonic()
             await client.send(request(b"/check"))
             response = await client.response()
 
             assert (response.status, response.body) == (503, b"no")
             assert 0.1 <= time.monotonic() - began_s < 1.0
-            turn.has_time = True
+            budget.has_time = True
             await client.send(request(b"/check"))
             assert (await client.response()).status == 200
 
@@ -185,7 +185,7 @@ def test_what_is_put_off_is_answered_before_the_service_stops():
         async with listening(EchoApp(), hot_paths=hot_paths(0.2)) as listener, connected(listener) as client:
             keep_busy(listener)
             await client.send(request(b"/check"))
-            await until(lambda: listener.put_off)
+            await until(lambda: listener.deferred)
             assert await listener.drain(2.0) == 0
             response = await client.response()
 
@@ -206,12 +206,12 @@ def test_whoever_leaves_is_not_answered():
                 return OK
 
         async with listening(EchoApp(), hot_paths={b"/check": Asked(0.1)}) as listener:
-            turn = keep_busy(listener)
+            budget = keep_busy(listener)
             async with connected(listener) as client:
                 await client.send(request(b"/check"))
-                await until(lambda: turn.waiting)
+                await until(lambda: budget.waiting)
             await until(lambda: not listener.connections)
-            await until(lambda: not turn.waiting)
+            await until(lambda: not budget.waiting)
             assert asked == []
 
     run(work())
@@ -220,14 +220,14 @@ def test_whoever_leaves_is_not_answered():
 def test_a_connection_that_was_ended_does_not_go_on():
     async def work():
         async with listening(EchoApp(), hot_paths=hot_paths(0.1)) as listener, connected(listener) as client:
-            turn = keep_busy(listener)
+            budget = keep_busy(listener)
             for _ in range(2):
                 await client.send(request(b"/check"))
                 await asyncio.sleep(0.02)
             (connection,) = listener._state.connections
             connection.transport.abort()
             with structlog.testing.capture_logs() as logged:
-                await until(lambda: not turn.waiting)
+                await until(lambda: not budget.waiting)
             assert logged == []
 
     run(work())
