@@ -20,7 +20,7 @@ from agentgate.events.storage.events import SqlEvents
 from agentgate.events.storage.queries.decision_feed import DecisionFeed
 from agentgate.events.storage.queries.read_models import SqlTraffic
 from agentgate.lib.clock import HOUR_MS, SECOND_MS, Clock
-from agentgate.lib.database import Reader
+from agentgate.lib.database import Reader, StoreUnavailable
 from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.shared_cache import SharedCache

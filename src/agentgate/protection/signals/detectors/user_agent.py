@@ -50,7 +50,7 @@ CLAIMING_KINDS = ("ai_agent", "search_engine", "seo", "archiver", "academic", "a
 PROGRAM_KINDS = frozenset({"preview", "feed_reader", "uptime", "git", "webhook"})
 PURPOSE_OF_KIND = {"search_engine": "search", "seo": "seo", "archiver": "archive", "advertising": "advertising"}
 
-# WordSearch with which a program says itself what it is, and an address or mail address of whoever runs it. Followed by a
+# Words with which a program says itself what it is, and an address or mail address of whoever runs it. Followed by a
 # letter they are parts of other words; `bot` is part of brands that phones have.
 GENERIC_CRAWLER = re.compile(
     r"(?<!cu)bots?(?![a-z])|crawl|spider|scrap(?:er|ing|y)|slurp|harvest|archiver|fetcher|indexer|(?<!cam)scanner"
