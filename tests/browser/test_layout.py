@@ -61,7 +61,6 @@ def test_nothing_moves_when_the_check_opens(page, site, mode):
     # It lies over the rest and can be pressed.
     box = button.bounding_box()
     assert box["height"] >= 44
-    button.click(trial=True)
     press_by_hand(page, button)
     page.wait_for_timeout(1100)
     press_by_hand(page, page.get_by_role("button", name="Continue", exact=True))
