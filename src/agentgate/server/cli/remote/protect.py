@@ -67,7 +67,10 @@ def protect(**given: Any) -> None:
         return
     if found is None:
         print(f"{site_key}: made, in monitor mode. Nobody is refused until you say so.")
-    print(_shown(paths) + (f": written. {service}/docs/adapters says where." if written else ": there, left alone"))
+    print(
+        _shown(paths)
+        + (f": written. {service}/docs/adapters says where it goes." if written else ": there, left alone")
+    )
     if options.watch:
         _watch(api, site_key)
 
