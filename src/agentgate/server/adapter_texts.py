@@ -15,7 +15,7 @@ class AdapterTexts:
     proxies = tuple(FILES)
 
     def __init__(self, settings: Settings) -> None:
-        self._service = service_address(settings)
+        self._service = listener_for_proxies(settings)
 
     def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
         """Return the files of a proxy; refuse a proxy that is unknown, and addresses that are none."""
@@ -34,7 +34,7 @@ class AdapterTexts:
         return Adapter(proxy=proxy, files=files, placeholder=PLACEHOLDER_SECRET)
 
 
-def service_address(settings: Settings) -> str:
+def listener_for_proxies(settings: Settings) -> str:
     """Return the public listener as a proxy beside the service reaches it."""
     base = settings.public_base_url.rstrip("/")
     if not base and settings.public_listen.port == 0:

@@ -347,6 +347,11 @@ def test_todays_counts_and_health_come_from_the_hourly_counters(service: Running
     site = create(service)
     service.operator.post(f"{SITES}/site_shop/credentials")
     assert service.operator.get(f"{SITES}/site_shop").json()["health"] == {"status": "no_traffic"}
+    # Whole-site protection guards what no route names.
+    service.operator.patch(f"{SITES}/site_shop", json={"routes": []})
+    assert service.operator.get(f"{SITES}/site_shop").json()["health"] == {"status": "no_routes"}
+    service.operator.patch(f"{SITES}/site_shop", json={"wholeSite": True})
+    assert service.operator.get(f"{SITES}/site_shop").json()["health"] == {"status": "no_traffic"}
     hour = NOON_MS // 3_600_000
     stats = service.application.stores.databases["stats"]
     for row in ((1, hour, 5, 1, 2, 3, 4), (1, hour - 13, 50, 50, 50, 50, 0), (2, hour, 9, 9, 9, 9, 9)):

@@ -30,7 +30,7 @@ def _health(listed: ListedSite, activity: SiteActivity) -> SiteHealthSummary:
     status = SiteHealthStatus.OK
     if listed.credentials.active == 0:
         status = SiteHealthStatus.NO_CREDENTIALS
-    elif not listed.site.routes:
+    elif not listed.site.routes and not listed.site.whole_site:
         status = SiteHealthStatus.NO_ROUTES
     elif activity.last_event_at is None:
         status = SiteHealthStatus.NO_TRAFFIC

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import typer
 
 from agentgate.lib.settings.schema import read_process_settings
-from agentgate.server.adapter_texts import service_address
+from agentgate.server.adapter_texts import listener_for_proxies
 from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json
 from agentgate.server.cli.remote.admin_api import AdminApi, UrlOption, open_api, site_path
 from agentgate_tools.adapters.render import EXAMPLE, FILES, Installation, render
@@ -53,7 +53,7 @@ def protect(**given: Any) -> None:
         raise CommandRefused(f"there are no files for {options.proxy!r}; take one of {', '.join(FILES)}")
     origin = _origin(options.address)
     api = open_api(options.url, options.config)
-    service = options.gate or service_address(read_process_settings(options.config))
+    service = options.gate or listener_for_proxies(read_process_settings(options.config))
     found = _find(api, origin)
     site = found or _create(api, origin, options.site_key)
     site_key = site["siteKey"]
@@ -67,7 +67,10 @@ def protect(**given: Any) -> None:
         return
     if found is None:
         print(f"{site_key}: made, in monitor mode. Nobody is refused until you say so.")
-    print(_shown(paths) + (f": written. {service}/docs/adapters says where." if written else ": there, left alone"))
+    print(
+        _shown(paths)
+        + (f": written. {service}/docs/adapters says where it goes." if written else ": there, left alone")
+    )
     if options.watch:
         _watch(api, site_key)
 
