@@ -65,7 +65,7 @@ export function DataTable<T>({ title, lead, side, loaded, rows, columns, rowKey,
   };
   const isEmpty = loaded.data !== undefined && rows.length === 0;
   return (
-    <section class={[!bare && "card", loaded.loading && loaded.data && "stale"].filter(Boolean).join(" ")} aria-label={title} aria-busy={loaded.loading}>
+    <section class={[!bare && "card", loaded.loading && loaded.data && "stale"].filter(Boolean).join(" ")} aria-label={bare ? undefined : title} aria-busy={loaded.loading}>
       {(side || lead) && (
         <header>
           <h2>{title}</h2>
