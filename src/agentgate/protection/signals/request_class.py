@@ -26,7 +26,7 @@ class RequestClass(IntEnum):
 
 
 _PAGES = frozenset({"document", "iframe", "frame", "fencedframe", "embed", "object"})
-_PARTS = frozenset(
+PARTS = frozenset(
     [
         "audio",
         "audioworklet",
@@ -146,7 +146,7 @@ def class_of(method: str, headers: Mapping[str, str], *, is_browser: bool) -> Re
     if says_page or destination in _PAGES or any(each in accept for each in _HTML):
         return RequestClass.PAGE
     # Behind a service worker that only passes on, everything is for a script; `Accept` still says what for.
-    is_part = destination in _PARTS or accept.startswith(_PART_ACCEPTED)
+    is_part = destination in PARTS or accept.startswith(_PART_ACCEPTED)
     return RequestClass.PART if is_part else RequestClass.FETCH
 
 

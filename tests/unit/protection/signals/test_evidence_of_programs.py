@@ -193,3 +193,15 @@ def test_a_navigation_for_nobody_is_one_that_chromiums_worker_passed_on():
     assert "http.fetch_metadata_mismatch" not in passed_on
     assert "http.fetch_metadata_mismatch" not in changed("Chrome/", lambda headers: sorted(for_nobody(headers)))
     assert "http.fetch_metadata_mismatch" in changed("Chrome/", for_nobody)
+
+
+def test_nothing_but_a_page_accepts_one():
+    def picture(accept):
+        values = {"sec-fetch-dest": "image", "sec-fetch-mode": "no-cors", "accept": accept}
+        dropped = {"sec-fetch-user", "upgrade-insecure-requests"}
+        return lambda headers: [(name, values.get(name, value)) for name, value in headers if name not in dropped]
+
+    page = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    for browser in ("Chrome/", "Firefox/", "iPhone"):
+        assert "http.fetch_metadata_mismatch" in changed(browser, picture(page)), browser
+        assert "http.fetch_metadata_mismatch" not in changed(browser, picture("image/avif,image/webp,*/*")), browser

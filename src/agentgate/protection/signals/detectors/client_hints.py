@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from agentgate.protection.signals.detectors.headers import is_sorted
+from agentgate.protection.signals.request_class import PARTS
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.views import UserAgentView
 
@@ -136,6 +137,9 @@ def _fetch_agrees(request: SignalInput) -> bool:
     if mode == "navigate":
         return _navigates_to(request, destination)
     if mode in PART_MODES and (destination in PAGE_DESTINATIONS or "upgrade-insecure-requests" in headers):
+        return False
+    # Nothing that is no page accepts one.
+    if destination in PARTS and "text/html" in headers.get("accept", ""):
         return False
     # Only a navigation comes from a person's own hand.
     return "sec-fetch-user" not in headers
