@@ -82,14 +82,15 @@ def test_a_farm_with_a_real_engine_is_a_cluster_before_its_hundredth_token(servi
     assert all("raised" in labels for labels in seen[first + 1 :])
 
 
-def test_input_that_is_replayed_is_asked_from_the_second_network_on(service: RunningService, site: str) -> None:
+def test_input_that_is_replayed_is_asked_from_the_third_network_on(service: RunningService, site: str) -> None:
     answers = []
     for number, address in enumerate(addresses(5)):
         page = BrowserClient(service, site, address=address)
         signals = {**SIGNALS, "hardwareConcurrency": number + 1}
         answers.append(page.verify(page.challenge().json(), signals=signals, interaction=INTERACTION).json()["status"])
 
-    assert answers == ["passed"] + ["step_up"] * 4
+    # Two are somebody who moved, or who has IPv4 and IPv6.
+    assert answers == ["passed"] * 2 + ["step_up"] * 3
 
 
 def test_the_same_visitor_may_be_checked_as_often_as_it_likes(service: RunningService, site: str) -> None:

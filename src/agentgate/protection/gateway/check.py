@@ -222,7 +222,7 @@ class GatewayCheck:
             self._earn(counted, now_ms)
         # The event, and the answer.
         duration_us = (time.perf_counter_ns() - started_ns) // 1000
-        correlation = None if given[5] is given[6] is None else read_correlation(given[5], given[6])
+        correlation = read_correlation(given[5], given[6])
         decision_id = self._event_log.record_again(cached.pattern, visitor.number, duration_us, now_ms, correlation)
         return cached.start, cached.middle + encode_id(decision_id) + cached.end
 
