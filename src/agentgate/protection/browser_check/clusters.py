@@ -31,8 +31,8 @@ SHAPE_ADDRESSES, SHAPE_SHARE = 32, 0.25
 FARM_ADDRESSES, FARM_NETWORKS, FARM_SHARE = 64, 8, 0.5
 # Of the farm's checks, so many come from an address of their own, and so many at most had any input.
 FARM_SINGLE, FARM_INPUT = 0.7, 0.05
-# The same input with at least so many events, from so many networks or addresses. No two people's sums are the same, but
-# an open page renews its token without new input, and its person may have moved or have IPv4 and IPv6.
+# The same input with at least so many events, from so many networks or addresses. No two people's sums are the same,
+# but an open page renews its token without new input, and its person may have moved or have IPv4 and IPv6.
 INPUT_EVENTS, INPUT_NETWORKS, INPUT_ADDRESSES = 8, 3, 4
 # So many bits count distinct addresses: up to some 1,000 of them.
 BITS = 256
