@@ -87,6 +87,8 @@ class Onlooker:
             wait_for(self.page, lambda: self.page.locator("tbody .out").count())
             self.page.keyboard.press(key)
         wait_for(self.page, lambda: self.page.locator(there).count())
+        # What is loading is dimmed, on purpose, and its contrast with it.
+        wait_for(self.page, lambda: not self.page.locator("main [aria-busy=true]").count())
         assert self.page.evaluate("document.documentElement.lang") == language, url
         check_page(self.page)
 
