@@ -15,7 +15,13 @@ def gate(service: RunningService) -> Gate:
 
 @pytest.mark.parametrize(
     ("bound", "cache"),
-    [("FINGERPRINTS", "fingerprints"), ("PAGES", "pages"), ("DECISIONS", "decisions"), ("VISITORS", "visitors")],
+    [
+        ("HEADER_SETS", "header_sets"),
+        ("FINGERPRINTS", "fingerprints"),
+        ("PAGES", "pages"),
+        ("DECISIONS", "decisions"),
+        ("VISITORS", "visitors"),
+    ],
 )
 def test_every_cache_is_bounded(
     service: RunningService, gate: Gate, monkeypatch: pytest.MonkeyPatch, bound: str, cache: str

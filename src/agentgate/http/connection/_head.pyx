@@ -60,7 +60,7 @@ def cut(bytes data not None):
     cdef const unsigned char* found
     cdef unsigned char key[LONGEST]
     cdef int use
-    cdef list given = [None, None, None, None, None, None]
+    cdef list given = [None, None, None, None, None, None, None, None]
     if size > LONGEST or size < 18 or text[size - 1] != 10 or text[size - 2] != 13 or text[size - 3] != 10 or text[size - 4] != 13:
         return None
     # The request line: GET, one target that begins with a slash, HTTP/1.1.
@@ -101,7 +101,7 @@ def cut(bytes data not None):
                     return None
                 given[use] = PyBytes_FromStringAndSize(<const char*>text + colon + 2, end - colon - 2)
         at = end + 2
-    return PyBytes_FromStringAndSize(<const char*>key, filled), given[0], given[1], given[2], given[3], given[4], given[5]
+    return (PyBytes_FromStringAndSize(<const char*>key, filled), *given)
 
 
 def lines(bytes data not None):

@@ -16,7 +16,6 @@ from agentgate.http.request_guard import is_plain_name
 KEPT = (
     b"accept",
     b"accept-encoding",
-    b"accept-language",
     b"connection",
     b"content-length",
     b"content-type",
@@ -33,7 +32,6 @@ KEPT = (
     b"trailer",
     b"transfer-encoding",
     b"upgrade",
-    b"user-agent",
     b"x-forwarded-method",
     b"x-http-method",
     b"x-http-method-override",
@@ -41,12 +39,23 @@ KEPT = (
     b"x-method-override",
     b"x-original-method",
 )
-# Values that are handed out beside the key, in this order.
-GIVEN = (b"authorization", b"x-original-url", b"x-original-address", b"cookie", b"x-request-id", b"traceparent")
+# Values that are handed out beside the key, in this order. The last two are read like those of the key, but visitors
+# have them in so many combinations that each is a key of its own.
+GIVEN = (
+    b"authorization",
+    b"x-original-url",
+    b"x-original-address",
+    b"cookie",
+    b"x-request-id",
+    b"traceparent",
+    b"user-agent",
+    b"accept-language",
+)
 LONGEST_HEAD = 4096
 
+_Value = bytes | None
 # The key, then what GIVEN names; None where a header did not come.
-Cut = tuple[bytes, bytes | None, bytes | None, bytes | None, bytes | None, bytes | None, bytes | None]
+Cut = tuple[bytes, _Value, _Value, _Value, _Value, _Value, _Value, _Value, _Value]
 # Names and values, each in the order of arrival.
 Lines = tuple[tuple[bytes, ...], list[bytes]]
 
@@ -65,8 +74,8 @@ def cut_plainly(data: bytes) -> Cut | None:
     found = {name.lower(): value for name, value in lines}
     if len(found) != len(lines):
         return None
-    authorization, url, address, cookie, request_id, trace = map(found.get, GIVEN)
-    return _UNREAD.sub(rb"\1", data)[:-4], authorization, url, address, cookie, request_id, trace
+    authorization, url, address, cookie, request_id, trace, agent, languages = map(found.get, GIVEN)
+    return _UNREAD.sub(rb"\1", data)[:-4], authorization, url, address, cookie, request_id, trace, agent, languages
 
 
 def lines_plainly(data: bytes) -> Lines:

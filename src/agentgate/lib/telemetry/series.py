@@ -79,7 +79,7 @@ CACHE_MISSES = Series(
     "agentgate_gateway_cache_misses",
     _C,
     ("cache",),
-    "Checks for which a head, page, visitor or decision was worked out because it was not cached",
+    "Checks for which headers, a fingerprint, page, visitor or decision were worked out because nothing was cached",
 )
 TOKENS = Series("agentgate_tokens", _C, ("what",), "Tokens `issued` by the browser check and `redeemed` by servers")
 SITEVERIFY = Series("agentgate_siteverify", _C, ("result",), "Calls of siteverify: `success`, or the code of the error")

@@ -12,16 +12,15 @@ class Visitors:
         self._keyring = keyring
         self._generation = -1
         self._key = b""
-        self._mac = PreparedMac(b"")
+        # By site.
+        self._macs: dict[str, PreparedMac] = {}
 
     def find(self, site_key: str, address: str) -> int:
         """Return the visitor's number: 64 bits, written as 16 hex digits."""
         if self._generation != self._keyring.generation:
             self._read_key()
-        # As `Keyring.mac("visitor", b"site", ...)` would.
-        parts = (b"visitor", b"site", site_key.encode(), source_of(address).encode())
-        message = b"".join([len(part).to_bytes(4, "big") + part for part in parts])
-        return int.from_bytes(self._mac.tag(message)[:8], "big")
+        mac = self._macs.get(site_key) or self._prepare(site_key)
+        return int.from_bytes(mac.tag(_framed(source_of(address).encode()))[:8], "big")
 
     def named_since_ms(self) -> int:
         """Return since when addresses have the names that they have now."""
@@ -31,4 +30,14 @@ class Visitors:
         self._generation = self._keyring.generation
         key = self._keyring.current("visitor")
         if key != self._key:
-            self._key, self._mac = key, PreparedMac(key)
+            self._key, self._macs = key, {}
+
+    def _prepare(self, site_key: str) -> PreparedMac:
+        # Tags are those of `Keyring.mac("visitor", b"site", site, source)`.
+        prefix = b"".join(map(_framed, (b"visitor", b"site", site_key.encode())))
+        mac = self._macs[site_key] = PreparedMac(self._key, prefix=prefix)
+        return mac
+
+
+def _framed(part: bytes) -> bytes:
+    return len(part).to_bytes(4, "big") + part

@@ -28,9 +28,10 @@ from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.header_fingerprints import (
     LONGEST_KEY,
     UNFIT,
-    FingerprintKey,
     HeaderFingerprint,
     HeaderFingerprints,
+    HeaderSet,
+    HeaderSetKey,
     key_of,
     read_parts,
 )
@@ -40,7 +41,7 @@ from agentgate.protection.gateway.pending_check import PendingCheck
 from agentgate.protection.gateway.receipts import Receipts, Shown
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.gateway.ruling import unavailable
-from agentgate.protection.gateway.site_snapshot import HeaderTraits, SiteSnapshot
+from agentgate.protection.gateway.site_snapshot import HeaderTraits, HeaderValues, SiteSnapshot
 from agentgate.protection.gateway.snapshot import Snapshot, current_keys
 from agentgate.protection.gateway.visitors import Visitor, read_visitor
 from agentgate.protection.gateway.waiting_check import WaitingChecks
@@ -49,7 +50,7 @@ from agentgate.protection.signals.facts import Rates
 from agentgate.protection.signals.part_budget import PartState
 from agentgate.protection.signals.rates import Counted
 from agentgate.protection.signals.request_class import RequestClass
-from agentgate.protection.sites.directory import SiteCaller, SiteDirectory
+from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
 
 # When the configuration was not read for this long, the cached one is too old to decide by.
 STALE_S = 15 * 60.0
@@ -92,7 +93,7 @@ class GatewayCheck:
         self.budget = LoopBudget()
         self._refused_unseen = 0
         # How often something was worked out because it was not cached, by cache.
-        self.misses = {"heads": 0, "pages": 0, "visitors": 0, "decisions": 0}
+        self.misses = {"headers": 0, "fingerprints": 0, "pages": 0, "visitors": 0, "decisions": 0}
         # The head that is being checked, as it arrived.
         self._data = b""
 
@@ -110,10 +111,11 @@ class GatewayCheck:
             return None
         if not (self.budget.is_refreshed or self._take_over()):
             return None
-        fingerprint = self._snapshot.fingerprints.young.get(found[0]) or self._find_fingerprint(found[0], data)
-        if fingerprint is UNFIT:
+        headers = self._snapshot.header_sets.young.get(found[0]) or self._find_headers(found[0], data)
+        if headers is UNFIT:
             return None
         self._data = data
+        fingerprint = self._find_fingerprint(headers, found[7], found[8])
         fields = split(data) or _NO_FIELDS if fingerprint.needs_fields else _NO_FIELDS
         return self._check(fingerprint, found, fields)
 
@@ -133,14 +135,13 @@ class GatewayCheck:
         fields = request.headers
         target = request.path + b"?" + request.query if request.query else request.path
         key = key_of(target, fields)
-        fingerprint = self._snapshot.fingerprints.get(key)
-        if fingerprint is None:
-            self.misses["heads"] += 1
-            fingerprint = self._fingerprints.read(target, fields)
-            if sum(len(value) for _, value in key) <= LONGEST_KEY:
-                self._snapshot.fingerprints.put(key, fingerprint)
-        authorization, url, address, cookie, request_id, trace = map(fields.get, GIVEN)
-        return self._check(fingerprint, (b"", authorization, url, address, cookie, request_id, trace), fields)
+        headers = self._snapshot.header_sets.get(key)
+        if headers is None:
+            is_cached = sum(len(value) for _, value in key) <= LONGEST_KEY
+            headers = self._keep_headers(key, self._fingerprints.read_fields(target, fields, is_cached=is_cached))
+        authorization, url, address, cookie, request_id, trace, agent, languages = map(fields.get, GIVEN)
+        given = (b"", authorization, url, address, cookie, request_id, trace, agent, languages)
+        return self._check(self._find_fingerprint(headers, agent, languages), given, fields)
 
     # The check.
 
@@ -203,15 +204,18 @@ class GatewayCheck:
             snapshot.visitor_ranks[visitor_rate],
             snapshot.network_ranks[network_rate],
             parts,
-            None if site.traits is None else self._read_traits(site.traits, fingerprint, page, visitor, fields),
+            None
+            if site.traits is None
+            else self._read_traits(site.traits, (fingerprint, *given[7:]), page, visitor, fields),
         )
         # The decision: a cached one, or one that is made now.
         cached = None if fingerprint.waits else snapshot.decisions.young.get(key) or snapshot.decisions.get(key)
         if cached is None or view.captures_features:
             self.misses["decisions"] += 1
             rates, traits = Rates(visitor_rate, network_rate, parts), key[-1] or NO_TRAITS
+            own = _with_own_figures(fingerprint, given, view)
             pending = PendingCheck(
-                view, fingerprint, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields, traits
+                view, own, page, visitor, rates, shown, cookie_count, now_ms, started_ns, fields, traits
             )
             if fingerprint.waits:
                 return self._waiting.answer(pending, snapshot.views)
@@ -240,24 +244,45 @@ class GatewayCheck:
     # Caches that are filled on a miss.
 
     def _read_traits(
-        self, traits: HeaderTraits, fingerprint: HeaderFingerprint, page: SitePage, visitor: Visitor, fields: Fields
+        self, traits: HeaderTraits, key: HeaderValues, page: SitePage, visitor: Visitor, fields: Fields
     ) -> Traits:
         """Return what predicates and lists say; only of sites that have some."""
-        of_headers = traits.find(fingerprint)
+        of_headers = traits.find(key)
         if of_headers is None or traits.reads_each:
             # A head that is answered as it arrived was not split, unless something in it is read for other reasons.
             fields = fields or split(self._data) or _NO_FIELDS
         if of_headers is None:
-            of_headers = traits.read(fingerprint, fields)
+            of_headers = traits.read(key, fields)
         return traits.combine(visitor.traits or NO_TRAITS, page.kind.traits, of_headers, fields)
 
-    def _find_fingerprint(self, key: FingerprintKey, data: bytes) -> HeaderFingerprint:
-        fingerprints = self._snapshot.fingerprints
-        found = fingerprints.get(key)
+    def _find_headers(self, key: bytes, data: bytes) -> HeaderSet:
+        found = self._snapshot.header_sets.get(key)
         if found is None:
-            self.misses["heads"] += 1
-            found = self._fingerprints.read_lines(data[4 : data.index(b" ", 4)], *lines(data))
-            if len(key) <= LONGEST_KEY:
+            is_cached = len(key) <= LONGEST_KEY
+            target = data[4 : data.index(b" ", 4)]
+            found = self._keep_headers(key, self._fingerprints.read_lines(target, *lines(data), is_cached=is_cached))
+        return found
+
+    def _keep_headers(self, key: HeaderSetKey, headers: HeaderSet) -> HeaderSet:
+        self.misses["headers"] += 1
+        if headers is UNFIT or headers.is_cached:
+            self._snapshot.header_sets.put(key, headers)
+        return headers
+
+    def _find_fingerprint(
+        self, headers: HeaderSet, user_agent: bytes | None, languages: bytes | None
+    ) -> HeaderFingerprint:
+        caches, fingerprints = self._fingerprints, self._snapshot.fingerprints
+        key = (
+            headers,
+            caches.user_agents.young.get(user_agent) or caches.find_user_agent(user_agent),
+            caches.languages.young.get(languages) or caches.find_languages(languages),
+        )
+        found = fingerprints.young.get(key) or fingerprints.get(key)
+        if found is None:
+            self.misses["fingerprints"] += 1
+            found = caches.make(key)
+            if headers.is_cached:
                 fingerprints.put(key, found)
         return found
 
@@ -324,3 +349,8 @@ class GatewayCheck:
     def _is_stale(self) -> bool:
         """Say whether too much time has passed since the configuration could last be read."""
         return time.monotonic() - self._sites.looked_s > STALE_S
+
+
+def _with_own_figures(fingerprint: HeaderFingerprint, given: Cut, site: SiteView) -> HeaderFingerprint:
+    """Return a fingerprint with the figures of this very request where they are captured for training."""
+    return fingerprint.with_figures_of(*given[7:]) if site.captures_features else fingerprint

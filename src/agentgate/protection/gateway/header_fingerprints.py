@@ -1,10 +1,13 @@
 """HeaderFingerprint: what signals make of the headers of a check, computed once for all checks with the same headers.
 
-Its cache key holds every header value that this module or a signal reads (`http/connection/head.py`), so that the same
-key means the same fingerprint. Those that neither signals nor models tell apart share a FingerprintKind.
+Its key has three parts, which visitors combine freely: the header set (`http/connection/head.py` cuts it out), the
+User-Agent and the languages. Every value that this module or a signal reads is in one of them. Fingerprints that
+neither signals nor models tell apart share a FingerprintKind.
 """
 
 from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from agentgate.http.connection.head import KEPT
 from agentgate.lib.bounded_cache import BoundedCache
@@ -12,22 +15,23 @@ from agentgate.protection.gateway import original_request
 from agentgate.protection.gateway.header_layout import HeaderLayout
 from agentgate.protection.gateway.route_protection import MethodClaims
 from agentgate.protection.scoring.score import FigureReading
-from agentgate.protection.signals.detectors.user_agent import view_user_agent
+from agentgate.protection.signals.detectors.user_agent import LOOKED_AT_CHARACTERS, view_user_agent
 from agentgate.protection.signals.facts import RequestFacts
-from agentgate.protection.signals.languages import LanguageForm, language_form
-from agentgate.protection.signals.observe import ObservedHeaders, observe_headers
+from agentgate.protection.signals.languages import LanguageForm, count_languages, language_form
+from agentgate.protection.signals.observe import ObservedHeaders, labels_of_headers
 from agentgate.protection.signals.request_class import RequestClass, class_of
 from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.threat_data.views import UserAgentView
 
 Fields = Mapping[bytes, bytes]
-# The cache key: the bytes of the head without the values that nobody reads, or the same as pairs.
-FingerprintKey = bytes | tuple[tuple[bytes, bytes], ...]
+# The key of a header set: the bytes of the head without the values that are not in it, or the same as pairs.
+HeaderSetKey = bytes | tuple[tuple[bytes, bytes], ...]
 
 _KEPT = frozenset(KEPT)
-_KINDS, _LAYOUTS, _LABELS = 4_096, 1_024, 2_048
+_KINDS, _LAYOUTS, _LABELS, _USER_AGENTS, _LANGUAGES = 4_096, 1_024, 2_048, 8_192, 2_048
 # A longer key is not cached: visitors choose most of it.
 LONGEST_KEY = 2_048
+LONGEST_LANGUAGES = 256
 
 
 class FingerprintKind:
@@ -41,10 +45,53 @@ class FingerprintKind:
         self.is_ok_200 = is_ok_200
 
 
+class UserAgentKind:
+    """What signals and models can tell apart of a User-Agent. Its length is that of the first one."""
+
+    __slots__ = ("length", "view")
+
+    def __init__(self, view: UserAgentView, length: int) -> None:
+        self.view = view
+        self.length = length
+
+
+class LanguageKind:
+    """What signals and models can tell apart of `Accept-Language`. Its count is that of the first one."""
+
+    __slots__ = ("count", "form")
+
+    def __init__(self, form: LanguageForm, count: int) -> None:
+        self.form = form
+        self.count = count
+
+
+class HeaderSet:
+    """The headers of a check but for User-Agent and languages, as far as they are read."""
+
+    __slots__ = ("is_cached", "is_ok_200", "ja4", "layout", "method", "methods", "read")
+
+    def __init__(self, target: bytes, layout: HeaderLayout, values: Sequence[bytes], *, is_cached: bool = True) -> None:
+        self.layout = layout
+        self.is_ok_200 = target.endswith(b"?ok=200")
+        self.method = layout.text_at(layout.method, values) or ""
+        self.methods = layout.claims(self.method, values)
+        self.ja4 = layout.text_at(layout.ja4, values)
+        # The values that signals read.
+        self.read = tuple([values[place] for place in layout.read_places])
+        # Whether it comes again as this object, so that something can be cached by it.
+        self.is_cached = is_cached
+
+
+# Stands for headers that only the parser may read.
+UNFIT = object.__new__(HeaderSet)
+FingerprintKey = tuple[HeaderSet, UserAgentKind, LanguageKind]
+
+
 class HeaderFingerprint:
     """The headers of a check, as far as decisions depend on them."""
 
     __slots__ = (
+        "_headers",
         "has_secret",
         "is_agents",
         "is_complete",
@@ -58,29 +105,29 @@ class HeaderFingerprint:
         "waits",
     )
 
-    def __init__(
-        self, layout: HeaderLayout, methods: MethodClaims, kind: FingerprintKind, observed: ObservedHeaders
-    ) -> None:
+    def __init__(self, headers: HeaderSet, kind: FingerprintKind, observed: ObservedHeaders) -> None:
+        layout, user_agent = headers.layout, observed.user_agent
+        self._headers = headers
         self.kind = kind
-        # Not shared by the kind: figures captured for training are those of these very headers.
         self.observed = observed
-        self.methods = methods
+        self.methods = headers.methods
         self.signatures = layout.signatures
         # Whether the request counts towards the rates.
         self.is_counted = kind.request_class <= RequestClass.PAGE
         self.has_secret, self.is_complete = layout.has_secret, layout.is_complete
-        user_agent = observed.user_agent
         self.is_agents = layout.is_signed or user_agent.claimed_agent is not None
         # Whether the check must wait for a signature or for a token to be spent.
         self.waits = self.is_agents or layout.has_token
-        # Whether values that are not in the key are read.
+        # Whether values that are in none of the keys are read.
         self.needs_fields = self.waits or self.has_secret or not self.is_complete
         # Whether the labels depend on nothing but these headers and the key of the decision cache.
         self.is_plain = not user_agent.search
 
-
-# Stands for headers that only the parser may read.
-UNFIT = object.__new__(HeaderFingerprint)
+    def with_figures_of(self, user_agent: bytes | None, languages: bytes | None) -> "HeaderFingerprint":
+        """Return the same with the figures of these very values, as they are captured for training."""
+        text = None if languages is None else languages.decode("latin-1")
+        figures = replace(self.observed, user_agent_length=len(user_agent or b""), language_count=count_languages(text))
+        return HeaderFingerprint(self._headers, self.kind, figures)
 
 
 class HeaderFingerprints:
@@ -89,82 +136,100 @@ class HeaderFingerprints:
     def __init__(self, intel: Intel, figures: FigureReading) -> None:
         self._intel = intel
         self._ranks = tuple(map(figures.ranks_of, ("header_count", "ua_length", "accept_language_count")))
+        self.user_agents: BoundedCache[bytes | None, UserAgentKind] = BoundedCache(_USER_AGENTS)
+        self.languages: BoundedCache[bytes | None, LanguageKind] = BoundedCache(_LANGUAGES)
+        self._user_agent_kinds: BoundedCache[tuple[UserAgentView, int], UserAgentKind] = BoundedCache(_KINDS)
+        self._language_kinds: BoundedCache[tuple[LanguageForm, int], LanguageKind] = BoundedCache(_KINDS)
         self._kinds: BoundedCache[tuple[object, ...], FingerprintKind] = BoundedCache(_KINDS)
         self._labels: BoundedCache[tuple[object, ...], tuple[tuple[str, ...], RequestClass]] = BoundedCache(_LABELS)
         # By names as they arrived.
         self._layouts: BoundedCache[tuple[bytes, ...], HeaderLayout] = BoundedCache(_LAYOUTS)
 
-    def read_lines(self, target: bytes, names: tuple[bytes, ...], values: Sequence[bytes]) -> HeaderFingerprint:
+    # The three keys.
+
+    def read_lines(
+        self, target: bytes, names: tuple[bytes, ...], values: Sequence[bytes], *, is_cached: bool = True
+    ) -> HeaderSet:
         """Read the headers of a GET as they arrived; UNFIT where only the parser may."""
         layout = self._layout_of(names)
-        return self._read(target, layout, values) if layout.is_fit(target, values) else UNFIT
+        return HeaderSet(target, layout, values, is_cached=is_cached) if layout.is_fit(target, values) else UNFIT
 
-    def read(self, target: bytes, fields: Fields) -> HeaderFingerprint:
+    def read_fields(self, target: bytes, fields: Fields, *, is_cached: bool = True) -> HeaderSet:
         """Read the headers of a GET that the parser has judged."""
-        return self._read(target, self._layout_of(tuple(fields)), tuple(fields.values()))
+        return HeaderSet(target, self._layout_of(tuple(fields)), tuple(fields.values()), is_cached=is_cached)
 
-    def _read(self, target: bytes, layout: HeaderLayout, values: Sequence[bytes]) -> HeaderFingerprint:
-        method = layout.text_at(layout.method, values) or ""
-        user_agent = view_user_agent(layout.text_at(layout.user_agent, values), self._intel)
-        languages = layout.text_at(layout.languages, values)
-        labels, request_class = self._read_labels(layout, method, user_agent, language_form(languages), values)
-        language_count = languages.count(",") + 1 if languages else 0
-        observed = ObservedHeaders(labels, user_agent, len(layout.visitor_names), language_count)
-        kind = self._kind_of(method, request_class, observed, is_ok_200=target.endswith(b"?ok=200"))
-        return HeaderFingerprint(layout, layout.claims(method, values), kind, observed)
+    def find_user_agent(self, value: bytes | None) -> UserAgentKind:
+        """Return what is to be told of a User-Agent."""
+        found = self.user_agents.get(value)
+        if found is None:
+            length = len(value or b"")
+            view = view_user_agent(None if value is None else value.decode("latin-1"), self._intel)
+            key = view, self._ranks[1][length]
+            found = self._user_agent_kinds.get(key) or self._user_agent_kinds.put(key, UserAgentKind(view, length))
+            if length <= LOOKED_AT_CHARACTERS:
+                self.user_agents.put(value, found)
+        return found
+
+    def find_languages(self, value: bytes | None) -> LanguageKind:
+        """Return what is to be told of `Accept-Language`."""
+        found = self.languages.get(value)
+        if found is None:
+            text = None if value is None else value.decode("latin-1")
+            form, count = language_form(text), count_languages(text)
+            key = form, self._ranks[2][count]
+            found = self._language_kinds.get(key) or self._language_kinds.put(key, LanguageKind(form, count))
+            if len(value or b"") <= LONGEST_LANGUAGES:
+                self.languages.put(value, found)
+        return found
+
+    # The fingerprint.
+
+    def make(self, key: FingerprintKey) -> HeaderFingerprint:
+        """Return the fingerprint of a header set, a User-Agent and languages."""
+        headers, user_agent, languages = key
+        view = user_agent.view
+        labels, request_class = self._read_labels(headers, view, languages.form)
+        observed = ObservedHeaders(labels, view, len(headers.layout.visitor_names), languages.count, user_agent.length)
+        return HeaderFingerprint(headers, self._kind_of(headers, request_class, observed), observed)
 
     def _read_labels(
-        self, layout: HeaderLayout, method: str, view: UserAgentView, form: LanguageForm, values: Sequence[bytes]
+        self, headers: HeaderSet, view: UserAgentView, form: LanguageForm
     ) -> tuple[tuple[str, ...], RequestClass]:
         """Return the labels and the class of a request, cached by everything that header signals read."""
-        read = [values[place] for place in layout.read_places]
-        key = (
-            layout,
-            method,
-            view.labels,
-            view.engine,
-            view.major,
-            view.platform,
-            view.mobile,
-            view.device,
-            view.is_mail_program,
-            form,
-            None if layout.ja4 is None else values[layout.ja4],
-            *read,
-        )
+        key = (headers.layout, headers.method, headers.ja4, headers.read, view, form)
         found = self._labels.get(key)
         if found is None:
-            headers, ja4 = layout.headers(values), layout.text_at(layout.ja4, values)
-            facts = RequestFacts(now_ms=0, method=method, target="", address="", headers=headers, ja4=ja4)
-            request_class = class_of(method, dict(headers), is_browser=bool(view.engine))
-            found = observe_headers(facts, self._intel).labels, request_class
-            if sum(map(len, read)) <= LONGEST_KEY:
+            named = headers.layout.headers(headers.read)
+            facts = RequestFacts(now_ms=0, method=headers.method, target="", address="", headers=named, ja4=headers.ja4)
+            request_class = class_of(headers.method, dict(named), is_browser=bool(view.engine))
+            found = labels_of_headers(facts, self._intel, view, form), request_class
+            if headers.is_cached:
                 self._labels.put(key, found)
         return found
 
     def _layout_of(self, names: tuple[bytes, ...]) -> HeaderLayout:
         return self._layouts.get(names) or self._layouts.put(names, HeaderLayout(names))
 
-    def _kind_of(
-        self, method: str, request_class: RequestClass, observed: ObservedHeaders, *, is_ok_200: bool
-    ) -> FingerprintKind:
+    def _kind_of(self, headers: HeaderSet, request_class: RequestClass, observed: ObservedHeaders) -> FingerprintKind:
         user_agent = observed.user_agent
-        counts, ua_lengths, languages = self._ranks
+        counts, lengths, languages = self._ranks
         key = (
-            method,
+            headers.method,
             request_class,
-            is_ok_200,
+            headers.is_ok_200,
             observed.labels,
             user_agent.claim_labels,
             user_agent.claimed_agent,
             user_agent.search,
             user_agent.programs,
             counts[observed.header_count],
-            ua_lengths[user_agent.length],
+            lengths[observed.user_agent_length],
             languages[observed.language_count],
         )
         found = self._kinds.get(key)
-        return found or self._kinds.put(key, FingerprintKind(method, request_class, is_ok_200=is_ok_200))
+        return found or self._kinds.put(
+            key, FingerprintKind(headers.method, request_class, is_ok_200=headers.is_ok_200)
+        )
 
 
 def read_parts(fields: Fields) -> tuple[MethodClaims, bytes, bytes]:
@@ -174,5 +239,5 @@ def read_parts(fields: Fields) -> tuple[MethodClaims, bytes, bytes]:
 
 
 def key_of(target: bytes, fields: Fields) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the cache key of headers that the parser read."""
+    """Return the key of a header set that the parser read."""
     return ((b"", target), *((name, value if name in _KEPT else b"") for name, value in fields.items()))

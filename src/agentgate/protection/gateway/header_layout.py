@@ -39,7 +39,7 @@ _ORIGINAL = frozenset((b"x-original-method", b"x-original-url", b"x-original-add
 
 
 # Values that header signals read as they are. Of the User-Agent they read its view, of the languages their form.
-READ_VALUES = frozenset(KEPT) - {b"user-agent", b"accept-language", JA4}
+READ_VALUES = frozenset(KEPT) - {JA4}
 
 
 class HeaderLayout:
@@ -55,12 +55,10 @@ class HeaderLayout:
         "is_plain",
         "is_signed",
         "ja4",
-        "languages",
         "method",
         "overrides",
         "read_places",
         "signatures",
-        "user_agent",
         "visitor_names",
         "visitor_places",
     )
@@ -79,7 +77,6 @@ class HeaderLayout:
         self.method = places.get(method_header(places))
         self.overrides = tuple(places[name] for name in OVERRIDE_HEADERS if name in places)
         self.content_type = places.get(b"content-type")
-        self.user_agent, self.languages = places.get(b"user-agent"), places.get(b"accept-language")
         self.ja4 = places.get(JA4)
         # The visitor's own headers, and those of them that signals read.
         self.visitor_places = tuple(place for place, name in enumerate(names) if not name.startswith(ADAPTERS))
@@ -109,10 +106,11 @@ class HeaderLayout:
             return MethodClaims(method, overrides)
         return MethodClaims(method, overrides, is_form(_value_at(self.content_type, values)))
 
-    def headers(self, values: Sequence[bytes]) -> tuple[tuple[str, str], ...]:
-        """Return the visitor's headers."""
-        texts = [values[place].decode("latin-1") for place in self.visitor_places]
-        return tuple(zip(self.visitor_names, texts, strict=True))
+    def headers(self, read: Sequence[bytes]) -> tuple[tuple[str, str], ...]:
+        """Return the visitor's headers, given the values at `read_places`; the others are empty."""
+        texts = dict(zip(self.read_places, read, strict=True))
+        found = [texts.get(place, b"").decode("latin-1") for place in self.visitor_places]
+        return tuple(zip(self.visitor_names, found, strict=True))
 
     def text_at(self, place: int | None, values: Sequence[bytes]) -> str | None:
         """Return the value at a place; None where the header did not come."""

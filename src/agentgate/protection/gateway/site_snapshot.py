@@ -11,7 +11,9 @@ from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.request_matcher import RequestMatcher
 
 _FINGERPRINTS = 4_096
-_KEPT_NAMES = tuple(name.decode() for name in KEPT)
+# What a fingerprint, a User-Agent and languages say of the values of headers.
+HeaderValues = tuple[object, bytes | None, bytes | None]
+_KEPT_NAMES = (*(name.decode() for name in KEPT), USER_AGENT_HEADER, "accept-language")
 
 Fields = Mapping[bytes, bytes]
 
@@ -32,38 +34,38 @@ class SiteSnapshot:
 class HeaderTraits:
     """What the site's rules and lists say of a check's headers.
 
-    Headers whose value is part of a fingerprint's key are read once for each fingerprint; the others each time.
+    Headers whose values lead to a fingerprint are read once for all checks with these values; the others each time.
     """
 
-    __slots__ = ("_by_fingerprint", "_changing", "_kept", "_matcher", "reads_each")
+    __slots__ = ("_by_values", "_changing", "_kept", "_matcher", "reads_each")
 
     def __init__(self, matcher: RequestMatcher) -> None:
         self._matcher = matcher
         self._kept = matcher.header_predicates(_KEPT_NAMES)
         self._changing = matcher.header_predicates(_KEPT_NAMES, others=True)
-        self._by_fingerprint: BoundedCache[object, Traits] = BoundedCache(_FINGERPRINTS)
+        self._by_values: BoundedCache[HeaderValues, Traits] = BoundedCache(_FINGERPRINTS)
         self.reads_each = bool(self._changing)
 
-    def find(self, fingerprint: object) -> Traits | None:
-        """Return the cached traits of a fingerprint."""
-        return self._by_fingerprint.get(fingerprint)
+    def find(self, key: HeaderValues) -> Traits | None:
+        """Return the cached traits of headers."""
+        return self._by_values.get(key)
 
-    def read(self, fingerprint: object, fields: Fields) -> Traits:
-        """Read the traits of the headers, and cache them by the fingerprint."""
+    def read(self, key: HeaderValues, fields: Fields) -> Traits:
+        """Read the traits of the headers, and cache them."""
 
         def value_of(name: str) -> str | None:
             return _value(fields, name)
 
         listed = self._matcher.of_program(value_of(USER_AGENT_HEADER))
         traits = listed._replace(sure=self._matcher.of_headers(self._kept, value_of))
-        return self._by_fingerprint.put(fingerprint, traits)
+        return self._by_values.put(key, traits)
 
-    def combine(self, client: Traits, page: Traits, fingerprint: Traits, fields: Fields) -> Traits:
+    def combine(self, client: Traits, page: Traits, headers: Traits, fields: Fields) -> Traits:
         """Return the traits of a whole check."""
-        sure = client.sure | page.sure | fingerprint.sure
+        sure = client.sure | page.sure | headers.sure
         if self.reads_each:
             sure |= self._matcher.of_headers(self._changing, lambda name: _value(fields, name))
-        listed = stronger(client, fingerprint)
+        listed = stronger(client, headers)
         return Traits(sure, page.maybe, listed.listed, listed.rank)
 
 

@@ -11,7 +11,12 @@ from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.protection.gateway.decisions import CachedDecision, Views
-from agentgate.protection.gateway.header_fingerprints import FingerprintKey, HeaderFingerprint
+from agentgate.protection.gateway.header_fingerprints import (
+    FingerprintKey,
+    HeaderFingerprint,
+    HeaderSet,
+    HeaderSetKey,
+)
 from agentgate.protection.gateway.pages import SitePage
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.gateway.visitors import Visitor
@@ -22,7 +27,7 @@ from agentgate.protection.threat_data.intel import Intel
 from agentgate.protection.tokens.clearance import Clearances
 
 # Entries of the young generation; as many again are kept of the one before.
-FINGERPRINTS, PAGES, DECISIONS, VISITORS = 8_192, 8_192, 16_384, 100_000
+HEADER_SETS, FINGERPRINTS, PAGES, DECISIONS, VISITORS = 8_192, 8_192, 8_192, 16_384, 100_000
 RATES = 8_192
 # Its keys make visitor IDs, and sign clearances.
 _KEYS = ("visitor", "clearance")
@@ -56,6 +61,7 @@ class Snapshot:
         steps = (VISITOR_HIGH, VISITOR_EXTREME, GATEWAY_REQUESTS_PER_MINUTE + 1)
         self.visitor_ranks = RateRanks(steps, ranks_of("rate_visitor"))
         self.network_ranks = RateRanks((NETWORK_HIGH, NETWORK_EXTREME), ranks_of("rate_network"))
+        self.header_sets: BoundedCache[HeaderSetKey, HeaderSet] = BoundedCache(HEADER_SETS)
         self.fingerprints: BoundedCache[FingerprintKey, HeaderFingerprint] = BoundedCache(FINGERPRINTS)
         self.pages: BoundedCache[tuple[object, ...], SitePage] = BoundedCache(PAGES)
         self.decisions: BoundedCache[tuple[object, ...], CachedDecision] = BoundedCache(DECISIONS)

@@ -25,3 +25,8 @@ def language_form(text: str | None) -> LanguageForm:
     if text == "*":
         return LanguageForm.ANY
     return LanguageForm.USUAL if _USUAL.match(text) else LanguageForm.ODD
+
+
+def count_languages(text: str | None) -> int:
+    """Return how many languages a header's value names."""
+    return text.count(",") + 1 if text else 0

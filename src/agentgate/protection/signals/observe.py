@@ -11,7 +11,7 @@ from agentgate.protection.signals.detectors import CONTENT_SIGNALS, HEADER_SIGNA
 from agentgate.protection.signals.detectors.user_agent import view_user_agent
 from agentgate.protection.signals.facts import Observation, RequestFacts
 from agentgate.protection.signals.families import evidence_labels
-from agentgate.protection.signals.languages import LanguageForm, language_form
+from agentgate.protection.signals.languages import LanguageForm, count_languages, language_form
 from agentgate.protection.signals.numbers import measure
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 from agentgate.protection.threat_data.intel import Intel
@@ -25,18 +25,29 @@ class ObservedHeaders(Struct, frozen=True, gc=False):
     user_agent: UserAgentView
     header_count: int
     language_count: int
+    user_agent_length: int
 
 
 def observe(facts: RequestFacts, intel: Intel) -> Observation:
     """Return the labels, sorted and each once, and the figures."""
-    observed, request = _observe_headers(facts, intel)
-    cookies = request.headers.get("cookie")
+    headers = dict(facts.headers)
+    cookies, languages = headers.get("cookie"), headers.get("accept-language")
+    view = view_user_agent(headers.get("user-agent"), intel)
+    request = SignalInput(facts, intel, headers, tuple(headers), view, language_form(languages))
+    observed = ObservedHeaders(
+        _labels(HEADER_SIGNALS, request),
+        view,
+        len(facts.headers),
+        count_languages(languages),
+        len(headers.get("user-agent", "")),
+    )
     return _observe_rest(request, observed, cookies.count(";") + 1 if cookies else 0)
 
 
-def observe_headers(facts: RequestFacts, intel: Intel) -> ObservedHeaders:
-    """Run the signals of method and headers. They read no other facts."""
-    return _observe_headers(facts, intel)[0]
+def labels_of_headers(facts: RequestFacts, intel: Intel, view: UserAgentView, form: LanguageForm) -> tuple[str, ...]:
+    """Run the signals of method and headers, which read no other facts, with a User-Agent and languages as given."""
+    headers = dict(facts.headers)
+    return _labels(HEADER_SIGNALS, SignalInput(facts, intel, headers, tuple(headers), view, form))
 
 
 def observe_rest(observed: ObservedHeaders, facts: RequestFacts, intel: Intel, *, cookie_count: int) -> Observation:
@@ -44,16 +55,6 @@ def observe_rest(observed: ObservedHeaders, facts: RequestFacts, intel: Intel, *
     return _observe_rest(
         SignalInput(facts, intel, {}, (), observed.user_agent, LanguageForm.NONE), observed, cookie_count
     )
-
-
-def _observe_headers(facts: RequestFacts, intel: Intel) -> tuple[ObservedHeaders, SignalInput]:
-    headers = dict(facts.headers)
-    user_agent = view_user_agent(headers.get("user-agent"), intel)
-    languages = headers.get("accept-language")
-    language_count = languages.count(",") + 1 if languages else 0
-    request = SignalInput(facts, intel, headers, tuple(headers), user_agent, language_form(languages))
-    labels = tuple(_labels(HEADER_SIGNALS, request))
-    return ObservedHeaders(labels, user_agent, len(facts.headers), language_count), request
 
 
 def _observe_rest(request: SignalInput, observed: ObservedHeaders, cookie_count: int) -> Observation:
@@ -67,7 +68,7 @@ def _observe_rest(request: SignalInput, observed: ObservedHeaders, cookie_count:
     numbers = measure(
         facts,
         header_count=observed.header_count,
-        ua_length=observed.user_agent.length,
+        ua_length=observed.user_agent_length,
         accept_language_count=observed.language_count,
         cookie_count=cookie_count,
     )
@@ -79,8 +80,8 @@ def _observe_rest(request: SignalInput, observed: ObservedHeaders, cookie_count:
     )
 
 
-def _labels(signals: Iterable[Callable[[SignalInput], Labels]], request: SignalInput) -> list[str]:
+def _labels(signals: Iterable[Callable[[SignalInput], Labels]], request: SignalInput) -> tuple[str, ...]:
     labels: list[str] = []
     for signal in signals:
         labels += signal(request)
-    return labels
+    return tuple(labels)

@@ -72,6 +72,10 @@ class _Window(SharedCount, gc=False):
         return max(count - files * share // FILES_OF_A_PAGE, count // COUNTED_OF_PAGES, 1)
 
 
+# Of somebody who was not counted yet. Nothing counts in it.
+_NO_WINDOW = _Window()
+
+
 class Counted:
     """A visitor of a site who is counted again and again, with its windows of the present minute."""
 
@@ -84,7 +88,7 @@ class Counted:
         self.budget: PartBudget | None = None
         # The number of the minute that the windows belong to, not the minute itself: idle visitors would keep it alive.
         self.turn = -1
-        self.window = self.network = _Window()
+        self.window = self.network = _NO_WINDOW
 
 
 class RateWindows:
@@ -248,10 +252,12 @@ class RateWindows:
         return len(self._present) + len(self._before)
 
     def _open(self, key: Key) -> _Window:
-        before, files = self._count_before(key), self._before.get(key)
-        window = self._present[key] = _Window(before=before, files_before=0 if files is None else files.files)
+        window = self._present[key] = _Window()
+        before = self._before.get(key)
+        if before is not None:
+            window.before, window.files_before = before.own + before.others, before.files
         if self._exchange is not None:
-            window.ask_at = self._exchange.first_ask(_marks_of(key), before)
+            window.ask_at = self._exchange.first_ask(_marks_of(key), window.before)
         if len(self._present) >= self._most_keys:
             # There is no more room in it.
             self._end_ms = 0

@@ -25,7 +25,6 @@ class UserAgentView(Struct, frozen=True, kw_only=True, gc=False):
     programs: tuple[str, ...] = ()
     # The name of the listed program that it is, as one part of a label; None for tools of attack and libraries.
     program: str | None = None
-    length: int = 0
     # Operators of search engines whose crawler it claims to be.
     search: tuple[SearchOperator, ...] = ()
 

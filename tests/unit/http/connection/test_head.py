@@ -40,10 +40,11 @@ def bodies():
 
 @pytest.mark.parametrize("cut", bodies())
 def test_a_usual_head_is_cut(cut):
-    key, authorization, url, address, cookie, request_id, trace = cut(USUAL)
+    key, authorization, url, address, cookie, request_id, trace, user_agent, languages = cut(USUAL)
 
     assert (authorization, url, address) == (b"Bearer ags_x", b"https://a.example/b?c", b"203.0.113.7")
     assert (cookie, request_id, trace) == (b"a=b; c=d", None, None)
+    assert (user_agent, languages) == (b"Mozilla/5.0 (X11; Linux)", None)
     assert key.split(b"\r\n") == [
         b"GET /v1/gateway/check?ok=200 HTTP/1.1",
         b"Host: gate.example",
@@ -51,7 +52,7 @@ def test_a_usual_head_is_cut(cut):
         b"X-Original-URL",
         b"X-Original-Address",
         b"X-Original-Method: GET",
-        b"User-Agent: Mozilla/5.0 (X11; Linux)",
+        b"User-Agent",
         b"Accept: */*",
         b"Cookie",
         b"Referer",

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from agentgate.http.connection.head import KEPT
 from agentgate.lib.enums import AgentVerdict
+from agentgate.protection.gateway import header_fingerprints
 from agentgate.protection.gateway.header_fingerprints import UNFIT, HeaderFingerprints, key_of
 from agentgate.protection.gateway.header_layout import ADAPTERS, JA4, OF_CONNECTION, READ_VALUES, HeaderLayout
 from agentgate.protection.gateway.route_protection import MethodClaims
@@ -13,8 +14,8 @@ from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.signals.detectors import HEADER_SIGNALS, REQUEST_SIGNALS
 from agentgate.protection.signals.detectors.user_agent import view_user_agent
 from agentgate.protection.signals.facts import AgentFacts, Rates, RequestFacts
-from agentgate.protection.signals.languages import language_form
-from agentgate.protection.signals.observe import observe, observe_headers, observe_rest
+from agentgate.protection.signals.languages import count_languages, language_form
+from agentgate.protection.signals.observe import ObservedHeaders, labels_of_headers, observe, observe_rest
 from agentgate.protection.signals.request_class import class_of
 from agentgate.protection.signals.signal_input import SignalInput
 from agentgate.protection.threat_data.intel import load_intel
@@ -76,8 +77,12 @@ def test_observing_in_two_steps_gives_what_observing_in_one_gives():
     chance = random.Random(4)
     for _ in range(3_000):
         facts = some_facts(chance)
-        cookies = dict(facts.headers).get("cookie")
-        observed = observe_headers(replace(facts, target="", address="", rates=Rates(9, 9)), INTEL)
+        headers = dict(facts.headers)
+        cookies, languages, agent = map(headers.get, ("cookie", "accept-language", "user-agent"))
+        view = view_user_agent(agent, INTEL)
+        others = replace(facts, target="", address="", rates=Rates(9, 9))
+        labels = labels_of_headers(others, INTEL, view, language_form(languages))
+        observed = ObservedHeaders(labels, view, len(headers), count_languages(languages), len(agent or ""))
         rest = observe_rest(
             observed, replace(facts, headers=()), INTEL, cookie_count=cookies.count(";") + 1 if cookies else 0
         )
@@ -100,17 +105,28 @@ def told_of(fingerprint):
     )
 
 
+def fingerprint_of(fingerprints, headers, fields):
+    """Return the fingerprint of a header set with the User-Agent and the languages of these fields."""
+    agent = fingerprints.find_user_agent(fields.get(b"user-agent"))
+    return fingerprints.make((headers, agent, fingerprints.find_languages(fields.get(b"accept-language"))))
+
+
+def read(fingerprints, fields, target=b"/v1/gateway/check"):
+    """Return the fingerprint of a check that the parser read."""
+    return fingerprint_of(fingerprints, fingerprints.read_fields(target, fields), fields)
+
+
+def new_fingerprints():
+    """Return fingerprints with nothing cached."""
+    return HeaderFingerprints(INTEL, ModelDirectory().view.reading)
+
+
 def test_one_key_is_one_head():
-    chance, fingerprints, seen, shared = (
-        random.Random(5),
-        HeaderFingerprints(INTEL, ModelDirectory().view.reading),
-        {},
-        0,
-    )
+    chance, fingerprints, seen, shared = random.Random(5), new_fingerprints(), {}, 0
     for _ in range(4_000):
         fields = some_fields(chance)
-        key, fingerprint = key_of(b"/v1/gateway/check", fields), fingerprints.read(b"/v1/gateway/check", fields)
-        told = told_of(fingerprint)
+        key = key_of(b"/v1/gateway/check", fields), fields.get(b"user-agent"), fields.get(b"accept-language")
+        told = told_of(read(fingerprints, fields))
         shared += key in seen
 
         assert seen.setdefault(key, told) == told
@@ -167,44 +183,59 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
     assert "accept" in read
     # By these, the User-Agent's view and the languages' form the labels of a header set are cached.
     assert {name.encode() for name in read} <= READ_VALUES
-    assert READ_VALUES | {JA4, b"user-agent", b"accept-language"} == set(KEPT)
+    assert READ_VALUES | {JA4} == set(KEPT)
     assert not any(name.startswith(ADAPTERS) for name in KEPT if not name.endswith((b"-method", b"-ja4")))
 
 
 def test_the_adapters_own_headers_say_nothing_about_the_visitor():
-    fingerprints = HeaderFingerprints(INTEL, ModelDirectory().view.reading)
-    fingerprint = fingerprints.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"curl/8", b"accept": b"*/*"})
+    fingerprint = read(new_fingerprints(), {**ADAPTER, b"user-agent": b"curl/8", b"accept": b"*/*"})
 
     # The host is that of the service, and adapters send it all the same.
     assert fingerprint.observed.header_count == 3
 
 
-def test_heads_of_one_kind_keep_their_own_figures():
-    fingerprints = HeaderFingerprints(INTEL, ModelDirectory().view.reading)
-    short, long = (
-        fingerprints.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"SomeProgram/1." + b"0" * length})
-        for length in (1, 30)
+def test_visitors_share_a_fingerprint_and_keep_the_figures_that_are_captured():
+    fingerprints = new_fingerprints()
+    agents, languages = (b"SomeProgram/1.0", b"SomeProgram/1." + b"0" * 30), (b"de,en;q=0.5", b"fr,en;q=0.5,it;q=0.1")
+    headers = fingerprints.read_fields(b"/", {**ADAPTER, b"user-agent": b"x", b"accept-language": b"x"})
+    one, other = (
+        fingerprint_of(fingerprints, headers, {b"user-agent": agent, b"accept-language": spoken})
+        for agent, spoken in zip(agents, languages, strict=True)
     )
+    captured = other.with_figures_of(agents[1], languages[1])
 
-    assert short.kind is long.kind
-    assert long.observed.user_agent.length == short.observed.user_agent.length + 29
+    assert one.kind is other.kind
+    assert (captured.observed.user_agent_length, captured.observed.language_count) == (len(agents[1]), 3)
+    assert told_of(captured) == told_of(other)
+
+
+def test_only_what_is_read_of_user_agent_and_languages_tells_them_apart():
+    fingerprints = new_fingerprints()
+
+    assert fingerprints.find_languages(b"de-DE,en;q=0.9") is fingerprints.find_languages(b"fr-FR,pl;q=0.9")
+    assert fingerprints.find_languages(b"de-DE,en;q=0.9") is not fingerprints.find_languages(b"de-DE, en;q=0.9")
+    chrome = b"Mozilla/5.0 (X11; Linux x86_64) Chrome/120.0.%b Safari/537.36"
+    one, other = (fingerprints.find_user_agent(chrome % build) for build in (b"6099.71", b"6098.5"))
+    assert one.view is not None
+    assert one.view == other.view
+    assert fingerprints.find_user_agent(b"curl/8.1").view != one.view
 
 
 def test_names_tell_what_must_be_waited_for_or_read_again():
-    fingerprints = HeaderFingerprints(INTEL, ModelDirectory().view.reading)
+    fingerprints = new_fingerprints()
 
-    def read(more):
-        return fingerprints.read(b"/v1/gateway/check", {**ADAPTER, b"user-agent": b"x", **more})
+    def read_with(more):
+        return read(fingerprints, {**ADAPTER, b"user-agent": b"x", **more})
 
-    assert not read({}).needs_fields
+    assert not read_with({}).needs_fields
     for name in (b"signature", b"signature-input", b"crawler-max-price", b"crawler-exact-price", b"x-agentgate-token"):
-        assert read({name: b"x"}).waits
-        assert read({name: b"x"}).needs_fields
-    assert read({b"user-agent": b"GPTBot/1.2"}).waits
-    assert read({b"x-agentgate-secret": b"x"}).needs_fields
-    assert read({b"x-method-override": b"PUT"}).methods == MethodClaims("GET", (b"PUT",))
+        assert read_with({name: b"x"}).waits
+        assert read_with({name: b"x"}).needs_fields
+    assert read_with({b"user-agent": b"GPTBot/1.2"}).waits
+    assert read_with({b"x-agentgate-secret": b"x"}).needs_fields
+    assert read_with({b"x-method-override": b"PUT"}).methods == MethodClaims("GET", (b"PUT",))
     incomplete = {name: value for name, value in ADAPTER.items() if name != b"x-original-url"}
-    assert fingerprints.read(b"/", incomplete).needs_fields
+    assert read(fingerprints, incomplete).needs_fields
 
 
 def is_fit(target, fields):
@@ -232,7 +263,7 @@ def test_what_says_something_about_the_connection_is_left_to_the_parser():
 
 
 def test_a_name_that_comes_twice_is_left_to_the_parser():
-    fingerprints = HeaderFingerprints(INTEL, ModelDirectory().view.reading)
+    fingerprints = new_fingerprints()
     names, values = (*ADAPTER, b"Accept", b"accept"), [*ADAPTER.values(), b"a", b"b"]
 
     assert fingerprints.read_lines(b"/v1/gateway/check", names, values) is UNFIT
@@ -240,11 +271,27 @@ def test_a_name_that_comes_twice_is_left_to_the_parser():
 
 
 def test_a_head_as_it_arrived_is_read_as_the_parser_reads_it():
-    chance, fingerprints = random.Random(7), HeaderFingerprints(INTEL, ModelDirectory().view.reading)
+    chance, fingerprints = random.Random(7), new_fingerprints()
     for _ in range(500):
         fields = some_fields(chance)
         arrived = fingerprints.read_lines(b"/v1/gateway/check", tuple(map(bytes.title, fields)), [*fields.values()])
-        parsed = fingerprints.read(b"/v1/gateway/check", fields)
+        if not OF_CONNECTION.isdisjoint(fields):
+            assert arrived is UNFIT
+            continue
+        assert told_of(fingerprint_of(fingerprints, arrived, fields)) == told_of(read(fingerprints, fields))
 
-        is_fit = OF_CONNECTION.isdisjoint(fields)
-        assert told_of(arrived) == told_of(parsed) if is_fit else arrived is UNFIT
+
+def test_user_agents_and_languages_of_any_number_are_bounded(monkeypatch):
+    monkeypatch.setattr(header_fingerprints, "_USER_AGENTS", 3)
+    monkeypatch.setattr(header_fingerprints, "_LANGUAGES", 3)
+    fingerprints = new_fingerprints()
+    for number in range(50):
+        fingerprints.find_user_agent(b"Program%d" % number)
+        fingerprints.find_languages(b"de;q=%d" % number)
+    fingerprints.find_user_agent(b"x" * 5_000)
+    fingerprints.find_languages(b"x" * 5_000)
+
+    assert 3 <= len(fingerprints.user_agents) <= 6
+    assert 3 <= len(fingerprints.languages) <= 6
+    assert not any(len(value) > 1_024 for value in fingerprints.user_agents.young)
+    assert not any(len(value) > 256 for value in fingerprints.languages.young)

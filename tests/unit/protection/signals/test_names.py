@@ -10,7 +10,7 @@ from agentgate.protection.decision.engine import with_bands
 from agentgate.protection.rules.compile import compile_rules
 from agentgate.protection.rules.effective import effective_of
 from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.signals.detectors.user_agent import view_user_agent
+from agentgate.protection.signals.detectors.user_agent import mask_builds, view_user_agent
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.signals.observe import observe
 from agentgate.protection.threat_data.intel import DATA, TOKEN_FILES, TokenFile, load_intel
@@ -292,3 +292,13 @@ def test_a_mail_program_keeps_calendars_in_step_and_is_a_browser_where_it_opens_
     assert decide(headers, method="PROPFIND") == "allow"
     assert decide(headers, method="REPORT") == "allow"
     assert decide(headers, method="GET") == "challenge"
+
+
+def test_builds_are_not_read_and_no_listed_name_has_one():
+    chrome = "Mozilla/5.0 (Linux; Android 14; K) Chrome/120.0.{} Mobile"
+    first, second = chrome.format("6099.71"), chrome.format("1111.99")
+
+    assert mask_builds(first) == mask_builds(second) == chrome.format("0000.00")
+    assert view_user_agent(first, INTEL) is view_user_agent(second, INTEL)
+    assert view_user_agent(first.replace("120", "12"), INTEL) != view_user_agent(first, INTEL)
+    assert [token.text for token in INTEL.tokens.tokens if mask_builds(token.text) != token.text] == []

@@ -106,6 +106,10 @@ PERSONAL_DEVICES = WordSearch(
     )
 )
 
+# The first two parts of a version, and those after them.
+_BUILD = re.compile(r"([0-9]+\.[0-9]+)((?:\.[0-9]+)+)")
+_ZEROS = str.maketrans("123456789", "0" * 9)
+
 # Releases that are more than two years old; browsers update themselves.
 OLD_BELOW = {"chromium": 120, "firefox": 115, "safari": 15, "edgehtml": 1_000, "trident": 1_000}
 
@@ -117,8 +121,9 @@ def user_agent_labels(request: SignalInput) -> Labels:
 
 def view_user_agent(text: str | None, intel: Intel) -> UserAgentView:
     """Understand a User-Agent; None when the header did not come."""
-    found = intel.user_agents.get(text)
-    return found if found is not None else _keep(text, intel)
+    without_build = None if text is None else mask_builds(text)
+    found = intel.user_agents.get(without_build)
+    return found if found is not None else _keep(without_build, intel)
 
 
 def _keep(text: str | None, intel: Intel) -> UserAgentView:
@@ -126,6 +131,18 @@ def _keep(text: str | None, intel: Intel) -> UserAgentView:
     if text is None or len(text) <= LOOKED_AT_CHARACTERS:
         return intel.user_agents.put(text, _read(text, intel))
     return _read(text, intel)
+
+
+def mask_builds(text: str) -> str:
+    """Return a User-Agent with zeros from the third part of each version on, as many as there are digits.
+
+    Nothing is read there, and apps and embedded browsers come in thousands of builds.
+    """
+    return _BUILD.sub(_mask, text)
+
+
+def _mask(version: re.Match[str]) -> str:
+    return version[1] + version[2].translate(_ZEROS)
 
 
 def _read(text: str | None, intel: Intel) -> UserAgentView:
@@ -162,7 +179,6 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
         is_mail_program=is_mail_program(lowered),
         programs=() if "ua.browser" in labels else tuple(_programs(tokens, kinds, named)),
         program=_program(tokens),
-        length=len(text),
         search=_search(tokens, intel),
     )
 
