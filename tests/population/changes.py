@@ -98,6 +98,15 @@ def _accept_of_another_engine(headers: Headers, chance: Random, visitor: Visitor
     return _with("accept", accept)(headers, chance, visitor)
 
 
+def _without_hints_of_a_desktop(headers: Headers, chance: Random, visitor: Visitor) -> Headers:
+    is_desktop = visitor.browser.platform in {"Windows", "macOS", "Linux"} and visitor.browser.name != "WebView"
+    return (
+        _without("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform")(headers, chance, visitor)
+        if is_desktop
+        else headers
+    )
+
+
 CHANGES: dict[str, dict[str, Change]] = {
     UNCHANGED: {UNCHANGED: lambda headers, _chance, _visitor: headers},
     "presence": {
@@ -128,16 +137,16 @@ CHANGES: dict[str, dict[str, Change]] = {
         "Sec-CH-UA-Mobile left out": _without("sec-ch-ua-mobile"),
         "Sec-CH-UA-Platform left out": _without("sec-ch-ua-platform"),
         "two hints left out": _without("sec-ch-ua-mobile", "sec-ch-ua-platform"),
+        "all hints of a desktop left out": _without_hints_of_a_desktop,
         "another platform": _another_platform,
         "another version": _another_version,
         "phone for desktop, or desktop for phone": _other_form_factor,
         "hints of a browser that has none": _hints_of_chromium,
     },
-    # Some captures of Safari, and browsers in apps, have none of the first; tools of people take hints away; proxies
-    # sort, and write the encodings that they know.
+    # Some captures of Safari, and browsers in apps, have none of the first; proxies sort, and write the encodings that
+    # they know.
     "seen of people too": {
         "all Sec-Fetch left out": _without("sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest", "sec-fetch-user"),
-        "all hints left out": _without("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform"),
         "names sorted": _sorted,
         "Accept-Encoding: gzip": _with("accept-encoding", "gzip"),
     },

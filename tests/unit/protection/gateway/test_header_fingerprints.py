@@ -166,7 +166,9 @@ def test_signals_read_no_value_that_a_key_does_not_hold():
         facts = some_facts(chance)
         headers = Noting(facts.headers)
         user_agent = view_user_agent(dict(facts.headers).get("user-agent"), INTEL)
-        view = Barred(user_agent, {"labels", "engine", "major", "platform", "mobile", "device", "is_mail_program"})
+        view = Barred(
+            user_agent, {"labels", "engine", "major", "platform", "mobile", "device", "is_mail_program", "is_plain"}
+        )
         form = language_form(dict(facts.headers).get("accept-language"))
         request = SignalInput(Barred(facts, {"method", "headers", "ja4"}), INTEL, headers, tuple(headers), view, form)
         for signal in HEADER_SIGNALS:

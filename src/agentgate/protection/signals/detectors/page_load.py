@@ -48,8 +48,12 @@ PAGE = "text/html"
 PAGE_PREFIX = "text/html,application/xhtml+xml,application/xml;q=0.9,"
 # Chromium names the first in every page load since 2014, and no other engine the second.
 CHROMIUM_PICTURES, ONLY_CHROMIUM = "image/webp", "image/apng"
+# Chromium on a desktop sends its hints with every page load that has Sec-Fetch, unless somebody gave it another name:
+# apps do, which add their own, and drivers, which copy a plain one. A few people's tools take the hints away.
+HINTS_SINCE = 95
 # How unlike a browser each is, in tenths (`headers.py`).
 INCOMPLETE, WRONG_ORDER, WRONG_ACCEPT, NO_PICTURES, WRONG_ENCODING, WRONG_LANGUAGES = 15, 15, 15, 5, 10, 15
+NO_HINTS = 15
 
 
 def page_load_points(request: SignalInput, view: UserAgentView, *, is_sorted: bool) -> int:
@@ -65,6 +69,8 @@ def page_load_points(request: SignalInput, view: UserAgentView, *, is_sorted: bo
     points = 0
     if not (is_sorted or view.major < ORDERED_SINCE[view.engine] or _is_ordered(request, view)):
         points += WRONG_ORDER
+    if _lacks_hints(request, view):
+        points += NO_HINTS
     return (
         points
         + _accept_points(request, view)
@@ -133,6 +139,12 @@ def _is_safari_ordered(names: tuple[str, ...]) -> bool:
     accept, agent = names.index("accept"), names.index("user-agent")
     first = min(accept, names.index("sec-fetch-dest")) if "sec-fetch-dest" in names else accept
     return first < agent and all(accept < names.index(name) for name in SAFARI_AFTER_ACCEPT if name in names)
+
+
+def _lacks_hints(request: SignalInput, view: UserAgentView) -> bool:
+    if not view.is_plain or view.major < HINTS_SINCE or view.mobile or view.platform == "Android":
+        return False
+    return "sec-fetch-site" in request.headers and request.headers.keys().isdisjoint(_HINTS)
 
 
 def _accept_points(request: SignalInput, view: UserAgentView) -> int:

@@ -106,6 +106,9 @@ PERSONAL_DEVICES = WordSearch(
     )
 )
 
+# How a User-Agent of Chrome, Edge and Opera ends.
+PLAIN_END = re.compile(r"\) Chrome/[\d.]+ Safari/537\.36(?: (?:Edg|OPR)/[\d.]+)?\Z")
+
 # The first two parts of a version, and those after them.
 _BUILD = re.compile(r"([0-9]+\.[0-9]+)((?:\.[0-9]+)+)")
 _ZEROS = str.maketrans("123456789", "0" * 9)
@@ -177,6 +180,7 @@ def _read(text: str | None, intel: Intel) -> UserAgentView:
         mobile=browser.mobile,
         device=browser.device,
         is_mail_program=is_mail_program(lowered),
+        is_plain=PLAIN_END.search(shown) is not None,
         programs=() if "ua.browser" in labels else tuple(_programs(tokens, kinds, named)),
         program=_program(tokens),
         search=_search(tokens, intel),
