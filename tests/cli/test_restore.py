@@ -3,6 +3,7 @@
 That no token is accepted twice is tests/whole/test_restore.py. Also here: files of a store that do not belong together.
 """
 
+import json
 import shutil
 from pathlib import Path
 
@@ -50,6 +51,13 @@ def test_what_was_there_is_kept_aside_and_the_service_goes_on_with_the_backup(fo
     assert (folder / "data" / "config.db").stat().st_mode & 0o777 == 0o600
     assert not (folder / "data" / ".restoring").exists()
     assert agentgate(folder, "keys", "list").stdout == before
+
+
+def test_programs_are_told_what_was_restored_and_where_the_rest_is(folder: Path) -> None:
+    told = json.loads(agentgate(folder, "restore", "copy", "--overwrite", "--json").stdout)
+
+    assert sorted(Path(each).name for each in told["files"]) == ["config.db", "hot.db", "stats.db"]
+    assert Path(told["replaced"]).is_dir()
 
 
 def test_a_backup_goes_to_a_new_machine_with_its_root_secret(folder: Path) -> None:

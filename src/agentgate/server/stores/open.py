@@ -39,7 +39,7 @@ from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
 from agentgate.server.stores.files import check_files
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.clickhouse.client import ClickhouseClient
-from agentgate.storage.migrate import MigratedDatabase
+from agentgate.storage.migrate import MigratedDatabase, apply
 from agentgate.storage.postgres.database import PostgresDatabase
 from agentgate.storage.shared_cache.fallback import FallbackSharedCache
 from agentgate.storage.shared_cache.memory import MemorySharedCache
@@ -84,6 +84,16 @@ class Stores:
     site_health: SiteHealthStore
     shared_cache: SharedCache
     reads: ThreadPoolExecutor
+
+    async def migrate_databases(self, clock: Clock) -> None:
+        """Bring the databases up to this release's schema; the days of events are left as they are."""
+        for name, database in self.databases.items():
+            await apply(database, name, clock=clock)
+
+    async def migrate(self, clock: Clock) -> None:
+        """Bring everything up to this release's schema."""
+        await self.migrate_databases(clock)
+        await self.segments.migrate(clock)
 
     async def close(self) -> None:
         """Finish what was accepted and let go."""
