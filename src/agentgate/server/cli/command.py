@@ -2,11 +2,14 @@
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
+import structlog
 import typer
 from rich import box
 from rich.console import Console
@@ -90,7 +93,9 @@ def command(group: typer.Typer, name: str, example: str) -> Callable[[F], F]:
                 else given[each]
                 for each in own
             }
-            return _show(run(**values), as_json=given["as_json"])
+            with _logs_on_standard_error():
+                answer = run(**values)
+            return _show(answer, as_json=given["as_json"])
 
         call.__doc__ = run.__doc__
         call.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
@@ -104,6 +109,17 @@ def _maker(annotation: Any) -> Callable[..., Any] | None:
     if not isinstance(annotation, type):
         return None
     return annotation if is_dataclass(annotation) and annotation not in PROVIDERS else PROVIDERS.get(annotation)
+
+
+@contextmanager
+def _logs_on_standard_error() -> Iterator[None]:
+    """Keep standard output for the answer."""
+    before = structlog.get_config()
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
 
 
 def _show(answer: CommandAnswer | Lines | int | None, *, as_json: bool) -> int:

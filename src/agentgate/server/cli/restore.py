@@ -153,9 +153,12 @@ async def _prepare(settings: Settings, staged: Path) -> int:
     """Bring the copies up to this release, see that the root secret opens their keys, and raise the spend floor."""
     from agentgate.lib.keyring import Sealer, load_keys  # noqa: PLC0415 - keeps the command line quick
     from agentgate.server.secret_files import root_secret  # noqa: PLC0415 - likewise
+    from agentgate.server.stores import token_lifetime  # noqa: PLC0415 - likewise
     from agentgate.server.stores.restored import raise_floor  # noqa: PLC0415 - likewise
 
-    # Of the folder that is restored to, not of the copies.
+    # Both of the folder that is restored to, not of the copies: what is live was issued there.
+    if (settings.data_dir / token_lifetime.NAME).exists():
+        shutil.copyfile(settings.data_dir / token_lifetime.NAME, staged / token_lifetime.NAME)
     clock, sealer = continued_clock(settings), Sealer(root_secret(settings))
     now_ms = clock.now_ms()
     async with opened_stores(msgspec.structs.replace(settings, data_dir=staged), clock) as stores:
