@@ -14,6 +14,10 @@ COMMANDS = [
     "serve", "migrate", "routes", "openapi", "check-config", "backup", "version", "keys", "keys list", "keys rotate",
     "adapter",
 ]  # fmt: skip
+JSON_COMMANDS = [
+    "adapter", "apply", "backup", "copy", "intel update", "keys rotate-root", "labels export", "probes make", "restore",
+    "train",
+]  # fmt: skip
 SECRET = "CANARY-correct-horse-battery"
 
 
@@ -23,6 +27,15 @@ def test_each_command_has_help_with_an_example(tmp_path, name):
 
     assert result.returncode == 0
     assert f"Example: {'AGENTGATE_WORKERS=4 ' if name == 'check-config' else ''}agentgate {name}" in result.stdout
+
+
+def test_every_command_answers_programs_too(tmp_path):
+    mute = [name for name in JSON_COMMANDS if "--json" not in agentgate(tmp_path, *name.split(), "--help").stdout]
+
+    assert mute == []
+    printed = json.loads(agentgate(tmp_path, "adapter", "caddy", "--json").stdout)
+    assert printed["text"] == agentgate(tmp_path, "adapter", "caddy").stdout
+    assert printed["file"] == "Caddyfile"
 
 
 def test_without_a_command_the_commands_are_listed(tmp_path):

@@ -78,6 +78,39 @@ def test_an_invite_prints_its_link(run: Command) -> None:
     assert "ann@cli.example" in told.stdout
 
 
+def test_a_second_customer_of_a_name_is_made_on_purpose_only(run: Command, service: RunningService) -> None:
+    assert run("invite", "bea@cli.example", "--customer", "Twice").returncode == 0
+
+    again = run("invite", "cyd@cli.example", "--customer", "Twice")
+    assert again.returncode == 2
+    known = again.stderr.partition("--customer ")[2].split()[0]
+    assert "--another" in again.stderr
+    assert run("invite", "cyd@cli.example", "--customer", known).returncode == 0
+    assert run("invite", "dan@cli.example", "--customer", "Twice", "--another").returncode == 0
+    found = service.operator.get("/v1/admin/customers").json()["items"]
+    assert sorted((each["id"] == known, each["members"]) for each in found if each["name"] == "Twice") == [
+        (False, 1),
+        (True, 2),
+    ]
+
+
+def test_a_site_is_shown_in_plain_lines(run: Command, site: str) -> None:
+    assert run("site", "open", site, "/hooks", "--to", "anyone").returncode == 0
+
+    shown = run("site", "show", site).stdout
+
+    assert "mode: monitor\n" in shown
+    assert f"allowedOrigins: {ORIGIN}\n" in shown
+    assert "wholeSite: no\n" in shown
+    assert "openPaths: path /hooks, sender anyone\n" in shown
+    assert "{" not in shown
+    assert "'" not in shown
+
+
+def test_labels_are_json_either_way(run: Command, site: str) -> None:
+    assert run("labels", "export", "--site-key", site, "--json").stdout == ""
+
+
 def test_rules_are_checked_tried_compared_replayed_and_put_in_force(run: Command, site: str, tmp_path: Path) -> None:
     good = written(tmp_path, "rules.json", RULES)
     bad = written(tmp_path, "bad.json", json.dumps(RULES, indent=1).replace('"block"', '"bloc"'))

@@ -2,20 +2,16 @@
 
 from collections.abc import Sequence
 
-from agentgate.events.label_records import LabelEvidence, StoredLabel
-from agentgate.lib.database import Row, Transaction
-from agentgate.lib.enums import DecisionLabelValue, LabelSource
-from agentgate.lib.records import json_decoder, to_json
+from agentgate.events.label_records import StoredLabel
+from agentgate.lib.database import LockingRepository
+from agentgate.lib.enums import DecisionLabelValue
+from agentgate.storage.record_rows import RecordRows
 
-_evidence_decoder = json_decoder(LabelEvidence)
-_LABEL_COLUMNS = "site_id, decision, label, source, note, actor, created_ms, updated_ms, evidence"
+_LABEL = RecordRows(StoredLabel)
 
 
-class LabelStore:
+class LabelStore(LockingRepository):
     """Labels of decisions."""
-
-    def __init__(self, session: Transaction) -> None:
-        self._session = session
 
     async def lock_label(self, site_id: str, decision: int) -> None:
         """Keep other units of work from labelling the same decision until this one is done."""
@@ -32,34 +28,26 @@ class LabelStore:
             return []
         places = ", ".join(f"${number}" for number in range(2, len(decisions) + 2))
         rows = await self._session.all(
-            f"SELECT {_LABEL_COLUMNS} FROM decision_label WHERE site_id = $1 AND decision IN ({places})",  # noqa: S608
+            f"SELECT {_LABEL.columns} FROM decision_label WHERE site_id = $1 AND decision IN ({places})",  # noqa: S608
             site_id,
             *decisions,
         )
-        return [_label(row) for row in rows]
+        return [_LABEL.read(row) for row in rows]
 
     async def save_label(self, label: StoredLabel) -> None:
         """Keep a label, in place of the decision's earlier one."""
         await self._session.run(
-            f"""INSERT INTO decision_label ({_LABEL_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+            f"""INSERT INTO decision_label ({_LABEL.columns}) VALUES ({_LABEL.places()})
                 ON CONFLICT (site_id, decision) DO UPDATE SET label = excluded.label, source = excluded.source,
                     note = excluded.note, actor = excluded.actor, updated_ms = excluded.updated_ms""",  # noqa: S608
-            label.site_id,
-            label.decision,
-            label.label.value,
-            label.source.value,
-            label.note,
-            label.actor,
-            label.created_ms,
-            label.updated_ms,
-            to_json(label.evidence).decode(),
+            *_LABEL.values(label),
         )
 
     async def list_labels(self, site_id: str, *, after: tuple[int, int] | None, limit: int) -> list[StoredLabel]:
         """Return labels of a site behind a position (update in ms, decision), oldest update first."""
         updated_ms, decision = after or (-1, -1)
         rows = await self._session.all(
-            f"""SELECT {_LABEL_COLUMNS} FROM decision_label
+            f"""SELECT {_LABEL.columns} FROM decision_label
                 WHERE site_id = $1 AND (updated_ms, decision) > ($2, $3)
                 ORDER BY updated_ms, decision LIMIT $4""",  # noqa: S608
             site_id,
@@ -67,29 +55,14 @@ class LabelStore:
             decision,
             limit,
         )
-        return [_label(row) for row in rows]
+        return [_LABEL.read(row) for row in rows]
 
     async def list_newest_labels(self, limit: int) -> list[StoredLabel]:
         """Return the labels of all sites that can be trained on, newest update first: never `unsure`."""
         rows = await self._session.all(
-            f"""SELECT {_LABEL_COLUMNS} FROM decision_label WHERE label <> $1
+            f"""SELECT {_LABEL.columns} FROM decision_label WHERE label <> $1
                 ORDER BY updated_ms DESC, decision DESC LIMIT $2""",  # noqa: S608
             DecisionLabelValue.UNSURE.value,
             limit,
         )
-        return [_label(row) for row in rows]
-
-
-def _label(row: Row) -> StoredLabel:
-    site_id, decision, label, source, note, actor, created_ms, updated_ms, evidence = row
-    return StoredLabel(
-        site_id=site_id,
-        decision=decision,
-        label=DecisionLabelValue(label),
-        source=LabelSource(source),
-        note=note,
-        actor=actor,
-        created_ms=created_ms,
-        updated_ms=updated_ms,
-        evidence=_evidence_decoder.decode(evidence),
-    )
+        return [_LABEL.read(row) for row in rows]

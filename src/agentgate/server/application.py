@@ -55,7 +55,6 @@ from agentgate.server.stores.clock_mark import INTERVAL_MS, ClockMark, continue_
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.server.stores.restored import check_restored
 from agentgate.server.worker_board import WorkerBoard, open_board
-from agentgate.storage.migrate import apply
 
 # Long enough for a proxy's next readiness probe to see that this one is going away.
 NOTICE_S = 1.0
@@ -152,8 +151,7 @@ class Application:
         sealer = Sealer(root_secret(settings))
         stores = await open_stores(settings, clock, cache_end)
         try:
-            for name, database in stores.databases.items():
-                await apply(database, name, clock=clock)
+            await stores.migrate_databases(clock)
             await _migrate_events(stores, clock)
             await name_own_site(stores.store, settings.access_site_key)
             now_ms = clock.now_ms()

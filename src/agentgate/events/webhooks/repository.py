@@ -2,40 +2,21 @@
 
 from typing import Protocol
 
-import msgspec
-
-from agentgate.events.webhooks.records import (
-    Delivery,
-    DeliveryKind,
-    LiveWebhook,
-    Progress,
-    StoredWebhook,
-    WebhookEvent,
-    WebhookFilter,
-    WebhookFormat,
-)
+from agentgate.events.webhooks.records import Delivery, LiveWebhook, Progress, StoredWebhook
 from agentgate.lib.database import LockingRepository, Row
-from agentgate.lib.records import to_json
 from agentgate.people.audit.repository import AuditStores
+from agentgate.storage.record_rows import RecordRows
 
-_SETTINGS = (
-    "id",
-    "site_id",
-    "account_id",
-    "url",
-    "events",
-    "format",
-    "filter",
-    "enabled",
-    "secret",
-    "replaced_secret",
-    "replaced_until_ms",
-    "created_ms",
+_WEBHOOK, _PROGRESS, _DELIVERY = (
+    RecordRows(StoredWebhook, without=("progress",)),
+    RecordRows(Progress),
+    RecordRows(Delivery),
 )
-# The order of Progress.
-_PROGRESS = Progress.__struct_fields__
-_COLUMNS = ", ".join(f"webhook.{name}" for name in _SETTINGS + _PROGRESS)
-_DELIVERY = "id, site_id, webhook_id, kind, time_ms, items, delivered, attempts, status, duration_ms, error"
+_NAMES = _WEBHOOK.names + _PROGRESS.names
+_COLUMNS = ", ".join(f"webhook.{name}" for name in _NAMES)
+# What people decide about a webhook, and what deliveries change of it; the first column of each finds the row.
+_EDITED = ", ".join(f"{name} = ${place}" for place, name in enumerate(_WEBHOOK.names, 1) if place > 1)
+_PROGRESSED = ", ".join(f"{name} = ${place}" for place, name in enumerate(_PROGRESS.names, 2) if name != "revision")
 
 
 class WebhookStore(LockingRepository):
@@ -47,26 +28,11 @@ class WebhookStore(LockingRepository):
 
     async def add_webhook(self, webhook: StoredWebhook) -> None:
         """Keep a new webhook."""
-        names = _SETTINGS + _PROGRESS
-        places = ", ".join(f"${number}" for number in range(1, len(names) + 1))
-        values = (
-            webhook.id,
-            webhook.site_id,
-            webhook.account_id,
-            webhook.url,
-            to_json(webhook.events).decode(),
-            webhook.format.value,
-            to_json(webhook.filter).decode(),
-            int(webhook.enabled),
-            webhook.secret,
-            webhook.replaced_secret,
-            webhook.replaced_until_ms,
-            webhook.created_ms,
-        )
         await self._session.run(
-            f"INSERT INTO webhook ({', '.join(names)}) VALUES ({places})",  # noqa: S608
-            *values,
-            *msgspec.structs.astuple(webhook.progress),
+            f"""INSERT INTO webhook ({", ".join(_NAMES)})
+                VALUES ({_WEBHOOK.places()}, {_PROGRESS.places(len(_WEBHOOK.names) + 1)})""",  # noqa: S608
+            *_WEBHOOK.values(webhook),
+            *_PROGRESS.values(webhook.progress),
         )
 
     async def find_webhook(self, site_id: str, webhook_id: str) -> StoredWebhook | None:
@@ -88,20 +54,7 @@ class WebhookStore(LockingRepository):
 
     async def save_webhook(self, webhook: StoredWebhook) -> None:
         """Keep what people decide about a webhook: address, events, secrets, enabled or not. Not its progress."""
-        await self._session.run(
-            """UPDATE webhook SET account_id = $2, url = $3, events = $4, format = $5, filter = $6, enabled = $7,
-                secret = $8, replaced_secret = $9, replaced_until_ms = $10 WHERE id = $1""",
-            webhook.id,
-            webhook.account_id,
-            webhook.url,
-            to_json(webhook.events).decode(),
-            webhook.format.value,
-            to_json(webhook.filter).decode(),
-            int(webhook.enabled),
-            webhook.secret,
-            webhook.replaced_secret,
-            webhook.replaced_until_ms,
-        )
+        await self._session.run(f"UPDATE webhook SET {_EDITED} WHERE id = $1", *_WEBHOOK.values(webhook))  # noqa: S608
 
     async def disable_webhook(self, webhook_id: str) -> None:
         """Make no more deliveries until somebody enables the webhook."""
@@ -110,12 +63,9 @@ class WebhookStore(LockingRepository):
     async def save_progress(self, webhook_id: str, progress: Progress) -> bool:
         """Keep a webhook's progress under the next revision; False when somebody else changed it since it was read."""
         changed = await self._session.run(
-            """UPDATE webhook SET revision = $2 + 1, position = $3, batch_id = $4, batch_until = $5, health_told = $6,
-                health_id = $7, health_next = $8, health_body = $9, attempts = $10, next_attempt_ms = $11,
-                failing_since_ms = $12, last_delivery_ms = $13, last_error = $14
-                WHERE id = $1 AND revision = $2""",
+            f"UPDATE webhook SET revision = $2 + 1, {_PROGRESSED} WHERE id = $1 AND revision = $2",  # noqa: S608
             webhook_id,
-            *msgspec.structs.astuple(progress),
+            *_PROGRESS.values(progress),
         )
         return changed == 1
 
@@ -144,11 +94,11 @@ class WebhookStore(LockingRepository):
     async def save_delivery(self, delivery: Delivery, *, keep: int) -> None:
         """Keep a delivery, in place of its earlier attempts; forget the oldest of the webhook beyond `keep`."""
         await self._session.run(
-            f"""INSERT INTO webhook_delivery ({_DELIVERY}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+            f"""INSERT INTO webhook_delivery ({_DELIVERY.columns}) VALUES ({_DELIVERY.places()})
                 ON CONFLICT (id) DO UPDATE SET time_ms = excluded.time_ms, items = excluded.items,
                     delivered = excluded.delivered, attempts = excluded.attempts, status = excluded.status,
                     duration_ms = excluded.duration_ms, error = excluded.error""",  # noqa: S608
-            *_delivery_values(delivery),
+            *_DELIVERY.values(delivery),
         )
         await self._session.run(
             """DELETE FROM webhook_delivery WHERE webhook_id = $1 AND id IN (SELECT id FROM webhook_delivery
@@ -160,65 +110,17 @@ class WebhookStore(LockingRepository):
     async def list_deliveries(self, webhook_id: str, limit: int) -> list[Delivery]:
         """Return a webhook's newest deliveries, newest first."""
         rows = await self._session.all(
-            f"""SELECT {_DELIVERY} FROM webhook_delivery WHERE webhook_id = $1
+            f"""SELECT {_DELIVERY.columns} FROM webhook_delivery WHERE webhook_id = $1
                 ORDER BY time_ms DESC, id DESC LIMIT $2""",  # noqa: S608
             webhook_id,
             limit,
         )
-        return [_delivery(row) for row in rows]
+        return [_DELIVERY.read(row) for row in rows]
 
 
 def _webhook(row: Row) -> StoredWebhook:
-    webhook_id, site_id, account_id, url, events, format_, filter_, enabled = row[:8]
-    secret, replaced_secret, replaced_until_ms, created_ms = row[8:12]
-    return StoredWebhook(
-        id=webhook_id,
-        site_id=site_id,
-        account_id=account_id,
-        url=url,
-        events=msgspec.json.decode(events, type=tuple[WebhookEvent, ...]),
-        format=WebhookFormat(format_),
-        filter=msgspec.json.decode(filter_, type=WebhookFilter),
-        enabled=bool(enabled),
-        secret=secret,
-        replaced_secret=replaced_secret,
-        replaced_until_ms=replaced_until_ms,
-        created_ms=created_ms,
-        progress=Progress(**dict(zip(_PROGRESS, row[12:], strict=True))),
-    )
-
-
-def _delivery_values(delivery: Delivery) -> tuple[int | str | None, ...]:
-    return (
-        delivery.id,
-        delivery.site_id,
-        delivery.webhook_id,
-        delivery.kind.value,
-        delivery.time_ms,
-        delivery.items,
-        int(delivery.delivered),
-        delivery.attempts,
-        delivery.status,
-        delivery.duration_ms,
-        delivery.error,
-    )
-
-
-def _delivery(row: Row) -> Delivery:
-    delivery_id, site_id, webhook_id, kind, time_ms, items, delivered, attempts, status, duration_ms, error = row
-    return Delivery(
-        id=delivery_id,
-        site_id=site_id,
-        webhook_id=webhook_id,
-        kind=DeliveryKind(kind),
-        time_ms=time_ms,
-        items=items,
-        delivered=bool(delivered),
-        attempts=attempts,
-        status=status,
-        duration_ms=duration_ms,
-        error=error,
-    )
+    settings, progress = row[: len(_WEBHOOK.names)], row[len(_WEBHOOK.names) :]
+    return _WEBHOOK.read(settings, progress=_PROGRESS.read(progress))
 
 
 class WebhookStores(AuditStores, Protocol):

@@ -16,27 +16,24 @@ from agentgate.lib.settings.schema import SettingsRefused
 from agentgate.server.cli.adapter import adapter
 from agentgate.server.cli.agent_sim import agent_sim
 from agentgate.server.cli.backup import backup
-from agentgate.server.cli.check_config import check_config
 from agentgate.server.cli.classify import classify
+from agentgate.server.cli.command import command
 from agentgate.server.cli.copy import copy
 from agentgate.server.cli.doctor import doctor
 from agentgate.server.cli.intel import intel
 from agentgate.server.cli.keys import keys
-from agentgate.server.cli.labels import labels
-from agentgate.server.cli.mcp.command import mcp
+from agentgate.server.cli.mcp.server import mcp
 from agentgate.server.cli.migrate import migrate
 from agentgate.server.cli.probes import probes
 from agentgate.server.cli.remote.apply import apply
-from agentgate.server.cli.remote.decisions import explain, tail
-from agentgate.server.cli.remote.open_paths import site
+from agentgate.server.cli.remote.decisions import explain, labels, tail
 from agentgate.server.cli.remote.protect import protect
 from agentgate.server.cli.remote.rules import rules
-from agentgate.server.cli.remote.sites import credential, invite
+from agentgate.server.cli.remote.sites import credential, invite, site
 from agentgate.server.cli.restore import restore
-from agentgate.server.cli.routes import openapi, routes
+from agentgate.server.cli.routes import check_config, openapi, routes, version
 from agentgate.server.cli.serve import serve
 from agentgate.server.cli.train import train
-from agentgate.server.cli.version import version
 
 ERROR_EXIT_CODE = 2
 DEBUG_OPTION = "--debug"
@@ -48,27 +45,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("serve", epilog="Example: agentgate serve --config /etc/agentgate.toml")(serve)
-app.command("migrate", epilog="Example: agentgate migrate --check || agentgate migrate")(migrate)
-app.command("routes", epilog="Example: agentgate routes --surface admin")(routes)
-app.command("openapi", epilog="Example: agentgate openapi admin --out admin.json")(openapi)
-app.command("check-config", epilog="Example: AGENTGATE_WORKERS=4 agentgate check-config")(check_config)
-app.command("classify", epilog="Example: agentgate classify /var/log/nginx/access.log --json")(classify)
-app.command("backup", epilog="Example: agentgate backup /var/backups/agentgate/monday")(backup)
-app.command("restore", epilog="Example: agentgate restore /var/backups/agentgate/monday --overwrite")(restore)
-app.command("copy", epilog="Example: agentgate copy --to-file /etc/agentgate/database_url")(copy)
-app.command("version", epilog="Example: agentgate version --json")(version)
-app.command("adapter", epilog="Example: agentgate adapter nginx --origin https://shop.example > gate.conf")(adapter)
-app.command("doctor", epilog="Example: agentgate doctor https://shop.example --protected-path /login")(doctor)
-app.command("train", epilog="Example: agentgate train labels.ndjson --kind bot")(train)
-app.command("agent-sim", epilog="Example: agentgate agent-sim http://127.0.0.1:8080 --submit site_demo1/contact")(
-    agent_sim
-)
-app.command("protect", epilog="Example: agentgate protect https://shop.example --proxy nginx")(protect)
-app.command("tail", epilog="Example: agentgate tail site_shop1 --outcome block")(tail)
-app.command("explain", epilog="Example: agentgate explain dec_0123456789abc")(explain)
 app.command("mcp", epilog="Example: AGENTGATE_API_TOKEN=agt_... agentgate mcp --url https://gate.example")(mcp)
-app.command("apply", epilog="Example: agentgate apply site.yaml")(apply)
-app.command("invite", epilog="Example: agentgate invite ann@example.com --customer Shop")(invite)
+command(app, "migrate", "agentgate migrate --check || agentgate migrate")(migrate)
+command(app, "routes", "agentgate routes --surface admin")(routes)
+command(app, "openapi", "agentgate openapi admin --out admin.json")(openapi)
+command(app, "check-config", "AGENTGATE_WORKERS=4 agentgate check-config")(check_config)
+command(app, "classify", "agentgate classify /var/log/nginx/access.log --json")(classify)
+command(app, "backup", "agentgate backup /var/backups/agentgate/monday")(backup)
+command(app, "restore", "agentgate restore /var/backups/agentgate/monday --overwrite")(restore)
+command(app, "copy", "agentgate copy --to-file /etc/agentgate/database_url")(copy)
+command(app, "version", "agentgate version --json")(version)
+command(app, "adapter", "agentgate adapter nginx --origin https://shop.example > gate.conf")(adapter)
+command(app, "doctor", "agentgate doctor https://shop.example --protected-path /login")(doctor)
+command(app, "train", "agentgate train labels.ndjson --kind bot")(train)
+command(app, "agent-sim", "agentgate agent-sim http://127.0.0.1:8080 --submit site_demo1/contact")(agent_sim)
+command(app, "protect", "agentgate protect https://shop.example --proxy nginx")(protect)
+command(app, "tail", "agentgate tail site_shop1 --outcome block")(tail)
+command(app, "explain", "agentgate explain dec_0123456789abc")(explain)
+command(app, "apply", "agentgate apply site.yaml")(apply)
+command(app, "invite", "agentgate invite ann@example.com --customer Shop")(invite)
 app.add_typer(site, name="site")
 app.add_typer(credential, name="credential")
 app.add_typer(rules, name="rules")

@@ -1,13 +1,12 @@
 """`agentgate adapter`: prints the configuration of a proxy, filled in for a site. The texts are in `adapters/`."""
 
-import inspect
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from agentgate.server.cli.options import CommandRefused
+from agentgate.server.cli.command import CommandAnswer, CommandRefused
 from agentgate_tools.adapters.render import EXAMPLE, FILES, PLACEHOLDER_SECRET, Installation, file_name, render
 from agentgate_tools.adapters.snippets import SNIPPETS
 
@@ -31,9 +30,8 @@ class AdapterOptions:
     file: Annotated[str | None, typer.Option(help="Which file to print, where a proxy has several.")] = None
 
 
-def adapter(**given: Any) -> None:
+def adapter(options: AdapterOptions) -> CommandAnswer:
     """Print the configuration that puts AgentGate in front of a site."""
-    options = AdapterOptions(**given)
     name = file_name(options.proxy, options.file)
     installation = Installation(
         site=options.site,
@@ -44,18 +42,13 @@ def adapter(**given: Any) -> None:
         secret=_secret(options.secret_file),
         listen=options.listen,
     )
-    print(render(options.proxy, installation, name), end="")
+    text = render(options.proxy, installation, name)
+    others = [other for other in FILES[options.proxy] if other != name]
+    note = "\n".join(f"also needed: {other}; print it with --file {other}" for other in others)
     if options.proxy == "nginx":
-        if name not in SNIPPETS:
-            typer.secho(f"for a server of your own that has files or PHP: --file {', '.join(SNIPPETS)}", err=True)
-        return
-    for other in FILES[options.proxy]:
-        if other != name:
-            typer.secho(f"also needed: {other}; print it with --file {other}", err=True)
-
-
-# Typer reads the arguments from here.
-adapter.__signature__ = inspect.signature(AdapterOptions)  # type: ignore[attr-defined]
+        parts = f"for a server of your own that has files or PHP: --file {', '.join(SNIPPETS)}"
+        note = "" if name in SNIPPETS else parts
+    return CommandAnswer({"file": name, "text": text}, text.removesuffix("\n"), note=note)
 
 
 def _secret(path: Path | None) -> str:

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from agentgate.lib.clock import SystemClock
-from agentgate.server.cli.options import CommandRefused, JsonOption, print_json, print_table
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
 
 if TYPE_CHECKING:
     from agentgate.protection.agents.signing.sign import AgentSigningKey
@@ -47,8 +47,7 @@ def agent_sim(
     secret_file: SecretOption = None,
     submit: SubmitOption = "",
     policy: PolicyOption = None,
-    as_json: JsonOption = False,
-) -> int:
+) -> CommandAnswer:
     """Send every kind of good and bad agent request; exit with 1 when something is answered as it should not be.
 
     The key is kept in `agent-sim.key` in this folder and made when it is not there.
@@ -61,8 +60,7 @@ def agent_sim(
         results = _ask_gateway(url, site, secret_file, policy=policy, key=key) + results
     elif not submit:
         results += _visit(url, policy, key)
-    _print(results, key, as_json=as_json)
-    return 0 if all(result.is_right for result in results) else 1
+    return _answer(results, key)
 
 
 def _ask_gateway(
@@ -175,12 +173,9 @@ def _address_of(url: str) -> str:
     return origin + path.rstrip("/")
 
 
-def _print(results: "list[Result]", key: "AgentSigningKey", *, as_json: bool) -> None:
+def _answer(results: "list[Result]", key: "AgentSigningKey") -> CommandAnswer:
     entry = {"agents": {AGENT: {"name": "Simulator", "decision": "allow", "jwks": key.jwks}}}
-    if as_json:
-        told = [msgspec.to_builtins(result) for result in results]
-        print_json({"agent": AGENT, "jwk": key.jwk, "keyid": key.keyid, "policy": entry, "results": told})
-        return
+    told = [msgspec.to_builtins(result) for result in results]
     rows = (
         (
             "right" if result.is_right else "WRONG",
@@ -191,7 +186,13 @@ def _print(results: "list[Result]", key: "AgentSigningKey", *, as_json: bool) ->
         )
         for result in results
     )
-    print_table("Agent requests", ("Result", "Request", "Should be", "Was answered", "Note"), rows)
     wrong = sum(not result.is_right for result in results)
-    print(f"{len(results)} requests, {wrong} answered as they should not be.")
-    print(f"The simulator's key, to be allowed in the site's agent policy:\n{json.dumps(entry)}")
+    return CommandAnswer(
+        {"agent": AGENT, "jwk": key.jwk, "keyid": key.keyid, "policy": entry, "results": told},
+        [
+            PrintedTable("Agent requests", ("Result", "Request", "Should be", "Was answered", "Note"), rows),
+            f"{len(results)} requests, {wrong} answered as they should not be.",
+            f"The simulator's key, to be allowed in the site's agent policy:\n{json.dumps(entry)}",
+        ],
+        code=1 if wrong else 0,
+    )

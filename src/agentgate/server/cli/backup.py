@@ -11,8 +11,9 @@ from typing import Annotated, Protocol
 import typer
 
 from agentgate.lib.clock import SystemClock
-from agentgate.lib.settings.schema import Settings, read_process_settings
-from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_outcome
+from agentgate.lib.settings.schema import Settings
+from agentgate.server.cli.command import CommandAnswer, CommandRefused
+from agentgate.server.cli.opened import opened_stores
 
 UNFINISHED = ".unfinished"
 
@@ -28,22 +29,19 @@ class Copyable(Protocol):
 
 def backup(
     folder: Annotated[Path, typer.Argument(help="An empty or new folder for the copies.")],
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
+    settings: Settings,
+) -> CommandAnswer:
     """Copy every database into a folder and check each copy. The service may go on running.
 
     With PostgreSQL the copy is a dump, made by pg_dump.
     """
-    settings = read_process_settings(config)
     check_empty(folder)
     if settings.database_url:
         from agentgate.server.cli.postgres_dump import dump  # noqa: PLC0415 - keeps the command line quick
 
         file = dump(settings, folder)
         told = "Dumped and read once to the end. Not in it: the root secret and the admin key. Keep them elsewhere."
-        print_outcome({"files": [str(file)]}, f"{file}\n{told}", as_json=as_json)
-        return
+        return CommandAnswer({"files": [str(file)]}, [str(file), told])
     # Opening the stores would create what is missing, and the backup of a mistyped folder would look like a success.
     if not settings.data_dir.is_dir():
         raise CommandRefused(f"there is no data folder {settings.data_dir}; set AGENTGATE_DATA_DIR")
@@ -59,22 +57,21 @@ def backup(
 
         copies = asyncio.run(_backup(settings, folder, show))
     files = [str(copy) for copy in copies]
-    lines = [
+    people = [
         *files,
         f"{len(files)} databases copied and checked.",
         # Whoever had both could open every sealed key, so they belong in different places.
         f"Not copied: the root secret and the admin key in {settings.data_dir}. Keep them elsewhere.",
     ]
-    print_outcome({"files": files}, "\n".join(lines), as_json=as_json)
+    return CommandAnswer({"files": files}, people)
 
 
 async def _backup(settings: Settings, folder: Path, progress: CopyProgress) -> list[Path]:
     from agentgate.events.storage.days.sqlite import SqliteSegments  # noqa: PLC0415 - likewise
-    from agentgate.server.stores.open import CONFIG, HOT, STATS, open_stores  # noqa: PLC0415 - likewise
+    from agentgate.server.stores.open import CONFIG, HOT, STATS  # noqa: PLC0415 - likewise
     from agentgate.storage.sqlite.database import SqliteDatabase  # noqa: PLC0415 - keeps the command line quick
 
-    stores = await open_stores(settings, SystemClock())
-    try:
+    async with opened_stores(settings, SystemClock()) as stores:
         embedded: dict[str, Copyable] = {}
         if isinstance(stores.segments, SqliteSegments):
             embedded |= await stores.segments.copies()
@@ -85,8 +82,6 @@ async def _backup(settings: Settings, folder: Path, progress: CopyProgress) -> l
             if isinstance(database, SqliteDatabase):
                 embedded[name] = database
         return await copy_databases(embedded, folder, progress)
-    finally:
-        await stores.close()
 
 
 def check_empty(folder: Path) -> None:
@@ -107,7 +102,8 @@ async def copy_databases(databases: Mapping[str, Copyable], folder: Path, progre
             await check_copy(copy)
         return [_keep(unfinished, name, folder) for name in databases]
     finally:
-        _remove_unfinished(unfinished)
+        shutil.rmtree(unfinished)
+        sync(folder)
 
 
 def _make_unfinished(folder: Path) -> Path:
@@ -116,11 +112,6 @@ def _make_unfinished(folder: Path) -> Path:
     unfinished = folder / UNFINISHED
     unfinished.mkdir(mode=0o700)
     return unfinished
-
-
-def _remove_unfinished(unfinished: Path) -> None:
-    shutil.rmtree(unfinished)
-    sync(unfinished.parent)
 
 
 async def check_copy(path: Path) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from agentgate.lib.settings.schema import read_process_settings
+from agentgate.lib.settings.schema import Settings
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
 from agentgate.server.cli.intel import intel_folder
-from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json, print_table
 
 if TYPE_CHECKING:
     from agentgate.protection.decision.classify import Classified
@@ -23,10 +23,9 @@ def classify(
     file: Annotated[
         Path, typer.Argument(help="An access log (combined or JSON) or one User-Agent a line; - is stdin.")
     ],
+    settings: Settings,
     most: Annotated[int, typer.Option("--most", min=1, help="How many User-Agents the table shows.")] = SHOWN,
-    as_json: JsonOption = False,
-    config: ConfigOption = None,
-) -> None:
+) -> CommandAnswer:
     """Say what each client of a log is, why, and whether it would pass. Only names and addresses are judged."""
     from agentgate.protection.decision.classify import classify as classify_names  # noqa: PLC0415 - keeps it quick
     from agentgate.protection.decision.classify import read_line  # noqa: PLC0415 - likewise
@@ -37,7 +36,7 @@ def classify(
 
     if str(file) != "-" and not file.is_file():
         raise CommandRefused(f"there is no file {file}; give an access log or a list of User-Agents, or - for stdin")
-    intel = load_intel(intel_folder(read_process_settings(config)))
+    intel = load_intel(intel_folder(settings))
     unread = 0
     names = []
     for line in _lines(file):
@@ -51,13 +50,19 @@ def classify(
             "no User-Agents found; the log must be in the combined format or in JSON with a user agent"
         )
     found = classify_names(names, intel, ModelDirectory().view, compile_rules(effective_of(None)))
-    if as_json:
-        outcomes = _outcomes(found)
-        print_json(
-            {"requests": len(names), "unread": unread, "outcomes": outcomes, "userAgents": msgspec.to_builtins(found)}
-        )
-        return
-    _print(found, most, unread)
+    outcomes = _outcomes(found)
+    rows = [
+        (str(each.count), each.outcome, each.rule or "-", ", ".join(each.labels), each.user_agent or "(none)")
+        for each in found[:most]
+    ]
+    total = ", ".join(f"{outcome} {count}" for outcome, count in outcomes.items())
+    return CommandAnswer(
+        {"requests": len(names), "unread": unread, "outcomes": outcomes, "userAgents": msgspec.to_builtins(found)},
+        [
+            PrintedTable("User-Agents", ("Requests", "Outcome", "Rule", "Why", "User-Agent"), rows),
+            f"{len(found)} User-Agents; requests: {total}; lines without a User-Agent: {unread}",
+        ],
+    )
 
 
 def _lines(file: Path) -> Iterable[str]:
@@ -71,13 +76,3 @@ def _outcomes(found: "list[Classified]") -> dict[str, int]:
     for each in found:
         counted[each.outcome] += each.count
     return dict(sorted(counted.items()))
-
-
-def _print(found: "list[Classified]", most: int, unread: int) -> None:
-    cells = [
-        (str(each.count), each.outcome, each.rule or "-", ", ".join(each.labels), each.user_agent or "(none)")
-        for each in found[:most]
-    ]
-    print_table("User-Agents", ("Requests", "Outcome", "Rule", "Why", "User-Agent"), cells)
-    total = ", ".join(f"{outcome} {count}" for outcome, count in _outcomes(found).items())
-    print(f"{len(found)} User-Agents; requests: {total}; lines without a User-Agent: {unread}")

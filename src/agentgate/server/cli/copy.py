@@ -1,97 +1,96 @@
 """`agentgate copy`: move an embedded installation to PostgreSQL, or events to ClickHouse, and compare what arrived."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from agentgate.lib.settings.schema import Settings, read_process_settings
+from agentgate.lib.settings.schema import Settings
 from agentgate.lib.settings.values import Unfit, servers_url
-from agentgate.server.cli.options import CommandRefused, ConfigOption
+from agentgate.server.cli.command import CommandAnswer, CommandRefused
+from agentgate.server.cli.opened import continued_clock, opened_stores
 from agentgate.server.cli.restore import is_in_use
 
 SCHEMES = ("clickhouse", "clickhouses")
 CLICKHOUSE = tuple(f"{scheme}://" for scheme in SCHEMES)
 
+# Told the name of a table or a day, and how many rows it has.
+CopiedRows = Callable[[str, int], None]
+
 
 def copy(
+    settings: Settings,
     to: Annotated[str, typer.Option("--to", help="The target's address; better --to-file, it holds a password.")] = "",
     to_file: Annotated[Path | None, typer.Option("--to-file", help="A file with the target's address.")] = None,
-    config: ConfigOption = None,
-) -> None:
+) -> CommandAnswer:
     """Copy the embedded databases to an empty PostgreSQL, or the events of either to an empty ClickHouse.
 
     Stop the service first. Run it again to go on.
     """
-    settings = read_process_settings(config)
     if bool(to) == (to_file is not None):
         raise CommandRefused("give the target's address with --to-file or --to, and one of them only")
     url = to or _read(to_file)
     if url.startswith(CLICKHOUSE):
-        _copy_events(settings, url)
-        return
+        return _copy_events(settings, url)
     if settings.database_url:
         raise CommandRefused("the store is PostgreSQL already; unset AGENTGATE_DATABASE_URL to copy the embedded one")
     if not url.startswith(("postgresql://", "postgres://")):
         raise CommandRefused("the address begins with neither postgresql:// nor clickhouse://")
     _check_source(settings)
-    from rich.progress import Progress  # noqa: PLC0415 - takes longer to import than most commands to run
-
-    with Progress(transient=True) as progress:
-        bar = progress.add_task("Copying", total=None)
-        compared = asyncio.run(
-            copy_to(settings, url, lambda name, rows: progress.update(bar, description=f"{name}: {rows} rows"))
-        )
-    print(
-        f"{sum(compared.values())} rows in {len(compared)} tables and days copied and compared: counts and checksums."
-    )
-    print(
-        "Now set AGENTGATE_DATABASE_URL, keep the root secret and the data folder as they are, and start the service."
-    )
+    rows = _run(copy_to, settings, url)
+    counted = f"{sum(rows.values())} rows in {len(rows)} tables and days copied and compared: counts and checksums."
+    following = "Now set AGENTGATE_DATABASE_URL, keep the root secret and the data folder as they are, and start the"
+    return CommandAnswer({"rows": rows}, [counted, f"{following} service."])
 
 
-def _copy_events(settings: Settings, url: str) -> None:
+def _copy_events(settings: Settings, url: str) -> CommandAnswer:
     try:
         servers_url(*SCHEMES).parse(url)
     except Unfit as wrong:
         raise CommandRefused(f"the address of ClickHouse cannot be used: {wrong}") from wrong
     if not settings.database_url:
         _check_source(settings)
-    from rich.progress import Progress  # noqa: PLC0415 - likewise
+    rows = _run(copy_events_to, settings, url)
+    counted = f"{sum(rows.values())} rows of {len(rows)} days copied and compared: counts and checksums."
+    following = "Now set AGENTGATE_EVENTS_URL, leave everything else as it is, and start the service."
+    return CommandAnswer({"rows": rows}, [counted, following])
+
+
+def _run(
+    work: Callable[[Settings, str, CopiedRows], Awaitable[dict[str, int]]], settings: Settings, url: str
+) -> dict[str, int]:
+    from rich.progress import Progress  # noqa: PLC0415 - takes longer to import than most commands to run
 
     with Progress(transient=True) as progress:
         bar = progress.add_task("Copying", total=None)
-        compared = asyncio.run(
-            copy_events_to(settings, url, lambda name, rows: progress.update(bar, description=f"{name}: {rows} rows"))
-        )
-    print(f"{sum(compared.values())} rows of {len(compared)} days copied and compared: counts and checksums.")
-    print("Now set AGENTGATE_EVENTS_URL, leave everything else as it is, and start the service.")
+
+        async def run() -> dict[str, int]:
+            return await work(
+                settings, url, lambda name, rows: progress.update(bar, description=f"{name}: {rows} rows")
+            )
+
+        return asyncio.run(run())
 
 
-async def copy_events_to(settings: Settings, url: str, progress: Callable[[str, int], None]) -> dict[str, int]:
+async def copy_events_to(settings: Settings, url: str, progress: CopiedRows) -> dict[str, int]:
     """Copy events to ClickHouse and return how many rows each day has; `progress` is told the same as it goes."""
     from agentgate.events.storage.clickhouse.days import ClickhouseDays  # noqa: PLC0415 - likewise
-    from agentgate.server.stores.clock_mark import ClockMark, continue_clock  # noqa: PLC0415 - likewise
     from agentgate.server.stores.moving_events import copy_events  # noqa: PLC0415 - likewise
-    from agentgate.server.stores.open import STATS, open_clickhouse, open_stores  # noqa: PLC0415 - likewise
-    from agentgate.storage.migrate import apply  # noqa: PLC0415 - likewise
+    from agentgate.server.stores.open import STATS, open_clickhouse  # noqa: PLC0415 - likewise
 
-    clock = continue_clock(ClockMark(settings.data_dir))
-    source = await open_stores(msgspec.structs.replace(settings, events_url="", redis_url=""), clock)
-    client = open_clickhouse(url, settings.events_cluster)
-    target = ClickhouseDays(client, settings.events_cluster)
-    try:
-        for name, database in source.databases.items():
-            await apply(database, name, clock=clock)
-        await source.segments.migrate(clock)
-        await target.migrate(clock)
-        compared = await copy_events(source.databases[STATS], source.segments, client, target, progress)
-    finally:
-        await target.close()
-        await source.close()
+    clock = continued_clock(settings)
+    async with opened_stores(msgspec.structs.replace(settings, events_url="", redis_url=""), clock) as source:
+        client = open_clickhouse(url, settings.events_cluster)
+        target = ClickhouseDays(client, settings.events_cluster)
+        try:
+            await source.migrate(clock)
+            await target.migrate(clock)
+            compared = await copy_events(source.databases[STATS], source.segments, client, target, progress)
+        finally:
+            await target.close()
     return {name: found.rows for name, found in compared.items()}
 
 
@@ -112,23 +111,17 @@ def _check_source(settings: Settings) -> None:
             raise CommandRefused(f"{path} is in use; stop the service first")
 
 
-async def copy_to(settings: Settings, url: str, progress: Callable[[str, int], None]) -> dict[str, int]:
+async def copy_to(settings: Settings, url: str, progress: CopiedRows) -> dict[str, int]:
     """Copy to a database and return how many rows each table and day has; `progress` is told the same as it goes."""
-    from agentgate.server.stores.clock_mark import ClockMark, continue_clock  # noqa: PLC0415 - likewise
     from agentgate.server.stores.moving import copy_stores  # noqa: PLC0415 - likewise
-    from agentgate.server.stores.open import open_stores  # noqa: PLC0415 - likewise
-    from agentgate.storage.migrate import apply  # noqa: PLC0415 - likewise
 
-    clock = continue_clock(ClockMark(settings.data_dir))
-    source = await open_stores(msgspec.structs.replace(settings, events_url=""), clock)
-    target = await open_stores(msgspec.structs.replace(settings, database_url=url, redis_url="", events_url=""), clock)
-    try:
+    clock = continued_clock(settings)
+    moved = msgspec.structs.replace(settings, database_url=url, redis_url="", events_url="")
+    async with (
+        opened_stores(msgspec.structs.replace(settings, events_url=""), clock) as source,
+        opened_stores(moved, clock) as target,
+    ):
         for stores in (source, target):
-            for name, database in stores.databases.items():
-                await apply(database, name, clock=clock)
-            await stores.segments.migrate(clock)
+            await stores.migrate(clock)
         compared = await copy_stores(source, target, progress)
-    finally:
-        await target.close()
-        await source.close()
     return {name: found.rows for name, found in compared.items()}

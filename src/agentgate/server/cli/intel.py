@@ -1,20 +1,27 @@
 """`agentgate intel`: import public lists of networks and crawlers, and show what is loaded."""
 
+import shutil
+from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
+import msgspec
 import typer
 
 from agentgate.lib.clock import SystemClock, to_rfc3339
-from agentgate.lib.settings.schema import Settings, read_process_settings
-from agentgate.server.cli.list_files import find_lists
-from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json, print_table
-
-if TYPE_CHECKING:
-    from agentgate.protection.threat_data.imports import FileReport
+from agentgate.lib.settings.schema import Settings
+from agentgate.protection.threat_data.intel_file import FILE_NAME, read_set, write_set
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, JsonOption, PrintedTable, command
 
 # Under the data folder, when no folder of threat data is set.
 DEFAULT_FOLDER = "intel"
+LISTS = "lists"
+TIMEOUT_S = 60
+MOST_BYTES = 256 * 1024 * 1024
+LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
 intel = typer.Typer(
     help="Import public lists of networks and crawlers, and show what is loaded.",
@@ -27,54 +34,106 @@ def intel_folder(settings: Settings) -> Path:
     return settings.intel_dir or settings.data_dir / DEFAULT_FOLDER
 
 
-@intel.command("update", epilog="Example: agentgate intel update /var/lib/lists")
+@command(intel, "update", "agentgate intel update /var/lib/lists")
 def update(
     source: Annotated[
         str, typer.Argument(help="A folder with lists as their publishers offer them, one such file, or its https URL.")
     ],
+    settings: Settings,
     skip_refused: Annotated[
         bool, typer.Option("--skip-refused", help="Take the rest of a list when some of its lines cannot be read.")
     ] = False,
-    config: ConfigOption = None,
-) -> None:
+    as_json: JsonOption = False,
+) -> CommandAnswer:
     """Read lists and put them in force together. A running service takes them over within a minute.
 
     A folder replaces all that was imported. A single file or URL is kept in `lists` beside the set and replaces its
     namesake there.
     """
     from agentgate.protection.threat_data.imports import import_folder, refused_lines  # noqa: PLC0415 - keeps the command line quick
-    from agentgate.protection.threat_data.intel_file import FILE_NAME, write_set  # noqa: PLC0415 - likewise
 
-    settings = read_process_settings(config)
     folder = find_lists(source, intel_folder(settings))
     imported, reports = import_folder(folder, now_ms=SystemClock().now_ms())
+    people = []
     for report in reports:
-        _print_report(report)
+        people.append(f"{report.file} ({report.kind}): {report.taken} taken, {report.refused} refused")
+        people += [f"  {report.file}:{refusal.line}: {refusal.reason}" for refusal in report.refusals]
     refused = refused_lines(reports)
     if refused and not skip_refused:
+        if not as_json:
+            print("\n".join(people))
         raise CommandRefused(f"{refused} line(s) refused, nothing changed; mend the lists or add --skip-refused")
     target = intel_folder(settings) / FILE_NAME
     write_set(target, imported)
-    print(f"Written: {target}")
+    return CommandAnswer({"file": str(target), "lists": msgspec.to_builtins(reports)}, [*people, f"Written: {target}"])
 
 
-@intel.command("show", epilog="Example: agentgate intel show --json")
-def show(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+@command(intel, "show", "agentgate intel show --json")
+def show(settings: Settings) -> CommandAnswer:
     """Print what a service with these settings loads: each source, its kind and how much it gave."""
     from agentgate.protection.threat_data.intel import load_intel  # noqa: PLC0415 - keeps the command line quick
 
-    folder = intel_folder(read_process_settings(config))
+    folder = intel_folder(settings)
     loaded = load_intel(folder)
     rows = [{"source": line.file, "kind": line.kind, "taken": line.taken} for line in loaded.sources]
     imported = to_rfc3339(loaded.imported_ms) if loaded.imported_ms else None
-    if as_json:
-        print_json({"folder": str(folder), "imported": imported, "tokens": len(loaded.tokens.tokens), "sources": rows})
+    return CommandAnswer(
+        {"folder": str(folder), "imported": imported, "tokens": len(loaded.tokens.tokens), "sources": rows},
+        PrintedTable(
+            f"Threat data of {imported or 'the package alone'}",
+            ("Source", "Kind", "Entries"),
+            [map(str, row.values()) for row in rows],
+        ),
+    )
+
+
+def find_lists(source: str, folder: Path) -> Path:
+    """Return the folder of lists to import; a single list is put beside those that came before."""
+    is_url = "://" in source
+    given = Path(source)
+    if not is_url and given.is_dir():
+        return given
+    if not is_url and not given.is_file():
+        raise CommandRefused(f"there is no folder, file or URL {source}; give one that holds lists")
+    lists = folder / LISTS
+    _check_kept(folder, lists)
+    lists.mkdir(parents=True, exist_ok=True)
+    if is_url:
+        _download(source, lists)
+    else:
+        shutil.copyfile(given, lists / given.name)
+    return lists
+
+
+def _check_kept(folder: Path, lists: Path) -> None:
+    """Refuse to lose lists: what is in force must have been made of the kept files."""
+    if not (folder / FILE_NAME).exists():
         return
-    cells = [(str(row["source"]), str(row["kind"]), str(row["taken"])) for row in rows]
-    print_table(f"Threat data of {imported or 'the package alone'}", ("Source", "Kind", "Entries"), cells)
+    kept = {path.name for path in lists.iterdir()} if lists.is_dir() else set()
+    missing = sorted({line.file for line in read_set(folder / FILE_NAME).sources} - kept)
+    if missing:
+        raise CommandRefused(
+            f"the set in force was made of {', '.join(missing)}, which are not kept in {lists}; "
+            "copy them there, or give the whole folder"
+        )
 
 
-def _print_report(report: "FileReport") -> None:
-    print(f"{report.file} ({report.kind}): {report.taken} taken, {report.refused} refused")
-    for refusal in report.refusals:
-        print(f"  {report.file}:{refusal.line}: {refusal.reason}")
+def _download(url: str, lists: Path) -> None:
+    parts = urlsplit(url)
+    name = parts.path.rpartition("/")[2]
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOCAL):
+        raise CommandRefused(
+            f"{url} is not an https address; lists decide about visitors, so they are fetched safely only"
+        )
+    if not name or name.startswith("."):
+        raise CommandRefused(f"{url} names no file; its last part says what kind of list it is")
+    try:
+        with urlopen(url, timeout=TIMEOUT_S) as reply:  # noqa: S310 - the scheme was checked
+            content = reply.read(MOST_BYTES + 1)
+    except (HTTPException, URLError, OSError) as problem:
+        raise CommandRefused(f"{url} could not be fetched: {problem}") from problem
+    if len(content) > MOST_BYTES:
+        raise CommandRefused(f"{url} has more than {MOST_BYTES} bytes; give a smaller list")
+    unfinished = lists / f".{name}.unfinished"
+    unfinished.write_bytes(content)
+    unfinished.replace(lists / name)

@@ -1,14 +1,15 @@
 """`agentgate probes`: make an installation's own pool of probes with the browsers on this machine, and show pools."""
 
 import secrets
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agentgate.lib.clock import SystemClock, to_rfc3339
-from agentgate.lib.settings.schema import Settings, read_process_settings
-from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json, print_table
+from agentgate.lib.settings.schema import Settings
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command
 
 if TYPE_CHECKING:
     from agentgate.protection.browser_check.probes.making.browsers import Browser
@@ -30,8 +31,9 @@ def probes_folder(settings: Settings) -> Path:
     return settings.probes_dir or settings.data_dir / FOLDER
 
 
-@probes.command("make", epilog="Example: agentgate probes make --programs 2000 --browser /opt/firefox/firefox")
+@command(probes, "make", "agentgate probes make --programs 2000 --browser /opt/firefox/firefox")
 def make(
+    settings: Settings,
     *,
     programs: Annotated[int, typer.Option(min=50, max=50_000, help="How many programs are tried.")] = PROGRAMS,
     browser: Annotated[
@@ -47,8 +49,7 @@ def make(
     out: Annotated[
         Path | None, typer.Option(help="Where the pool is written; a new file of the pools' folder.")
     ] = None,
-    config: ConfigOption = None,
-) -> None:
+) -> CommandAnswer:
     """Ask fresh programs of every browser on this machine, and keep those on which all agree.
 
     A running service takes the pool over within a minute; the one before retires a day later. Only loopback is used.
@@ -68,36 +69,44 @@ def make(
     seed = before.seed if before else secrets.token_bytes(SEED_BYTES)
     numbers = list(before.programs) if before else list(range(programs))
     made = making.programs_of(seed, numbers)
-    runs = making.run_all(found, making.ZOOMS, made, print)
+    # Told on standard error: it takes minutes, and standard output is for the answer.
+    runs = making.run_all(found, making.ZOOMS, made, partial(typer.echo, err=True))
     if not runs:
         raise CommandRefused("no browser answered; nothing was written")
     pool = making.join(before, runs, numbers) if before else making.choose(seed, made, runs, made=today, apart=apart)
     if len(pool.programs) < LEAST_KEPT and len(pool.programs) < len(numbers) // 4:
         raise CommandRefused(f"the browsers agree on {len(pool.programs)} of {len(numbers)} programs; nothing written")
-    target = out or probes_folder(read_process_settings(config)) / f"{today}-{pool.key[:6]}{FILE_SUFFIX}"
+    target = out or probes_folder(settings) / f"{today}-{pool.key[:6]}{FILE_SUFFIX}"
     target.parent.mkdir(parents=True, exist_ok=True)
     write_pool(target, pool)
     kept, tried = count_families(pool.programs), count_families(numbers)
-    print_table("Kept", ("Family", "Kept", "Of"), [(name, str(kept[name]), str(tried[name])) for name in tried])
-    print(f"Written: {target} ({target.stat().st_size:,} bytes)")
+    rows = [(name, str(kept[name]), str(tried[name])) for name in tried]
+    return CommandAnswer(
+        {"file": str(target), "kept": kept, "tried": tried},
+        [
+            PrintedTable("Kept", ("Family", "Kept", "Of"), rows),
+            f"Written: {target} ({target.stat().st_size:,} bytes)",
+        ],
+    )
 
 
-@probes.command("show", epilog="Example: agentgate probes show --json")
-def show(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+@command(probes, "show", "agentgate probes show --json")
+def show(settings: Settings) -> CommandAnswer:
     """Print the pools that a service with these settings draws from now."""
     from agentgate.protection.browser_check.probes.pools import Pools  # noqa: PLC0415 - keeps the command line quick
 
-    live = Pools(probes_folder(read_process_settings(config))).live(SystemClock().now_ms())
-    if as_json:
-        print_json([_described(pool) for pool in live])
-        return
+    live = Pools(probes_folder(settings)).live(SystemClock().now_ms())
+    people: list[str | PrintedTable] = []
     for pool in live:
         title = f"Pool {pool.key} of {pool.made}" + (", which comes with the service" if pool.shipped else "")
         seen = "; ".join(
             f"{engine} {', '.join(map(str, versions))}" for engine, versions in pool.seen.items() if versions
         )
-        print_table(title, ("Family", "Programs"), [(name, str(n)) for name, n in _families(pool).items()])
-        print(f"Versions: {seen or 'none'}")
+        people.append(
+            PrintedTable(title, ("Family", "Programs"), [(name, str(n)) for name, n in _families(pool).items()])
+        )
+        people.append(f"Versions: {seen or 'none'}")
+    return CommandAnswer([_described(pool) for pool in live], people)
 
 
 def _described(pool: "Pool") -> dict[str, object]:

@@ -9,9 +9,10 @@ import msgspec
 import typer
 
 from agentgate.lib.clock import to_rfc3339
-from agentgate.lib.settings.schema import Settings, read_process_settings
+from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.backup import check_copy, sync
-from agentgate.server.cli.options import CommandRefused, ConfigOption
+from agentgate.server.cli.command import CommandAnswer, CommandRefused
+from agentgate.server.cli.opened import continued_clock, opened_application, opened_stores
 
 RESTORING = ".restoring"
 NEEDED = ("config.db", "stats.db", "hot.db")
@@ -19,43 +20,50 @@ EVENTS = "events"
 
 
 def restore(
+    settings: Settings,
     folder: Annotated[
         Path | None,
         typer.Argument(help="What `agentgate backup` made. Leave it out after a restore by PostgreSQL's own tools."),
     ] = None,
-    config: ConfigOption = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Move databases that are there aside and put the backup in their place.")
     ] = False,
-) -> None:
+) -> CommandAnswer:
     """Put a backup in place. The service must be stopped. No token that was issued until now can be spent any more.
 
     With PostgreSQL that was put back by other tools (a base backup, a snapshot): run this without a folder afterwards.
     """
-    settings = read_process_settings(config)
     if settings.database_url:
-        if folder is not None:
-            _load_dump(settings, folder, overwrite=overwrite)
-        asyncio.run(_raise_floor(settings))
-        print("No token that was issued until now can be spent any more, on any machine that uses this database.")
-        return
+        return _restore_postgres(settings, folder, overwrite=overwrite)
     if folder is None:
         raise CommandRefused("give the folder that `agentgate backup` made")
     names = find_copies(folder)
     _check_target(settings, folder, overwrite=overwrite)
-    restored = asyncio.run(_restore(settings, folder, names))
-    for path in restored:
-        print(path)
-    print(f"{len(restored)} databases restored. No token that was issued until now can be spent any more.")
+    restored, aside = asyncio.run(_restore(settings, folder, names))
+    files = [str(path) for path in restored]
+    people = [
+        *files,
+        f"{len(files)} databases restored. No token that was issued until now can be spent any more.",
+    ]
+    if aside is not None:
+        people.insert(
+            0, f"The databases that were there are in {aside}. Delete them when you do not need them any more."
+        )
+    return CommandAnswer({"files": files, "replaced": None if aside is None else str(aside)}, people)
 
 
-def _load_dump(settings: Settings, folder: Path, *, overwrite: bool) -> None:
+def _restore_postgres(settings: Settings, folder: Path | None, *, overwrite: bool) -> CommandAnswer:
     from agentgate.server.cli.postgres_dump import load  # noqa: PLC0415 - keeps the command line quick
 
-    _check_root_secret(settings)
-    aside = load(settings, folder, overwrite=overwrite)
+    aside = ""
+    if folder is not None:
+        _check_root_secret(settings)
+        aside = load(settings, folder, overwrite=overwrite)
+    asyncio.run(_raise_floor(settings))
+    people = ["No token that was issued until now can be spent any more, on any machine that uses this database."]
     if aside:
-        print(f"What was there is in the schema {aside}. Drop it when you do not need it any more.")
+        people.insert(0, f"What was there is in the schema {aside}. Drop it when you do not need it any more.")
+    return CommandAnswer({"files": [], "replaced": aside or None}, people)
 
 
 def _check_root_secret(settings: Settings) -> None:
@@ -120,7 +128,8 @@ def is_in_use(path: Path) -> bool:
     return False
 
 
-async def _restore(settings: Settings, folder: Path, names: list[str]) -> list[Path]:
+async def _restore(settings: Settings, folder: Path, names: list[str]) -> tuple[list[Path], Path | None]:
+    """Return the databases that are in place now, and where those are that were there before."""
     data = settings.data_dir
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     staged = data / RESTORING
@@ -133,8 +142,8 @@ async def _restore(settings: Settings, folder: Path, names: list[str]) -> list[P
             (staged / name).chmod(0o600)
             await check_copy(staged / name)
         moved_ms = await _prepare(settings, staged)
-        _move_aside(data, moved_ms)
-        return [_put(staged / name, data / name) for name in names]
+        aside = _move_aside(data, moved_ms)
+        return [_put(staged / name, data / name) for name in names], aside
     finally:
         shutil.rmtree(staged)
         sync(data)
@@ -144,35 +153,31 @@ async def _prepare(settings: Settings, staged: Path) -> int:
     """Bring the copies up to this release, see that the root secret opens their keys, and raise the spend floor."""
     from agentgate.lib.keyring import Sealer, load_keys  # noqa: PLC0415 - keeps the command line quick
     from agentgate.server.secret_files import root_secret  # noqa: PLC0415 - likewise
-    from agentgate.server.stores.clock_mark import ClockMark, continue_clock  # noqa: PLC0415 - likewise
-    from agentgate.server.stores.open import open_stores  # noqa: PLC0415 - likewise
+    from agentgate.server.stores import token_lifetime  # noqa: PLC0415 - likewise
     from agentgate.server.stores.restored import raise_floor  # noqa: PLC0415 - likewise
-    from agentgate.storage.migrate import apply  # noqa: PLC0415 - likewise
 
-    # Of the folder that is restored to, not of the copies.
-    clock, sealer = continue_clock(ClockMark(settings.data_dir)), Sealer(root_secret(settings))
+    # Both of the folder that is restored to, not of the copies: what is live was issued there.
+    if (settings.data_dir / token_lifetime.NAME).exists():
+        shutil.copyfile(settings.data_dir / token_lifetime.NAME, staged / token_lifetime.NAME)
+    clock, sealer = continued_clock(settings), Sealer(root_secret(settings))
     now_ms = clock.now_ms()
-    stores = await open_stores(msgspec.structs.replace(settings, data_dir=staged), clock)
-    try:
-        for name, database in stores.databases.items():
-            await apply(database, name, clock=clock)
+    async with opened_stores(msgspec.structs.replace(settings, data_dir=staged), clock) as stores:
+        await stores.migrate_databases(clock)
         await load_keys(stores.store, sealer, now_ms)
         await raise_floor(stores, now_ms)
-    finally:
-        await stores.close()
     return now_ms
 
 
-def _move_aside(data: Path, now_ms: int) -> None:
+def _move_aside(data: Path, now_ms: int) -> Path | None:
     present = _databases(data)
     if not present:
-        return
+        return None
     aside = data / f"replaced-{to_rfc3339(now_ms).replace(':', '')}"
     aside.mkdir(mode=0o700)
     for path in present:
         path.rename(aside / path.name)
     sync(data)
-    print(f"The databases that were there are in {aside}. Delete them when you do not need them any more.")
+    return aside
 
 
 def _put(staged: Path, path: Path) -> Path:
@@ -185,11 +190,7 @@ def _put(staged: Path, path: Path) -> Path:
 
 
 async def _raise_floor(settings: Settings) -> None:
-    from agentgate.server.application import Application  # noqa: PLC0415 - keeps the command line quick
-    from agentgate.server.stores.restored import raise_floor  # noqa: PLC0415 - likewise
+    from agentgate.server.stores.restored import raise_floor  # noqa: PLC0415 - keeps the command line quick
 
-    application = await Application.open(settings)
-    try:
+    async with opened_application(settings) as application:
         await raise_floor(application.stores, application.clock.now_ms())
-    finally:
-        await application.close()

@@ -1,43 +1,65 @@
-"""`agentgate routes` and `agentgate openapi`: what the service answers to, and its description."""
+"""What the service is: `agentgate version`, `check-config`, `routes` and `openapi`."""
 
 import inspect
 import json
+import platform
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
+import apsw
 import typer
 
 import agentgate
-from agentgate.server.cli.options import CommandRefused, JsonOption, print_json, print_table
+from agentgate.lib.settings.schema import Settings, describe, settings_page
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
+
+
+def version() -> CommandAnswer:
+    """Print the versions of agentgate, Python, SQLite and uvicorn, which matter in a bug report."""
+    versions = {
+        "agentgate": agentgate.__version__,
+        "python": platform.python_version(),
+        # Not the sqlite3 module's: the library in use is the one that apsw brings.
+        "sqlite": apsw.sqlite_lib_version(),
+        "uvicorn": metadata.version("uvicorn"),
+    }
+    return CommandAnswer(versions, [f"{name} {number}" for name, number in versions.items()])
+
+
+def check_config(
+    settings: Settings,
+    page: Annotated[bool, typer.Option("--page", help="Print the page docs/settings.md instead.")] = False,
+) -> CommandAnswer:
+    """Check the settings and print them, secrets hidden. Exit code 2 lists every problem."""
+    rows = describe(settings)
+    people = PrintedTable("Settings", ("Setting", "Value", "Source", "Meaning"), rows)
+    return CommandAnswer([row._asdict() for row in rows], settings_page().removesuffix("\n") if page else people)
 
 
 def routes(
     surface: Annotated[str | None, typer.Option("--surface", help="Only the routes of this surface.")] = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> CommandAnswer:
     """Print every route: method, path, guard and the place of its handler."""
     rows = list(_rows(surface))
-    if as_json:
-        print_json(rows)
-        return
-    print_table(
-        f"{len(rows)} routes", ("Surface", "Method", "Path", "Guard", "Handler"), (row.values() for row in rows)
-    )
+    headings = ("Surface", "Method", "Path", "Guard", "Handler")
+    return CommandAnswer(rows, PrintedTable(f"{len(rows)} routes", headings, (row.values() for row in rows)))
 
 
 def openapi(
     surface: Annotated[str, typer.Argument(help="Name of a surface, such as public, account, console or admin.")],
     out: Annotated[Path | None, typer.Option("--out", help="Write to this file instead of the screen.")] = None,
-) -> None:
+) -> CommandAnswer | None:
     """Print the OpenAPI 3.1 document of a surface."""
     from agentgate.http.openapi.document import API_VERSION, document  # noqa: PLC0415 - keeps the rest of the command line quick
 
-    text = json.dumps(document(_surface(surface), version=API_VERSION), indent=2) + "\n"
+    described = document(_surface(surface), version=API_VERSION)
+    text = json.dumps(described, indent=2)
     if out is None:
-        print(text, end="")
-    else:
-        out.write_text(text, encoding="utf-8")
+        return CommandAnswer(described, text)
+    out.write_text(text + "\n", encoding="utf-8")
+    return None
 
 
 def _rows(name: str | None) -> Iterator[dict[str, str]]:

@@ -18,8 +18,9 @@ from rich.markup import escape
 from agentgate.lib.settings.schema import Settings, read_process_settings
 from agentgate.lib.settings.values import ListenAddress
 from agentgate.lib.telemetry import logs
+from agentgate.server.cli.command import ConfigOption
 from agentgate.server.cli.demo_shop import DemoShop
-from agentgate.server.cli.options import ConfigOption
+from agentgate.server.cli.opened import opened_application
 from agentgate.server.worker_board import clear_board
 from agentgate.server.worker_tuning import tune_worker
 from agentgate.server.workers import Beat, Sockets, supervise
@@ -88,14 +89,15 @@ class _Seeded(NamedTuple):
 
 async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
     """Open everything once and let go of it; return what was made for the demo when one was asked for."""
-    from agentgate.server.application import Application  # noqa: PLC0415 - keeps the rest of the command line quick
-
-    application = await Application.open(settings)
-    try:
+    async with opened_application(settings) as application:
         if shop is None:
             return None
-        from agentgate.server.demo.installation import seed, seed_credential, seed_traffic  # noqa: PLC0415 - likewise
-        from agentgate.server.demo.owner import seed_owner  # noqa: PLC0415 - likewise
+        from agentgate.server.demo.installation import (  # noqa: PLC0415 - likewise
+            seed,
+            seed_credential,
+            seed_owner,
+            seed_traffic,
+        )
 
         store, clock = application.stores.store, application.clock
         site_key = await seed(store, clock, origins=shop.origins)
@@ -103,8 +105,6 @@ async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
         password = await seed_owner(store, clock, settings.data_dir / "demo-owner.json")
         await seed_traffic(application)
         return _Seeded(site_key, secret, password)
-    finally:
-        await application.close()
 
 
 async def _serve(settings: Settings, sockets: Sockets, beat: Beat) -> None:

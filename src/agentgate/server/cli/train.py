@@ -3,16 +3,15 @@
 Needs scikit-learn, which the extra `train` brings; it is imported only when the command runs.
 """
 
-import inspect
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agentgate.lib.enums import ModelKind, ModelType
-from agentgate.server.cli.options import CommandRefused, print_table
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
 
 if TYPE_CHECKING:
     from agentgate_tools.training.result import Trained
@@ -46,9 +45,8 @@ class TrainOptions:
     ] = "net.country"
 
 
-def train(**given: Any) -> None:
+def train(options: TrainOptions) -> CommandAnswer:
     """Learn a model from decision labels, test it on visitors it has not seen, and write it with a report."""
-    options = TrainOptions(**given)
     for path in (options.out, options.report):
         if not path.absolute().parent.is_dir():
             raise CommandRefused(f"there is no folder {path.parent} for {path.name}; make it first")
@@ -60,11 +58,7 @@ def train(**given: Any) -> None:
 
     _write(options.report, page.encode())
     _write(options.out, to_json(trained.model) + b"\n")
-    _tell(options, trained)
-
-
-# Typer reads the arguments from here.
-train.__signature__ = inspect.signature(TrainOptions)  # type: ignore[attr-defined]
+    return _answer(options, trained)
 
 
 def _train(options: TrainOptions, text: str) -> "tuple[Trained, str]":
@@ -120,25 +114,43 @@ def _write(path: Path, content: bytes) -> None:
         raise CommandRefused(f"{path} cannot be written ({error.strerror})") from None
 
 
-def _tell(options: TrainOptions, trained: "Trained") -> None:
+def _answer(options: TrainOptions, trained: "Trained") -> CommandAnswer:
     from agentgate_tools.training.words import percent, recommendation  # noqa: PLC0415 - needs the extra
 
     figures, ground = trained.figures, trained.ground
     area = "unknown" if figures.roc_auc.value is None else f"{figures.roc_auc.value:.3f}"
-    print(
-        f"{trained.model.version}: {ground.ones + ground.zeros} labels of {ground.visitors} visitors,"
-        f" {ground.features} features, ROC AUC {area}"
-    )
-    print_table(
-        "Figures by threshold",
-        ("Score at least", "Wrongly found", "Found", "Precision"),
-        (
-            (f"{at.threshold:g}", *(percent(part.value) for part in (at.false_positive_rate, at.recall, at.precision)))
+    value = {
+        "version": trained.model.version,
+        "labels": ground.ones + ground.zeros,
+        "visitors": ground.visitors,
+        "features": ground.features,
+        "rocAuc": figures.roc_auc.value,
+        "thresholds": [
+            {
+                "threshold": at.threshold,
+                "falsePositiveRate": at.false_positive_rate.value,
+                "recall": at.recall.value,
+                "precision": at.precision.value,
+            }
             for at in figures.thresholds
-        ),
+        ],
+        "warnings": list(trained.warnings),
+        "recommendation": recommendation(trained),
+        "model": str(options.out),
+        "report": str(options.report),
+    }
+    headings = ("Score at least", "Wrongly found", "Found", "Precision")
+    rows = (
+        (f"{at.threshold:g}", *(percent(part.value) for part in (at.false_positive_rate, at.recall, at.precision)))
+        for at in figures.thresholds
     )
-    for warning in trained.warnings:
-        print(f"Warning: {warning}")
-    print(recommendation(trained))
-    print(f"Model: {options.out}")
-    print(f"Report: {options.report}")
+    counted = f"{value['labels']} labels of {ground.visitors} visitors, {ground.features} features"
+    people: list[str | PrintedTable] = [
+        f"{value['version']}: {counted}, ROC AUC {area}",
+        PrintedTable("Figures by threshold", headings, rows),
+        *(f"Warning: {warning}" for warning in trained.warnings),
+        recommendation(trained),
+        f"Model: {options.out}",
+        f"Report: {options.report}",
+    ]
+    return CommandAnswer(value, people)

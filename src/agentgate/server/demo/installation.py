@@ -1,10 +1,11 @@
-"""A demo account, a site, its traffic and the demo shop's credential: the first start has something to look at.
+"""A demo account with its owner and site, traffic and the demo shop's credential: something to look at from the start.
 
 Doing it again changes nothing.
 """
 
 import json
 import os
+import secrets
 from collections.abc import Iterable
 from dataclasses import fields
 from itertools import groupby
@@ -17,12 +18,14 @@ from agentgate.lib.actor import SYSTEM
 from agentgate.lib.clock import HOUR_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.decision_ids import id_day, id_time_ms
-from agentgate.lib.enums import ChallengeStage
+from agentgate.lib.enums import AccountRole, ChallengeStage
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_request_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import given
 from agentgate.people.accounts.lifecycle import create_account
+from agentgate.people.identity.passwords import Passwords
+from agentgate.people.identity.users import find_or_create_user
 from agentgate.protection.credentials import issue
 from agentgate.protection.credentials.records import CredentialSecret
 from agentgate.protection.sites.editing import change_site, create_site
@@ -56,8 +59,9 @@ DEMO_SITE = SiteInput(
     ],
 )
 
-
 CREDENTIAL_NAME = "Demo shop"
+DEMO_EMAIL = "demo@agentgate.example"
+PASSWORD_BYTES = 15
 
 
 async def seed(store: Store[SiteStores], clock: Clock, *, origins: Iterable[str] = ()) -> str:
@@ -87,7 +91,8 @@ async def seed_credential(store: Store[SiteStores], clock: Clock, path: Path) ->
 
     It is empty when the site has as many credentials as it may have, all of them somebody's.
     """
-    kept_id, secret = _read_credential(path)
+    kept = _read(path)
+    kept_id, secret = kept.get("credentialId", ""), kept.get("secret", "")
 
     async def work(stores: SiteStores) -> CredentialSecret | None:
         site = await stores.sites.find_site(DEMO_SITE_KEY, account_id=None)
@@ -108,22 +113,50 @@ async def seed_credential(store: Store[SiteStores], clock: Clock, path: Path) ->
         return ""
     if made is None:
         return secret
-    _write_credential(path, made)
+    _write(path, {"credentialId": made.credential.id, "secret": made.secret})
     return made.secret
 
 
-def _read_credential(path: Path) -> tuple[str, str]:
+async def seed_owner(store: Store[SiteStores], clock: Clock, path: Path) -> str:
+    """Make the owner of the demo's account unless there is one; return the password, which lies in the file.
+
+    Nobody but a reader of this machine's files knows it.
+    """
+    password = _read(path).get("password", "")
+    if not password:
+        password = secrets.token_urlsafe(PASSWORD_BYTES)
+        _write(path, {"email": DEMO_EMAIL, "password": password})
+    passwords = Passwords()
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        return str(kept["credentialId"]), str(kept["secret"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return "", ""
+        password_hash = await passwords.hash(password)
+    finally:
+        passwords.close()
+    call = _system_call(clock)
+
+    async def work(stores: SiteStores) -> None:
+        site = await stores.sites.find_site(DEMO_SITE_KEY, account_id=None)
+        assert site is not None, "it was made before"
+        user = await find_or_create_user(stores, call, DEMO_EMAIL, name="Demo")
+        if await stores.members.find_membership(site.customer_id, user.id) is None:
+            await stores.members.add_membership(site.customer_id, user.id, AccountRole.OWNER, call.now)
+        await stores.users.save_password(user.id, password_hash)
+
+    await store.change(work)
+    return password
 
 
-def _write_credential(path: Path, made: CredentialSecret) -> None:
+def _read(path: Path) -> dict[str, str]:
+    """Return what an earlier start wrote; nothing where that cannot be read."""
+    try:
+        return {str(name): str(value) for name, value in json.loads(path.read_text(encoding="utf-8")).items()}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def _write(path: Path, kept: dict[str, str]) -> None:
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        json.dump({"credentialId": made.credential.id, "secret": made.secret}, file)
+        json.dump(kept, file)
 
 
 def _system_call(clock: Clock) -> Call:

@@ -5,6 +5,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from agentgate.lib.database import Repository
+from agentgate.storage.record_rows import RecordRows
 
 
 class Lease(Struct, frozen=True):
@@ -29,6 +30,9 @@ class JobResult(Struct, frozen=True, kw_only=True):
     started_ms: int
     took_ms: int
     failure: str = ""
+
+
+_RUN, _RESULT = RecordRows(JobRun), RecordRows(JobResult)
 
 
 class JobStore(Repository):
@@ -60,39 +64,27 @@ class JobStore(Repository):
 
     async def list_runs(self) -> list[JobRun]:
         """Return what is known of each job's runs."""
-        rows = await self._session.all("SELECT name, last_ms, held_until_ms FROM job_run")
-        return [
-            JobRun(name=name, last_ms=last_ms, held_until_ms=held_until_ms) for name, last_ms, held_until_ms in rows
-        ]
+        return [_RUN.read(row) for row in await self._session.all(f"SELECT {_RUN.columns} FROM job_run")]  # noqa: S608
 
     async def save_run(self, run: JobRun) -> None:
         """Note a run, over an earlier one of the same name."""
         await self._session.run(
-            """INSERT INTO job_run (name, last_ms, held_until_ms) VALUES ($1, $2, $3)
-                ON CONFLICT (name) DO UPDATE SET last_ms = excluded.last_ms, held_until_ms = excluded.held_until_ms""",
-            run.name,
-            run.last_ms,
-            run.held_until_ms,
+            f"""INSERT INTO job_run ({_RUN.columns}) VALUES ({_RUN.places()})
+                ON CONFLICT (name) DO UPDATE SET last_ms = excluded.last_ms, held_until_ms = excluded.held_until_ms""",  # noqa: S608
+            *_RUN.values(run),
         )
 
     async def list_results(self) -> list[JobResult]:
         """Return how the last run of each job ended."""
-        rows = await self._session.all("SELECT name, started_ms, took_ms, failure FROM job_result")
-        return [
-            JobResult(name=name, started_ms=started_ms, took_ms=took_ms, failure=failure)
-            for name, started_ms, took_ms, failure in rows
-        ]
+        return [_RESULT.read(row) for row in await self._session.all(f"SELECT {_RESULT.columns} FROM job_result")]  # noqa: S608
 
     async def save_result(self, result: JobResult) -> None:
         """Note how a run ended, over an earlier one of the same name."""
         await self._session.run(
-            """INSERT INTO job_result (name, started_ms, took_ms, failure) VALUES ($1, $2, $3, $4)
+            f"""INSERT INTO job_result ({_RESULT.columns}) VALUES ({_RESULT.places()})
                 ON CONFLICT (name) DO UPDATE SET started_ms = excluded.started_ms, took_ms = excluded.took_ms,
-                    failure = excluded.failure""",
-            result.name,
-            result.started_ms,
-            result.took_ms,
-            result.failure,
+                    failure = excluded.failure""",  # noqa: S608
+            *_RESULT.values(result),
         )
 
 

@@ -37,9 +37,10 @@ from agentgate.protection.sites.repositories.sites import ActivityStore
 from agentgate.protection.tokens.repositories.redemptions import RedemptionStore
 from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
 from agentgate.server.stores.files import check_files
+from agentgate.server.stores.token_lifetime import longest_lifetime_s
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.clickhouse.client import ClickhouseClient
-from agentgate.storage.migrate import MigratedDatabase
+from agentgate.storage.migrate import MigratedDatabase, apply
 from agentgate.storage.postgres.database import PostgresDatabase
 from agentgate.storage.shared_cache.fallback import FallbackSharedCache
 from agentgate.storage.shared_cache.memory import MemorySharedCache
@@ -85,6 +86,16 @@ class Stores:
     shared_cache: SharedCache
     reads: ThreadPoolExecutor
 
+    async def migrate_databases(self, clock: Clock) -> None:
+        """Bring the databases up to this release's schema; the days of events are left as they are."""
+        for name, database in self.databases.items():
+            await apply(database, name, clock=clock)
+
+    async def migrate(self, clock: Clock) -> None:
+        """Bring everything up to this release's schema."""
+        await self.migrate_databases(clock)
+        await self.segments.migrate(clock)
+
     async def close(self) -> None:
         """Finish what was accepted and let go."""
         await self.segments.close()
@@ -111,7 +122,7 @@ async def open_stores(settings: Settings, clock: Clock, cache_end: socket.socket
         else _kept(stats, segments, words, labels)
     )
     days = kept.days
-    marks = _spend_marks(settings)
+    marks = _spend_marks(settings, clock)
     return Stores(
         databases=databases,
         store=store,
@@ -208,11 +219,12 @@ def _postgres(settings: Settings) -> tuple[dict[str, MigratedDatabase], SegmentD
     return dict.fromkeys((*SETS, EVENTS), database), PostgresSegments(database)
 
 
-def _spend_marks(settings: Settings) -> SpendMarks:
+def _spend_marks(settings: Settings, clock: Clock) -> SpendMarks:
     # Beside PostgreSQL too: a server that was restored, or a standby that took over, does not know what it lacks.
     with contextlib.suppress(OSError):
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    longest_ms = settings.token_seconds * SECOND_MS + REDEMPTION_KEPT_HOURS * HOUR_MS
+    lifetime_s = longest_lifetime_s(settings.data_dir, settings.token_seconds, clock.now_ms())
+    longest_ms = lifetime_s * SECOND_MS + REDEMPTION_KEPT_HOURS * HOUR_MS
     return SpendMarks(settings.data_dir, multiprocessing.current_process().name, longest_ms=longest_ms)
 
 

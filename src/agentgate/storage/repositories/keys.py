@@ -2,6 +2,9 @@
 
 from agentgate.lib.database import LockingRepository
 from agentgate.lib.keyring import StoredKey
+from agentgate.storage.record_rows import RecordRows
+
+_KEY = RecordRows(StoredKey)
 
 
 class SqlKeys(LockingRepository):
@@ -9,33 +12,14 @@ class SqlKeys(LockingRepository):
 
     async def list_keys(self) -> list[StoredKey]:
         """Return every key that was ever made and not swept, newest first."""
-        rows = await self._session.all(
-            """SELECT id, purpose, sealed, created_ms, active_ms, retired_ms FROM service_key
-                ORDER BY created_ms DESC, id"""
-        )
-        return [
-            StoredKey(
-                id=key_id,
-                purpose=purpose,
-                sealed=sealed,
-                created_ms=created_ms,
-                active_ms=active_ms,
-                retired_ms=retired_ms,
-            )
-            for key_id, purpose, sealed, created_ms, active_ms, retired_ms in rows
-        ]
+        rows = await self._session.all(f"SELECT {_KEY.columns} FROM service_key ORDER BY created_ms DESC, id")  # noqa: S608
+        return [_KEY.read(row) for row in rows]
 
     async def add_key(self, key: StoredKey) -> None:
         """Keep a new key."""
         await self._session.run(
-            """INSERT INTO service_key (id, purpose, sealed, created_ms, active_ms, retired_ms)
-                VALUES ($1, $2, $3, $4, $5, $6)""",
-            key.id,
-            key.purpose,
-            key.sealed,
-            key.created_ms,
-            key.active_ms,
-            key.retired_ms,
+            f"INSERT INTO service_key ({_KEY.columns}) VALUES ({_KEY.places()})",  # noqa: S608
+            *_KEY.values(key),
         )
 
     async def retire_keys(self, purpose: str, retired_ms: int) -> None:

@@ -1,11 +1,16 @@
-"""The protocol: JSON-RPC 2.0, one message a line, over standard input and output; one request at a time."""
+"""The command, and the protocol: JSON-RPC 2.0, one message a line, over standard input and output; one at a time."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import IO, Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
 
 from agentgate import __version__
-from agentgate.server.cli.mcp.console_api import ApiRefused, ConsoleApi
+from agentgate.server.cli.api_client import HttpApi
+from agentgate.server.cli.command import CommandRefused
 from agentgate.server.cli.mcp.tools import TOOLS
 
 # The newest first; what a client asks for is given if it is one of these.
@@ -19,6 +24,28 @@ INSTRUCTIONS = (
 _PARSE_ERROR, _INVALID_REQUEST, _NO_METHOD, _INVALID_PARAMS = -32700, -32600, -32601, -32602
 
 
+def mcp(
+    url: Annotated[str, typer.Option("--url", help="AgentGate's public listener.")] = "http://127.0.0.1:8080",
+    token: Annotated[
+        str, typer.Option(envvar="AGENTGATE_API_TOKEN", help="An API token of the console; better in the environment.")
+    ] = "",
+) -> None:
+    """Serve the console API to an MCP client over standard input and output: read traffic, draft and backtest rules.
+
+    Nothing is changed without a yes of the person before the client.
+    """
+    McpServer(_console_api(url, token), sys.stdin, sys.stdout).serve()
+
+
+def _console_api(address: str, token: str) -> HttpApi:
+    parts = urlsplit(address)
+    if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query:
+        raise CommandRefused(f"{address} is not the address of AgentGate; give one such as https://gate.example")
+    if not token.startswith("agt_"):
+        raise CommandRefused("AGENTGATE_API_TOKEN has no API token; make one in the console, it begins with agt_")
+    return HttpApi(f"{address.rstrip('/')}/v1/console", {"Authorization": f"Bearer {token}"})
+
+
 class RpcError(Exception):
     """An error of the protocol itself."""
 
@@ -30,7 +57,7 @@ class RpcError(Exception):
 class McpServer:
     """One session with one client."""
 
-    def __init__(self, api: ConsoleApi, read: IO[str], write: IO[str]) -> None:
+    def __init__(self, api: HttpApi, read: IO[str], write: IO[str]) -> None:
         self._api = api
         self._read = read
         self._write = write
@@ -46,7 +73,7 @@ class McpServer:
         }
 
     def serve(self) -> None:
-        """Answer until the client closes its end."""
+        """CommandAnswer until the client closes its end."""
         for message in self._messages():
             self._handle(message)
             while self._waiting:
@@ -102,7 +129,7 @@ class McpServer:
             return _told(problem, is_error=True)
         try:
             found = tool.run(self._api, arguments, self._ask)
-        except ApiRefused as refused:
+        except CommandRefused as refused:
             return _told(str(refused), is_error=True)
         return _told(json.dumps(found, ensure_ascii=False, indent=1))
 

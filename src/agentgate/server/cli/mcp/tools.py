@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from agentgate.server.cli.mcp.console_api import ApiRefused, ConsoleApi, site_path
+from agentgate.server.cli.api_client import HttpApi, site_path
+from agentgate.server.cli.command import CommandRefused
 
 # Asks the person who sits before the client; None when the client cannot ask.
 Ask = Callable[[str], bool | None]
+# Calls the API with a tool's arguments; asks the person before a change.
+Run = Callable[[HttpApi, dict[str, Any], Ask], Any]
 
 _SITE = {"type": "string", "description": "The site's key, such as site_shop1; list_sites tells them."}
 _TIME = {"type": "string", "format": "date-time", "description": "RFC 3339, such as 2026-01-31T00:00:00Z."}
@@ -24,7 +27,7 @@ class Tool:
     description: str
     properties: dict[str, Any]
     required: tuple[str, ...]
-    run: Callable[[ConsoleApi, dict[str, Any], Ask], Any]
+    run: Run
     reads_only: bool = True
 
     def listed(self) -> dict[str, Any]:
@@ -43,48 +46,32 @@ class Tool:
         }
 
 
-def _list_sites(api: ConsoleApi, given: dict[str, Any], ask: Ask) -> Any:
-    del given, ask
-    return api.get("/sites")
+def _reads(*path: str, query: tuple[str, ...] = ()) -> Run:
+    """Return what reads a route below the site."""
+    return lambda api, given, _: api.get(
+        site_path(given["siteKey"], *path), **{name: given.get(name) for name in query}
+    )
 
 
-def _read_health(api: ConsoleApi, given: dict[str, Any], ask: Ask) -> Any:
-    del ask
-    return api.get(site_path(given["siteKey"], "health"))
+def _tries(what: str) -> Run:
+    """Return what has a draft of the rules checked or tried."""
+    return lambda api, given, _: api.call(
+        "POST", site_path(given["siteKey"], "rules", what), {"ruleSet": given["ruleSet"]}
+    )
 
 
-def _read_analytics(api: ConsoleApi, given: dict[str, Any], ask: Ask) -> Any:
-    del ask
-    return api.get(site_path(given["siteKey"], "analytics"), **{"from": given.get("from"), "to": given.get("to")})
+_check, _backtest = _tries("validate"), _tries("backtest")
 
 
-def _list_decisions(api: ConsoleApi, given: dict[str, Any], ask: Ask) -> Any:
-    del ask
-    limit = min(int(given.get("limit", 20)), _MOST_DECISIONS)
-    return api.get("/decisions", **{**given, "limit": limit})
+def _list_decisions(api: HttpApi, given: dict[str, Any], _ask: Ask) -> Any:
+    return api.get("/decisions", **{**given, "limit": min(int(given.get("limit", 20)), _MOST_DECISIONS)})
 
 
-def _explain(api: ConsoleApi, given: dict[str, Any], ask: Ask) -> Any:
-    del ask
+def _explain(api: HttpApi, given: dict[str, Any], _ask: Ask) -> Any:
     return api.get(f"/decisions/{quote(given['decisionId'], safe='')}", siteKey=given["siteKey"])
 
 
-def _read_rules(api: ConsoleApi, given: dict[str, Any], ask: Ask) -> Any:
-    del ask
-    return api.get(site_path(given["siteKey"], "rules"))
-
-
-def _check(api: ConsoleApi, given: dict[str, Any], ask: Ask) -> Any:
-    del ask
-    return api.call("POST", site_path(given["siteKey"], "rules", "validate"), {"ruleSet": given["ruleSet"]})
-
-
-def _backtest(api: ConsoleApi, given: dict[str, Any], ask: Ask) -> Any:
-    del ask
-    return api.call("POST", site_path(given["siteKey"], "rules", "backtest"), {"ruleSet": given["ruleSet"]})
-
-
-def _push(api: ConsoleApi, given: dict[str, Any], ask: Ask) -> Any:
+def _push(api: HttpApi, given: dict[str, Any], ask: Ask) -> Any:
     site, rules = given["siteKey"], given["ruleSet"]
     checked = _check(api, given, ask)
     if not checked["valid"]:
@@ -98,7 +85,7 @@ def _push(api: ConsoleApi, given: dict[str, Any], ask: Ask) -> Any:
     )
     answer = ask(question)
     if answer is None:
-        raise ApiRefused(
+        raise CommandRefused(
             "This client cannot ask a person, so nothing was changed. Save the rule set as rules.json and let somebody "
             f"run: agentgate rules push {site} rules.json"
         )
@@ -123,20 +110,20 @@ _FILTERS = {
 _DRAFT = {"siteKey": _SITE, "ruleSet": _RULES}
 
 TOOLS = (
-    Tool("list_sites", "List the sites of the account with their modes.", {}, (), _list_sites),
+    Tool("list_sites", "List the sites of the account with their modes.", {}, (), lambda api, *_: api.get("/sites")),
     Tool(
         "read_health",
         "Read whether a site's installation works, with each check.",
         {"siteKey": _SITE},
         ("siteKey",),
-        _read_health,
+        _reads("health"),
     ),
     Tool(
         "read_analytics",
         "Read what became of a site's traffic: outcomes, checks, tokens, top lists.",
         {"siteKey": _SITE, "from": _TIME, "to": _TIME},
         ("siteKey",),
-        _read_analytics,
+        _reads("analytics", query=("from", "to")),
     ),
     Tool(
         "list_decisions",
@@ -152,7 +139,7 @@ TOOLS = (
         ("siteKey", "decisionId"),
         _explain,
     ),
-    Tool("read_rules", "Read the rule set that a site follows.", {"siteKey": _SITE}, ("siteKey",), _read_rules),
+    Tool("read_rules", "Read the rule set that a site follows.", {"siteKey": _SITE}, ("siteKey",), _reads("rules")),
     Tool(
         "check_rules",
         "Check a draft of a rule set: errors and lints. Changes nothing.",

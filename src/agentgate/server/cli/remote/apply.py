@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json
-from agentgate.server.cli.remote.admin_api import AdminApi, UrlOption, open_api, site_path
+from agentgate.server.cli.api_client import AdminApi, site_path
+from agentgate.server.cli.command import CommandRefused, JsonOption, print_json
 
 # What stands in a file beside the fields of the site itself.
 RULES, POLICY = "rules", "agentPolicy"
@@ -15,15 +15,13 @@ RULES, POLICY = "rules", "agentPolicy"
 
 def apply(
     file: Annotated[Path, typer.Argument(help="YAML or JSON: siteKey, name, allowedOrigins, mode, ...")],
+    api: AdminApi,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    url: UrlOption = None,
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a site be as a file says: create it, or change what differs. Fields that the file leaves out stay."""
     wanted = _read(file)
-    api = open_api(url, config)
     present = _present(api, wanted["siteKey"])
     plan = _plan(api, wanted, present)
     if as_json:

@@ -1,86 +1,94 @@
-"""`agentgate tail` and `agentgate explain`: decisions as they are made, and why one was made."""
+"""`agentgate tail`, `explain` and `labels`: decisions as they are made, why one was made, what people said of them."""
 
-import inspect
 import json
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import typer
 
-from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json, print_table
-from agentgate.server.cli.remote.admin_api import AdminApi, NotThere, UrlOption, open_api
+from agentgate.lib.limits import LABELS_LIMIT
+from agentgate.server.cli.api_client import AdminApi, NotThere
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, Lines, PrintedTable, command
 
 PAUSE_S = 1.0
 PAGE = 100
 
+_EXPORT = "agentgate labels export --site-key site_shop1 > labels.ndjson"
+labels = typer.Typer(help="Get decision labels out of a running service.", epilog=f"Example: {_EXPORT}")
 
-@dataclass(frozen=True, kw_only=True)
-class TailOptions:
-    """The arguments of `tail`; a function would have to take too many."""
 
-    site_key: Annotated[str | None, typer.Argument(help="The site's key; not needed where there is one only.")] = None
+@labels.callback()
+def options() -> None:
+    # With a callback, a single command keeps its name.
+    pass
+
+
+@command(labels, "export", _EXPORT)
+def export(
+    site_key: Annotated[str, typer.Option("--site-key", help="The site whose labels to export.")], api: AdminApi
+) -> Lines:
+    """Print every decision label of a site, oldest update first, for `agentgate train`: one JSON object a line."""
+
+    def items() -> Iterator[Any]:
+        count = 0
+        for item in api.items("/labels", siteKey=site_key, limit=str(LABELS_LIMIT.most)):
+            yield item
+            count += 1
+        typer.secho(f"{count} labels", err=True)
+
+    return Lines(items(), lambda item: json.dumps(item, separators=(",", ":")))
+
+
+def tail(
+    api: AdminApi,
+    *,
+    site_key: Annotated[str | None, typer.Argument(help="The site's key; not needed where there is one only.")] = None,
     outcome: Annotated[
         Literal["allow", "challenge", "block", "drop"] | None, typer.Option(help="Only decisions with this outcome.")
-    ] = None
-    label: Annotated[str | None, typer.Option(help="Only decisions with this label.")] = None
-    last: Annotated[int, typer.Option(help="How many of those before to show first.", min=0, max=PAGE)] = 10
-    once: Annotated[bool, typer.Option("--once", help="Show those before and end.")] = False
-    url: UrlOption = None
-    config: ConfigOption = None
-    as_json: JsonOption = False
-
-
-def tail(**given: Any) -> None:
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Only decisions with this label.")] = None,
+    last: Annotated[int, typer.Option(help="How many of those before to show first.", min=0, max=PAGE)] = 10,
+    once: Annotated[bool, typer.Option("--once", help="Show those before and end.")] = False,
+) -> Lines:
     """Show decisions as they are made, until Ctrl-C."""
-    options = TailOptions(**given)
-    api = open_api(options.url, options.config)
-    query = {"siteKey": options.site_key or _only_site(api), "outcome": options.outcome, "label": options.label}
+    query = {"siteKey": site_key or _only_site(api), "outcome": outcome, "label": label}
+    return Lines(_follow(api, query, last, once=once), _line)
+
+
+def _follow(api: AdminApi, query: dict[str, str | None], last: int, *, once: bool) -> Iterator[Any]:
     before = _newest(api, query)
-    for decision in before[len(before) - min(options.last, len(before)) :]:
-        _print_line(decision, as_json=options.as_json)
+    yield from before[len(before) - min(last, len(before)) :]
     seen = {decision["id"] for decision in before}
-    while not options.once:
+    while not once:
         time.sleep(PAUSE_S)
         page = _newest(api, query)
-        for decision in page:
-            if decision["id"] not in seen:
-                _print_line(decision, as_json=options.as_json)
+        yield from (decision for decision in page if decision["id"] not in seen)
         if len(page) == PAGE and seen and not seen & {decision["id"] for decision in page}:
             typer.secho(f"... more than {PAGE} in a second; not all are shown", err=True)
         seen = {decision["id"] for decision in page} or seen
 
 
-# Typer reads the arguments from here.
-tail.__signature__ = inspect.signature(TailOptions)  # type: ignore[attr-defined]
-
-
 def explain(
     decision_id: Annotated[str, typer.Argument(help="The decision's number, as the challenge page shows it: dec_...")],
-    *,
+    api: AdminApi,
     site_key: Annotated[str | None, typer.Option(help="The site's key; without it, every site is asked.")] = None,
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> CommandAnswer:
     """Say why a decision was made: rule, labels by source, scores."""
-    detail = _find(open_api(url, config), decision_id, site_key)
-    if as_json:
-        print_json(detail)
-        return
+    detail = _find(api, decision_id, site_key)
     decision = detail["decision"]
-    print(_sentence(detail))
     rows = [(source, ", ".join(labels)) for source, labels in detail["labelsBySource"].items()]
-    print_table("What was seen", ("Source", "Labels"), rows)
+    people: list[str | PrintedTable] = [_sentence(detail), PrintedTable("What was seen", ("Source", "Labels"), rows)]
     scores = [
         (name, f"{score:.2f}", decision.get("modelVersions", {}).get(name, ""))
         for name, score in decision.get("scores", {}).items()
     ]
     if scores:
-        print_table("Scores", ("Model", "Score", "Version"), scores)
+        people.append(PrintedTable("Scores", ("Model", "Score", "Version"), scores))
     if "rule" in detail:
-        typer.echo(json.dumps(detail["rule"], indent=2))
+        people.append(json.dumps(detail["rule"], indent=2))
+    return CommandAnswer(detail, people)
 
 
 def _only_site(api: AdminApi) -> str:
@@ -102,20 +110,17 @@ def _find(api: AdminApi, decision_id: str, site_key: str | None) -> Any:
 
 def _newest(api: AdminApi, query: dict[str, str | None]) -> list[Any]:
     """Return the newest decisions, oldest first."""
-    return list(reversed(api.get("/decisions", **query, limit=str(PAGE))["items"]))
+    return list(reversed(api.get("/decisions", **query, limit=PAGE)["items"]))
 
 
-def _print_line(decision: Any, *, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(decision), flush=True)
-        return
+def _line(decision: Any) -> str:
     would = f" (would {decision['wouldDecision']})" if "wouldDecision" in decision else ""
     why = decision.get("matchedRule") or ", ".join(decision["reasons"])
     who = decision.get("agent") or decision.get("visitorId", "")
     line = (
         f"{decision['time']}  {decision['outcome'] + would:<24} {decision['method']} {decision['route']}  {why}  {who}"
     )
-    print(f"{line.rstrip()}  {decision['id']}", flush=True)
+    return f"{line.rstrip()}  {decision['id']}"
 
 
 def _sentence(detail: Any) -> str:

@@ -1,6 +1,5 @@
 """`agentgate protect`: from a site's address to a gate before it, in one command that can be run again."""
 
-import inspect
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +8,10 @@ from urllib.parse import urlsplit
 
 import typer
 
-from agentgate.lib.settings.schema import read_process_settings
+from agentgate.lib.settings.schema import Settings
 from agentgate.server.adapter_texts import listener_for_proxies
-from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json
-from agentgate.server.cli.remote.admin_api import AdminApi, UrlOption, open_api, site_path
+from agentgate.server.cli.api_client import AdminApi, site_path
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, JsonOption
 from agentgate_tools.adapters.render import EXAMPLE, FILES, Installation, render
 from agentgate_tools.adapters.snippets import SNIPPETS
 
@@ -38,22 +37,19 @@ class ProtectOptions:
     ] = None
     out: Annotated[Path, typer.Option(help="Folder for the proxy's files.")] = Path("agentgate-proxy")
     watch: Annotated[bool, typer.Option(help="Wait for the first requests, and offer to switch to enforce.")] = True
-    url: UrlOption = None
-    config: ConfigOption = None
-    as_json: JsonOption = False
 
 
-def protect(**given: Any) -> None:
+def protect(
+    options: ProtectOptions, api: AdminApi, settings: Settings, as_json: JsonOption = False
+) -> CommandAnswer | None:
     """Put AgentGate before a site: make the site and a secret, write the proxy's files, watch the first requests.
 
     Run it again to go on watching: a site with this origin, and files that are there, are taken as they are.
     """
-    options = ProtectOptions(**given)
     if options.proxy not in FILES:
         raise CommandRefused(f"there are no files for {options.proxy!r}; take one of {', '.join(FILES)}")
     origin = _origin(options.address)
-    api = open_api(options.url, options.config)
-    service = options.gate or listener_for_proxies(read_process_settings(options.config))
+    service = options.gate or listener_for_proxies(settings)
     found = _find(api, origin)
     site = found or _create(api, origin, options.site_key)
     site_key = site["siteKey"]
@@ -61,10 +57,9 @@ def protect(**given: Any) -> None:
     written = not any(path.exists() for path in paths)
     if written:
         _install(api, site_key, origin, service, options)
-    if options.as_json:
+    if as_json:
         told = {"siteKey": site_key, "mode": site["mode"], "created": found is None, "written": written}
-        print_json({**told, "files": [str(path) for path in paths]})
-        return
+        return CommandAnswer({**told, "files": [str(path) for path in paths]}, "")
     if found is None:
         print(f"{site_key}: made, in monitor mode. Nobody is refused until you say so.")
     print(
@@ -73,10 +68,7 @@ def protect(**given: Any) -> None:
     )
     if options.watch:
         _watch(api, site_key)
-
-
-# Typer reads the arguments from here.
-protect.__signature__ = inspect.signature(ProtectOptions)  # type: ignore[attr-defined]
+    return None
 
 
 def _install(api: AdminApi, site_key: str, origin: str, service: str, options: ProtectOptions) -> None:
@@ -127,7 +119,7 @@ def _watch(api: AdminApi, site_key: str) -> None:
         time.sleep(PAUSE_S)
     print(f"the first request is there; waiting for {ENOUGH} ...")
     told = 0
-    while len(seen := api.get("/decisions", siteKey=site_key, limit=str(ENOUGH))["items"]) < ENOUGH:
+    while len(seen := api.get("/decisions", siteKey=site_key, limit=ENOUGH)["items"]) < ENOUGH:
         if len(seen) > told:
             told = len(seen)
             print(f"{told} of {ENOUGH}", flush=True)

@@ -1,11 +1,12 @@
-"""`agentgate site`, `credential` and `invite`: sites, their secrets, and people."""
+"""`agentgate site`, `credential` and `invite`: sites, their protection, their secrets, and people."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import typer
 
-from agentgate.server.cli.options import ConfigOption, JsonOption, print_json, print_outcome, print_table
-from agentgate.server.cli.remote.admin_api import SiteArgument, UrlOption, open_api, site_path
+from agentgate.server.cli.api_client import AdminApi, SiteArgument, site_path
+from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command
 
 site = typer.Typer(help="List, show, create and switch sites.", epilog="Example: agentgate site list")
 credential = typer.Typer(
@@ -13,158 +14,181 @@ credential = typer.Typer(
     epilog="Example: agentgate credential create site_shop1 --name nginx",
 )
 CredentialArgument = Annotated[str, typer.Argument(help="The credential's ID, cred_...")]
+PathArgument = Annotated[str, typer.Argument(help="A path, such as /hooks/stripe, or /hooks/* for all below it.")]
 
 
-@site.command("list", epilog="Example: agentgate site list --json")
-def list_sites(url: UrlOption = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+@command(site, "list", "agentgate site list --json")
+def list_sites(api: AdminApi) -> CommandAnswer:
     """List the sites with what happened today."""
-    items = list(open_api(url, config).items("/sites"))
-    if as_json:
-        print_json(items)
-        return
+    items = list(api.items("/sites"))
     rows = [
-        (each["siteKey"], each["name"], each["mode"], ", ".join(each["allowedOrigins"]), _figures(each["today"]))
+        (each["siteKey"], each["name"], each["mode"], ", ".join(each["allowedOrigins"]), _plain(each["today"]))
         for each in items
     ]
-    print_table("Sites", ("Site", "Name", "Mode", "Origins", "Today"), rows)
+    return CommandAnswer(items, PrintedTable("Sites", ("Site", "Name", "Mode", "Origins", "Today"), rows))
 
 
-@site.command("show", epilog="Example: agentgate site show site_shop1")
-def show_site(
-    site_key: SiteArgument, url: UrlOption = None, config: ConfigOption = None, as_json: JsonOption = False
-) -> None:
+@command(site, "show", "agentgate site show site_shop1")
+def show_site(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
     """Show a site: settings, credentials, rules in force, health."""
-    found = open_api(url, config).get(site_path(site_key))
-    if as_json:
-        print_json(found)
-        return
-    rows = [(name, _cell(value)) for name, value in found.items() if name not in {"changes", "credentialList"}]
-    print_table(found["name"], ("Field", "Value"), rows)
-    _print_credentials(found["credentialList"])
+    found = api.get(site_path(site_key))
+    shown = {name: value for name, value in found.items() if name not in {"changes", "credentialList"}}
+    return CommandAnswer(found, [*_lines("", shown), _credentials(found["credentialList"])])
 
 
-@site.command("create", epilog="Example: agentgate site create Shop --origin https://shop.example")
+@command(site, "create", "agentgate site create Shop --origin https://shop.example")
 def create_site(
     name: Annotated[str, typer.Argument(help="What people call it.")],
+    api: AdminApi,
     *,
     origin: Annotated[list[str], typer.Option(help="The site as visitors see it; repeatable.")],
     site_key: Annotated[str | None, typer.Option(help="A key of your own choice; without it, one is made.")] = None,
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> CommandAnswer:
     """Create a site in monitor mode: it refuses nobody until you switch it."""
     body = {"name": name, "allowedOrigins": origin, "mode": "monitor"} | ({"siteKey": site_key} if site_key else {})
-    made = open_api(url, config).call("POST", "/sites", body)
-    if as_json:
-        print_json(made)
-    else:
-        print(f"{made['siteKey']} is there, in monitor mode. Next: agentgate credential create {made['siteKey']}")
+    made = api.call("POST", "/sites", body)
+    key = made["siteKey"]
+    return CommandAnswer(made, f"{key} is there, in monitor mode. Next: agentgate credential create {key}")
 
 
-@site.command("mode", epilog="Example: agentgate site mode site_shop1 enforce")
+@command(site, "mode", "agentgate site mode site_shop1 enforce")
 def switch_mode(
     site_key: SiteArgument,
     mode: Annotated[Literal["monitor", "enforce"], typer.Argument(help="monitor: record only. enforce: refuse too.")],
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
+    api: AdminApi,
+) -> CommandAnswer:
     """Switch a site between monitor and enforce."""
-    changed = open_api(url, config).call("PATCH", site_path(site_key), {"mode": mode})
-    print_outcome(changed, f"{site_key} is in {changed['mode']} mode", as_json=as_json)
+    changed = api.call("PATCH", site_path(site_key), {"mode": mode})
+    return CommandAnswer(changed, f"{site_key} is in {changed['mode']} mode")
 
 
-@credential.command("list", epilog="Example: agentgate credential list site_shop1")
-def list_credentials(
-    site_key: SiteArgument, url: UrlOption = None, config: ConfigOption = None, as_json: JsonOption = False
-) -> None:
+@command(site, "protect", "agentgate site protect site_shop1")
+def protect_site(
+    site_key: SiteArgument,
+    api: AdminApi,
+    off: Annotated[bool, typer.Option("--off", help="Ask browsers on the site's routes only, as before.")] = False,
+) -> CommandAnswer:
+    """Make every browser prove itself once, whatever it asks for. Programs are left to the rules."""
+    found = api.call("PATCH", site_path(site_key), {"wholeSite": not off})
+    told = f"{site_key}: whole-site protection is {'off' if off else 'on'}, mode {found['mode']}"
+    if not off and found["mode"] == "monitor":
+        told += "\nIn monitor mode nobody is asked yet; the decisions show who would be."
+    return CommandAnswer(found, told)
+
+
+@command(site, "open", "agentgate site open site_shop1 /hooks/stripe --to stripe")
+def open_path(
+    site_key: SiteArgument,
+    path: PathArgument,
+    api: AdminApi,
+    *,
+    to: Annotated[str, typer.Option("--to", help="A service's name, an address or network, or anyone.")],
+    note: Annotated[str | None, typer.Option("--note", help="What it is for.")] = None,
+) -> CommandAnswer:
+    """Open a path to one sender, whatever routes and rules say."""
+    entry = {"path": path, "sender": to} | ({} if note is None else {"note": note})
+    known = api.get(site_path(site_key))["openPaths"]
+    kept = [each for each in known if (each["path"], each["sender"]) != (path, to)]
+    found = api.call("PATCH", site_path(site_key), {"openPaths": [*kept, entry]})
+    return CommandAnswer(found, f"{site_key}: {path} is open to {to}")
+
+
+@command(site, "close", "agentgate site close site_shop1 /hooks/stripe")
+def close_path(site_key: SiteArgument, path: PathArgument, api: AdminApi) -> CommandAnswer:
+    """Close a path again, to everybody it was opened to."""
+    before = api.get(site_path(site_key))["openPaths"]
+    after = [each for each in before if each["path"] != path]
+    found = api.call("PATCH", site_path(site_key), {"openPaths": after})
+    return CommandAnswer(found, f"{site_key}: {path} {'is closed' if len(after) < len(before) else 'was not open'}")
+
+
+@command(credential, "list", "agentgate credential list site_shop1")
+def list_credentials(site_key: SiteArgument, api: AdminApi) -> CommandAnswer:
     """List a site's credentials. Secrets are shown once, when they are made."""
-    found = open_api(url, config).get(site_path(site_key))["credentialList"]
-    if as_json:
-        print_json(found)
-    else:
-        _print_credentials(found)
+    found = api.get(site_path(site_key))["credentialList"]
+    return CommandAnswer(found, _credentials(found))
 
 
-@credential.command("create", epilog="Example: agentgate credential create site_shop1 --name nginx > secret")
+@command(credential, "create", "agentgate credential create site_shop1 --name nginx > secret")
 def create_credential(
     site_key: SiteArgument,
+    api: AdminApi,
     name: Annotated[str, typer.Option(help="Where the secret will be used.")] = "server",
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> CommandAnswer:
     """Make a credential and print its secret, this once."""
-    _print_secret(open_api(url, config).call("POST", site_path(site_key, "credentials"), {"name": name}), as_json)
+    return _secret(api.call("POST", site_path(site_key, "credentials"), {"name": name}))
 
 
-@credential.command("rotate", epilog="Example: agentgate credential rotate site_shop1 cred_0123456789abcdef")
-def rotate_credential(
-    site_key: SiteArgument,
-    credential_id: CredentialArgument,
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@command(credential, "rotate", "agentgate credential rotate site_shop1 cred_0123456789abcdef")
+def rotate_credential(site_key: SiteArgument, credential_id: CredentialArgument, api: AdminApi) -> CommandAnswer:
     """Replace a credential; the old secret works for the overlap more."""
-    path = site_path(site_key, "credentials", credential_id, "rotate")
-    _print_secret(open_api(url, config).call("POST", path, {}), as_json)
+    return _secret(api.call("POST", site_path(site_key, "credentials", credential_id, "rotate"), {}))
 
 
-@credential.command("revoke", epilog="Example: agentgate credential revoke site_shop1 cred_0123456789abcdef")
-def revoke_credential(
-    site_key: SiteArgument,
-    credential_id: CredentialArgument,
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@command(credential, "revoke", "agentgate credential revoke site_shop1 cred_0123456789abcdef")
+def revoke_credential(site_key: SiteArgument, credential_id: CredentialArgument, api: AdminApi) -> CommandAnswer:
     """End a credential at once."""
-    ended = open_api(url, config).call("POST", site_path(site_key, "credentials", credential_id, "revoke"), {})
-    print_outcome(ended, f"{credential_id} is revoked", as_json=as_json)
+    ended = api.call("POST", site_path(site_key, "credentials", credential_id, "revoke"), {})
+    return CommandAnswer(ended, f"{credential_id} is revoked")
 
 
 def invite(
     email: Annotated[str, typer.Argument(help="Who is invited.")],
+    api: AdminApi,
     *,
     customer: Annotated[str | None, typer.Option(help="The name of a new customer, or the ID of one.")] = None,
+    another: Annotated[
+        bool, typer.Option("--another", help="Make a new customer, also when one has this name already.")
+    ] = False,
     role: Annotated[
         Literal["owner", "admin", "member", "readonly"] | None,
         typer.Option(help="Without it: owner of a new customer, member of an existing one."),
     ] = None,
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> CommandAnswer:
     """Invite somebody, into a new customer's account or an existing one, and print the link."""
     given = customer or email
-    body = {"email": email, "customerId" if given.startswith("acc_") else "customerName": given}
-    made = open_api(url, config).call("POST", "/accounts", body | ({"role": role} if role else {}))
-    if as_json:
-        print_json(made)
-    else:
-        print(f"{made['inviteUrl']}\n({email}, good until {made['expiresAt']}; it is in the outbox too)")
+    is_id = given.startswith("acc_")
+    if not is_id and not another:
+        _check_unknown(api, given)
+    body = {"email": email, "customerId" if is_id else "customerName": given} | ({"role": role} if role else {})
+    made = api.call("POST", "/accounts", body)
+    return CommandAnswer(
+        made, f"{made['inviteUrl']}\n({email}, good until {made['expiresAt']}; it is in the outbox too)"
+    )
 
 
-def _print_secret(made: Any, as_json: bool) -> None:
-    if as_json:
-        print_json(made)
-        return
-    print(made["secret"])
-    typer.secho(f"{made['credential']['id']}: the secret is shown this once", err=True)
+def _check_unknown(api: AdminApi, name: str) -> None:
+    for each in api.items("/customers"):
+        if each["name"] == name:
+            raise CommandRefused(
+                f"there is a customer {name} already: give --customer {each['id']} to invite into it,"
+                " or --another to make a second one of this name"
+            )
 
 
-def _print_credentials(found: list[Any]) -> None:
+def _secret(made: Any) -> CommandAnswer:
+    return CommandAnswer(made, made["secret"], note=f"{made['credential']['id']}: the secret is shown this once")
+
+
+def _credentials(found: list[Any]) -> PrintedTable:
     names = ("id", "name", "createdAt", "lastUsedAt", "expiresAt", "revokedAt")
-    print_table("Credentials", names, [[str(each.get(name, "")) for name in names] for each in found])
+    return PrintedTable("Credentials", names, [[str(each.get(name, "")) for name in names] for each in found])
 
 
-def _figures(today: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in today.items())
+def _lines(name: str, value: Any) -> Iterator[str]:
+    """Yield a line for each field: `mode: monitor`; of what is nested, `actions.login: browserRequired yes`."""
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        yield from (f"{name}: {_plain(each)}" for each in value)
+    elif isinstance(value, dict) and (not name or any(isinstance(each, dict | list) for each in value.values())):
+        for key, each in value.items():
+            yield from _lines(f"{name}.{key}" if name else key, each)
+    else:
+        yield f"{name}: {_plain(value)}"
 
 
-def _cell(value: Any) -> str:
+def _plain(value: Any) -> str:
     if isinstance(value, dict):
-        return _figures(value) if all(isinstance(each, int) for each in value.values()) else str(value)
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        return ", ".join(f"{name} {_plain(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value))
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

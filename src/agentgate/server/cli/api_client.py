@@ -1,21 +1,21 @@
-"""AdminApi: the admin API of a running service, for commands. Every failure becomes one line that says why."""
+"""The HTTP APIs of a running service, for commands. Every failure becomes one line that says why."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+from urllib.request import BaseHandler, HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 import typer
 
 from agentgate.lib.settings.schema import Settings, read_process_settings
-from agentgate.server.cli.options import CommandRefused
+from agentgate.server.cli.command import PROVIDERS, CommandRefused, ConfigOption
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 MOST_BYTES = 256 * 1024 * 1024
 
 UrlOption = Annotated[
@@ -35,18 +35,20 @@ class NotThere(CommandRefused):
     """The service knows no such thing."""
 
 
-class AdminApi:
-    """One running service."""
+class HttpApi:
+    """The routes of a running service below one address."""
 
-    def __init__(self, address: str, key: str) -> None:
-        self._address = address
-        self._key = key
-        # The admin listener is private, so no proxy of the environment stands before it.
-        self._opener = build_opener(ProxyHandler({}), NoRedirect())
+    # How a refusal is told (status, the service's own words), and what to do when nobody answers, or somebody else.
+    refused, unreachable, other = "{} {}", "", "is it AgentGate?"
 
-    def get(self, path: str, **query: str | None) -> Any:
+    def __init__(self, base: str, headers: Mapping[str, str], *handlers: BaseHandler) -> None:
+        self._base = base
+        self._headers = {"Accept": "application/json", **headers}
+        self._opener = build_opener(NoRedirect(), *handlers)
+
+    def get(self, path: str, **query: Any) -> Any:
         """Read something. What is None is left out of the query."""
-        given = {name: value for name, value in query.items() if value is not None}
+        given = {name: str(value) for name, value in query.items() if value is not None}
         return self.call("GET", f"{path}?{urlencode(given)}" if given else path)
 
     def items(self, path: str, **query: str | None) -> Iterator[Any]:
@@ -55,7 +57,7 @@ class AdminApi:
         while True:
             page = self.get(path, **query, cursor=cursor)
             if not isinstance(page, dict) or not isinstance(page.get("items"), list):
-                raise CommandRefused(f"{self._address} did not answer with a list; is --url the admin listener?")
+                raise CommandRefused(f"{self._base} did not answer with a list; {self.other}")
             yield from page["items"]
             before, cursor = cursor, page.get("nextCursor")
             if cursor is None:
@@ -64,34 +66,45 @@ class AdminApi:
                 raise CommandRefused("the service answered the same page twice; the rest was not read")
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Call a route below `/v1/admin`; None for an answer without a body."""
+        """Call a route; None for an answer without a body."""
         content = None if body is None else json.dumps(body).encode()
-        headers = {"X-Admin-Key": self._key} | ({} if content is None else {"Content-Type": "application/json"})
-        request = Request(f"{self._address}/v1/admin{path}", content, headers, method=method)  # noqa: S310 - see `address_of`
+        headers = self._headers | ({} if content is None else {"Content-Type": "application/json"})
+        request = Request(self._base + path, content, headers, method=method)  # noqa: S310 - whoever makes it checks
         try:
             with self._opener.open(request, timeout=TIMEOUT_S) as answer:
                 text = answer.read(MOST_BYTES)
             return json.loads(text) if text else None
         except HTTPError as error:
             kind = NotThere if error.code == HTTPStatus.NOT_FOUND else CommandRefused
-            raise kind(f"the service answered {error.code}: {_message(error)}") from None
+            raise kind(self.refused.format(error.code, _message(error))) from None
         except (URLError, HTTPException, OSError) as error:
             reason = getattr(error, "reason", error)
-            raise CommandRefused(
-                f"{request.host} cannot be reached ({reason}); start it with `agentgate serve`, "
-                "or give the address of its admin listener with --url"
-            ) from None
+            raise CommandRefused(f"{request.host} cannot be reached ({reason}){self.unreachable}") from None
         except ValueError:
-            raise CommandRefused(f"{request.host} did not answer with JSON; is --url the admin listener?") from None
+            raise CommandRefused(f"{request.host} did not answer with JSON; {self.other}") from None
 
 
-def open_api(url: str | None, config: Path | None) -> AdminApi:
+class AdminApi(HttpApi):
+    """The admin API, with the operator credential."""
+
+    refused, other = "the service answered {}: {}", "is --url the admin listener?"
+    unreachable = "; start it with `agentgate serve`, or give the address of its admin listener with --url"
+
+    def __init__(self, address: str, key: str) -> None:
+        # The admin listener is private, so no proxy of the environment stands before it.
+        super().__init__(f"{address}/v1/admin", {"X-Admin-Key": key}, ProxyHandler({}))
+
+
+def open_api(url: UrlOption = None, config: ConfigOption = None) -> AdminApi:
     """Return the service that settings and options name."""
     settings = read_process_settings(config)
-    return AdminApi(address_of(settings, url), key_of(settings))
+    return AdminApi(_address(settings, url), _key(settings))
 
 
-def address_of(settings: Settings, url: str | None) -> str:
+PROVIDERS[AdminApi] = open_api
+
+
+def _address(settings: Settings, url: str | None) -> str:
     """Return the address of the admin listener, http or https and no more than a host and a port."""
     address = (url or f"http://{settings.admin_listen}").rstrip("/")
     parts = urlsplit(address)
@@ -100,7 +113,7 @@ def address_of(settings: Settings, url: str | None) -> str:
     return address
 
 
-def key_of(settings: Settings) -> str:
+def _key(settings: Settings) -> str:
     """Return the operator credential."""
     if settings.admin_key:
         return settings.admin_key

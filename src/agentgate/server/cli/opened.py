@@ -1,0 +1,43 @@
+"""The stores, or the whole application, opened for as long as a command needs them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from agentgate.lib.clock import Clock
+from agentgate.lib.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from agentgate.server.application import Application
+    from agentgate.server.stores.open import Stores
+
+
+@asynccontextmanager
+async def opened_application(settings: Settings) -> "AsyncIterator[Application]":
+    """Open the application without its listeners."""
+    from agentgate.server.application import Application  # noqa: PLC0415 - keeps the rest of the command line quick
+
+    application = await Application.open(settings)
+    try:
+        yield application
+    finally:
+        await application.close()
+
+
+@asynccontextmanager
+async def opened_stores(settings: Settings, clock: Clock) -> "AsyncIterator[Stores]":
+    """Open the stores that the settings name. Nothing is migrated."""
+    from agentgate.server.stores.open import open_stores  # noqa: PLC0415 - likewise
+
+    stores = await open_stores(settings, clock)
+    try:
+        yield stores
+    finally:
+        await stores.close()
+
+
+def continued_clock(settings: Settings) -> Clock:
+    """Return a clock that goes on from the highest time that the service has seen."""
+    from agentgate.server.stores.clock_mark import ClockMark, continue_clock  # noqa: PLC0415 - likewise
+
+    return continue_clock(ClockMark(settings.data_dir))
