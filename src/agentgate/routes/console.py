@@ -3,7 +3,7 @@
 from agentgate.http.surface import Surface, delete, get, patch, post, rows
 from agentgate.lib import errors
 from agentgate.lib.enums import ConsolePermission
-from agentgate.people.accounts.endpoints import api_tokens, members, own_account
+from agentgate.people.accounts.endpoints import own_account
 from agentgate.people.accounts.guards import member
 from agentgate.people.audit import endpoints as audit
 from agentgate.protection.rules import endpoints as rules
@@ -61,26 +61,28 @@ CONSOLE = Surface(
                 refuses=("not_found",),
             ),
             # Members
-            get("/members", members.list_members, guard=MEMBERS_READ),
+            get("/members", own_account.list_members, guard=MEMBERS_READ),
             post(
                 "/members",
-                members.invite_member,
+                own_account.invite_member,
                 guard=MEMBERS_WRITE,
                 status=201,
                 refuses=("not_found", "member_limit", "already_member", "rate_limited"),
             ),
-            patch("/members/{userId}", members.change_member, guard=MEMBERS_WRITE, refuses=("not_found", "last_owner")),
+            patch(
+                "/members/{userId}", own_account.change_member, guard=MEMBERS_WRITE, refuses=("not_found", "last_owner")
+            ),
             # Leaving takes no more than being there; the handler asks `members:write` of whoever removes another.
             delete(
                 "/members/{userId}",
-                members.remove_member,
+                own_account.remove_member,
                 guard=MEMBERS_READ,
                 status=204,
                 refuses=("not_found", "last_owner"),
             ),
             post(
                 "/members/{userId}/resend-invite",
-                members.resend_invite,
+                own_account.resend_invite,
                 guard=MEMBERS_WRITE,
                 refuses=("not_found", "already_active", "rate_limited"),
             ),
@@ -116,11 +118,15 @@ CONSOLE = Surface(
             *INSTALLATION,
             *TRAFFIC,
             # API tokens
-            get("/tokens", api_tokens.list_tokens, guard=TOKENS_WRITE),
+            get("/tokens", own_account.list_tokens, guard=TOKENS_WRITE),
             post(
-                "/tokens", api_tokens.create_token, guard=TOKENS_WRITE, status=201, refuses=("not_found", "token_limit")
+                "/tokens",
+                own_account.create_token,
+                guard=TOKENS_WRITE,
+                status=201,
+                refuses=("not_found", "token_limit"),
             ),
-            delete("/tokens/{id}", api_tokens.revoke_token, guard=TOKENS_WRITE, status=204, refuses=("not_found",)),
+            delete("/tokens/{id}", own_account.revoke_token, guard=TOKENS_WRITE, status=204, refuses=("not_found",)),
         ),
     ),
 )

@@ -13,13 +13,12 @@ from agentgate.lib.database import Store
 from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind, ConsolePermission, UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import API_TOKEN_PREFIX, digest
-from agentgate.people.accounts.active_account import choose_place
-from agentgate.people.accounts.records import ApiToken, StoredAccount
-from agentgate.people.accounts.repositories import AccountStores
-from agentgate.people.accounts.roles import PERMISSIONS
+from agentgate.people.accounts.records import PERMISSIONS, ApiToken, StoredAccount
+from agentgate.people.accounts.repository import AccountStores
+from agentgate.people.accounts.signing_in import choose_place
 from agentgate.people.identity.guards import SAFE_METHODS, bearer_secret, refuse_bearer
+from agentgate.people.identity.records import SessionStage, StoredUser, UserSession
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, TOUCH_MS, UserSessions
-from agentgate.people.identity.user_records import SessionStage, StoredUser, UserSession
 
 SESSION_SECURITY = (("accountSession", "csrf"),)
 MEMBER_SECURITY = (*SESSION_SECURITY, ("apiToken",))
