@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import Any
 
+from agentgate.http.bearer_secret import bearer_secret_of
 from agentgate.http.call import Call
 from agentgate.http.endpoint import Guard
 from agentgate.http.guards import declares
@@ -16,7 +17,7 @@ from agentgate.lib.secrets import API_TOKEN_PREFIX, digest
 from agentgate.people.accounts.records import PERMISSIONS, ApiToken, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.accounts.signing_in import choose_place
-from agentgate.people.identity.guards import SAFE_METHODS, bearer_secret, refuse_bearer
+from agentgate.people.identity.guards import SAFE_METHODS, refuse_bearer
 from agentgate.people.identity.records import SessionStage, StoredUser, UserSession
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, TOUCH_MS, UserSessions
 
@@ -91,7 +92,7 @@ def member(permission: ConsolePermission) -> Guard:
 
     @declares(refuses=(*SESSION_REFUSES, *TOKEN_REFUSES, *MEMBER_REFUSES), security=MEMBER_SECURITY)
     async def guard(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> MemberCall:
-        secret = bearer_secret(call.request)
+        secret = bearer_secret_of(call.request)
         if secret is not None:
             return await _token_call(call, store, secret, permission)
         return await _session_call(call, await _signed_in(call, sessions, store), store, permission)
