@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentgate.lib.enums import AccountRole
-from agentgate.people.identity.user_records import LinkKind
+from agentgate.people.identity.records import LinkKind
 from tests.api.account.steps import NEW_PASSWORD, begin_with_mfa, make_link, next_code, turn_mfa_on
 from tests.api.console.steps import PARALLEL
 from tests.support.api_client import ApiClient

@@ -19,9 +19,9 @@ PLACES = {
         "MemberInput",
         "MemberInviteResult",
         "RoleInput",
+        "AccessRequest",
     ),
     "agentgate.people.audit.records": ("AuditEvent", "AuditPage"),
-    "agentgate.people.accounts.access_request_records": ("AccessRequest",),
     "agentgate.protection.customers.records": (
         "Account",
         "AccountList",

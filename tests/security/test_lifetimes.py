@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from agentgate.lib.enums import AccountRole
-from agentgate.people.identity.user_records import LinkKind
+from agentgate.people.identity.records import LinkKind
 from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
 from tests.support.cast import EMAILS, Cast, add_user, sign_in, signed_in_client
 from tests.support.service import RunningService

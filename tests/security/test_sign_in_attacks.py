@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from agentgate.lib.settings.schema import Settings
 from agentgate.people.identity.operators import DELAY_S, DELAYED_AT_ONCE
-from agentgate.people.identity.user_records import LinkKind
+from agentgate.people.identity.records import LinkKind
 from tests.api.account.steps import (
     ACCOUNT,
     NEW_PASSWORD,

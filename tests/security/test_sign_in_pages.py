@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from agentgate.lib.enums import AccountRole
+from agentgate.people.identity.records import LinkKind
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE
-from agentgate.people.identity.user_records import LinkKind
 from tests.api.account.steps import (
     NEW_PASSWORD,
     begin_with_mfa,

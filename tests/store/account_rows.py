@@ -14,7 +14,7 @@ from agentgate.events.webhooks.records import (
 from agentgate.lib.enums import AccountRole, AccountStatus, ApiTokenScope, Mode, OutboxStatus, UserStatus, WidgetMode
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import ApiToken, Limits, StoredAccount
-from agentgate.people.identity.user_records import LinkKind, StoredLink, StoredUser
+from agentgate.people.identity.records import LinkKind, StoredLink, StoredUser
 from agentgate.people.outbox.records import StoredMessage
 from agentgate.protection.credentials.records import Credential
 from agentgate.protection.sites.records import Site

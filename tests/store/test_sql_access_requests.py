@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentgate.lib.enums import AccessRequestStatus
-from agentgate.people.accounts.access_request_records import StoredAccessRequest
+from agentgate.people.accounts.records import StoredAccessRequest
 from agentgate.server.stores.unit_of_work import SqlStore
 from tests.store.account_rows import NOW_MS
 

@@ -11,7 +11,7 @@ from agentgate.lib.clock import DAY_MS
 from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind
 from agentgate.lib.moment import Moment
 from agentgate.people.audit.records import AuditEntry
-from agentgate.people.identity.user_records import SessionStage, UserSession
+from agentgate.people.identity.records import SessionStage, UserSession
 from agentgate.server.stores.unit_of_work import SqlStore, SqlStores
 from tests.store.account_rows import (
     NOW_MS,

@@ -10,7 +10,7 @@ from agentgate.lib.clock import FixedClock
 from agentgate.lib.database import Conflict
 from agentgate.lib.enums import UserStatus
 from agentgate.lib.ids import new_session_id, new_user_id
-from agentgate.people.identity.user_records import LinkKind, SessionStage, StoredLink, StoredUser, UserSession
+from agentgate.people.identity.records import LinkKind, SessionStage, StoredLink, StoredUser, UserSession
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import apply
 

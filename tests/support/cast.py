@@ -16,10 +16,10 @@ from agentgate.lib.enums import AccountRole, AccountStatus, UserStatus
 from agentgate.lib.ids import new_account_id, new_request_id, new_user_id
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import Limits, StoredAccount
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.identity.known_devices import KnownDevices
+from agentgate.people.identity.records import SessionStage, StoredUser
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, UserSessions
-from agentgate.people.identity.user_records import SessionStage, StoredUser
 from tests.support.api_client import ApiClient
 from tests.support.service import ADMIN_KEY, RunningService
 

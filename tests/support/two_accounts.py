@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from agentgate.lib.decision_ids import read_id
 from agentgate.lib.enums import AccountRole, AgentVerdict, ApiTokenScope, AppealState, Outcome
 from agentgate.lib.ids import new_appeal_id
+from agentgate.people.identity.records import LinkKind, StoredUser
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE
-from agentgate.people.identity.user_records import LinkKind, StoredUser
 from agentgate.protection.agents.handoff.records import HandoffRequest
 from agentgate.protection.agents.identity import Identity
 from agentgate.protection.appeals.records import StoredAppeal

@@ -18,6 +18,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
 from agentgate.lib.outbound.client import Outbound
 from agentgate.lib.tasks.job import Job
+from agentgate.lib.telemetry import series
 
 
 class BatchedEventStore(EventStore, Protocol):
@@ -56,7 +57,9 @@ def wire(foundation: Foundation, stores: EventSources, key_of: Callable[[int], s
     recorder = Recorder(stores.events, failed=metrics.event_write_failed, batching=stores.events.batching)
     recorder.log = DecisionLog(settings.decision_log_every, key_of)
     recorder.took = metrics.timing("events")
-    metrics.watch_events(recorder.ledger)
+    metrics.watch(series.EVENTS_SENT, lambda: {(): recorder.sent})
+    metrics.watch(series.EVENTS_STORED, lambda: {(): recorder.stored})
+    metrics.watch(series.EVENTS_WAITING, lambda: {(): recorder.waiting})
     metrics.show(DecisionMetrics(recorder.decisions, key_of))
     outbound = Outbound(frozenset(settings.webhook_private_hosts))
     push = Push(

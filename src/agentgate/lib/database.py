@@ -7,7 +7,10 @@ after a deadlock (PostgreSQL).
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from enum import Enum
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
 
 Row = tuple[Any, ...]
 Value = int | float | str | bytes | None
@@ -16,6 +19,7 @@ Value = int | float | str | bytes | None
 Note = Callable[[float], None]
 
 T = TypeVar("T")
+R = TypeVar("R", bound=msgspec.Struct)
 Stores = TypeVar("Stores", covariant=True)  # noqa: PLC0105 - reads better in every signature
 
 
@@ -155,3 +159,23 @@ class LockingRepository:
 
     def __init__(self, session: Transaction) -> None:
         self._session = session
+
+
+class RecordTable(Generic[R]):
+    """A table with one column for each field of a record, of the same name."""
+
+    def __init__(self, name: str, kind: type[R]) -> None:
+        self._kind = kind
+        self.columns = ", ".join(kind.__struct_fields__)
+        places = ", ".join(f"${number}" for number in range(1, len(kind.__struct_fields__) + 1))
+        self.insert = f"INSERT INTO {name} ({self.columns}) VALUES ({places})"  # noqa: S608 - our own names
+        self.select = f"SELECT {self.columns} FROM {name}"  # noqa: S608 - likewise
+
+    def values(self, record: R) -> tuple[Value, ...]:
+        """Return what `insert` takes: the fields in the order of the columns."""
+        fields = msgspec.structs.astuple(record)
+        return tuple(value.value if isinstance(value, Enum) else value for value in fields)
+
+    def read(self, row: Sequence[Any]) -> R:
+        """Return the record that a row of all columns holds."""
+        return msgspec.convert(dict(zip(self._kind.__struct_fields__, row, strict=True)), self._kind)

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
+from functools import partial
 
 _LOWER_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 # How many request IDs are drawn at once.
@@ -20,89 +21,33 @@ def _crockford_id(prefix: str) -> str:
     return f"{prefix}_" + "".join(_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5))
 
 
-def new_site_id() -> str:
-    """Return an ID for a site."""
-    return _hex_id("st")
+# An ID for each kind of thing: a prefix that tells the kind, then random digits.
+new_site_id = partial(_hex_id, "st")
+new_credential_id = partial(_hex_id, "cred")
+new_account_id = partial(_hex_id, "acc")
+new_user_id = partial(_hex_id, "usr")
+# A session as listed to its owner. What the cookie carries is another value.
+new_session_id = partial(_hex_id, "ses")
+# An API token. Its secret is another value, and so is that of an appeal's link.
+new_api_token_id = partial(_hex_id, "tok")
+new_appeal_id = partial(_hex_id, "apl")
+new_access_request_id = partial(_hex_id, "req")
+new_message_id = partial(_hex_id, "msg")
+new_webhook_id = partial(_hex_id, "whk")
+# One delivery to a webhook; all its attempts carry the same.
+new_delivery_id = partial(_hex_id, "whd")
+# What a person allowed an agent beforehand.
+new_agent_grant_id = partial(_hex_id, "agr")
+new_list_entry_id = partial(_hex_id, "lst")
+new_challenge_id = partial(_crockford_id, "ch")
+# The `jti` of a receipt: what is spent when it is redeemed.
+new_receipt_id = partial(_crockford_id, "rcp")
+new_handoff_id = partial(_crockford_id, "ho")
 
 
 def new_site_key() -> str:
     """Return a site key, which pages and agents will send."""
     return "site_" + "".join(secrets.choice(_LOWER_BASE36) for _ in range(16))
-
-
-def new_credential_id() -> str:
-    """Return an ID for a backend credential."""
-    return _hex_id("cred")
-
-
-def new_account_id() -> str:
-    """Return an ID for a customer account."""
-    return _hex_id("acc")
-
-
-def new_session_id() -> str:
-    """Return an ID for a session, as listed to its owner. What the cookie carries is another value."""
-    return _hex_id("ses")
-
-
-def new_user_id() -> str:
-    """Return an ID for a user."""
-    return _hex_id("usr")
-
-
-def new_api_token_id() -> str:
-    """Return an ID for an API token. Its secret is another value."""
-    return _hex_id("tok")
-
-
-def new_access_request_id() -> str:
-    """Return an ID for somebody's request for an account."""
-    return _hex_id("req")
-
-
-def new_message_id() -> str:
-    """Return an ID for a message in the outbox."""
-    return _hex_id("msg")
-
-
-def new_webhook_id() -> str:
-    """Return an ID for a webhook."""
-    return _hex_id("whk")
-
-
-def new_delivery_id() -> str:
-    """Return an ID for one delivery to a webhook; all its attempts carry the same."""
-    return _hex_id("whd")
-
-
-def new_challenge_id() -> str:
-    """Return an ID for a challenge of the browser check."""
-    return _crockford_id("ch")
-
-
-def new_receipt_id() -> str:
-    """Return the `jti` of a receipt: what is spent when it is redeemed."""
-    return _crockford_id("rcp")
-
-
-def new_handoff_id() -> str:
-    """Return an ID for a handoff from an agent to a person."""
-    return _crockford_id("ho")
-
-
-def new_agent_grant_id() -> str:
-    """Return an ID for what a person allowed an agent beforehand."""
-    return _hex_id("agr")
-
-
-def new_list_entry_id() -> str:
-    """Return an ID for an entry of a site's lists."""
-    return _hex_id("lst")
-
-
-def new_appeal_id() -> str:
-    """Return an ID for an appeal. The secret of its link is another value."""
-    return _hex_id("apl")
 
 
 def new_request_id() -> str:

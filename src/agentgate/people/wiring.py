@@ -7,17 +7,16 @@ from typing import Any, Protocol
 from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
 from agentgate.lib.tasks.job import Job
-from agentgate.people.accounts.code_check import CodeCheck
-from agentgate.people.accounts.password_check import PasswordCheck
 from agentgate.people.accounts.password_reset import PasswordReset
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.proofs import SignInProofs
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.identity.browser_check import BrowserCheck
 from agentgate.people.identity.jobs import identity_jobs
 from agentgate.people.identity.known_devices import KnownDevices
 from agentgate.people.identity.links import LinkUrls
 from agentgate.people.identity.mfa import SecondFactor
 from agentgate.people.identity.passwords import Passwords
-from agentgate.people.identity.repositories.operator_sessions import OperatorStores
+from agentgate.people.identity.repository import OperatorStores
 from agentgate.people.identity.sessions import UserSessions
 from agentgate.people.identity.sign_in_limits import SignInLimits
 from agentgate.people.outbox.deliver import MailDelivery
@@ -51,10 +50,9 @@ def wire(foundation: Foundation, store: Store[PeopleStores], browser_check: Brow
     second_factor, passwords = SecondFactor(foundation.sealer), Passwords()
     dependencies = {
         BrowserCheck: browser_check,
-        CodeCheck: CodeCheck(second_factor, sign_in_limits),
         LinkUrls: urls,
         Messenger: messenger,
-        PasswordCheck: PasswordCheck(passwords, sign_in_limits),
+        SignInProofs: SignInProofs(passwords, second_factor, sign_in_limits),
         PasswordReset: PasswordReset(
             store,
             limiter=limiter,

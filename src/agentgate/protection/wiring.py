@@ -11,6 +11,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.foundation import Foundation
 from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.tasks.job import Job
+from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.requests import RequestObserver
 from agentgate.people.identity.browser_check import BrowserCheck, NoBrowserCheck
@@ -185,8 +186,10 @@ class DataPlane:
             clock=clock,
             policy_checker=self.agent_policy_checker,
         )
-        foundation.metrics.watch_probes(self.count_probes)
-        foundation.metrics.watch_cache_misses(lambda: self.gate.misses)
+        metrics, probes, gate = foundation.metrics, self.probes, self.gate
+        metrics.watch(series.PROBES, lambda: {(state,): count for state, count in probes.judged.items()})
+        metrics.watch(series.PROBES_LEFT_OUT, lambda: {(): len(probes.guard.all_left_out())})
+        metrics.watch(series.CACHE_MISSES, lambda: {(cache,): count for cache, count in gate.misses.items()})
 
     @property
     def jobs(self) -> tuple[Job, ...]:
@@ -206,10 +209,6 @@ class DataPlane:
     def count_shed(self) -> int:
         """Return how many checks of the gateway were not looked at because there were too many."""
         return self.gate.shed
-
-    def count_probes(self) -> tuple[dict[str, int], int]:
-        """Return how often probes said what, and how many families drifted."""
-        return self.probes.judged, len(self.probes.guard.all_left_out())
 
     def dependencies(self) -> dict[Any, Any]:
         """Return what the handlers of these routes ask for."""

@@ -15,25 +15,6 @@ from agentgate.routes.pages import CUSTOMER_PAGES, OPERATOR_PAGES
 from agentgate.routes.public import PUBLIC
 from agentgate.routes.validation import RECEIPTS, SITEVERIFY
 
-SURFACES: tuple[Surface, ...] = (
-    PUBLIC,
-    BROWSER,
-    SITEVERIFY,
-    GATEWAY,
-    RECEIPTS,
-    AGENTS,
-    HANDOFF,
-    HANDOFF_PAGES,
-    *COMPAT,
-    ACCOUNT,
-    CONSOLE,
-    CUSTOMER_PAGES,
-    DOCUMENTATION,
-    ADMIN,
-    OPERATIONS,
-    OPERATOR_PAGES,
-)
-
 # What each listener has. The public one does not contain the admin routes at all.
 PUBLIC_LISTENER = (
     PUBLIC,
@@ -51,3 +32,5 @@ PUBLIC_LISTENER = (
     DOCUMENTATION,
 )
 ADMIN_LISTENER = (ADMIN, OPERATIONS, OPERATOR_PAGES, DOCUMENTATION)
+
+SURFACES: tuple[Surface, ...] = (*PUBLIC_LISTENER, ADMIN, OPERATIONS, OPERATOR_PAGES)

@@ -2,15 +2,7 @@
 
 from agentgate.http.surface import Surface, delete, get, post, rows
 from agentgate.lib import errors
-from agentgate.people.accounts.endpoints import (
-    access_requests,
-    invites,
-    mfa,
-    own_accounts,
-    passwords,
-    sessions,
-    sign_in,
-)
+from agentgate.people.accounts.endpoints import own_user, sign_in
 from agentgate.people.accounts.guards import begun_session, signed_in
 from agentgate.people.identity.guards import not_cross_origin
 
@@ -27,7 +19,7 @@ ACCOUNT = Surface(
         (
             post(
                 "/request-access",
-                access_requests.request_access,
+                own_user.request_access,
                 guard=not_cross_origin,
                 status=202,
                 refuses=("rate_limited", "browser_check_failed"),
@@ -48,40 +40,40 @@ ACCOUNT = Surface(
             post("/logout", sign_in.log_out, guard=begun_session, status=204),
             get("/session", sign_in.read_session),
             # The user's accounts
-            post("/switch", own_accounts.switch_account, refuses=("not_member",)),
-            post("/accounts", own_accounts.found_account, status=201, refuses=("account_limit",)),
+            post("/switch", own_user.switch_account, refuses=("not_member",)),
+            post("/accounts", own_user.found_account, status=201, refuses=("account_limit",)),
             # Links
-            get("/invite/{token}", invites.read_invite, guard=not_cross_origin, refuses=("invalid_link",)),
+            get("/invite/{token}", sign_in.read_invite, guard=not_cross_origin, refuses=("invalid_link",)),
             post(
                 "/invite/accept",
-                invites.accept_invite,
+                sign_in.accept_invite,
                 guard=not_cross_origin,
                 refuses=("invalid_link", "weak_password", "user_suspended", "rate_limited"),
             ),
             post(
                 "/password/forgot",
-                passwords.forgot_password,
+                sign_in.forgot_password,
                 guard=not_cross_origin,
                 status=202,
                 refuses=("rate_limited",),
             ),
             post(
                 "/password/reset",
-                passwords.reset_password,
+                sign_in.reset_password,
                 guard=not_cross_origin,
                 refuses=("invalid_link", "weak_password", "user_suspended", "rate_limited"),
             ),
             # Two-factor authentication
-            get("/mfa", mfa.read_mfa),
-            post("/mfa/setup", mfa.set_up_mfa, refuses=("mfa_already_enabled",)),
+            get("/mfa", own_user.read_mfa),
+            post("/mfa/setup", own_user.set_up_mfa, refuses=("mfa_already_enabled",)),
             post(
                 "/mfa/enable",
-                mfa.enable_mfa,
+                own_user.enable_mfa,
                 refuses=("mfa_already_enabled", "mfa_not_pending", "invalid_code"),
             ),
             post(
                 "/mfa/disable",
-                mfa.disable_mfa,
+                own_user.disable_mfa,
                 status=204,
                 refuses=(
                     "mfa_not_enabled",
@@ -94,13 +86,13 @@ ACCOUNT = Surface(
             # Password and sessions
             post(
                 "/password",
-                passwords.change_password,
+                sign_in.change_password,
                 status=204,
                 refuses=("weak_password", "invalid_password", "rate_limited"),
             ),
-            get("/sessions", sessions.list_sessions),
-            delete("/sessions/{id}", sessions.end_session, status=204, refuses=("not_found",)),
-            post("/sessions/revoke-others", sessions.end_other_sessions, status=204),
+            get("/sessions", own_user.list_sessions),
+            delete("/sessions/{id}", own_user.end_session, status=204, refuses=("not_found",)),
+            post("/sessions/revoke-others", own_user.end_other_sessions, status=204),
         ),
     ),
 )

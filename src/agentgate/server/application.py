@@ -32,6 +32,7 @@ from agentgate.lib.limiter import Limiter
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.lib.tasks.periodic import PeriodicTask
+from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.outages import OutageLog
 from agentgate.lib.telemetry.requests import RequestObserver
@@ -259,8 +260,13 @@ class Application:
             hot_paths |= self.data_plane.hot_paths(app, metrics=self.metrics, observer=observer)
         listener = Listener(app, options, clock=self.clock, hot_paths=hot_paths)
         shed = self.data_plane.count_shed if name == "public" else (lambda: 0)
-        self.metrics.watch_refusals(name, lambda: {**listener.refused, "no_room": listener.shed + shed()})
-        self.metrics.watch_deferred(name, lambda: listener.deferred)
+
+        def refused() -> dict[tuple[str, ...], int]:
+            counts = {**listener.refused, "no_room": listener.shed + shed()}
+            return {(name, reason): count for reason, count in counts.items()}
+
+        self.metrics.watch(series.REFUSED, refused)
+        self.metrics.watch(series.PUT_OFF, lambda: {(name,): listener.deferred})
         return listener
 
     def _reach(self, listener: str) -> Reach:
@@ -336,7 +342,8 @@ def _spool_delivery(stores: Stores, metrics: MetricRegistry) -> PeriodicTask | N
     if not isinstance(events, ClickhouseEvents):
         return None
     events.watch(metrics.timing("clickhouse"))
-    metrics.watch_spool(lambda: events.spooled)
+    metrics.watch(series.EVENTS_SPOOLED, lambda: {(): events.spooled[0]})
+    metrics.watch(series.SPOOL_BYTES, lambda: {(): events.spooled[1]})
     return PeriodicTask("events-spool", events.deliver, interval_s=SPOOL_S)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pyotp
 
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.identity.links import issue_link
-from agentgate.people.identity.user_records import LinkKind
+from agentgate.people.identity.records import LinkKind
 from tests.support.api_client import ApiClient
 from tests.support.cast import EMAILS, PASSWORD, system_call
 from tests.support.service import RunningService

@@ -6,7 +6,7 @@ import pytest
 
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.enums import AccountRole
-from agentgate.people.identity.user_records import LinkKind
+from agentgate.people.identity.records import LinkKind
 from tests.api.account.steps import ACCOUNT, NEW_PASSWORD, log_in, make_link, refusal, trail
 from tests.support.cast import Cast, add_user, cast
 from tests.support.service import RunningService

@@ -9,7 +9,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional_moment
 from agentgate.lib.secrets import API_TOKEN_PREFIX, digest, new_secret
 from agentgate.people.accounts.records import ApiToken
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from tests.api.account.steps import refusal, trail
 from tests.support.api_client import ApiClient
 from tests.support.cast import Cast, cast

@@ -7,7 +7,7 @@ import pyotp
 import pytest
 from msgspec.structs import replace
 
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from tests.api.account.steps import (
     ACCOUNT,
     begin_with_mfa,

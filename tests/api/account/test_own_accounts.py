@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentgate.lib.enums import AccountRole, AccountStatus
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from tests.api.account.steps import ACCOUNT, refusal, trail
 from tests.support.cast import EMAILS, Cast, cast, signed_in_client
 from tests.support.service import RunningService

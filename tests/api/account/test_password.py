@@ -6,7 +6,7 @@ import pytest
 
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.enums import UserStatus
-from agentgate.people.identity.user_records import LinkKind
+from agentgate.people.identity.records import LinkKind
 from tests.api.account.steps import (
     ACCOUNT,
     NEW_PASSWORD,

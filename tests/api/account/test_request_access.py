@@ -8,8 +8,8 @@ from msgspec import UNSET, UnsetType
 from agentgate.http.call import Call
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter
-from agentgate.people.accounts.endpoints.access_requests import request_access
-from agentgate.people.accounts.sign_in_records import AccessRequestInput
+from agentgate.people.accounts.endpoints.own_user import request_access
+from agentgate.people.accounts.records import AccessRequestInput
 from tests.api.account.steps import ACCOUNT, refusal
 from tests.support.cast import EMAILS, cast, system_call
 from tests.support.service import RunningService

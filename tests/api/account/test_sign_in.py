@@ -5,7 +5,7 @@ from argon2 import PasswordHasher
 
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.enums import AccountRole, UserStatus
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from tests.api.account.steps import ACCOUNT, log_in, refusal, trail
 from tests.support.api_client import ApiClient
 from tests.support.cast import EMAILS, PASSWORD, Cast, add_account, add_user, cast, sign_in

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from agentgate.lib.keyring import Sealer
 from agentgate.people.accounts.records import Limits
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.outbox.messages import Messenger
 from agentgate.server.secret_files import root_secret
 from tests.support.api_client import ApiClient

@@ -5,7 +5,7 @@ from typing import Any
 
 from agentgate.lib.enums import ActorKind
 from agentgate.lib.moment import Moment
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.records import AuditEntry
 from tests.api.console.steps import CONSOLE, refusal, trail
 from tests.support.api_client import ApiClient

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from agentgate.lib.enums import AccountRole, ApiTokenScope
-from agentgate.people.accounts.roles import PERMISSIONS
+from agentgate.people.accounts.records import PERMISSIONS
 from agentgate.routes.console import CONSOLE
 from tests.support.api_client import ApiClient
 from tests.support.cast import Cast

@@ -76,47 +76,48 @@ def choice(*allowed: str) -> ValueKind[str]:
     return ValueKind(parse=parse, right="one of " + ", ".join(f"`{word}`" for word in allowed))
 
 
-def url(*schemes: str) -> ValueKind[str]:
-    """Return the kind of addresses with one of these schemes; empty means none."""
+def _text(check: Callable[[str], object], right: str, show: Callable[[Any], str] = str) -> ValueKind[str]:
+    """Return the kind of texts that `check` accepts; empty means none."""
 
     def parse(text: str) -> str:
-        if not text:
-            return ""
-        _split_url(text, schemes)
+        if text:
+            check(text)
         return text
 
-    return ValueKind(
-        parse=parse, right="an address starting with " + " or ".join(f"`{s}://`" for s in schemes), show=_show_url
-    )
+    return ValueKind(parse=parse, right=right, show=show)
+
+
+def _matching(pattern: str, wrong: str) -> Callable[[str], None]:
+    def check(text: str) -> None:
+        if not re.fullmatch(pattern, text):
+            raise Unfit(wrong)
+
+    return check
+
+
+def url(*schemes: str) -> ValueKind[str]:
+    """Return the kind of addresses with one of these schemes; empty means none."""
+    right = "an address starting with " + " or ".join(f"`{scheme}://`" for scheme in schemes)
+    return _text(lambda text: _split_url(text, schemes), right, _show_url)
 
 
 def servers_url(*schemes: str) -> ValueKind[str]:
     """Return the kind of addresses that may name several servers, with commas between them; empty means none."""
 
-    def parse(text: str) -> str:
-        if not text:
-            return ""
+    def check(text: str) -> None:
         scheme, _, rest = text.partition("://")
         places = rest.partition("/")[0].rpartition("@")[2]
         for place in places.split(","):
             _split_url(f"{scheme}://{place}", schemes)
-        if "?" in text or "#" in text:
-            raise Unfit("it has a query or a fragment")
-        return text
+        _check_no_query(text)
 
-    right = f"an address such as `{schemes[0]}://user:password@host:8123/name`"
-    return ValueKind(parse=parse, right=right, show=_show_url)
+    return _text(check, f"an address such as `{schemes[0]}://user:password@host:8123/name`", _show_url)
 
 
 def cluster_name() -> ValueKind[str]:
     """Return the kind of names of a cluster; empty means none."""
-
-    def parse(text: str) -> str:
-        if not re.fullmatch(r"[A-Za-z0-9_.-]{0,100}", text):
-            raise Unfit("it has other characters than letters, digits, `_`, `.` and `-`")
-        return text
-
-    return ValueKind(parse=parse, right="the name of a cluster, or nothing")
+    check = _matching(r"[A-Za-z0-9_.-]{0,100}", "it has other characters than letters, digits, `_`, `.` and `-`")
+    return _text(check, "the name of a cluster, or nothing")
 
 
 def base_url() -> ValueKind[str]:
@@ -126,9 +127,7 @@ def base_url() -> ValueKind[str]:
         if not text:
             return ""
         parts = _split_url(text, ("http", "https"))
-        # `?` and `#` alone leave empty parts behind, so the text itself is looked at.
-        if "?" in text or "#" in text:
-            raise Unfit("it has a query or a fragment")
+        _check_no_query(text)
         if "@" in parts.netloc:
             raise Unfit("it has a user name or a password")
         return text.rstrip("/")
@@ -139,15 +138,12 @@ def base_url() -> ValueKind[str]:
 def url_template(placeholder: str) -> ValueKind[str]:
     """Return the kind of addresses with a placeholder; empty means none."""
 
-    def parse(text: str) -> str:
-        if not text:
-            return ""
+    def check(text: str) -> None:
         _split_url(text, ("http", "https"))
         if placeholder not in text:
             raise Unfit(f"it does not contain {placeholder}")
-        return text
 
-    return ValueKind(parse=parse, right=f"an http or https address containing `{placeholder}`", show=_show_url)
+    return _text(check, f"an http or https address containing `{placeholder}`", _show_url)
 
 
 def folder() -> ValueKind[Path]:
@@ -242,40 +238,30 @@ def hosts(*, any_host: bool) -> ValueKind[tuple[str, ...]]:
 
 def site_key() -> ValueKind[str]:
     """Return the kind of site keys; empty means none."""
-
-    def parse(text: str) -> str:
-        if text and not re.match(SITE_KEY_PATTERN, text):
-            raise Unfit("it is not a site key")
-        return text
-
-    return ValueKind(parse=parse, right="a site key, such as `site_0123456789abcdef`")
+    return _text(_matching(SITE_KEY_PATTERN, "it is not a site key"), "a site key, such as `site_0123456789abcdef`")
 
 
 def mail_address() -> ValueKind[str]:
     """Return the kind of mail addresses, plain and in ASCII; empty means none."""
 
-    def parse(text: str) -> str:
+    def check(text: str) -> None:
         local, at, domain = text.rpartition("@")
-        if text and not (at and MAIL_LOCAL_PART.match(local) and HOST_NAME.match(domain.lower())):
+        if not (at and MAIL_LOCAL_PART.match(local) and HOST_NAME.match(domain.lower())):
             raise Unfit("it is not a mail address")
-        return text
 
-    return ValueKind(parse=parse, right="a mail address, such as `agentgate@example.com`")
+    return _text(check, "a mail address, such as `agentgate@example.com`")
 
 
 def passphrase(least: int) -> ValueKind[str]:
     """Return the kind of secrets that travel in a header: visible ASCII; empty means none."""
 
-    def parse(text: str) -> str:
-        if not text:
-            return ""
+    def check(text: str) -> None:
         if not re.fullmatch(r"[\x21-\x7e]+", text):
             raise Unfit("it has characters other than visible ASCII")
         if len(text) < least:
             raise Unfit("it is too short")
-        return text
 
-    return ValueKind(parse=parse, right=f"at least {least} visible ASCII characters without spaces", show=_show_secret)
+    return _text(check, f"at least {least} visible ASCII characters without spaces", _show_secret)
 
 
 def root_secret() -> ValueKind[bytes]:
@@ -319,6 +305,12 @@ def _split_url(text: str, schemes: tuple[str, ...]) -> Any:
     if parts.scheme not in schemes or not has_place or port == 0:
         raise Unfit("it is not an address of an allowed scheme")
     return parts
+
+
+def _check_no_query(text: str) -> None:
+    # `?` and `#` alone leave empty parts behind, so the text itself is looked at.
+    if "?" in text or "#" in text:
+        raise Unfit("it has a query or a fragment")
 
 
 def _is_host(text: str) -> bool:

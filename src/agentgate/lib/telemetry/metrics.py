@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.merging import WorkerFigures, exposition_of, read_figures
-from agentgate.lib.telemetry.series import DURATION_BUCKETS_S, Series
+from agentgate.lib.telemetry.series import DURATION_BUCKETS_S, Series, SeriesKind
 
 # The figures of all living workers, and what ended ones have left.
 Gathered = tuple[list[WorkerFigures], WorkerFigures | None]
@@ -29,12 +29,7 @@ class MetricRegistry:
         self._registry = CollectorRegistry()
         self._answered = _Answered()
         self._in_flight = 0
-        self._deferred: dict[str, Callable[[], int]] = {}
-        self._refusals: dict[str, Callable[[], Mapping[str, int]]] = {}
-        self._misses: Callable[[], Mapping[str, int]] | None = None
-        self._probes: Callable[[], tuple[Mapping[str, int], int]] | None = None
-        self._ledger: Callable[[], Mapping[str, int]] | None = None
-        self._spool: Callable[[], tuple[int, int]] | None = None
+        self._watched: dict[Series, list[Callable[[], Mapping[tuple[str, ...], float]]]] = {}
         self._event_write_failures = 0
         self._webhooks: dict[tuple[str, ...], int] = {}
         self._job_runs: dict[tuple[str, ...], int] = {}
@@ -69,29 +64,9 @@ class MetricRegistry:
         """
         return self._answered.summary(surface)
 
-    def watch_refusals(self, listener: str, read: Callable[[], Mapping[str, int]]) -> None:
-        """Show what a listener refuses before routing, by reason. It counts by itself and is asked when read."""
-        self._refusals[listener] = read
-
-    def watch_deferred(self, listener: str, read: Callable[[], int]) -> None:
-        """Show how many requests of a listener wait until there is time for them."""
-        self._deferred[listener] = read
-
-    def watch_cache_misses(self, read: Callable[[], Mapping[str, int]]) -> None:
-        """Show what the gateway had to work out, by cache."""
-        self._misses = read
-
-    def watch_probes(self, read: Callable[[], tuple[Mapping[str, int], int]]) -> None:
-        """Ask for what probes said, and how many families are left out, whenever the metrics are read."""
-        self._probes = read
-
-    def watch_events(self, read: Callable[[], Mapping[str, int]]) -> None:
-        """Show the ledger of decision events: how many were `sent` and `stored`, and how many are `waiting`."""
-        self._ledger = read
-
-    def watch_spool(self, read: Callable[[], tuple[int, int]]) -> None:
-        """Show how many events wait on disk for ClickHouse, and how many bytes they take."""
-        self._spool = read
+    def watch(self, described: Series, read: Callable[[], Mapping[tuple[str, ...], float]]) -> None:
+        """Show what somebody else counts: `read` is asked at every scrape, and gives figures by the labels' values."""
+        self._watched.setdefault(described, []).append(read)
 
     def event_write_failed(self, count: int = 1) -> None:
         """Count decision events that were dropped or not committed."""
@@ -135,47 +110,14 @@ class MetricRegistry:
         return exposition_of(*await self.gather()), CONTENT_TYPE_PLAIN_0_0_4
 
     def _collect(self) -> Iterable[Metric]:
-        in_flight = series.IN_FLIGHT.gauge()
-        in_flight.add_metric([], self._in_flight)
-        yield in_flight
-        deferred = series.PUT_OFF.gauge()
-        for listener, read in self._deferred.items():
-            deferred.add_metric([listener], read())
-        yield deferred
-        # Each listener counts for itself, so that refusing a request costs nothing more here.
-        refused = series.REFUSED.counter()
-        for listener, read_refusals in self._refusals.items():
-            for reason, count in read_refusals().items():
-                refused.add_metric([listener, reason], count)
-        yield refused
-        yield _counter(series.EVENT_FAILURES, {(): self._event_write_failures})
-        if self._ledger is not None:
-            ledger = self._ledger()
-            yield _counter(series.EVENTS_SENT, {(): ledger["sent"]})
-            yield _counter(series.EVENTS_STORED, {(): ledger["stored"]})
-            waiting = series.EVENTS_WAITING.gauge()
-            waiting.add_metric([], ledger["waiting"])
-            yield waiting
-        if self._spool is not None:
-            for kind, figure in zip((series.EVENTS_SPOOLED, series.SPOOL_BYTES), self._spool(), strict=True):
-                gauge = kind.gauge()
-                gauge.add_metric([], figure)
-                yield gauge
-        if self._misses is not None:
-            yield _counter(series.CACHE_MISSES, {(cache,): count for cache, count in self._misses().items()})
-        if self._probes is not None:
-            judged, left_out = self._probes()
-            yield _counter(series.PROBES, {(state,): count for state, count in judged.items()})
-            families = series.PROBES_LEFT_OUT.gauge()
-            families.add_metric([], left_out)
-            yield families
-        yield _counter(series.WEBHOOKS, self._webhooks)
-        yield _counter(series.JOB_RUNS, self._job_runs)
-        yield _counter(series.JOB_SECONDS, {(job,): seconds for job, seconds in self._job_seconds.items()})
-        done = series.JOB_DONE.gauge()
-        for job, done_s in self._job_done_s.items():
-            done.add_metric([job], done_s)
-        yield done
+        yield _family(series.IN_FLIGHT, {(): self._in_flight})
+        yield _family(series.EVENT_FAILURES, {(): self._event_write_failures})
+        yield _family(series.WEBHOOKS, self._webhooks)
+        yield _family(series.JOB_RUNS, self._job_runs)
+        yield _family(series.JOB_SECONDS, {(job,): seconds for job, seconds in self._job_seconds.items()})
+        yield _family(series.JOB_DONE, {(job,): done_s for job, done_s in self._job_done_s.items()})
+        for described, readers in self._watched.items():
+            yield _family(described, {labels: count for read in readers for labels, count in read().items()})
         yield histogram_of(series.STORE_SECONDS, {(store,): each for store, each in self._stores.items()})
 
 
@@ -264,10 +206,10 @@ def _gauge(described: Series, registry: CollectorRegistry) -> Gauge:
     return Gauge(described.name, described.meaning, list(described.labels), registry=registry)
 
 
-def _counter(described: Series, counts: Mapping[tuple[str, ...], float]) -> Metric:
-    family = described.counter()
-    for values, count in counts.items():
-        family.add_metric(list(values), count)
+def _family(described: Series, figures: Mapping[tuple[str, ...], float]) -> Metric:
+    family = described.gauge() if described.kind is SeriesKind.GAUGE else described.counter()
+    for values, figure in figures.items():
+        family.add_metric(list(values), figure)
     return family
 
 

@@ -22,7 +22,7 @@ from agentgate.people.account_pages.page import (
     words_for,
 )
 from agentgate.people.account_pages.records import AccessForm
-from agentgate.people.accounts.active_account import Place
+from agentgate.people.accounts.signing_in import Place
 
 
 class FormProblem(Struct, frozen=True, kw_only=True):

@@ -32,23 +32,21 @@ from agentgate.people.account_pages.records import (
     LinkForm,
     SignInForm,
 )
-from agentgate.people.accounts.code_check import CodeCheck
-from agentgate.people.accounts.endpoints import access_requests, invites, own_accounts, passwords, sign_in
+from agentgate.people.accounts.endpoints import own_user, sign_in
 from agentgate.people.accounts.guards import SessionCall, UserCall
-from agentgate.people.accounts.password_check import PasswordCheck
 from agentgate.people.accounts.password_reset import PasswordReset
-from agentgate.people.accounts.records import Session
-from agentgate.people.accounts.repositories import AccountStores
-from agentgate.people.accounts.repositories.access_requests import AccessRequestStores
-from agentgate.people.accounts.sign_in_records import (
+from agentgate.people.accounts.proofs import SignInProofs
+from agentgate.people.accounts.records import (
     AcceptInput,
     AccessRequestInput,
     CodeInput,
     ForgotInput,
     Login,
     ResetInput,
+    Session,
     SwitchInput,
 )
+from agentgate.people.accounts.repository import AccessRequestStores, AccountStores
 from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
 from agentgate.people.identity.sessions import UserSessions
 from agentgate.people.outbox.messages import Messenger
@@ -76,14 +74,14 @@ async def read_sign_in(call: Call) -> Reply[Text]:
 
 
 async def send_sign_in(
-    call: Call, body: SignInForm, store: Store[AccountStores], password_check: PasswordCheck, sessions: UserSessions
+    call: Call, body: SignInForm, store: Store[AccountStores], proofs: SignInProofs, sessions: UserSessions
 ) -> Reply[Text]:
     """Sign in from the page."""
     place = safe_place(body.next)
     login = Login(email=body.email, password=body.password, token=body.check_token or UNSET)
     return await _signed_in(
         call,
-        sign_in.log_in(call, login, store, password_check, sessions),
+        sign_in.log_in(call, login, store, proofs, sessions),
         lambda problem: cards.sign_in(call.request, place=place, email=body.email, problem=problem),
         place=place,
     )
@@ -96,7 +94,7 @@ async def read_code(call: Call) -> Reply[Text]:
 
 
 async def send_code(
-    call: SessionCall, body: CodeForm, store: Store[AccountStores], code_check: CodeCheck, sessions: UserSessions
+    call: SessionCall, body: CodeForm, store: Store[AccountStores], proofs: SignInProofs, sessions: UserSessions
 ) -> Reply[Text]:
     """Finish signing in from the page."""
     place, recovery = safe_place(body.next), bool(body.recovery_code.strip())
@@ -105,7 +103,7 @@ async def send_code(
     )
     return await _signed_in(
         call,
-        sign_in.finish_log_in(call, code, store, code_check, sessions),
+        sign_in.finish_log_in(call, code, store, proofs, sessions),
         lambda problem: cards.code(call.request, place=place, recovery=recovery, problem=problem),
         place=place,
     )
@@ -119,7 +117,7 @@ async def read_forgot(call: Call) -> Reply[Text]:
 async def send_forgot(call: Call, body: ForgotForm, password_reset: PasswordReset) -> Reply[Text]:
     """Have a reset link e-mailed from the page."""
     try:
-        await passwords.forgot_password(
+        await sign_in.forgot_password(
             call, ForgotInput(email=body.email, token=body.check_token or UNSET), password_reset
         )
     except Refused as refused:
@@ -138,15 +136,13 @@ async def send_reset(
     body: LinkForm,
     store: Store[AccountStores],
     *,
-    password_check: PasswordCheck,
+    proofs: SignInProofs,
     sessions: UserSessions,
     messenger: Messenger,
 ) -> Reply[Text]:
     """Set a new password from the page."""
     wanted = ResetInput(token=secret_of(body.token), password=body.password)
-    work = passwords.reset_password(
-        call, wanted, store, password_check=password_check, sessions=sessions, messenger=messenger
-    )
+    work = sign_in.reset_password(call, wanted, store, proofs=proofs, sessions=sessions, messenger=messenger)
     return await _signed_in(
         call, work, lambda problem: cards.link_form(call.request, "reset", token=body.token, problem=problem)
     )
@@ -158,14 +154,14 @@ async def read_invite(call: Call) -> Reply[Text]:
 
 
 async def send_invite(
-    call: Call, body: LinkForm, store: Store[AccountStores], password_check: PasswordCheck, sessions: UserSessions
+    call: Call, body: LinkForm, store: Store[AccountStores], proofs: SignInProofs, sessions: UserSessions
 ) -> Reply[Text]:
     """Accept an invitation from the page."""
     name = {"name": body.name} if body.name.strip() else {}
     wanted = AcceptInput(token=secret_of(body.token), password=body.password, **name)
     return await _signed_in(
         call,
-        invites.accept_invite(call, wanted, store, password_check, sessions),
+        sign_in.accept_invite(call, wanted, store, proofs, sessions),
         lambda problem: cards.link_form(call.request, "invite", token=body.token, name=body.name, problem=problem),
     )
 
@@ -183,7 +179,7 @@ async def send_request_access(
     wanted = AccessRequestInput(email=body.email, name=body.name, token=body.check_token or UNSET, **given)
     check = _access_check(browser_check)
     try:
-        await access_requests.request_access(call, wanted, store, browser_check, limiter)
+        await own_user.request_access(call, wanted, store, browser_check, limiter)
     except Refused as refused:
         return _again(
             call, refused, lambda problem: cards.request_access(call.request, body, check=check, problem=problem)
@@ -206,7 +202,7 @@ async def send_accounts(
     """Work in another account, from the page."""
     if not sessions.is_csrf_token(call.session, body.csrf):
         raise Refused("csrf")
-    switched = await own_accounts.switch_account(call, SwitchInput(account_id=body.account_id), store, sessions)
+    switched = await own_user.switch_account(call, SwitchInput(account_id=body.account_id), store, sessions)
     return see_other(HOME, *switched.headers)
 
 

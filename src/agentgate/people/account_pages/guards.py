@@ -5,7 +5,7 @@ from agentgate.http.guards import declares
 from agentgate.http.origin import check_browser_origin
 from agentgate.lib.database import Store
 from agentgate.people.accounts.guards import SessionCall, begun_session
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.identity.guards import refuse_bearer
 from agentgate.people.identity.sessions import UserSessions
 

@@ -1,7 +1,7 @@
 """What the forms of the account pages send. A browser sends every field, so an empty one counts as absent."""
 
 from agentgate.lib.records import Input
-from agentgate.people.accounts.sign_in_records import Typed
+from agentgate.people.accounts.records import Typed
 
 
 class SignInForm(Input, frozen=True, kw_only=True):

@@ -13,11 +13,9 @@ from agentgate.lib.enums import AccessRequestStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_access_request_id
 from agentgate.lib.names import check_name
-from agentgate.people.accounts.access_request_records import StoredAccessRequest
-from agentgate.people.accounts.founding import Invited, found_account
-from agentgate.people.accounts.repositories import AccountStores
-from agentgate.people.accounts.repositories.access_requests import AccessRequestStores
-from agentgate.people.accounts.sign_in_records import AccessRequestInput
+from agentgate.people.accounts.lifecycle import Invited, found_account
+from agentgate.people.accounts.records import AccessRequestInput, StoredAccessRequest
+from agentgate.people.accounts.repository import AccessRequestStores, AccountStores
 from agentgate.people.identity.users import canonical_email
 
 

@@ -12,7 +12,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
 from agentgate.lib.secrets import API_TOKEN_PREFIX, digest, new_secret
 from agentgate.people.accounts.records import ApiToken, ApiTokenInput, ApiTokenSecret
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import Any
 
+from agentgate.http.bearer_secret import bearer_secret_of
 from agentgate.http.call import Call
 from agentgate.http.endpoint import Guard
 from agentgate.http.guards import declares
@@ -13,13 +14,12 @@ from agentgate.lib.database import Store
 from agentgate.lib.enums import AccountRole, AccountStatus, ActorKind, ConsolePermission, UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import API_TOKEN_PREFIX, digest
-from agentgate.people.accounts.active_account import choose_place
-from agentgate.people.accounts.records import ApiToken, StoredAccount
-from agentgate.people.accounts.repositories import AccountStores
-from agentgate.people.accounts.roles import PERMISSIONS
-from agentgate.people.identity.guards import SAFE_METHODS, bearer_secret, refuse_bearer
+from agentgate.people.accounts.records import PERMISSIONS, ApiToken, StoredAccount
+from agentgate.people.accounts.repository import AccountStores
+from agentgate.people.accounts.signing_in import choose_place
+from agentgate.people.identity.guards import SAFE_METHODS, refuse_bearer
+from agentgate.people.identity.records import SessionStage, StoredUser, UserSession
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, TOUCH_MS, UserSessions
-from agentgate.people.identity.user_records import SessionStage, StoredUser, UserSession
 
 SESSION_SECURITY = (("accountSession", "csrf"),)
 MEMBER_SECURITY = (*SESSION_SECURITY, ("apiToken",))
@@ -92,7 +92,7 @@ def member(permission: ConsolePermission) -> Guard:
 
     @declares(refuses=(*SESSION_REFUSES, *TOKEN_REFUSES, *MEMBER_REFUSES), security=MEMBER_SECURITY)
     async def guard(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> MemberCall:
-        secret = bearer_secret(call.request)
+        secret = bearer_secret_of(call.request)
         if secret is not None:
             return await _token_call(call, store, secret, permission)
         return await _session_call(call, await _signed_in(call, sessions, store), store, permission)

@@ -1,23 +1,26 @@
-"""The life of an account: created, renamed, suspended, deleted, brought back, handed over. Each leaves an audit entry.
+"""Accounts: created with an owner, renamed, suspended, deleted, brought back, handed over. All of it is audited.
 
 Every change locks the account first, so that two of them never act on what the other has just made untrue.
 """
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentgate.http.call import Call
 from agentgate.lib import limits
 from agentgate.lib.clock import DAY_MS
-from agentgate.lib.enums import AccountRole, AccountStatus, MemberStatus
+from agentgate.lib.enums import AccountRole, AccountStatus, MemberStatus, UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_account_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
-from agentgate.people.accounts.members import forget_place, get_membership
-from agentgate.people.accounts.records import DeletedAccount, Limits, StoredAccount
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.members import forget_place, get_membership, invite_member
+from agentgate.people.accounts.records import DeletedAccount, Limits, StoredAccount, StoredMembership
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
+from agentgate.people.identity.links import IssuedLink
+from agentgate.people.identity.users import find_or_create_user
 
 PURGE_MS = limits.DELETED_ACCOUNT_PURGE_DAYS * DAY_MS
 
@@ -152,3 +155,36 @@ async def _check_deletion(stores: AccountStores, account: StoredAccount, confirm
 
 def _subject(account: StoredAccount) -> Subject:
     return Subject(account_id=account.id, target=account.id)
+
+
+class Invited(Struct, frozen=True, kw_only=True):
+    """Somebody who has no password yet, their new place in an account, and the link that will let them in."""
+
+    account: StoredAccount
+    membership: StoredMembership
+    link: IssuedLink
+
+
+async def found_account(
+    stores: AccountStores, call: Call, account_name: str, *, email: str, name: str | None
+) -> Invited:
+    """Create an account and invite its owner."""
+    account = await create_account(stores, call, account_name)
+    return await invite_newcomer(stores, call, account, AccountRole.OWNER, email=email, name=name)
+
+
+async def invite_newcomer(
+    stores: AccountStores, call: Call, account: StoredAccount, role: AccountRole, *, email: str, name: str | None
+) -> Invited:
+    """Add somebody who has no password yet; refuse somebody who has, for whom an invite link would be of no use."""
+    user = await find_or_create_user(stores, call, email, name=name)
+    if user.status is UserStatus.SUSPENDED:
+        raise Refused("invalid_state", "The address is that of a suspended user; reactivate the user first.")
+    membership, link = await invite_member(stores, call, account, email, role)
+    if link is None:
+        raise Refused(
+            "already_active",
+            "The address is that of a user who has a password already. Add them to an account as a member, or let"
+            " them create another account themselves.",
+        )
+    return Invited(account=account, membership=membership, link=link)

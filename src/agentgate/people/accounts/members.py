@@ -8,14 +8,13 @@ from agentgate.http.call import Call
 from agentgate.lib.enums import AccountRole, AccountStatus, ConsolePermission
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import optional, optional_moment
-from agentgate.people.accounts.active_account import choose_place
-from agentgate.people.accounts.records import Member, StoredAccount, StoredMembership
-from agentgate.people.accounts.repositories import AccountStores
-from agentgate.people.accounts.roles import PERMISSIONS
+from agentgate.people.accounts.records import PERMISSIONS, Member, StoredAccount, StoredMembership
+from agentgate.people.accounts.repository import AccountStores
+from agentgate.people.accounts.signing_in import choose_place
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.links import IssuedLink, end_links, issue_link
-from agentgate.people.identity.user_records import LinkKind
+from agentgate.people.identity.records import LinkKind
 from agentgate.people.identity.users import canonical_email, find_or_create_user
 
 

@@ -6,13 +6,13 @@ from agentgate.lib.database import Store
 from agentgate.lib.enums import UserStatus
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.tasks.background import BackgroundTasks
-from agentgate.people.accounts.active_account import choose_place
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
+from agentgate.people.accounts.signing_in import choose_place
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.links import LinkUrls, issue_link
+from agentgate.people.identity.records import LinkKind, StoredUser
 from agentgate.people.identity.sign_in_limits import SignInAttempt, SignInLimits
-from agentgate.people.identity.user_records import LinkKind, StoredUser
 from agentgate.people.outbox.messages import Messenger, reset_message
 
 PER_SOURCE = Window("forgot-source", 10, 15 * MINUTE_MS)

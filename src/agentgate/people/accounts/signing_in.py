@@ -3,23 +3,74 @@
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from agentgate.http.call import Call
 from agentgate.http.replies import Reply
 from agentgate.lib.actor import Actor
-from agentgate.lib.enums import ActorKind, UserStatus
+from agentgate.lib.enums import AccountStatus, ActorKind, ConsolePermission, UserStatus
 from agentgate.lib.errors import Refused
+from agentgate.lib.records import optional
 from agentgate.lib.secrets import digest
-from agentgate.people.accounts.active_account import Place, choose_place
-from agentgate.people.accounts.records import Session
-from agentgate.people.accounts.repositories import AccountStores
-from agentgate.people.accounts.session_view import session_record
+from agentgate.people.accounts.records import (
+    PERMISSIONS,
+    ActiveAccount,
+    Session,
+    SessionAccount,
+    SessionUser,
+    StoredAccount,
+    StoredMembership,
+)
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.known_devices import BY_LINK_MS
+from agentgate.people.identity.records import SessionStage, StoredUser, UserSession
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, UserSessions
-from agentgate.people.identity.user_records import SessionStage, StoredUser, UserSession
+
+# A user's place in an account that is not deleted, and the account.
+Place = tuple[StoredMembership, StoredAccount]
+
+
+def choose_place(places: Sequence[Place], wanted_id: str | None) -> Place | None:
+    """Return the wanted account if the user is still in it, else another: active before suspended, oldest first."""
+    wanted = next((place for place in places if place[1].id == wanted_id), None)
+    if wanted is not None:
+        return wanted
+    active = next((place for place in places if place[1].status is AccountStatus.ACTIVE), None)
+    return active or next(iter(places), None)
+
+
+def session_record(sessions: UserSessions, session: UserSession, user: StoredUser, places: Sequence[Place]) -> Session:
+    """Put the record together. Who is in no account has no `account`."""
+    active = choose_place(places, session.account_id)
+    return Session(
+        user=SessionUser(id=user.id, email=user.email, mfa_enabled=user.has_mfa, name=optional(user.name)),
+        accounts=[_account(place) for place in places],
+        account=UNSET if active is None else _active_account(active),
+        csrf_token=sessions.csrf_token(session),
+        expires_at=sessions.expires_at(session),
+    )
+
+
+def _account(place: Place) -> SessionAccount:
+    membership, account = place
+    return SessionAccount(id=account.id, name=account.name, role=membership.role, status=account.status)
+
+
+def _active_account(place: Place) -> ActiveAccount:
+    membership, account = place
+    granted = PERMISSIONS[membership.role]
+    return ActiveAccount(
+        id=account.id,
+        name=account.name,
+        role=membership.role,
+        status=account.status,
+        limits=account.limits,
+        permissions=[permission for permission in ConsolePermission if permission in granted],
+        require_mfa=account.require_mfa,
+    )
+
 
 # How the trail names who tried to sign in with an address that nobody has. The address itself is nobody's business.
 UNKNOWN_USER = "unknown"

@@ -17,7 +17,7 @@ from agentgate.people.identity.records import (
     OperatorSessionList,
     SessionInfo,
 )
-from agentgate.people.identity.repositories.operator_sessions import OperatorStores
+from agentgate.people.identity.repository import OperatorStores
 
 COOKIE_PATH = "/v1/admin"
 

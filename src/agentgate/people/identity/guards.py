@@ -1,7 +1,6 @@
 """Who calls: an operator, by session cookie or by key. Never an API token, which is for the console only."""
 
-import re
-
+from agentgate.http.bearer_secret import bearer_secret_of
 from agentgate.http.call import Call
 from agentgate.http.guards import declares
 from agentgate.http.origin import check_same_origin
@@ -15,9 +14,6 @@ ADMIN_COOKIE = "ag_admin"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 OPERATOR_SECURITY = (("adminKey",), ("adminSession", "csrf"))
-
-
-_BEARER = re.compile(r"bearer(?: +(.*))?\Z", re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
 @declares(
@@ -52,13 +48,7 @@ async def not_cross_origin(call: Call) -> Call:
     return call
 
 
-def bearer_secret(request: Request) -> str | None:
-    """Return what `Authorization: Bearer` carries, maybe nothing; None when the header is not of this kind."""
-    match = _BEARER.match(request.header("authorization") or "")
-    return None if match is None else (match[1] or "")
-
-
 def refuse_bearer(request: Request) -> None:
     """Refuse whoever sends an API token, or what could be one, where none works."""
-    if bearer_secret(request) is not None:
+    if bearer_secret_of(request) is not None:
         raise Refused("token_not_allowed")

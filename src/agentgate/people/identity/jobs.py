@@ -5,8 +5,7 @@ from typing import Protocol
 from agentgate.lib.clock import DAY_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.tasks.job import Job
-from agentgate.people.identity.repositories.operator_sessions import OperatorStores
-from agentgate.people.identity.repositories.users import UserStores
+from agentgate.people.identity.repository import OperatorStores, UserStores
 
 # Ended sessions are kept a while, so that their cookie answers `session_expired` and not `unauthorized`.
 SESSION_KEPT_MS = 8 * DAY_MS

@@ -13,8 +13,8 @@ from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.enums import ActorKind
 from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import digest, new_secret
-from agentgate.people.identity.repositories.users import UserStores
-from agentgate.people.identity.user_records import LinkKind, StoredLink
+from agentgate.people.identity.records import LinkKind, StoredLink
+from agentgate.people.identity.repository import UserStores
 from agentgate.people.outbox.repository import OutboxStores
 
 INVITE_MS = limits.INVITE_LINK_DAYS * DAY_MS

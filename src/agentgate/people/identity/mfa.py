@@ -12,8 +12,8 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.secrets import digest
 from agentgate.people.identity import totp
-from agentgate.people.identity.repositories.users import UserStores
-from agentgate.people.identity.user_records import StoredUser
+from agentgate.people.identity.records import StoredUser
+from agentgate.people.identity.repository import UserStores
 
 PENDING_MS = 15 * MINUTE_MS
 

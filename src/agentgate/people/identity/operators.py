@@ -19,10 +19,9 @@ from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity import csrf
 from agentgate.people.identity.csrf import PURPOSE
-from agentgate.people.identity.records import OperatorSession
-from agentgate.people.identity.repositories.operator_sessions import OperatorStores
+from agentgate.people.identity.records import OperatorSession, SessionStage
+from agentgate.people.identity.repository import OperatorStores
 from agentgate.people.identity.sessions import IDLE_MS, LIFETIME_MS, TOUCH_MS, browser_name
-from agentgate.people.identity.user_records import SessionStage
 
 DEFAULT_OPERATOR = "operator"
 # An operator's session lasts as long as a customer's.

@@ -14,8 +14,8 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.secrets import digest, new_secret
 from agentgate.people.identity import csrf
 from agentgate.people.identity.known_devices import KnownDevices
-from agentgate.people.identity.repositories.users import UserStores
-from agentgate.people.identity.user_records import SessionStage, StoredUser, UserSession
+from agentgate.people.identity.records import SessionStage, StoredUser, UserSession
+from agentgate.people.identity.repository import UserStores
 
 ACCOUNT_COOKIE = "ag_account"
 COOKIE_PATH = "/v1"

@@ -17,7 +17,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.people.identity.browser_check import SIGN_IN, BrowserCheck
 from agentgate.people.identity.known_devices import KnownDevices, email_subject
-from agentgate.people.identity.user_records import UserSession
+from agentgate.people.identity.records import UserSession
 
 WINDOW_MS = limits.LOGIN_WINDOW_MINUTES * MINUTE_MS
 WAIT_MS = limits.LOGIN_WAIT_SECONDS * SECOND_MS

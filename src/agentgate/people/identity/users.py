@@ -9,8 +9,8 @@ from agentgate.http.call import Call
 from agentgate.lib.enums import UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_user_id
-from agentgate.people.identity.repositories.users import UserStores
-from agentgate.people.identity.user_records import StoredUser
+from agentgate.people.identity.records import StoredUser
+from agentgate.people.identity.repository import UserStores
 
 EMAIL_CHARACTERS = 254
 LOCAL_PART_CHARACTERS = 64

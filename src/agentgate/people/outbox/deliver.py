@@ -16,11 +16,10 @@ import structlog
 
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS, Clock
 from agentgate.lib.database import Store
-from agentgate.people.outbox.messages import Messenger
+from agentgate.people.outbox.messages import Messenger, to_html
 from agentgate.people.outbox.records import StoredMessage
 from agentgate.people.outbox.repository import OutboxStores
 from agentgate.people.outbox.smtp import Letter, MailRefused, MailServer, hand_in
-from agentgate.people.outbox.texts import to_html
 
 BATCH = 10
 # Longer than an attempt may take, so that no other worker takes a message that is on its way.

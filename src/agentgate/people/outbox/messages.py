@@ -1,17 +1,36 @@
-"""Messages to people: what there is to say, and putting it into the outbox. Delivering is in `deliver.py`.
+"""Messages to people: their wording as text and HTML, and putting them into the outbox. `deliver.py` delivers them.
 
-Send inside the unit of work that makes the change, so that a message exists exactly when what it tells of does.
+Send inside the unit of work that makes the change, so that a message exists exactly when what it tells of does. Texts
+are paragraphs with an empty line between; one that is an address of ours becomes a link. HTML loads nothing.
 """
+
+import re
+from html import escape
 
 from msgspec import Struct
 
 from agentgate.http.call import Call
+from agentgate.lib import limits
 from agentgate.lib.enums import OutboxStatus
 from agentgate.lib.ids import new_message_id
 from agentgate.lib.keyring import Sealer
-from agentgate.people.outbox import texts
 from agentgate.people.outbox.records import StoredMessage
 from agentgate.people.outbox.repository import OutboxStores
+
+# Whoever invites chooses the account's name. Mail programs turn what looks like an address into a link, so such a name
+# would let anybody send links to strangers in our name.
+_LINK_LIKE = re.compile(r"://|\w\.\w{2}|@")
+_ADDRESS = re.compile(r"https?://\S+\Z")
+
+_STYLE = "max-width: 36em; margin: 2em auto; padding: 0 1em; font: 16px/1.5 sans-serif; color: #1a1a1a"
+_PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{title}</title></head>
+<body style="{style}">
+{paragraphs}
+</body>
+</html>
+"""
 
 
 class MailMessage(Struct, frozen=True, kw_only=True):
@@ -55,32 +74,89 @@ class Messenger:
 
 def invite_message(to: str, *, account_name: str, url: str, link_digest: bytes) -> MailMessage:
     """Invite somebody who has no password yet."""
-    text = texts.invite(account_name, url)
-    return MailMessage(kind="invite", to=to, subject=texts.INVITE_SUBJECT, text=text, link_digest=link_digest)
+    return _message(
+        "invite",
+        to,
+        "Your invitation to AgentGate",
+        f"you have been invited to {_account(account_name)} on AgentGate."
+        " Open this link to choose a password and join:",
+        url,
+        f"The link works once, within {limits.INVITE_LINK_DAYS} days. If you do not know what this is about, ignore"
+        " this message: nothing happens unless you open the link and choose a password.",
+        link_digest=link_digest,
+    )
 
 
 def reset_message(to: str, *, url: str, link_digest: bytes) -> MailMessage:
     """Let somebody choose a new password."""
-    return MailMessage(kind="reset", to=to, subject=texts.RESET_SUBJECT, text=texts.reset(url), link_digest=link_digest)
+    return _message(
+        "reset",
+        to,
+        "Choose a new AgentGate password",
+        "somebody, hopefully you, asked for a new password for your AgentGate user. Open this link to choose one:",
+        url,
+        f"The link works once, within {limits.PASSWORD_RESET_LINK_HOURS} hour. If it was not you, ignore this message:"
+        " your password stays as it is.",
+        link_digest=link_digest,
+    )
 
 
 def added_message(to: str, *, account_name: str, url: str) -> MailMessage:
     """Tell somebody who has a password that one more account is theirs to use."""
-    return MailMessage(kind="added", to=to, subject=texts.ADDED_SUBJECT, text=texts.added(account_name, url))
+    return _message(
+        "added",
+        to,
+        "You were added to an account on AgentGate",
+        f"you were added to {_account(account_name)} on AgentGate. Sign in as usual and switch to it:",
+        url,
+        "If you do not want to belong to it, you can leave it on its page of members.",
+    )
 
 
 def password_changed_message(to: str) -> MailMessage:
     """Tell somebody that the password was changed, in case it was not them."""
-    return MailMessage(
-        kind="password_changed", to=to, subject=texts.PASSWORD_CHANGED_SUBJECT, text=texts.password_changed()
+    return _message(
+        "password_changed",
+        to,
+        "Your AgentGate password was changed",
+        "the password of your AgentGate user was changed.",
+        "If it was not you, ask for a new password on the sign-in page at once and tell the operator of the service.",
     )
 
 
 def mfa_reset_message(to: str) -> MailMessage:
     """Tell somebody that an operator turned two-factor authentication off."""
-    return MailMessage(kind="mfa_reset", to=to, subject=texts.MFA_RESET_SUBJECT, text=texts.mfa_reset())
+    return _message(
+        "mfa_reset",
+        to,
+        "Two-factor authentication was turned off",
+        "an operator turned off two-factor authentication for your AgentGate user. From now on the password alone"
+        " is enough to sign in.",
+        "If you asked for this, set it up again soon. If you did not, tell the operator of the service at once.",
+    )
+
+
+def to_html(subject: str, text: str) -> str:
+    """Return a text as an HTML page that is readable without its style and loads nothing."""
+    paragraphs = "\n".join(f"<p>{_paragraph(part)}</p>" for part in text.strip().split("\n\n"))
+    return _PAGE.format(title=escape(subject), style=_STYLE, paragraphs=paragraphs)
 
 
 def sealing_context(message_id: str) -> str:
     """Return what the body of a message is sealed with besides, so that no other sealed text passes for it."""
     return f"outbox:{message_id}"
+
+
+def _message(kind: str, to: str, subject: str, *paragraphs: str, link_digest: bytes | None = None) -> MailMessage:
+    text = "\n\n".join(("Hello,", *paragraphs)) + "\n"
+    return MailMessage(kind=kind, to=to, subject=subject, text=text, link_digest=link_digest)
+
+
+def _paragraph(text: str) -> str:
+    shown = escape(text)
+    return f'<a href="{shown}">{shown}</a>' if _ADDRESS.match(text) else shown
+
+
+def _account(name: str) -> str:
+    shown = " ".join(name.split())
+    return "an account" if not shown or _LINK_LIKE.search(shown) else f'the account "{shown}"'

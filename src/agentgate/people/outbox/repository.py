@@ -2,12 +2,10 @@
 
 from typing import Protocol
 
-from agentgate.lib.database import Repository, Row
-from agentgate.lib.enums import OutboxStatus
+from agentgate.lib.database import RecordTable, Repository
 from agentgate.people.outbox.records import StoredMessage, UnsentCounts
 
-_COLUMNS = """id, recipient, kind, subject, body, link_digest, status, attempts, next_attempt_ms, created_ms, sent_ms,
-    last_error"""
+_MESSAGES = RecordTable("outbox_message", StoredMessage)
 
 # Without its body a message cannot be sent any more, so it does not stay pending.
 _CLEAR = """UPDATE outbox_message SET body = NULL,
@@ -21,30 +19,12 @@ class OutboxStore(Repository):
 
     async def add_message(self, message: StoredMessage) -> None:
         """Keep a new message, in the transaction of what it tells of."""
-        await self._session.run(
-            f"""INSERT INTO outbox_message ({_COLUMNS})
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)""",  # noqa: S608
-            message.id,
-            message.recipient,
-            message.kind,
-            message.subject,
-            message.body,
-            message.link_digest,
-            message.status.value,
-            message.attempts,
-            message.next_attempt_ms,
-            message.created_ms,
-            message.sent_ms,
-            message.last_error,
-        )
+        await self._session.run(_MESSAGES.insert, *_MESSAGES.values(message))
 
     async def list_messages(self, limit: int) -> list[StoredMessage]:
         """Return the newest messages, newest first."""
-        rows = await self._session.all(
-            f"SELECT {_COLUMNS} FROM outbox_message ORDER BY created_ms DESC, id DESC LIMIT $1",  # noqa: S608
-            limit,
-        )
-        return [_message(row) for row in rows]
+        rows = await self._session.all(f"{_MESSAGES.select} ORDER BY created_ms DESC, id DESC LIMIT $1", limit)
+        return [_MESSAGES.read(row) for row in rows]
 
     async def count_unsent(self) -> UnsentCounts:
         """Count the messages that wait or have failed, with the newest error."""
@@ -80,12 +60,12 @@ class OutboxStore(Repository):
                 WHERE status = 'pending' AND next_attempt_ms <= $1
                     AND id IN (SELECT id FROM outbox_message WHERE status = 'pending' AND next_attempt_ms <= $1
                         ORDER BY next_attempt_ms, id LIMIT $3)
-                RETURNING {_COLUMNS}""",  # noqa: S608
+                RETURNING {_MESSAGES.columns}""",  # noqa: S608
             now_ms,
             until_ms,
             limit,
         )
-        return sorted((_message(row) for row in rows), key=lambda message: (message.created_ms, message.id))
+        return sorted((_MESSAGES.read(row) for row in rows), key=lambda message: (message.created_ms, message.id))
 
     async def note_sent(self, message_id: str, now_ms: int) -> None:
         """Note that a message was delivered."""
@@ -137,25 +117,6 @@ class OutboxStore(Repository):
                 WHERE link.secret_digest = outbox_message.link_digest AND used_ms IS NULL AND expires_ms > $1)""",  # noqa: S608
             now_ms,
         )
-
-
-def _message(row: Row) -> StoredMessage:
-    (message_id, recipient, kind, subject, body, link_digest, status, attempts) = row[:8]
-    next_attempt_ms, created_ms, sent_ms, last_error = row[8:]
-    return StoredMessage(
-        id=message_id,
-        recipient=recipient,
-        kind=kind,
-        subject=subject,
-        body=body,
-        link_digest=link_digest,
-        status=OutboxStatus(status),
-        attempts=attempts,
-        next_attempt_ms=next_attempt_ms,
-        created_ms=created_ms,
-        sent_ms=sent_ms,
-        last_error=last_error,
-    )
 
 
 class OutboxStores(Protocol):

@@ -7,9 +7,9 @@ another's, the limits that hold for each address would hold for nobody.
 from dataclasses import replace
 
 from agentgate.http.address import canonical_address
+from agentgate.http.bearer_secret import SECRET_HEADER, bearer_secret
 from agentgate.http.call import Call
 from agentgate.http.request import Headers, Request
-from agentgate.protection.credentials.bearer_secret import SECRET_HEADER, bearer_secret
 from agentgate.protection.sites.directory import SiteDirectory
 
 ADDRESS = b"x-original-address"

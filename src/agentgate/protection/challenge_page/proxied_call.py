@@ -2,12 +2,12 @@
 
 from msgspec import Struct
 
+from agentgate.http.bearer_secret import shown_secret
 from agentgate.http.call import Call
 from agentgate.http.navigation import framed_by, is_navigation
 from agentgate.http.request import joined_headers
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.sealed_token import PageHolder
-from agentgate.protection.credentials.bearer_secret import shown_secret
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.original_request import Malformed, Original, read_original
 from agentgate.protection.sites.directory import SiteDirectory, SiteView

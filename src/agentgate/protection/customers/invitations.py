@@ -7,9 +7,9 @@ from agentgate.lib.enums import AccountRole, AccountStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
-from agentgate.people.accounts.founding import Invited, found_account, invite_newcomer
+from agentgate.people.accounts.lifecycle import Invited, found_account, invite_newcomer
 from agentgate.people.accounts.records import StoredAccount
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.identity.links import IssuedLink, LinkUrls
 from agentgate.people.identity.users import canonical_email
 from agentgate.people.outbox.messages import Messenger, added_message, invite_message

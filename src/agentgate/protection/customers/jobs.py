@@ -6,7 +6,7 @@ from agentgate.lib.clock import HOUR_MS, Clock
 from agentgate.lib.database import Conflict, Store
 from agentgate.lib.tasks.job import Job
 from agentgate.people.accounts.lifecycle import PURGE_MS
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.protection.sites.repositories.sites import ActivityStore
 
 # One run deletes no more than this, so that a mistake is noticed before it is complete.

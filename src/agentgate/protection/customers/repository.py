@@ -8,8 +8,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.names import like_pattern
 from agentgate.lib.records import optional, optional_moment
 from agentgate.people.accounts.records import Limits, member_status
-from agentgate.people.accounts.repositories.access_requests import AccessRequestStores
-from agentgate.people.accounts.repositories.accounts import IS_PROTECTED
+from agentgate.people.accounts.repository import IS_PROTECTED, AccessRequestStores
 from agentgate.protection.customers.records import Account, CustomerFilter, CustomerSummary
 from agentgate.protection.sites.repositories import SiteStores
 

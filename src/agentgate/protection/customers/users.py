@@ -13,13 +13,13 @@ from agentgate.lib.enums import UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional, optional_moment
-from agentgate.people.accounts.active_account import choose_place
 from agentgate.people.accounts.records import member_status
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
+from agentgate.people.accounts.signing_in import choose_place
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.links import IssuedLink, end_links, issue_link
-from agentgate.people.identity.user_records import LinkKind, StoredUser
+from agentgate.people.identity.records import LinkKind, StoredUser
 from agentgate.protection.customers.records import Account
 
 

@@ -12,6 +12,7 @@ from hashlib import sha256
 
 import structlog
 
+from agentgate.http.bearer_secret import bearer_secret, shown_secret
 from agentgate.http.connection.fast_functions import HotRequest, Reply
 from agentgate.http.connection.head import GIVEN, Cut, cut, lines, split
 from agentgate.http.connection.loop_budget import LoopBudget
@@ -19,7 +20,6 @@ from agentgate.lib.clock import Clock
 from agentgate.lib.decision_ids import encode_id
 from agentgate.lib.enums import Outcome
 from agentgate.protection.agents.policy_checker import AgentPolicyChecker
-from agentgate.protection.credentials.bearer_secret import bearer_secret, shown_secret
 from agentgate.protection.decision.correlation import read_correlation
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.gateway.answers import Answers, Ruling

@@ -5,9 +5,9 @@ Visitors have thousands of header sets and a few dozen layouts, so all this is w
 
 from collections.abc import Sequence
 
+from agentgate.http.bearer_secret import SECRET_HEADER
 from agentgate.http.connection.head import KEPT
 from agentgate.http.request_guard import MAX_HEADERS, is_plain_name, judge_host, judge_target
-from agentgate.protection.credentials.bearer_secret import SECRET_HEADER
 from agentgate.protection.decision.correlation import CORRELATED
 from agentgate.protection.gateway.original_request import FORWARDED_REQUEST, method_header
 from agentgate.protection.gateway.receipts import TOKEN_HEADER

@@ -5,9 +5,9 @@ import functools
 from msgspec import UNSET, UnsetType
 
 from agentgate.http.address import canonical_address
+from agentgate.http.bearer_secret import bearer_secret
 from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import same
-from agentgate.protection.credentials.bearer_secret import bearer_secret
 from agentgate.protection.sites.validate import canonical_origin
 from agentgate.protection.tokens.records import SiteverifyInput
 from agentgate.protection.tokens.redeem import Demand, Redeemer
@@ -26,7 +26,7 @@ def read_secret(authorization: str | None, field: str | UnsetType) -> str:
     given = [field] if isinstance(field, str) else []
     if authorization is not None:
         shown = bearer_secret(authorization.encode("latin-1"))
-        if shown is None:
+        if not shown:
             raise Refused("invalid_credential", "Authorization must be `Bearer` and the secret.")
         given.append(shown.decode("latin-1"))
     if not given:

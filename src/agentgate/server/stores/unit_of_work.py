@@ -7,14 +7,10 @@ from typing import TypeVar, cast
 from agentgate.events.label_repository import LabelStore
 from agentgate.events.webhooks.repository import WebhookStore
 from agentgate.lib.database import Database, Transaction
-from agentgate.people.accounts.repositories.access_requests import AccessRequestStore
-from agentgate.people.accounts.repositories.accounts import AccountStore
-from agentgate.people.accounts.repositories.api_tokens import ApiTokenStore
-from agentgate.people.accounts.repositories.members import MemberStore
+from agentgate.people.accounts.repository import AccessRequestStore, AccountStore, ApiTokenStore, MemberStore
 from agentgate.people.audit.repository import AuditStore
 from agentgate.people.feedback.repository import FeedbackStore
-from agentgate.people.identity.repositories.operator_sessions import OperatorSessionStore
-from agentgate.people.identity.repositories.users import LinkStore, UserSessionStore, UserStore
+from agentgate.people.identity.repository import LinkStore, OperatorSessionStore, UserSessionStore, UserStore
 from agentgate.people.outbox.repository import OutboxStore
 from agentgate.protection.appeals.repository import AppealStore
 from agentgate.protection.credentials.repository import CredentialStore

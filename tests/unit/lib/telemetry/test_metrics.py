@@ -3,6 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.metrics import MetricRegistry
 
 
@@ -60,7 +61,7 @@ def test_requests_in_flight_go_up_and_down(metrics):
 
 def test_what_a_listener_refused_is_shown_by_reason(metrics):
     counts = {"bad_host": 0}
-    metrics.watch_refusals("public", lambda: counts)
+    metrics.watch(series.REFUSED, lambda: {("public", reason): count for reason, count in counts.items()})
     counts["bad_host"] += 1
 
     assert value_of(metrics, "agentgate_requests_refused_total", listener="public", reason="bad_host") == 1
@@ -68,7 +69,7 @@ def test_what_a_listener_refused_is_shown_by_reason(metrics):
 
 def test_what_a_listener_has_put_off_is_shown(metrics):
     waiting = [1, 2, 3]
-    metrics.watch_deferred("public", lambda: len(waiting))
+    metrics.watch(series.PUT_OFF, lambda: {("public",): len(waiting)})
     waiting.pop()
 
     assert value_of(metrics, "agentgate_http_put_off", listener="public") == 2
@@ -95,7 +96,7 @@ def test_the_version_is_shown(metrics):
 
 
 def test_creation_times_are_left_out(metrics):
-    metrics.watch_refusals("public", lambda: {"bad_host": 1})
+    metrics.watch(series.REFUSED, lambda: {("public", "bad_host"): 1})
 
     assert b"_created" not in metrics.exposition()[0]
 

@@ -2,8 +2,8 @@
 
 from agentgate.lib.enums import AccountRole, AccountStatus, MemberStatus
 from agentgate.lib.moment import Moment
-from agentgate.people.accounts.active_account import Place, choose_place
 from agentgate.people.accounts.records import Limits, StoredAccount, StoredMembership
+from agentgate.people.accounts.signing_in import Place, choose_place
 
 
 def place(account_id: str, status: AccountStatus = AccountStatus.ACTIVE) -> Place:

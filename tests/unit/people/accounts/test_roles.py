@@ -1,7 +1,7 @@
 """What each role may do: the specification's sentences, one by one."""
 
 from agentgate.lib.enums import AccountRole, ApiTokenScope, ConsolePermission
-from agentgate.people.accounts.roles import PERMISSIONS
+from agentgate.people.accounts.records import PERMISSIONS
 
 READ = {"sites:read", "analytics:read", "members:read"}
 

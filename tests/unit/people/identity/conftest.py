@@ -7,7 +7,7 @@ import pytest
 
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.keyring import PURPOSES, Keyring, StoredKey
-from agentgate.people.identity.user_records import StoredUser
+from agentgate.people.identity.records import StoredUser
 from agentgate.people.identity.users import find_or_create_user
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import apply

@@ -10,7 +10,7 @@ from agentgate.lib.enums import ActorKind, OutboxStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import digest
 from agentgate.people.identity.links import LinkUrls, end_links, issue_link, peek_link, spend_link
-from agentgate.people.identity.user_records import LinkKind
+from agentgate.people.identity.records import LinkKind
 from agentgate.people.outbox.records import StoredMessage
 from tests.unit.people.identity.calls import NOW_MS, make_call
 

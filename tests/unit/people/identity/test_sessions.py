@@ -9,8 +9,8 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Sealer
 from agentgate.lib.secrets import digest
 from agentgate.people.identity.known_devices import KnownDevices
+from agentgate.people.identity.records import SessionStage
 from agentgate.people.identity.sessions import UserSessions, browser_name
-from agentgate.people.identity.user_records import SessionStage
 from tests.unit.people.identity.calls import NOW_MS, make_call
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"

@@ -8,8 +8,8 @@ from agentgate.lib.keyring import Sealer
 from agentgate.lib.limiter import Limiter
 from agentgate.people.identity.browser_check import NoBrowserCheck
 from agentgate.people.identity.known_devices import BY_LINK_MS, KNOWN_MS, KnownDevices
+from agentgate.people.identity.records import SessionStage, UserSession
 from agentgate.people.identity.sign_in_limits import Factor, SignInLimits
-from agentgate.people.identity.user_records import SessionStage, UserSession
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 from tests.unit.people.identity.calls import NOW_MS, make_call
 

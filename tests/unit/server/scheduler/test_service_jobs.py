@@ -15,8 +15,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.tasks.job import Job
 from agentgate.people.audit.records import AuditEntry
 from agentgate.people.identity.jobs import identity_jobs
-from agentgate.people.identity.records import OperatorSession
-from agentgate.people.identity.user_records import SessionStage, UserSession
+from agentgate.people.identity.records import OperatorSession, SessionStage, UserSession
 from agentgate.people.outbox.jobs import outbox_jobs
 from agentgate.protection.customers import jobs
 from agentgate.protection.customers.jobs import customer_jobs

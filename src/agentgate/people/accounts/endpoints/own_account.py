@@ -1,22 +1,36 @@
-"""The account that the caller works in: read, changed, handed over, deleted."""
+"""What a member does in an account: with the account itself, its members, its API tokens. No answer shows a link."""
 
 from msgspec import UNSET, UnsetType
 
+from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AccountRole, ConsolePermission
 from agentgate.lib.errors import Refused
-from agentgate.people.accounts import lifecycle
+from agentgate.lib.limiter import Limiter, Window
+from agentgate.lib.moment import Moment
+from agentgate.people.accounts import api_tokens, lifecycle, members
 from agentgate.people.accounts.guards import MemberCall
-from agentgate.people.accounts.members import lock_acting_role
+from agentgate.people.accounts.members import lock_acting_role, member_record
 from agentgate.people.accounts.records import (
     AccountChange,
+    ApiTokenInput,
+    ApiTokenList,
+    ApiTokenSecret,
     ConfirmInput,
     DeletedAccount,
+    Member,
+    MemberInput,
+    MemberInviteResult,
+    MemberList,
     OwnAccount,
+    RoleInput,
     StoredAccount,
+    StoredMembership,
     TransferInput,
 )
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
+from agentgate.people.identity.links import IssuedLink, LinkUrls
+from agentgate.people.outbox.messages import MailMessage, Messenger, added_message, invite_message
 
 
 async def read_own_account(call: MemberCall, store: Store[AccountStores]) -> OwnAccount:
@@ -89,3 +103,126 @@ async def _own_account(
         created_at=account.created_at,
         role=UNSET if role is None else role,
     )
+
+
+# Each of these sends a mail to an address of the caller's choice, so that none becomes a nuisance to a stranger.
+INVITES = Window("invite", 200, HOUR_MS)
+INVITES_TO_ONE = Window("invite-again", 5, HOUR_MS)
+TOO_MANY = "Too many invitations were sent; try again later."
+
+
+async def list_members(call: MemberCall, store: Store[AccountStores]) -> MemberList:
+    """List the members, longest-standing first."""
+    found = await store.read.members.list_members(call.account.id)
+    return MemberList(items=[member_record(membership) for membership in found])
+
+
+async def invite_member(
+    call: MemberCall,
+    body: MemberInput,
+    *,
+    store: Store[AccountStores],
+    messenger: Messenger,
+    urls: LinkUrls,
+    limiter: Limiter,
+) -> MemberInviteResult:
+    """Invite somebody by e-mail.
+
+    Somebody who has a password is a member at once; anybody else is sent a link to set one. Only owners invite owners.
+    """
+    await limiter.require(INVITES, call.account.id, TOO_MANY)
+
+    async def work(stores: AccountStores) -> tuple[StoredMembership, IssuedLink | None]:
+        role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
+        members.check_may_touch(role, body.role)
+        added, issued = await members.invite_member(stores, call, call.account, body.email, body.role)
+        await messenger.send(stores, call, _message(urls, call.account, added, issued))
+        return added, issued
+
+    added, issued = await store.change(work)
+    return MemberInviteResult(
+        member=member_record(added), expires_at=UNSET if issued is None else Moment(issued.link.expires_ms)
+    )
+
+
+async def change_member(call: MemberCall, body: RoleInput, store: Store[AccountStores]) -> Member:
+    """Change a member's role.
+
+    Only owners change owners or make them. An account keeps at least one.
+    """
+
+    async def work(stores: AccountStores) -> StoredMembership:
+        role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
+        return await members.change_role(stores, call, call.account, call.params["userId"], body.role, actor_role=role)
+
+    return member_record(await store.change(work))
+
+
+async def remove_member(call: MemberCall, store: Store[AccountStores]) -> None:
+    """Remove a member.
+
+    Removing others needs `members:write`; anybody may leave. Only owners remove owners. An account keeps at least one.
+    """
+    user_id = call.params["userId"]
+    needed = ConsolePermission.MEMBERS_READ if user_id == call.user_id else ConsolePermission.MEMBERS_WRITE
+    if needed not in call.permissions:
+        raise Refused("forbidden", f"You lack the permission {needed}; without it you can remove only yourself.")
+
+    async def work(stores: AccountStores) -> None:
+        role = await lock_acting_role(stores, call.account.id, call.user_id, needed)
+        await members.remove_member(stores, call, call.account, user_id, actor_role=role)
+
+    await store.change(work)
+
+
+async def resend_invite(
+    call: MemberCall, store: Store[AccountStores], messenger: Messenger, urls: LinkUrls, limiter: Limiter
+) -> MemberInviteResult:
+    """Send a fresh invite link to a member who has no password yet."""
+    await limiter.require(INVITES_TO_ONE, f"{call.account.id}:{call.params['userId']}", TOO_MANY)
+
+    async def work(stores: AccountStores) -> tuple[StoredMembership, IssuedLink]:
+        await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
+        found, issued = await members.resend_invite(stores, call, call.account, call.params["userId"])
+        await messenger.send(stores, call, _message(urls, call.account, found, issued))
+        return found, issued
+
+    found, issued = await store.change(work)
+    return MemberInviteResult(member=member_record(found), expires_at=Moment(issued.link.expires_ms))
+
+
+def _message(
+    urls: LinkUrls, account: StoredAccount, member: StoredMembership, issued: IssuedLink | None
+) -> MailMessage:
+    if issued is None:
+        return added_message(member.email, account_name=account.name, url=urls.console_url())
+    return invite_message(
+        member.email,
+        account_name=account.name,
+        url=urls.invite_url(issued.secret),
+        link_digest=issued.link.secret_digest,
+    )
+
+
+async def list_tokens(call: MemberCall, store: Store[AccountStores]) -> ApiTokenList:
+    """List the account's API tokens, newest first."""
+    return ApiTokenList(items=await store.read.api_tokens.list_tokens(call.account.id))
+
+
+async def create_token(call: MemberCall, body: ApiTokenInput, store: Store[AccountStores]) -> ApiTokenSecret:
+    """Create an API token.
+
+    The secret is in this answer and never again.
+    """
+    token = api_tokens.new_token(call, body, call.permissions)
+
+    async def work(stores: AccountStores) -> ApiTokenSecret:
+        await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.TOKENS_WRITE)
+        return await api_tokens.create_token(stores, call, call.account.id, token)
+
+    return await store.change(work)
+
+
+async def revoke_token(call: MemberCall, store: Store[AccountStores]) -> None:
+    """Revoke an API token now."""
+    await store.change(lambda stores: api_tokens.revoke_token(stores, call, call.account.id, call.params["id"]))

@@ -10,7 +10,7 @@ from agentgate.lib.enums import AccessRequestStatus
 from agentgate.lib.limits import ACCESS_REQUESTS_LIMIT
 from agentgate.lib.records import Query
 from agentgate.people.accounts import access_requests
-from agentgate.people.accounts.access_request_records import AccessRequest, AccessRequestList
+from agentgate.people.accounts.records import AccessRequest, AccessRequestList
 from agentgate.protection.customers.invitations import Invitations
 from agentgate.protection.customers.records import InviteResult
 from agentgate.protection.customers.repository import CustomerStores

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from agentgate.lib.configuration_version import ConfigurationStores
-from agentgate.people.accounts.repositories import AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.protection.credentials.repository import CredentialStores
 from agentgate.protection.lists.repositories.entries import ListStore
 from agentgate.protection.rules.repositories.rules import RuleStore

@@ -5,13 +5,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from agentgate.people.outbox import texts
 from agentgate.people.outbox.messages import (
     added_message,
     invite_message,
     mfa_reset_message,
     password_changed_message,
     reset_message,
+    to_html,
 )
 
 URL = "https://gate.example/console/invite#a-_b&c"
@@ -49,7 +49,7 @@ class Page(HTMLParser):
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.kind)
 def test_a_message_says_the_same_in_text_and_in_html(message) -> None:
-    page = Page(texts.to_html(message.subject, message.text))
+    page = Page(to_html(message.subject, message.text))
 
     words = re.findall(r"\S+", message.text)
     assert re.findall(r"\S+", page.text.removeprefix("\n").replace(message.subject, "", 1)) == words
@@ -69,7 +69,7 @@ def test_only_messages_with_a_one_time_link_name_its_digest() -> None:
 def test_a_name_is_escaped_in_html() -> None:
     message = invite_message("ann@example.com", account_name='<b onclick="x">&', url=URL, link_digest=b"d")
 
-    html = texts.to_html(message.subject, message.text)
+    html = to_html(message.subject, message.text)
 
     assert "<b onclick" not in html
     assert "&lt;b onclick=&quot;x&quot;&gt;&amp;" in html
@@ -83,7 +83,7 @@ def test_a_name_that_would_become_a_link_is_left_out(name: str) -> None:
     message = added_message("ann@example.com", account_name=name, url=URL)
 
     assert "evil" not in message.text
-    assert Page(texts.to_html(message.subject, message.text)).links == [URL]
+    assert Page(to_html(message.subject, message.text)).links == [URL]
 
 
 @pytest.mark.parametrize("name", ["Acme", "Söhne & Co.", "A/B Tests", "Acme, Inc."])

@@ -1,18 +1,16 @@
-"""Users, their sessions, recovery codes and links in SQL. What must happen once is one conditional statement."""
+"""Users and operators, their sessions, recovery codes and links in SQL. What must happen once is one statement."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from agentgate.lib.database import LockingRepository, Row
+from agentgate.lib.database import LockingRepository, RecordTable, Repository, Row
 from agentgate.lib.enums import UserStatus
 from agentgate.people.audit.repository import AuditStores
-from agentgate.people.identity.user_records import LinkKind, SessionStage, StoredLink, StoredUser, UserSession
+from agentgate.people.identity.records import LinkKind, OperatorSession, StoredLink, StoredUser, UserSession
 
-_USER = """id, email, name, status, password_hash, mfa_secret, mfa_enabled_ms, mfa_pending_secret, mfa_pending_ms,
-    mfa_last_step, created_ms, last_sign_in_ms"""
-_SESSION = """secret_digest, id, user_id, account_id, stage, code_attempts, browser, address_id, created_ms,
-    last_used_ms, ended_ms"""
-_LINK = "secret_digest, kind, user_id, account_id, created_ms, expires_ms, used_ms"
+_USERS = RecordTable("users", StoredUser)
+_SESSIONS = RecordTable("user_session", UserSession)
+_LINKS = RecordTable("link", StoredLink)
 
 
 class UserStore(LockingRepository):
@@ -20,33 +18,19 @@ class UserStore(LockingRepository):
 
     async def add_user(self, user: StoredUser) -> bool:
         """Keep a new user; False when the address is taken."""
-        added = await self._session.run(
-            f"""INSERT INTO users ({_USER}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-                ON CONFLICT (email) DO NOTHING""",  # noqa: S608 - our own column names
-            user.id,
-            user.email,
-            user.name,
-            user.status.value,
-            user.password_hash,
-            user.mfa_secret,
-            user.mfa_enabled_ms,
-            user.mfa_pending_secret,
-            user.mfa_pending_ms,
-            user.mfa_last_step,
-            user.created_ms,
-            user.last_sign_in_ms,
-        )
+        statement = f"{_USERS.insert} ON CONFLICT (email) DO NOTHING"
+        added = await self._session.run(statement, *_USERS.values(user))
         return added == 1
 
     async def find_user(self, user_id: str) -> StoredUser | None:
         """Return a user, or None."""
-        row = await self._session.one(f"SELECT {_USER} FROM users WHERE id = $1", user_id)  # noqa: S608
-        return _user(row) if row else None
+        row = await self._session.one(f"{_USERS.select} WHERE id = $1", user_id)
+        return _USERS.read(row) if row else None
 
     async def find_user_by_email(self, email: str) -> StoredUser | None:
         """Return the user of a canonical address, or None."""
-        row = await self._session.one(f"SELECT {_USER} FROM users WHERE email = $1", email)  # noqa: S608
-        return _user(row) if row else None
+        row = await self._session.one(f"{_USERS.select} WHERE email = $1", email)
+        return _USERS.read(row) if row else None
 
     async def lock_user(self, user_id: str) -> None:
         """Keep other units of work from changing the user until this one is done."""
@@ -141,37 +125,19 @@ class UserSessionStore(LockingRepository):
 
     async def add_session(self, session: UserSession) -> None:
         """Keep a new session."""
-        await self._session.run(
-            f"INSERT INTO user_session ({_SESSION}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",  # noqa: S608
-            session.secret_digest,
-            session.id,
-            session.user_id,
-            session.account_id,
-            session.stage.value,
-            session.code_attempts,
-            session.browser,
-            session.address_id,
-            session.created_ms,
-            session.last_used_ms,
-            session.ended_ms,
-        )
+        await self._session.run(_SESSIONS.insert, *_SESSIONS.values(session))
 
     async def find_session(self, secret_digest: bytes) -> UserSession | None:
         """Return the session, ended or not; None when there never was one or it was swept."""
-        row = await self._session.one(
-            f"SELECT {_SESSION} FROM user_session WHERE secret_digest = $1",  # noqa: S608
-            secret_digest,
-        )
-        return _user_session(row) if row else None
+        row = await self._session.one(f"{_SESSIONS.select} WHERE secret_digest = $1", secret_digest)
+        return _SESSIONS.read(row) if row else None
 
     async def list_sessions(self, user_id: str) -> list[UserSession]:
         """Return the sessions that have not been ended, newest first, expired ones included."""
         rows = await self._session.all(
-            f"""SELECT {_SESSION} FROM user_session WHERE user_id = $1 AND ended_ms IS NULL
-                ORDER BY created_ms DESC, id""",  # noqa: S608
-            user_id,
+            f"{_SESSIONS.select} WHERE user_id = $1 AND ended_ms IS NULL ORDER BY created_ms DESC, id", user_id
         )
-        return [_user_session(row) for row in rows]
+        return [_SESSIONS.read(row) for row in rows]
 
     async def touch_session(self, secret_digest: bytes, last_used_ms: int) -> None:
         """Note that the session was used."""
@@ -235,21 +201,12 @@ class LinkStore(LockingRepository):
 
     async def add_link(self, link: StoredLink) -> None:
         """Keep a new link."""
-        await self._session.run(
-            f"INSERT INTO link ({_LINK}) VALUES ($1, $2, $3, $4, $5, $6, $7)",  # noqa: S608
-            link.secret_digest,
-            link.kind.value,
-            link.user_id,
-            link.account_id,
-            link.created_ms,
-            link.expires_ms,
-            link.used_ms,
-        )
+        await self._session.run(_LINKS.insert, *_LINKS.values(link))
 
     async def find_link(self, secret_digest: bytes) -> StoredLink | None:
         """Return a link, used and expired ones included; None when there is none."""
-        row = await self._session.one(f"SELECT {_LINK} FROM link WHERE secret_digest = $1", secret_digest)  # noqa: S608
-        return _link(row) if row else None
+        row = await self._session.one(f"{_LINKS.select} WHERE secret_digest = $1", secret_digest)
+        return _LINKS.read(row) if row else None
 
     async def spend_link(self, secret_digest: bytes, now_ms: int) -> bool:
         """Use the link up; False when it is unknown, used or expired."""
@@ -277,21 +234,6 @@ class LinkStore(LockingRepository):
         await self._session.run("DELETE FROM link WHERE expires_ms < $1", expired_before_ms)
 
 
-def _user(row: Row) -> StoredUser:
-    user = dict(zip(StoredUser.__struct_fields__, row, strict=True))
-    return StoredUser(**{**user, "status": UserStatus(user["status"])})
-
-
-def _user_session(row: Row) -> UserSession:
-    session = dict(zip(UserSession.__struct_fields__, row, strict=True))
-    return UserSession(**{**session, "stage": SessionStage(session["stage"])})
-
-
-def _link(row: Row) -> StoredLink:
-    link = dict(zip(StoredLink.__struct_fields__, row, strict=True))
-    return StoredLink(**{**link, "kind": LinkKind(link["kind"])})
-
-
 class UserStores(AuditStores, Protocol):
     """The ports that a unit of work on users needs."""
 
@@ -303,3 +245,60 @@ class UserStores(AuditStores, Protocol):
 
     @property
     def links(self) -> LinkStore: ...
+
+
+_OPERATOR_SESSIONS = RecordTable("operator_session", OperatorSession)
+
+
+class OperatorSessionStore(Repository):
+    """The sessions of operators."""
+
+    async def add_session(self, session: OperatorSession) -> None:
+        """Keep a new session."""
+        await self._session.run(_OPERATOR_SESSIONS.insert, *_OPERATOR_SESSIONS.values(session))
+
+    async def find_session(self, secret_digest: bytes) -> OperatorSession | None:
+        """Return the session, ended or not; None when there never was one or it was swept."""
+        row = await self._session.one(f"{_OPERATOR_SESSIONS.select} WHERE secret_digest = $1", secret_digest)
+        return None if row is None else _session(row)
+
+    async def list_sessions(self, created_after_ms: int) -> list[OperatorSession]:
+        """Return the sessions made after a moment that were not ended, newest first."""
+        rows = await self._session.all(
+            f"{_OPERATOR_SESSIONS.select} WHERE created_ms > $1 AND ended_ms IS NULL ORDER BY created_ms DESC, id",
+            created_after_ms,
+        )
+        return [_session(row) for row in rows]
+
+    async def touch_session(self, secret_digest: bytes, last_used_ms: int) -> None:
+        """Note that the session was used."""
+        await self._session.run(
+            "UPDATE operator_session SET last_used_ms = $2 WHERE secret_digest = $1 AND last_used_ms < $2",
+            secret_digest,
+            last_used_ms,
+        )
+
+    async def end_session(self, secret_digest: bytes, ended_ms: int) -> None:
+        """End the session; one that has ended stays as it is."""
+        await self._session.run(
+            "UPDATE operator_session SET ended_ms = $2 WHERE secret_digest = $1 AND ended_ms IS NULL",
+            secret_digest,
+            ended_ms,
+        )
+
+    async def sweep_sessions(self, created_before_ms: int) -> None:
+        """Forget sessions made before a moment."""
+        await self._session.run("DELETE FROM operator_session WHERE created_ms < $1", created_before_ms)
+
+
+def _session(row: Row) -> OperatorSession:
+    *stored, browser, address_id, ended_ms = row
+    # Sessions from before these two were noted have neither.
+    return _OPERATOR_SESSIONS.read((*stored, browser or "", address_id or "", ended_ms))
+
+
+class OperatorStores(AuditStores, Protocol):
+    """The ports that a unit of work on operators uses."""
+
+    @property
+    def operator_sessions(self) -> OperatorSessionStore: ...

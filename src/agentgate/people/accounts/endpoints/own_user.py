@@ -1,0 +1,226 @@
+"""What users do for themselves: second factor, sessions, accounts, and asking for a first account."""
+
+import asyncio
+
+from msgspec import UnsetType
+
+from agentgate.http.address import source_of
+from agentgate.http.call import Call
+from agentgate.http.replies import Reply
+from agentgate.lib import limits
+from agentgate.lib.clock import HOUR_MS
+from agentgate.lib.database import Store
+from agentgate.lib.errors import Refused
+from agentgate.lib.limiter import Limiter, Window
+from agentgate.lib.moment import Moment
+from agentgate.lib.names import check_name
+from agentgate.people.accounts.access_requests import ask, new_request
+from agentgate.people.accounts.guards import UserCall
+from agentgate.people.accounts.lifecycle import create_account
+from agentgate.people.accounts.proofs import SignInProofs, one_of
+from agentgate.people.accounts.records import (
+    AccessRequestInput,
+    AccountInput,
+    MfaDisableInput,
+    MfaEnableInput,
+    MfaSetup,
+    MfaState,
+    Received,
+    RecoveryCodes,
+    Session,
+    SessionItem,
+    SessionList,
+    SwitchInput,
+)
+from agentgate.people.accounts.repository import AccessRequestStores, AccountStores
+from agentgate.people.accounts.signing_in import StartedSession, lock_user, record_of_user
+from agentgate.people.audit.actions import Action
+from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
+from agentgate.people.identity.mfa import SecondFactor, is_pending
+from agentgate.people.identity.records import SessionStage, UserSession
+from agentgate.people.identity.sessions import UserSessions, is_live
+
+
+async def read_mfa(call: UserCall, store: Store[AccountStores]) -> MfaState:
+    """Read whether two-factor authentication is on, being set up, and required by an account of the user."""
+    user = call.user
+    return MfaState(
+        enabled=user.has_mfa,
+        pending=is_pending(user, call.now),
+        required_by_account=await _is_required(store.read, user.id),
+        recovery_codes_left=await store.read.users.count_recovery_codes(user.id),
+    )
+
+
+async def set_up_mfa(call: UserCall, store: Store[AccountStores], second_factor: SecondFactor) -> MfaSetup:
+    """Start the setup: a secret for the authenticator app, to be confirmed with a code."""
+    secret, url = await store.change(lambda stores: second_factor.begin_setup(stores, call, call.user))
+    return MfaSetup(secret=secret, otpauth_url=url)
+
+
+async def enable_mfa(
+    call: UserCall, body: MfaEnableInput, store: Store[AccountStores], second_factor: SecondFactor
+) -> RecoveryCodes:
+    """Turn two-factor authentication on with a code; the recovery codes are shown this once."""
+
+    async def work(stores: AccountStores) -> list[str]:
+        codes = await second_factor.enable(stores, call, call.user, body.code)
+        await record_of_user(stores, call, Action.USER_MFA_ON, call.user, account_id=call.session.account_id)
+        return codes
+
+    return RecoveryCodes(recovery_codes=await store.change(work))
+
+
+async def disable_mfa(
+    call: UserCall,
+    body: MfaDisableInput,
+    store: Store[AccountStores],
+    *,
+    proofs: SignInProofs,
+    second_factor: SecondFactor,
+) -> None:
+    """Turn two-factor authentication off with the password and a code or recovery code."""
+    one_of(body)
+    user = call.user
+    await _check_may_disable(store.read, user.id, enabled=user.has_mfa)
+    attempt = proofs.limits.attempt(call, user.email, session=call.session)
+    if not await proofs.is_password(attempt, user.password_hash, body.password):
+        raise Refused("invalid_password")
+    await proofs.count_code(attempt, body)
+
+    async def work(stores: AccountStores) -> None:
+        current = await lock_user(stores, user.id)
+        await _check_may_disable(stores, user.id, enabled=current.has_mfa)
+        await proofs.spend_code(stores, call, current, body)
+        await second_factor.disable(stores, call, current)
+        await record_of_user(stores, call, Action.USER_MFA_OFF, current, account_id=call.session.account_id)
+
+    try:
+        await store.change(work)
+    except Refused as refused:
+        if refused.code == "invalid_code":
+            await proofs.note_wrong_code(attempt)
+        raise
+    await proofs.limits.forget(attempt)
+
+
+async def _check_may_disable(stores: AccountStores, user_id: str, *, enabled: bool) -> None:
+    if not enabled:
+        raise Refused("mfa_not_enabled")
+    if await _is_required(stores, user_id):
+        raise Refused("mfa_required_by_account")
+
+
+async def _is_required(stores: AccountStores, user_id: str) -> bool:
+    return any(account.require_mfa for _, account in await stores.members.list_memberships(user_id))
+
+
+async def list_sessions(call: UserCall, store: Store[AccountStores]) -> SessionList:
+    """List the user's sessions, newest first."""
+    return SessionList(items=[_item(call, session) for session in await _live_sessions(store.read, call)])
+
+
+async def end_session(call: UserCall, store: Store[AccountStores], sessions: UserSessions) -> Reply[None]:
+    """End one of the user's sessions; the current one too, which signs out."""
+
+    async def work(stores: AccountStores) -> UserSession:
+        found = [each for each in await _live_sessions(stores, call) if each.id == call.params["id"]]
+        if not found or not await stores.user_sessions.end_session(found[0].secret_digest, call.now):
+            raise Refused("not_found", "You have no session with this ID.")
+        return found[0]
+
+    ended = await store.change(work)
+    is_current = ended.secret_digest == call.session.secret_digest
+    return Reply(body=None, headers=(sessions.cleared_cookie(call),) if is_current else ())
+
+
+async def end_other_sessions(call: UserCall, store: Store[AccountStores]) -> None:
+    """End every session of the user but the current one."""
+    current = call.session.secret_digest
+    await store.change(lambda stores: stores.user_sessions.end_sessions(call.user.id, call.now, but=current))
+
+
+async def _live_sessions(stores: AccountStores, call: UserCall) -> list[UserSession]:
+    # Half a sign-in is no session yet.
+    return [
+        session
+        for session in await stores.user_sessions.list_sessions(call.user.id)
+        if session.stage is SessionStage.FULL and is_live(session, call.now)
+    ]
+
+
+def _item(call: UserCall, session: UserSession) -> SessionItem:
+    return SessionItem(
+        id=session.id,
+        current=session.id == call.session.id,
+        browser=session.browser,
+        address_id=session.address_id,
+        created_at=Moment(session.created_ms),
+        last_used_at=Moment(session.last_used_ms),
+    )
+
+
+async def switch_account(
+    call: UserCall, body: SwitchInput, store: Store[AccountStores], sessions: UserSessions
+) -> Reply[Session]:
+    """Work in another of the user's accounts. Cookie and CSRF token change with it."""
+
+    async def work(stores: AccountStores) -> StartedSession:
+        places = await stores.members.list_memberships(call.user.id)
+        if not any(account.id == body.account_id for _, account in places):
+            raise Refused("not_member")
+        return await _go_to(stores, call, sessions, body.account_id)
+
+    return (await store.change(work)).reply(call, sessions)
+
+
+async def found_account(
+    call: UserCall, body: AccountInput, store: Store[AccountStores], sessions: UserSessions
+) -> Reply[Session]:
+    """Create another account, owned by the caller, and work in it."""
+    # Before the limit: what is malformed is told so, whoever sends it.
+    name = check_name(body.name)
+
+    async def work(stores: AccountStores) -> StartedSession:
+        # The lock makes counting and creating one step: two requests at once cannot both be the third.
+        await lock_user(stores, call.user.id)
+        if await stores.members.count_owned_accounts(call.user.id) >= limits.ACCOUNTS_OWNED_PER_USER:
+            raise Refused("account_limit")
+        account = await create_account(stores, call, name, owner_id=call.user.id)
+        return await _go_to(stores, call, sessions, account.id)
+
+    return (await store.change(work)).reply(call, sessions)
+
+
+async def _go_to(stores: AccountStores, call: UserCall, sessions: UserSessions, account_id: str) -> StartedSession:
+    secret, session = await sessions.replace(stores, call, call.session, account_id=account_id, stage=SessionStage.FULL)
+    places = await stores.members.list_memberships(call.user.id)
+    return StartedSession(secret=secret, session=session, user=call.user, places=places)
+
+
+PER_SOURCE = Window("access-source", 10, HOUR_MS)
+OVER_ALL = Window("access-all", 300, HOUR_MS)
+# Keeping a request takes a little longer than finding one that is pending. All answers wait for the same moment.
+ANSWER_S = 0.1
+
+
+async def request_access(
+    call: Call,
+    body: AccessRequestInput,
+    store: Store[AccessRequestStores],
+    browser_check: BrowserCheck,
+    limiter: Limiter,
+) -> Received:
+    """Ask for an account. The answer is the same for every address."""
+    loop = asyncio.get_running_loop()
+    answer_s = loop.time() + ANSWER_S
+    request = new_request(call, body)
+    await limiter.require(PER_SOURCE, source_of(call.request.address))
+    token = None if isinstance(body.token, UnsetType) else body.token
+    if not await browser_check.passes(token, call, action=REQUEST_ACCESS):
+        raise Refused("browser_check_failed")
+    # Counted behind the check: programs that do not pass it must not use up what is there for people.
+    await limiter.require(OVER_ALL, "")
+    await store.change(lambda stores: ask(stores, request))
+    await asyncio.sleep(answer_s - loop.time())
+    return Received()

@@ -1,0 +1,500 @@
+"""Accounts, members, API tokens and access requests in SQL, and removing an account for good, in dependency order.
+
+A table that is added later and knows accounts, sites or users needs a line in `_purge`; a test looks into every table.
+"""
+
+import json
+from typing import Protocol
+
+from agentgate.lib.configuration_version import ConfigurationStores
+from agentgate.lib.database import LockingRepository, RecordTable, Repository, Row, Transaction, Value
+from agentgate.lib.enums import AccessRequestStatus, AccountRole, AccountStatus, ApiTokenScope, Mode
+from agentgate.lib.moment import Moment
+from agentgate.lib.names import folded
+from agentgate.lib.records import optional_moment, to_json
+from agentgate.people.accounts.records import (
+    ApiToken,
+    Limits,
+    StoredAccessRequest,
+    StoredAccount,
+    StoredMembership,
+    Usage,
+    member_status,
+)
+from agentgate.people.identity.repository import UserStores
+from agentgate.people.outbox.repository import OutboxStores
+
+# Members who belong to no other account.
+_LEAVING = """SELECT users.id, users.email FROM membership JOIN users ON users.id = membership.user_id
+    WHERE membership.account_id = $1 AND NOT EXISTS (SELECT 1 FROM membership elsewhere
+        WHERE elsewhere.user_id = membership.user_id AND elsewhere.account_id <> $1)
+    ORDER BY users.id"""
+
+# An entry about a moved site stays when it stands in another account's trail: it is that account's history.
+_TRAIL = """account_id = $1
+    OR (account_id IS NULL AND site_id IN (SELECT id FROM site WHERE site.account_id = $1))"""
+
+_OF_SITES = (
+    *("site_rules", "rule_revision", "site_list_entry", "credential", "decision_label", "feature_capture"),
+    *("appeal", "webhook_delivery", "webhook"),
+)
+
+# Of members who stay, only what ties them to the account goes.
+_OF_ACCOUNT = (
+    """DELETE FROM outbox_message
+        WHERE link_digest IN (SELECT secret_digest FROM link WHERE account_id = $1)""",
+    "DELETE FROM link WHERE account_id = $1",
+    "UPDATE user_session SET account_id = NULL WHERE account_id = $1",
+    "DELETE FROM api_token WHERE account_id = $1",
+    "DELETE FROM membership WHERE account_id = $1",
+    # Addresses that the account chose for a site which has moved away since.
+    "DELETE FROM webhook_delivery WHERE webhook_id IN (SELECT id FROM webhook WHERE account_id = $1)",
+    "DELETE FROM webhook WHERE account_id = $1",
+)
+
+# Messages and entries know a person by the address too.
+_OF_NAME = (
+    "DELETE FROM outbox_message WHERE recipient = $1",
+    "DELETE FROM audit_entry WHERE account_id IS NULL AND site_id IS NULL AND target = $1",
+    "DELETE FROM audit_entry WHERE account_id IS NULL AND site_id IS NULL AND actor = $1",
+)
+
+_OF_USER = (
+    "DELETE FROM recovery_code WHERE user_id = $1",
+    "DELETE FROM user_session WHERE user_id = $1",
+    "DELETE FROM link WHERE user_id = $1",
+    "DELETE FROM users WHERE id = $1",
+)
+
+
+async def _purge(session: Transaction, account_id: str) -> None:
+    """Remove everything of an account, in one unit of work: no reader ever sees a part of it."""
+    leaving = await session.all(_LEAVING, account_id)
+    await session.run(f"DELETE FROM audit_entry WHERE {_TRAIL}", account_id)  # noqa: S608
+    for table in _OF_SITES:
+        await session.run(
+            f"DELETE FROM {table} WHERE site_id IN (SELECT id FROM site WHERE account_id = $1)",  # noqa: S608
+            account_id,
+        )
+    await _remember_numbers(session)
+    await session.run("DELETE FROM site WHERE account_id = $1", account_id)
+    for sql in _OF_ACCOUNT:
+        await session.run(sql, account_id)
+    for sql in _OF_NAME:
+        await session.run_many(sql, [(name,) for user in leaving for name in user])
+    for sql in _OF_USER:
+        await session.run_many(sql, [(user_id,) for user_id, _ in leaving])
+    await session.run("DELETE FROM account WHERE id = $1", account_id)
+
+
+async def _remember_numbers(session: Transaction) -> None:
+    """Keep the highest number of a site, so that no later site gets it."""
+    await session.lock("site-number")
+    await session.run(
+        """UPDATE site_number SET last = (SELECT max(number) FROM site)
+            WHERE last < (SELECT max(number) FROM site)"""
+    )
+
+
+# The service's own account: the one that has the service's own site, whenever that was made.
+IS_PROTECTED = """(CASE WHEN {account}.protected = 1 OR EXISTS (SELECT 1 FROM service_site
+        JOIN site ON site.site_key = service_site.site_key WHERE site.account_id = {account}.id) THEN 1 ELSE 0 END)"""
+# What `read_account` reads, in its order.
+ACCOUNT_COLUMNS = f"""account.id, account.name, account.status, {IS_PROTECTED.format(account="account")},
+    account.limit_sites, account.limit_credentials, account.limit_members, account.limit_tokens, account.limit_origins,
+    account.created_ms, account.require_mfa, account.suspended_reason, account.deleted_ms"""
+
+
+class AccountStore(LockingRepository):
+    """Customer accounts."""
+
+    async def add_account(self, account: StoredAccount) -> None:
+        """Keep a new account."""
+        await self._session.run(
+            """INSERT INTO account (id, name, name_folded, status, limit_sites, limit_credentials, limit_members,
+                    limit_tokens, limit_origins, require_mfa, suspended_reason, deleted_ms, protected, created_ms)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)""",
+            *_changeable(account),
+            int(account.protected),
+            account.created_at,
+        )
+
+    async def find_account(self, account_id: str) -> StoredAccount | None:
+        """Return an account, deleted ones included until they are purged; None when there is none."""
+        row = await self._session.one(f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE id = $1", account_id)  # noqa: S608
+        return read_account(row) if row else None
+
+    async def lock_account(self, account_id: str) -> None:
+        """Keep other units of work from changing the account, its members, sites or tokens until this one is done."""
+        await self._session.lock("account", account_id)
+
+    async def save_account(self, account: StoredAccount) -> None:
+        """Keep a changed name, status, limits, requireMfa, suspended reason and time of deletion."""
+        await self._session.run(
+            """UPDATE account SET name = $2, name_folded = $3, status = $4, limit_sites = $5, limit_credentials = $6,
+                    limit_members = $7, limit_tokens = $8, limit_origins = $9, require_mfa = $10,
+                    suspended_reason = $11, deleted_ms = $12
+                WHERE id = $1""",
+            *_changeable(account),
+        )
+
+    async def read_usage(self, account_id: str, now_ms: int) -> Usage:
+        """Count the account's sites, members and live tokens."""
+        row = await self._session.one(
+            """SELECT (SELECT count(*) FROM site WHERE account_id = $1),
+                    (SELECT count(*) FROM membership WHERE account_id = $1),
+                    (SELECT count(*) FROM api_token WHERE account_id = $1 AND revoked_ms IS NULL
+                        AND (expires_ms IS NULL OR expires_ms > $2))""",
+            account_id,
+            now_ms,
+        )
+        assert row is not None  # a SELECT of counts alone has one row
+        sites, members, tokens = row
+        return Usage(sites=sites, members=members, tokens=tokens)
+
+    async def has_enforcing_site(self, account_id: str) -> bool:
+        """Say whether one of the account's sites is in `enforce` mode."""
+        row = await self._session.one(
+            "SELECT 1 FROM site WHERE account_id = $1 AND mode = $2", account_id, Mode.ENFORCE.value
+        )
+        return row is not None
+
+    async def revoke_everything(self, account_id: str, now_ms: int) -> None:
+        """Revoke the account's live backend credentials and API tokens."""
+        sites = await self._session.all("SELECT id FROM site WHERE account_id = $1 ORDER BY id", account_id)
+        for (site_id,) in sites:
+            # A rotation that is under way would leave a new secret behind, unseen by the statement below.
+            await self._session.lock("credentials", site_id)
+        await self._session.run(
+            """UPDATE credential SET revoked_ms = $2
+                WHERE site_id IN (SELECT id FROM site WHERE account_id = $1)
+                    AND revoked_ms IS NULL AND (expires_ms IS NULL OR expires_ms > $2)""",
+            account_id,
+            now_ms,
+        )
+        await self._session.run(
+            """UPDATE api_token SET revoked_ms = $2
+                WHERE account_id = $1 AND revoked_ms IS NULL AND (expires_ms IS NULL OR expires_ms > $2)""",
+            account_id,
+            now_ms,
+        )
+
+    async def list_purgeable(self, deleted_before_ms: int) -> list[str]:
+        """Return the accounts that were deleted before a moment, longest deleted first."""
+        rows = await self._session.all(
+            "SELECT id FROM account WHERE status = $1 AND deleted_ms < $2 ORDER BY deleted_ms, id",
+            AccountStatus.DELETED.value,
+            deleted_before_ms,
+        )
+        return [account_id for (account_id,) in rows]
+
+    async def purge_trail(self, account_id: str, deleted_before_ms: int, *, most: int) -> int:
+        """Remove some audit entries of an account that is to be purged; return how many went."""
+        await self.lock_account(account_id)
+        if not await self._is_purgeable(account_id, deleted_before_ms):
+            return 0
+        # A long trail goes in several units of work, because each holds up everybody who wants to write.
+        return await self._session.run(
+            f"""DELETE FROM audit_entry
+                WHERE id IN (SELECT id FROM audit_entry WHERE {_TRAIL} ORDER BY id LIMIT $2)""",  # noqa: S608
+            account_id,
+            most,
+        )
+
+    async def purge_account(self, account_id: str, deleted_before_ms: int) -> bool:
+        """Remove every row of the account: sites and all that hangs on them, members, tokens, audit entries, messages.
+
+        Users who belong to no other account go too. Nothing happens to an account that was not deleted by then.
+        """
+        await self.lock_account(account_id)
+        if not await self._is_purgeable(account_id, deleted_before_ms):
+            return False
+        await _purge(self._session, account_id)
+        return True
+
+    async def _is_purgeable(self, account_id: str, deleted_before_ms: int) -> bool:
+        row = await self._session.one(
+            "SELECT 1 FROM account WHERE id = $1 AND status = $2 AND deleted_ms < $3",
+            account_id,
+            AccountStatus.DELETED.value,
+            deleted_before_ms,
+        )
+        return row is not None
+
+
+def read_account(row: Row) -> StoredAccount:
+    """Return the account that a row of ACCOUNT_COLUMNS holds."""
+    account_id, name, status, protected, *limits, created_ms, require_mfa, suspended_reason, deleted_ms = row
+    return StoredAccount(
+        id=account_id,
+        name=name,
+        status=AccountStatus(status),
+        protected=bool(protected),
+        limits=Limits(**dict(zip(Limits.__struct_fields__, limits, strict=True))),
+        created_at=Moment(created_ms),
+        require_mfa=bool(require_mfa),
+        suspended_reason=suspended_reason,
+        deleted_ms=deleted_ms,
+    )
+
+
+def _changeable(account: StoredAccount) -> tuple[Value, ...]:
+    limits = account.limits
+    return (
+        account.id,
+        account.name,
+        folded(account.name),
+        account.status.value,
+        limits.sites,
+        limits.credentials_per_site,
+        limits.members,
+        limits.tokens,
+        limits.origins_per_site,
+        int(account.require_mfa),
+        account.suspended_reason,
+        account.deleted_ms,
+    )
+
+
+# What `read_membership` reads, in its order.
+MEMBERSHIP_COLUMNS = """membership.account_id, membership.user_id, membership.role, membership.joined_ms, users.email,
+    users.name, users.status, CASE WHEN users.password_hash IS NULL THEN 0 ELSE 1 END,
+    CASE WHEN users.mfa_enabled_ms IS NULL THEN 0 ELSE 1 END, users.last_sign_in_ms"""
+_MEMBERSHIP_WIDTH = 10
+_FROM_MEMBERSHIP = f"""SELECT {MEMBERSHIP_COLUMNS}
+    FROM membership JOIN users ON users.id = membership.user_id"""  # noqa: S608 - the parts are constants
+
+
+class MemberStore(Repository):
+    """Who belongs to which account."""
+
+    async def add_membership(self, account_id: str, user_id: str, role: AccountRole, joined_ms: int) -> bool:
+        """Add a member; False when the user is one already."""
+        added = await self._session.run(
+            """INSERT INTO membership (account_id, user_id, role, joined_ms) VALUES ($1, $2, $3, $4)
+                ON CONFLICT (account_id, user_id) DO NOTHING""",
+            account_id,
+            user_id,
+            role.value,
+            joined_ms,
+        )
+        return added == 1
+
+    async def find_membership(self, account_id: str, user_id: str) -> StoredMembership | None:
+        """Return a user's place in an account, or None."""
+        row = await self._session.one(
+            f"{_FROM_MEMBERSHIP} WHERE membership.account_id = $1 AND membership.user_id = $2", account_id, user_id
+        )
+        return read_membership(row) if row else None
+
+    async def list_members(self, account_id: str) -> list[StoredMembership]:
+        """Return the members, longest-standing first."""
+        rows = await self._session.all(
+            f"{_FROM_MEMBERSHIP} WHERE membership.account_id = $1 ORDER BY membership.joined_ms, membership.user_id",
+            account_id,
+        )
+        return [read_membership(row) for row in rows]
+
+    async def list_memberships(self, user_id: str) -> list[tuple[StoredMembership, StoredAccount]]:
+        """Return the user's accounts that are not deleted, longest-standing first."""
+        rows = await self._session.all(
+            f"""SELECT {MEMBERSHIP_COLUMNS}, {ACCOUNT_COLUMNS}
+                FROM membership JOIN users ON users.id = membership.user_id
+                    JOIN account ON account.id = membership.account_id
+                WHERE membership.user_id = $1 AND account.status <> $2
+                ORDER BY membership.joined_ms, membership.account_id""",  # noqa: S608
+            user_id,
+            AccountStatus.DELETED.value,
+        )
+        return [(read_membership(row[:_MEMBERSHIP_WIDTH]), read_account(row[_MEMBERSHIP_WIDTH:])) for row in rows]
+
+    async def save_role(self, account_id: str, user_id: str, role: AccountRole) -> None:
+        """Change a member's role."""
+        await self._session.run(
+            "UPDATE membership SET role = $3 WHERE account_id = $1 AND user_id = $2", account_id, user_id, role.value
+        )
+
+    async def remove_membership(self, account_id: str, user_id: str) -> None:
+        """Remove a member."""
+        await self._session.run("DELETE FROM membership WHERE account_id = $1 AND user_id = $2", account_id, user_id)
+
+    async def count_owners(self, account_id: str) -> int:
+        """Return how many owners the account has."""
+        row = await self._session.one(
+            "SELECT count(*) FROM membership WHERE account_id = $1 AND role = $2", account_id, AccountRole.OWNER.value
+        )
+        return int(row[0]) if row else 0
+
+    async def count_owned_accounts(self, user_id: str) -> int:
+        """Return how many accounts that are not deleted the user owns."""
+        row = await self._session.one(
+            """SELECT count(*) FROM membership JOIN account ON account.id = membership.account_id
+                WHERE membership.user_id = $1 AND membership.role = $2 AND account.status <> $3""",
+            user_id,
+            AccountRole.OWNER.value,
+            AccountStatus.DELETED.value,
+        )
+        return int(row[0]) if row else 0
+
+
+def read_membership(row: Row) -> StoredMembership:
+    """Return the membership that a row of MEMBERSHIP_COLUMNS holds."""
+    account_id, user_id, role, joined_ms, email, name, status, has_password, has_mfa, last_sign_in_ms = row
+    return StoredMembership(
+        account_id=account_id,
+        user_id=user_id,
+        role=AccountRole(role),
+        joined_at=Moment(joined_ms),
+        email=email,
+        name=name,
+        status=member_status(status, has_password=bool(has_password)),
+        mfa_enabled=bool(has_mfa),
+        last_sign_in_ms=last_sign_in_ms,
+    )
+
+
+_COLUMNS = "id, name, scopes, created_ms, created_by, expires_ms, revoked_ms, last_used_ms"
+
+
+class ApiTokenStore(Repository):
+    """API tokens; secrets are here as digests only."""
+
+    async def add_token(self, account_id: str, token: ApiToken, secret_digest: bytes) -> None:
+        """Keep a new token."""
+        await self._session.run(
+            """INSERT INTO api_token (id, account_id, name, scopes, secret_digest, created_ms, created_by, expires_ms)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
+            token.id,
+            account_id,
+            token.name,
+            to_json(token.scopes).decode(),
+            secret_digest,
+            token.created_at,
+            token.created_by,
+            token.expires_at or None,
+        )
+
+    async def find_token(self, account_id: str, token_id: str) -> ApiToken | None:
+        """Return an account's token; None when the account has none of this ID, whoever else may."""
+        row = await self._session.one(
+            f"SELECT {_COLUMNS} FROM api_token WHERE account_id = $1 AND id = $2",  # noqa: S608
+            account_id,
+            token_id,
+        )
+        return _token(row) if row else None
+
+    async def find_token_by_secret(self, secret_digest: bytes) -> tuple[str, ApiToken] | None:
+        """Return the account and the token of a secret, revoked and expired ones included; None when there is none."""
+        row = await self._session.one(
+            f"SELECT account_id, {_COLUMNS} FROM api_token WHERE secret_digest = $1",  # noqa: S608
+            secret_digest,
+        )
+        return (row[0], _token(row[1:])) if row else None
+
+    async def list_tokens(self, account_id: str) -> list[ApiToken]:
+        """Return an account's tokens, newest first."""
+        rows = await self._session.all(
+            f"SELECT {_COLUMNS} FROM api_token WHERE account_id = $1 ORDER BY created_ms DESC, id",  # noqa: S608
+            account_id,
+        )
+        return [_token(row) for row in rows]
+
+    async def revoke_token(self, account_id: str, token_id: str, now_ms: int) -> bool:
+        """Revoke a token; False when it was revoked already."""
+        revoked = await self._session.run(
+            "UPDATE api_token SET revoked_ms = $3 WHERE account_id = $1 AND id = $2 AND revoked_ms IS NULL",
+            account_id,
+            token_id,
+            now_ms,
+        )
+        return revoked == 1
+
+    async def note_use(self, token_id: str, now_ms: int) -> None:
+        """Note that a token was used."""
+        await self._session.run(
+            "UPDATE api_token SET last_used_ms = $2 WHERE id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)",
+            token_id,
+            now_ms,
+        )
+
+
+def _token(row: Row) -> ApiToken:
+    token_id, name, scopes, created_ms, created_by, expires_ms, revoked_ms, last_used_ms = row
+    return ApiToken(
+        id=token_id,
+        name=name,
+        scopes=[ApiTokenScope(scope) for scope in json.loads(scopes)],
+        created_at=Moment(created_ms),
+        created_by=created_by,
+        expires_at=optional_moment(expires_ms),
+        revoked_at=optional_moment(revoked_ms),
+        last_used_at=optional_moment(last_used_ms),
+    )
+
+
+_REQUESTS = RecordTable("access_request", StoredAccessRequest)
+
+
+class AccessRequestStore(LockingRepository):
+    """People who asked for an account."""
+
+    async def add_request(self, request: StoredAccessRequest) -> bool:
+        """Keep a new request; False when one of the same address is pending."""
+        await self._session.lock("access_request", request.email)
+        # A write even when there is nothing to add: how long the commit takes must not tell whether one is pending.
+        pending = await self._session.run(
+            "UPDATE access_request SET email = email WHERE status = $1 AND email = $2",
+            AccessRequestStatus.PENDING.value,
+            request.email,
+        )
+        if pending:
+            return False
+        await self._session.run(_REQUESTS.insert, *_REQUESTS.values(request))
+        return True
+
+    async def find_request(self, request_id: str) -> StoredAccessRequest | None:
+        """Return a request, or None."""
+        row = await self._session.one(f"{_REQUESTS.select} WHERE id = $1", request_id)
+        return _REQUESTS.read(row) if row else None
+
+    async def list_requests(self, status: AccessRequestStatus | None, limit: int) -> list[StoredAccessRequest]:
+        """Return the newest requests in a state, or in any with None, newest first."""
+        newest_first = "ORDER BY created_ms DESC, id DESC LIMIT $1"
+        if status is None:
+            rows = await self._session.all(f"{_REQUESTS.select} {newest_first}", limit)
+        else:
+            rows = await self._session.all(f"{_REQUESTS.select} WHERE status = $2 {newest_first}", limit, status.value)
+        return [_REQUESTS.read(row) for row in rows]
+
+    async def decide(self, request_id: str, status: AccessRequestStatus, decided_by: str, now_ms: int) -> bool:
+        """Decide a pending request; False when it was decided already."""
+        decided = await self._session.run(
+            """UPDATE access_request SET status = $2, decided_by = $3, decided_ms = $4
+                WHERE id = $1 AND status = $5""",
+            request_id,
+            status.value,
+            decided_by,
+            now_ms,
+            AccessRequestStatus.PENDING.value,
+        )
+        return decided == 1
+
+
+class AccessRequestStores(Protocol):
+    """The port that a unit of work on access requests needs."""
+
+    @property
+    def access_requests(self) -> AccessRequestStore: ...
+
+
+class AccountStores(UserStores, OutboxStores, ConfigurationStores, Protocol):
+    """The ports that a unit of work on accounts uses."""
+
+    @property
+    def accounts(self) -> AccountStore: ...
+
+    @property
+    def members(self) -> MemberStore: ...
+
+    @property
+    def api_tokens(self) -> ApiTokenStore: ...

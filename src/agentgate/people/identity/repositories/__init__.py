@@ -1,1 +1,0 @@
-"""Users, sessions and links in SQL."""

@@ -1,0 +1,195 @@
+"""The routes that operators and customers share: all that is read and changed below one site.
+
+A row names the permission that the console asks for. `operators_rows` gives the same rows the operators' guard.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from agentgate.events.queries import endpoints as traffic
+from agentgate.events.queries import export_endpoints as export
+from agentgate.events.webhooks import endpoints as webhooks
+from agentgate.http.endpoint import Guard
+from agentgate.http.surface import Row, delete, get, patch, post, put
+from agentgate.lib import limits
+from agentgate.lib.enums import ConsolePermission
+from agentgate.people.accounts.guards import member
+from agentgate.people.audit import endpoints as audit
+from agentgate.people.identity.guards import operator
+from agentgate.protection.agents.handoff import endpoints as handoff
+from agentgate.protection.agents.ledger import endpoints as ledger
+from agentgate.protection.agents.policy import endpoints as agent_policy
+from agentgate.protection.appeals import endpoints as appeals
+from agentgate.protection.credentials import endpoints as credentials
+from agentgate.protection.lists import endpoints as lists
+from agentgate.protection.rules import decision_endpoints as decisions
+from agentgate.protection.rules import endpoints as rules
+from agentgate.protection.sites import endpoints as sites
+from agentgate.protection.sites.guards import site_in_path, site_in_query
+
+SITE = "/sites/{siteKey}"
+
+SITES_READ = member(ConsolePermission.SITES_READ)
+SITES_WRITE = member(ConsolePermission.SITES_WRITE)
+ANALYTICS_READ = member(ConsolePermission.ANALYTICS_READ)
+
+
+def scoped(path: str, scope: Guard, *table: Row) -> tuple[Row, ...]:
+    """Return rows below a path, each with the scope that finds what the path names."""
+
+    def place(row: Row) -> Row:
+        return lambda prefix, guard: replace(row(prefix + path, guard), scope=scope)
+
+    return tuple(place(row) for row in table)
+
+
+def operators_rows(*tables: tuple[Row, ...]) -> Iterator[Row]:
+    """Return the rows of these tables with the operators' guard."""
+
+    def place(row: Row) -> Row:
+        return lambda prefix, guard: replace(row(prefix, guard), guard=operator)
+
+    return (place(row) for table in tables for row in table)
+
+
+HISTORY_AND_CREDENTIALS = scoped(
+    SITE,
+    site_in_path,
+    get("/changes", audit.list_site_changes, guard=SITES_READ),
+    post("/credentials", credentials.create_credential, guard=SITES_WRITE, status=201, refuses=("credential_limit",)),
+    post(
+        "/credentials/{credId}/rotate",
+        credentials.rotate_credential,
+        guard=SITES_WRITE,
+        status=201,
+        refuses=("not_found", "credential_limit", "invalid_state"),
+    ),
+    post("/credentials/{credId}/revoke", credentials.revoke_credential, guard=SITES_WRITE, refuses=("not_found",)),
+)
+
+INSTALLATION = scoped(
+    SITE,
+    site_in_path,
+    get("/install", sites.read_install, guard=SITES_READ),
+    get("/health", sites.read_health, guard=SITES_READ),
+    get("/analytics", traffic.read_analytics, guard=ANALYTICS_READ),
+    get(
+        "/agent-prompt", sites.read_agent_prompt, guard=SITES_READ, media_type="text/markdown", texts=sites.PROMPT_TEXTS
+    ),
+    get("/adapters/{proxy}", sites.read_adapter, guard=SITES_READ, refuses=("not_found", "invalid_filter")),
+)
+
+RULES = scoped(
+    SITE,
+    site_in_path,
+    get("/rules", rules.read_rules, guard=SITES_READ),
+    put(
+        "/rules",
+        rules.replace_rules,
+        guard=SITES_WRITE,
+        body_limit=limits.RULES_BODY_BYTES,
+        refuses=("revision_conflict", "backtest_refused", "rate_limited"),
+        other_replies=rules.INVALID,
+    ),
+    post("/rules/validate", rules.validate_rules, guard=SITES_READ, body_limit=limits.RULES_BODY_BYTES),
+    post(
+        "/rules/test",
+        rules.test_rules,
+        guard=SITES_READ,
+        body_limit=limits.RULES_BODY_BYTES,
+        other_replies=rules.INVALID,
+    ),
+    post(
+        "/rules/backtest",
+        rules.backtest_rules,
+        guard=ANALYTICS_READ,
+        body_limit=limits.RULES_BODY_BYTES,
+        refuses=("invalid_range", "rate_limited"),
+        other_replies=rules.INVALID,
+    ),
+)
+
+LISTS = scoped(
+    SITE,
+    site_in_path,
+    get("/list-entries", lists.list_list_entries, guard=SITES_READ),
+    post("/list-entries", lists.create_list_entry, guard=SITES_WRITE, status=201, refuses=("invalid_state",)),
+    post(
+        "/list-entries/backtest",
+        lists.backtest_list_entry,
+        guard=ANALYTICS_READ,
+        refuses=("invalid_range", "rate_limited"),
+    ),
+    delete("/list-entries/{entryId}", lists.end_list_entry, guard=SITES_WRITE, status=204, refuses=("not_found",)),
+)
+
+APPEALS = scoped(
+    SITE,
+    site_in_path,
+    get("/appeals", appeals.list_appeals, guard=ANALYTICS_READ),
+    get("/appeals/{appealId}", appeals.read_appeal, guard=ANALYTICS_READ, refuses=("not_found",)),
+    post(
+        "/appeals/{appealId}/answer", appeals.answer_appeal, guard=SITES_WRITE, refuses=("not_found", "invalid_state")
+    ),
+    delete(
+        "/appeals/{appealId}/answer", appeals.reopen_appeal, guard=SITES_WRITE, refuses=("not_found", "invalid_state")
+    ),
+    put("/appeals/{appealId}/label", appeals.label_appeal, guard=SITES_WRITE, refuses=("not_found", "invalid_state")),
+)
+
+AGENT_POLICY = scoped(
+    SITE,
+    site_in_path,
+    get("/agent-policy", agent_policy.read_agent_policy, guard=SITES_READ),
+    put("/agent-policy", agent_policy.replace_agent_policy, guard=SITES_WRITE, refuses=("revision_conflict",)),
+    get("/agent-charges", ledger.read_agent_charges, guard=ANALYTICS_READ),
+    get(
+        "/agent-charges.csv",
+        ledger.export_agent_charges,
+        guard=ANALYTICS_READ,
+        media_type="text/csv",
+        texts=ledger.TEXTS,
+    ),
+)
+
+AGENT_GRANTS = scoped(
+    SITE,
+    site_in_path,
+    get("/agent-grants", handoff.list_agent_grants, guard=SITES_READ),
+    delete(
+        "/agent-grants/{grantId}", handoff.revoke_agent_grant, guard=SITES_WRITE, status=204, refuses=("not_found",)
+    ),
+)
+
+WEBHOOKS = scoped(
+    SITE,
+    site_in_path,
+    get("/webhooks", webhooks.list_webhooks, guard=SITES_READ),
+    post("/webhooks", webhooks.create_webhook, guard=SITES_WRITE, status=201, refuses=("invalid_state",)),
+    patch("/webhooks/{webhookId}", webhooks.change_webhook, guard=SITES_WRITE, refuses=("not_found",)),
+    delete("/webhooks/{webhookId}", webhooks.delete_webhook, guard=SITES_WRITE, status=204, refuses=("not_found",)),
+    post(
+        "/webhooks/{webhookId}/rotate", webhooks.rotate_webhook, guard=SITES_WRITE, status=201, refuses=("not_found",)
+    ),
+    post("/webhooks/{webhookId}/test", webhooks.test_webhook, guard=SITES_WRITE, refuses=("not_found", "rate_limited")),
+    get("/webhooks/{webhookId}/deliveries", webhooks.list_deliveries, guard=SITES_READ, refuses=("not_found",)),
+)
+
+TRAFFIC = scoped(
+    "",
+    site_in_query,
+    get("/metrics", traffic.read_metrics, guard=ANALYTICS_READ),
+    get("/visitors", traffic.list_visitors, guard=ANALYTICS_READ),
+    get("/visitors/{visitorId}", traffic.read_visitor_detail, guard=ANALYTICS_READ, refuses=("not_found",)),
+    get("/decisions", traffic.list_decisions, guard=ANALYTICS_READ),
+    get(
+        "/decisions/export",
+        export.export_decisions,
+        guard=ANALYTICS_READ,
+        media_type="application/x-ndjson",
+        texts=export.TEXTS,
+    ),
+    get(
+        "/decisions/{decisionId}", decisions.read_decision, guard=ANALYTICS_READ, refuses=("not_found",), tag="traffic"
+    ),
+)
