@@ -9,7 +9,7 @@ from msgspec import Struct
 from agentgate.lib.records import SITE_KEY_PATTERN
 from agentgate_tools.adapters.cleared import clearing_lines
 from agentgate_tools.adapters.snippets import SNIPPETS, snippet
-from agentgate_tools.adapters.tls import SYSTEM_AUTHORITIES, tls_lines
+from agentgate_tools.adapters.tls import APACHE_TUNNEL, SYSTEM_AUTHORITIES, tls_lines
 
 # Proxy -> its files, the one that is included first. Those of nginx are alternatives: a whole server, or parts for one.
 FILES = {
@@ -105,6 +105,8 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         raise AdapterRefused("the secret is not one of a site; it begins with ags_ and has no spaces")
     origin_scheme, origin_host, origin_port = _parts("origin", installation.origin, ("http", "https"))
     service_scheme, service_name, service_port = _parts("service", installation.service, ("http", "https"))
+    if proxy == "apache" and service_scheme == "https":
+        service_name, service_port = APACHE_TUNNEL
     _, upstream_name, upstream_port = _parts("upstream", installation.upstream, ("http",))
     is_usual = origin_port == PORTS[origin_scheme]
     origin = f"{origin_scheme}://{origin_host}" + ("" if is_usual else f":{origin_port}")
@@ -131,17 +133,12 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
 
 
 def _optional_lines(proxy: str, installation: Installation) -> dict[str, list[str]]:
-    scheme, name, _ = _parts("service", installation.service, ("http", "https"))
+    scheme, name, port = _parts("service", installation.service, ("http", "https"))
     if scheme == "http":
         return {"SERVICE_TLS": [], "SERVICE_TRANSPORT": [], "SERVICE_USES": []}
-    if proxy == "apache":
-        raise AdapterRefused(
-            "Apache's Lua speaks no TLS, so --service must begin with http://; let the service listen on this"
-            " machine, or give the address of a tunnel"
-        )
     if not _PATH.match(installation.service_ca):
         raise AdapterRefused(f"--service-ca {installation.service_ca!r} must be the full path of a file")
-    return tls_lines(proxy, installation.site.replace("-", "_"), name.strip("[]"), installation.service_ca)
+    return tls_lines(proxy, installation.site.replace("-", "_"), name.strip("[]"), port, installation.service_ca)
 
 
 def _parts(option: str, url: str, schemes: tuple[str, ...]) -> tuple[str, str, int]:
