@@ -28,6 +28,9 @@ class AdapterOptions:
         Path | None, typer.Option(help="File with a backend secret of the site; without it, a placeholder.")
     ] = None
     listen: Annotated[str, typer.Option(help="Where the proxy listens, such as 127.0.0.1:8000.")] = ""
+    down_page: Annotated[
+        str, typer.Option(help="Traefik: path of a page of the site's, for people while AgentGate is away.")
+    ] = ""
     file: Annotated[str | None, typer.Option(help="Which file to print, where a proxy has several.")] = None
 
 
@@ -43,6 +46,7 @@ def adapter(**given: Any) -> None:
         upstream=options.upstream,
         secret=_secret(options.secret_file),
         listen=options.listen,
+        down_page=options.down_page,
     )
     print(render(options.proxy, installation, name), end="")
     if options.proxy == "nginx":
