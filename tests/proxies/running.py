@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import os
+import re
 import shutil
 import signal
 import socket
@@ -20,9 +21,11 @@ import pytest
 import yaml
 
 from agentgate_tools.adapters.render import FILES, Installation, render
+from agentgate_tools.adapters.tls import APACHE_TUNNEL
 
 START_S = 15.0
 STOP_S = 5.0
+APACHE_TUNNEL_PORT = re.compile(rf"\b{APACHE_TUNNEL[1]}\b")
 DEBIAN_MODULES = Path("/usr/lib/apache2/modules")
 APACHE_MODULES = ("mpm_event", "authz_core", "headers", "lua", "proxy", "proxy_http", "proxy_wstunnel")
 TRAEFIK_QUESTION = "127.0.0.1:9191"
@@ -81,9 +84,11 @@ def _haproxy(started: Started, texts: dict[str, str]) -> list[str]:
 
 
 def _apache(started: Started, texts: dict[str, str]) -> list[str]:
-    lua = started.write("agentgate.lua", texts["agentgate.lua"])
-    path = started.write("agentgate.conf", texts["agentgate.conf"].replace("/etc/apache2/agentgate.lua", str(lua)))
-    names = (*APACHE_MODULES, "http2") if started.speaks_http2 else APACHE_MODULES
+    tunnel = str(_free_port())
+    lua = started.write("agentgate.lua", APACHE_TUNNEL_PORT.sub(tunnel, texts["agentgate.lua"]))
+    conf = APACHE_TUNNEL_PORT.sub(tunnel, texts["agentgate.conf"]).replace("/etc/apache2/agentgate.lua", str(lua))
+    path = started.write("agentgate.conf", conf)
+    names = (*APACHE_MODULES, *(["http2"] if started.speaks_http2 else []), *(["ssl"] if "SSLProxy" in conf else []))
     modules = "\n".join(f"LoadModule {name}_module {DEBIAN_MODULES}/mod_{name}.so" for name in names)
     modules += "\nProtocols h2c http/1.1" if started.speaks_http2 else ""
     user = "User www-data\nGroup www-data" if os.geteuid() == 0 else ""

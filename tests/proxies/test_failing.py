@@ -1,9 +1,12 @@
 """When the service is away, slow, or answers nonsense: nobody is let through, and nobody waits long to be told."""
 
+import dataclasses
 import time
 
+import msgspec
 import pytest
 
+from tests.proxies.running import running_proxy
 from tests.proxies.visiting import BROWSER, NAVIGATION, Headers, Installed
 
 LONGEST_S = 2.5
@@ -53,6 +56,33 @@ def test_a_person_is_shown_a_page_while_the_service_is_away(installed: Installed
         installed.tap.open()
 
     assert script.headers.get_content_type() != "text/html"
+
+
+def test_traefik_shows_a_page_of_the_site_while_the_service_is_away(site: Installed) -> None:
+    chosen = msgspec.structs.replace(site.installation, down_page="/503.html")
+    cookie, form = ("Cookie", "session=1"), {"usual": NAVIGATION, "body": b"a=1"}
+    with running_proxy("traefik", chosen) as port:
+        behind = dataclasses.replace(site, proxy="traefik", port=port)
+        site.tap.close()
+        try:
+            page = behind.visit("GET", "/members?id=1", usual=[*NAVIGATION, cookie])
+            shown = site.site.asked[-1]
+            sent = behind.visit("POST", "/members", **form)
+            before = len(site.site.asked)
+            program = behind.visit("GET", "/members")
+        finally:
+            site.tap.open()
+        allowed = behind.visit("GET", "/page")
+
+    assert [page.status, sent.status, program.status, allowed.status] == [503, 503, 503, 200]
+    assert (page.headers["retry-after"], page.headers["cache-control"]) == ("5", "no-store")
+    # The site echoes what it was asked for: its page, and nothing of the visitor's or of AgentGate's.
+    assert (shown.method, shown.target) == ("GET", "/503.html")
+    assert [shown.one(name) for name in ("authorization", "cookie", "x-forwarded-uri", "x-service-decision")] == [
+        None
+    ] * 4
+    assert b"/503.html" in page.body
+    assert len(site.site.asked) == before + 1
 
 
 def test_a_service_that_is_away_lets_nobody_through_and_comes_back(installed: Installed) -> None:

@@ -192,7 +192,7 @@ def over_tls(installation: Installation, port: int, authority: Path) -> Installa
     return msgspec.structs.replace(installation, service=f"https://localhost:{port}", service_ca=str(authority))
 
 
-@pytest.mark.parametrize("proxy", [proxy for proxy in STARTERS if proxy != "apache"])
+@pytest.mark.parametrize("proxy", STARTERS)
 def test_a_proxy_asks_over_tls_and_only_whom_the_authority_vouches_for(
     site: Installed, behind_tls: tuple[int, Path], proxy: str
 ) -> None:
@@ -202,19 +202,20 @@ def test_a_proxy_asks_over_tls_and_only_whom_the_authority_vouches_for(
     unknown, _ = make_certificate(other, "localhost")
     try:
         with running_proxy(proxy, over_tls(site.installation, port, authority)) as listening:
-            told = dataclasses.replace(site, proxy=proxy, port=listening).visit("GET", "/page")
+            through = dataclasses.replace(site, proxy=proxy, port=listening)
+            told = through.visit("GET", "/page")
+            page = through.visit("GET", "/members", usual=NAVIGATION)
         with running_proxy(proxy, over_tls(site.installation, port, unknown)) as listening:
             refused = dataclasses.replace(site, proxy=proxy, port=listening).visit("GET", "/page")
     finally:
         shutil.rmtree(other)
 
     assert told.asked.one("x-service-decision") == "allow"
+    assert (page.status, page.headers.get_content_type()) == (401, "text/html")
     assert refused.status in {500, 502, 503}
 
 
-def test_apache_says_that_it_cannot_ask_over_tls() -> None:
-    with pytest.raises(AdapterRefused, match=r"Apache's Lua speaks no TLS"):
-        render("apache", Installation(service="https://gate.example"))
+def test_authorities_are_the_path_of_a_file() -> None:
     with pytest.raises(AdapterRefused, match=r"--service-ca"):
         render("nginx", Installation(service="https://gate.example", service_ca="ca.pem; evil"))
     assert len(FILES["nginx"]) == 1 + len(SNIPPETS)

@@ -70,7 +70,6 @@ def test_a_proxy_with_two_files_says_so(tmp_path: Path) -> None:
         (("iis",), "give one of nginx, caddy, haproxy, apache, traefik, envoy"),
         (("nginx", "--file", "x"), "it has agentgate.conf"),
         (("nginx", "--service", "127.0.0.1:8080"), "must begin with http://"),
-        (("apache", "--service", "https://127.0.0.1:8080"), "must begin with http://"),
         (("nginx", "--service", "https://gate.example", "--service-ca", "x;"), "full path of a file"),
         (("nginx", "--service", "http://127.0.0.1:99999"), "is not an address"),
         (("nginx", "--origin", "ftp://shop.example"), "must begin with http:// or https://"),

@@ -250,6 +250,32 @@ PACKAGES = [
         ),
     ),
     BrowserPackage(
+        "react-recaptcha-google",
+        "recaptcha",
+        "React",
+        "host replaced",
+        REPLACED,
+        react(
+            """
+            import { loadReCaptcha, ReCaptcha } from "react-recaptcha-google";
+            loadReCaptcha();
+            """,
+            "<ReCaptcha sitekey={sitekey} render='explicit' onloadCallback={() => {}} verifyCallback={passed} />",
+        ),
+    ),
+    BrowserPackage(
+        "@google-recaptcha/react",
+        "recaptcha",
+        "React",
+        "script tag",
+        TAG,
+        react(
+            'import { GoogleReCaptchaCheckbox, GoogleReCaptchaProvider } from "@google-recaptcha/react";',
+            "<GoogleReCaptchaProvider type='v2-checkbox' siteKey={sitekey}>"
+            "<GoogleReCaptchaCheckbox onChange={passed} /></GoogleReCaptchaProvider>",
+        ),
+    ),
+    BrowserPackage(
         "recaptcha-v3",
         "recaptcha",
         "none",

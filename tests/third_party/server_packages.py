@@ -345,6 +345,48 @@ NODE = [
         by_name=True,
     ),
     ServerPackage(
+        "grecaptcha",
+        "recaptcha",
+        "Node.js",
+        NAME,
+        """
+        const Client = require("grecaptcha");
+        const verify = (token) => new Client(secret).verify(token);
+        """,
+        by_name=True,
+    ),
+    ServerPackage(
+        "fastify-recaptcha",
+        "recaptcha",
+        "Node.js",
+        NAME,
+        """
+        const app = require("fastify")();
+        app.register(require("fastify-recaptcha").default, { recaptcha_secret_key: secret, reply: true });
+        app.post("/", async () => "accepted");
+        const sent = (token) => ({ method: "POST", url: "/", payload: { "g-recaptcha-response": token } });
+        const verify = async (token) => (await app.inject(sent(token))).body === "accepted";
+        """,
+        by_name=True,
+    ),
+    ServerPackage(
+        "@nestlab/google-recaptcha",
+        "recaptcha",
+        "Node.js",
+        "`network`",
+        """
+        require("reflect-metadata");
+        const { NestFactory } = require("@nestjs/core");
+        const { GoogleRecaptchaModule, GoogleRecaptchaValidator } = require("@nestlab/google-recaptcha");
+        const given = { secretKey: secret, network: url, response: (request) => request.body.token, score: 0.5 };
+        const context = NestFactory.createApplicationContext(GoogleRecaptchaModule.forRoot(given), { logger: false });
+        const verify = async (token) => {
+          const validator = (await context).get(GoogleRecaptchaValidator);
+          return (await validator.validate({ response: token })).success;
+        };
+        """,
+    ),
+    ServerPackage(
         "hcaptcha (npm)",
         "hcaptcha",
         "Node.js",

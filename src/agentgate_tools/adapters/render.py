@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from agentgate.lib.records import SITE_KEY_PATTERN
 from agentgate_tools.adapters.cleared import clearing_lines
+from agentgate_tools.adapters.down_page import down_page_lines
 from agentgate_tools.adapters.snippets import SNIPPETS, snippet
-from agentgate_tools.adapters.tls import SYSTEM_AUTHORITIES, tls_lines
+from agentgate_tools.adapters.tls import APACHE_TUNNEL, SYSTEM_AUTHORITIES, tls_lines
 
 # Proxy -> its files, the one that is included first. Those of nginx are alternatives: a whole server, or parts for one.
 FILES = {
@@ -39,7 +40,10 @@ DOWN_PAGE = (
 )
 
 # A place that has a line of its own, and becomes as many as there are.
-_LINES = re.compile(r"^([ \t]*)\{\{(CLEARED|SERVICE_TLS|SERVICE_TRANSPORT|SERVICE_USES)\}\}\n", re.MULTILINE)
+_LINES = re.compile(
+    r"^([ \t]*)\{\{(CLEARED|SERVICE_TLS|SERVICE_TRANSPORT|SERVICE_USES|DOWN_ROUTER|DOWN_MIDDLEWARES)\}\}\n",
+    re.MULTILINE,
+)
 _PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
 _SECRET = re.compile(r"ags_[A-Za-z0-9_-]{16,128}\Z", re.ASCII)
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\Z|\[[0-9A-Fa-f:.]+\]\Z", re.ASCII)
@@ -63,6 +67,8 @@ class Installation(Struct, frozen=True, kw_only=True):
     secret: str = PLACEHOLDER_SECRET
     # Where the proxy listens; empty for its usual place.
     listen: str = ""
+    # The path of a page of the site's own, for people while AgentGate is away. Traefik has none to show.
+    down_page: str = ""
 
 
 # What the files in deploy/ are filled in with.
@@ -89,6 +95,7 @@ def render(proxy: str, installation: Installation, file: str | None = None) -> s
     )
     values = _values(proxy, installation)
     lines = {"CLEARED": clearing_lines(proxy), **_optional_lines(proxy, installation)}
+    lines |= _down_page_lines(proxy, installation)
     template = _LINES.sub(lambda match: "".join(f"{match[1]}{line}\n" for line in lines[match[2]]), template)
     return _PLACE.sub(lambda match: values[match[1]], template)
 
@@ -105,6 +112,8 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         raise AdapterRefused("the secret is not one of a site; it begins with ags_ and has no spaces")
     origin_scheme, origin_host, origin_port = _parts("origin", installation.origin, ("http", "https"))
     service_scheme, service_name, service_port = _parts("service", installation.service, ("http", "https"))
+    if proxy == "apache" and service_scheme == "https":
+        service_name, service_port = APACHE_TUNNEL
     _, upstream_name, upstream_port = _parts("upstream", installation.upstream, ("http",))
     is_usual = origin_port == PORTS[origin_scheme]
     origin = f"{origin_scheme}://{origin_host}" + ("" if is_usual else f":{origin_port}")
@@ -121,6 +130,7 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
         # Caddy takes an address without a scheme for plain HTTP.
         "SERVICE_DIAL": f"{'https://' if service_scheme == 'https' else ''}{service_name}:{service_port}",
         "SERVICE_SSL": "".join(f" {word}" for word in _optional_lines(proxy, installation)["SERVICE_TLS"]),
+        "DOWN": "down-page" if installation.down_page else "down",
         "SERVICE_NAME": service_name.strip("[]"),
         "SERVICE_PORT": str(service_port),
         "UPSTREAM_HOST": f"{upstream_name}:{upstream_port}",
@@ -131,17 +141,22 @@ def _values(proxy: str, installation: Installation) -> dict[str, str]:
 
 
 def _optional_lines(proxy: str, installation: Installation) -> dict[str, list[str]]:
-    scheme, name, _ = _parts("service", installation.service, ("http", "https"))
+    scheme, name, port = _parts("service", installation.service, ("http", "https"))
     if scheme == "http":
         return {"SERVICE_TLS": [], "SERVICE_TRANSPORT": [], "SERVICE_USES": []}
-    if proxy == "apache":
-        raise AdapterRefused(
-            "Apache's Lua speaks no TLS, so --service must begin with http://; let the service listen on this"
-            " machine, or give the address of a tunnel"
-        )
     if not _PATH.match(installation.service_ca):
         raise AdapterRefused(f"--service-ca {installation.service_ca!r} must be the full path of a file")
-    return tls_lines(proxy, installation.site.replace("-", "_"), name.strip("[]"), installation.service_ca)
+    return tls_lines(proxy, installation.site.replace("-", "_"), name.strip("[]"), port, installation.service_ca)
+
+
+def _down_page_lines(proxy: str, installation: Installation) -> dict[str, list[str]]:
+    if not installation.down_page:
+        return {"DOWN_ROUTER": [], "DOWN_MIDDLEWARES": []}
+    if proxy != "traefik":
+        raise AdapterRefused(f"the adapter for {proxy} has a page of its own; --down-page is for traefik")
+    if not _PATH.match(installation.down_page):
+        raise AdapterRefused(f"--down-page {installation.down_page!r} must be the path of a page, such as /503.html")
+    return down_page_lines(installation.site.replace("-", "_"), installation.down_page)
 
 
 def _parts(option: str, url: str, schemes: tuple[str, ...]) -> tuple[str, str, int]:

@@ -4,8 +4,14 @@
 SYSTEM_AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 
 
-def tls_lines(proxy: str, site: str, name: str, authorities: str) -> dict[str, list[str]]:
+# Apache's Lua speaks no TLS: it asks Apache itself on the loopback, which asks the service.
+APACHE_TUNNEL = ("127.0.0.1", 9192)
+
+
+def tls_lines(proxy: str, site: str, name: str, port: int, authorities: str) -> dict[str, list[str]]:
     """Return the lines by the place where they stand. Each proxy asks for the service's name and checks it."""
+    if proxy == "apache":
+        return {"SERVICE_TLS": _apache(name, port, authorities), "SERVICE_TRANSPORT": [], "SERVICE_USES": []}
     transport = [f"agentgate-{site}:", *_indented(_traefik(name, authorities), 2)]
     return {
         "SERVICE_TLS": {
@@ -36,6 +42,33 @@ def _caddy(name: str, authorities: str) -> list[str]:
 
 def _haproxy(name: str, authorities: str) -> list[str]:
     return [f"ssl verify required ca-file {authorities} sni str({name}) verifyhost {name}"]
+
+
+def _apache(name: str, port: int, authorities: str) -> list[str]:
+    address = ":".join(map(str, APACHE_TUNNEL))
+    host = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+    return [
+        "",
+        "# The way to AgentGate over TLS, for agentgate.lua on this machine alone; it needs: a2enmod ssl",
+        "# Once for all sites that ask the same service.",
+        "<IfDefine !agentgate_tls>",
+        "Define agentgate_tls",
+        f"Listen {address}",
+        f"<VirtualHost {address}>",
+        "    AllowEncodedSlashes NoDecode",
+        "    MergeSlashes Off",
+        "    ProxyPreserveHost Off",
+        "    ProxyAddHeaders Off",
+        "    SSLProxyEngine On",
+        "    SSLProxyVerify require",
+        "    SSLProxyVerifyDepth 3",
+        "    SSLProxyCheckPeerName On",
+        f"    SSLProxyCACertificateFile {authorities}",
+        "    # AgentGate closes a connection that was idle for five seconds.",
+        f'    ProxyPass "/" "https://{host}/" nocanon connectiontimeout=1 timeout=60 ttl=3',
+        "</VirtualHost>",
+        "</IfDefine>",
+    ]
 
 
 def _traefik(name: str, authorities: str) -> list[str]:

@@ -27,6 +27,9 @@ class AdapterOptions:
         Path | None, typer.Option(help="File with a backend secret of the site; without it, a placeholder.")
     ] = None
     listen: Annotated[str, typer.Option(help="Where the proxy listens, such as 127.0.0.1:8000.")] = ""
+    down_page: Annotated[
+        str, typer.Option(help="Traefik: path of a page of the site's, for people while AgentGate is away.")
+    ] = ""
     file: Annotated[str | None, typer.Option(help="Which file to print, where a proxy has several.")] = None
 
 
@@ -41,6 +44,7 @@ def adapter(options: AdapterOptions) -> CommandAnswer:
         upstream=options.upstream,
         secret=_secret(options.secret_file),
         listen=options.listen,
+        down_page=options.down_page,
     )
     text = render(options.proxy, installation, name)
     others = [other for other in FILES[options.proxy] if other != name]
