@@ -13,8 +13,7 @@ from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.storage.clickhouse.spool import Spool
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.database import StoreUnavailable
-from agentgate.server.stores.moving import CopyRefused
-from agentgate.server.stores.moving_events import copy_events
+from agentgate.server.stores.moving import CopyRefused, copy_events
 from agentgate.storage.clickhouse.client import ClickhouseClient, RowsRefused
 from agentgate.storage.migrate import MigrationRefused
 from tests.support.clickhouse_server import ClickhouseServer

@@ -1,4 +1,4 @@
-"""CountBuffer: sums of what leaves no event, in memory until they are written. Bounded, whatever callers count."""
+"""CountBuffer: counters of calls that leave no event, summed in memory until they are written. Its size is bounded."""
 
 from agentgate.events.records import Count, CounterName
 
@@ -38,12 +38,12 @@ class CountBuffer:
         self.sums[key] = self.sums.get(key, 0) + amount
 
     def take(self) -> list[Count]:
-        """Return all that waits, and forget it."""
+        """Return all sums and clear the buffer."""
         sums, self.sums = self.sums, {}
         return [Count(*key, counted) for key, counted in sums.items()]
 
     def put_back(self, counts: list[Count]) -> None:
-        """Keep what could not be written for another time."""
+        """Add counts again that could not be written."""
         for count in counts:
             self.add((count.site, count.hour, count.name, count.value), count.counted)
 

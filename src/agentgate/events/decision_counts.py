@@ -26,7 +26,7 @@ _BOUNDS_US = tuple(round(bound_s * 1e6) for bound_s in (0.000_05, 0.000_1, 0.000
 _TOKENS = {CounterName.TOKENS_ISSUED: "issued", CounterName.TOKENS_REDEEMED: "redeemed"}
 _SITEVERIFY = {CounterName.SITEVERIFY_SUCCESS: "success", CounterName.SITEVERIFY_FAILURE: "failure"}
 
-# Site number, kind, outcome, would, reason. Site 0 stands for all that found no place.
+# Site number, kind, outcome, would, reason. Site 0 sums the sites beyond MOST_SERIES.
 SeriesKey = tuple[int, str, str, str, str]
 
 
@@ -37,7 +37,7 @@ class DecisionCounts:
         self.totals: dict[SeriesKey, int] = {}
         # By agent and outcome.
         self.agents: dict[tuple[str, str], int] = {}
-        # What leaves no event: tokens by what became of them, calls of siteverify by their result.
+        # Counters without events: tokens issued and redeemed, calls of siteverify by result.
         self.tokens: dict[str, int] = {}
         self.siteverify: dict[str, int] = {}
         # By kind: one number more than there are bounds, and the sum of all.

@@ -1,13 +1,15 @@
-"""Timed jobs of events: roll up the days that are over, and delete old events and counters."""
+"""Timed jobs: roll up the days that are over, delete old events and counters, push to webhooks."""
 
 from agentgate.events.ports import EventStore
+from agentgate.events.webhooks.deliver import Push
+from agentgate.events.webhooks.health import HealthWatch
 from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.tasks.job import Job
 
 
 def event_jobs(events: EventStore, settings: Settings, clock: Clock) -> tuple[Job, ...]:
-    """Return the jobs."""
+    """Return the jobs of the store of events."""
 
     async def close_days() -> None:
         await events.close_days(now_ms=clock.now_ms())
@@ -22,4 +24,12 @@ def event_jobs(events: EventStore, settings: Settings, clock: Clock) -> tuple[Jo
     return (
         Job(name="close-days", interval_ms=10 * MINUTE_MS, work=close_days),
         Job(name="retention", interval_ms=HOUR_MS, work=forget),
+    )
+
+
+def webhook_jobs(push: Push, watch: HealthWatch) -> tuple[Job, ...]:
+    """Return the jobs that push decisions, and changes of a site's health."""
+    return (
+        Job(name="push-decisions", interval_ms=0, work=push.push_due, guarded=False),
+        Job(name="push-health", interval_ms=5 * MINUTE_MS, work=watch.notice_changes, guarded=False),
     )

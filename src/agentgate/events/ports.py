@@ -1,4 +1,4 @@
-"""What the pipeline asks of the store of events."""
+"""The store of events, as the recorder and the jobs use it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -42,7 +42,7 @@ class EventStore(Protocol):
         ...
 
     async def forget(self, *, events_before_day: int, metrics_before_day: int) -> None:
-        """Remove the events of days before the one, and the aggregates of days before the other."""
+        """Remove events before `events_before_day` and aggregates before `metrics_before_day`."""
         ...
 
     async def forget_features(self, site: int, *, before_id: int) -> None:

@@ -30,7 +30,7 @@ ATTEMPT_S = 10.0
 
 
 def counter_key(site: int, name: CounterName, now_ms: int) -> tuple[Key, int]:
-    """Return what something is counted by in this hour, and when the hour ends."""
+    """Return the key of a counter in this hour, and when the hour ends."""
     hour = now_ms // HOUR_MS
     return (site, hour, name, ""), (hour + 1) * HOUR_MS
 
@@ -59,13 +59,14 @@ class Recorder:
         # Told of each batch that is taken, and how long the store took for one, in seconds.
         self.log: DecisionLog | None = None
         self.took: Callable[[float], None] | None = None
-        # What the metrics show, counted by the batch: a check has no time for it.
+        # For the metrics. Counted once for each batch, so that a check does not pay for it.
         self.decisions = DecisionCounts()
         self._queue: deque[Recorded] = deque()
         self._in_flight = 0
         # How many events may wait in the queue now; none when nothing is taken any more.
         self._room = queue_limit
-        self._sent = self._stored = self._failed = 0
+        # Events that were handed in, that were committed, and that will never be stored.
+        self.sent = self.stored = self.failed = 0
         self._counts = CountBuffer()
         self._something = asyncio.Event()
         self._enough = asyncio.Event()
@@ -75,21 +76,6 @@ class Recorder:
         self._is_refused = False
         # When to try no more, by the loop's clock. Set by `stop`.
         self._deadline_s: float | None = None
-
-    @property
-    def sent(self) -> int:
-        """Events that were handed in."""
-        return self._sent
-
-    @property
-    def stored(self) -> int:
-        """Events that were committed."""
-        return self._stored
-
-    @property
-    def failed(self) -> int:
-        """Events that will never be stored."""
-        return self._failed
 
     @property
     def waiting(self) -> int:
@@ -103,11 +89,11 @@ class Recorder:
 
     def ledger(self) -> dict[str, int]:
         """Return all four, as the metrics show them."""
-        return {"sent": self._sent, "stored": self._stored, "failed": self._failed, "waiting": self.waiting}
+        return {"sent": self.sent, "stored": self.stored, "failed": self.failed, "waiting": self.waiting}
 
     def put(self, event: Recorded) -> bool:
         """Take an event; False when there is no more room for it. Never waits."""
-        self._sent += 1
+        self.sent += 1
         queue = self._queue
         if len(queue) >= self._room:
             self._fail(1)
@@ -267,7 +253,7 @@ class Recorder:
     def _finish_batch(self, number: int, *, stored: bool) -> None:
         self._set_in_flight(self._in_flight - number)
         if stored:
-            self._stored += number
+            self.stored += number
         else:
             self._fail(number)
 
@@ -277,7 +263,7 @@ class Recorder:
             self._room = self._queue_limit - number
 
     def _fail(self, number: int) -> None:
-        self._failed += number
+        self.failed += number
         self._tell_failed(number)
 
     def _give_up(self) -> None:

@@ -29,7 +29,7 @@ class BatchedEventStore(EventStore, Protocol):
 
 
 class EventSources(Protocol):
-    """What of the opened stores is used here."""
+    """The opened stores that recorder, read models and webhooks use."""
 
     @property
     def store(self) -> Store[WebhookStores]: ...
@@ -52,7 +52,7 @@ class Events:
 
 
 def wire(foundation: Foundation, stores: EventSources, key_of: Callable[[int], str | None]) -> Events:
-    """Put together what records events and what reads them; `key_of` names a site by its number."""
+    """Make the recorder, the push to webhooks and their jobs; `key_of` returns a site's key by its number."""
     settings, metrics = foundation.settings, foundation.metrics
     recorder = Recorder(stores.events, failed=metrics.event_write_failed, batching=stores.events.batching)
     recorder.log = DecisionLog(settings.decision_log_every, key_of)

@@ -11,10 +11,10 @@ import structlog
 
 from agentgate import __version__
 from agentgate.events import wiring as events
+from agentgate.events.jobs import webhook_jobs
 from agentgate.events.recorder import Recorder
 from agentgate.events.storage.clickhouse.events import ClickhouseEvents
 from agentgate.events.webhooks.health import HealthWatch
-from agentgate.events.webhooks.jobs import webhook_jobs
 from agentgate.http.address import ClientAddress, address_id
 from agentgate.http.asgi import HttpApp, Reach
 from agentgate.http.connection.fast_functions import HotFunction, HotReply, HotRequest

@@ -40,7 +40,7 @@ COLUMNS = (
     "traceId",
     "operatorLabel",
 )
-# What makes a spreadsheet take a cell for a formula. Agents and routes choose some of these texts.
+# First characters that make a cell a formula in a spreadsheet. Agents and site owners choose some of these texts.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 _FIELD_OF = dict(zip(Decision.__struct_encode_fields__, Decision.__struct_fields__, strict=True))
@@ -95,7 +95,7 @@ WRITINGS = {
     ExportFormat.NDJSON: Writing(NDJSON, b"", write_ndjson),
     ExportFormat.CSV: Writing("text/csv; charset=utf-8; header=present", _rows([COLUMNS]), write_csv),
 }
-# What is in a file, for those who read the API's documents.
+# Descriptions of the files in the OpenAPI documents.
 TEXTS = {
     NDJSON: "One `Decision` in a line, as JSON",
     "text/csv": f"A row of names, then a row for each decision: {', '.join(COLUMNS)}",

@@ -34,7 +34,7 @@ from agentgate.lib.time_ranges import TimeRange
 
 
 class _CountedRange(NamedTuple):
-    """What the counting rule chose."""
+    """The range that is counted, by events or by days, and its counts."""
 
     span: TimeRange
     source: MetricsSource
@@ -47,7 +47,7 @@ class _CountedRange(NamedTuple):
 async def read_site_metrics(
     store: CountStore, site: MeasuredSite, number: int, span: TimeRange, *, terms: TrafficTerms, now_ms: int
 ) -> Metrics:
-    """Return the metrics of a range. What the console must not show is taken out by who answers it."""
+    """Return the metrics of a range. The caller removes the figures that the console must not show."""
     first_day, last_day = span.from_ms // DAY_MS, (span.to_ms - 1) // DAY_MS
     by_events = terms.keeps(span, now_ms)
     shown = span if by_events else TimeRange(first_day * DAY_MS, (last_day + 1) * DAY_MS)

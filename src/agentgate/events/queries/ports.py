@@ -1,4 +1,4 @@
-"""What the read models ask of the stores: counts, values, visitors and decisions of one site within a range.
+"""Counts, values, visitors and decisions of one site within a range, as the stores of events answer them.
 
 Times are ranges of IDs and UTC days underneath; who asks names moments. No method looks beyond the range it is given.
 """
@@ -103,11 +103,11 @@ class CountStore(Protocol):
         ...
 
     async def count_sources(self, site: int, span: TimeRange) -> int:
-        """Return how many different visitors the range has, exactly; its events must still be kept."""
+        """Return how many different visitors the range has: exact up to 2,048, an estimate above."""
         ...
 
     async def estimate_sources(self, site: int, first_day: int, last_day: int) -> int:
-        """Return how many different visitors whole UTC days had: exact up to 2,048, an estimate above."""
+        """Return the same of whole UTC days, also of those whose events are gone."""
         ...
 
 

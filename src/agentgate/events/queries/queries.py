@@ -1,5 +1,6 @@
-"""What the traffic routes take behind the `?`, and the ranges and cursors that follow from it."""
+"""Query parameters of the traffic routes, and their ranges, filters and cursors."""
 
+from collections.abc import Callable
 from typing import Annotated, NamedTuple, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType, field
@@ -15,7 +16,7 @@ from agentgate.lib.time_ranges import TimeRange, read_range
 
 T = TypeVar("T")
 
-# Longer than any rule or label may be: what is longer cannot be meant.
+# Longer than any rule or label may be.
 NAME_CHARACTERS = 200
 
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS)]
@@ -77,48 +78,20 @@ class PageRange(NamedTuple):
         return self.cursors.issue((int(self.span.from_ms), int(self.span.to_ms), more_before))
 
 
-def metrics_range(query: SiteRangeQuery, now_ms: int) -> TimeRange:
-    """Return the range of metrics."""
-    return read_range(
-        query.from_,
-        query.to,
-        now_ms=now_ms,
-        default_ms=limits.METRICS_RANGE_DEFAULT_DAYS * DAY_MS,
-        longest_ms=limits.METRICS_RANGE_MOST_DAYS * DAY_MS,
-    )
+def _range_reader(default_ms: int, longest_ms: int) -> Callable[[RangeQuery, int], TimeRange]:
+    def read(query: RangeQuery, now_ms: int) -> TimeRange:
+        return read_range(query.from_, query.to, now_ms=now_ms, default_ms=default_ms, longest_ms=longest_ms)
+
+    return read
 
 
-def analytics_range(query: RangeQuery, now_ms: int) -> TimeRange:
-    """Return the range of analytics."""
-    return read_range(
-        query.from_,
-        query.to,
-        now_ms=now_ms,
-        default_ms=limits.ANALYTICS_RANGE_DEFAULT_HOURS * HOUR_MS,
-        longest_ms=limits.ANALYTICS_RANGE_MOST_DAYS * DAY_MS,
-    )
-
-
-def list_range(query: SiteRangeQuery, now_ms: int) -> TimeRange:
-    """Return the range of a list of visitors or decisions."""
-    return read_range(
-        query.from_,
-        query.to,
-        now_ms=now_ms,
-        default_ms=limits.TRAFFIC_RANGE_DEFAULT_HOURS * HOUR_MS,
-        longest_ms=limits.TRAFFIC_RANGE_MOST_DAYS * DAY_MS,
-    )
-
-
-def visitor_range(query: SiteRangeQuery, now_ms: int) -> TimeRange:
-    """Return the range of one visitor."""
-    return read_range(
-        query.from_,
-        query.to,
-        now_ms=now_ms,
-        default_ms=limits.VISITOR_DETAIL_RANGE_DAYS * DAY_MS,
-        longest_ms=limits.TRAFFIC_RANGE_MOST_DAYS * DAY_MS,
-    )
+# From a query and the present moment to the range of metrics, analytics, a list, one visitor.
+metrics_range = _range_reader(limits.METRICS_RANGE_DEFAULT_DAYS * DAY_MS, limits.METRICS_RANGE_MOST_DAYS * DAY_MS)
+analytics_range = _range_reader(
+    limits.ANALYTICS_RANGE_DEFAULT_HOURS * HOUR_MS, limits.ANALYTICS_RANGE_MOST_DAYS * DAY_MS
+)
+list_range = _range_reader(limits.TRAFFIC_RANGE_DEFAULT_HOURS * HOUR_MS, limits.TRAFFIC_RANGE_MOST_DAYS * DAY_MS)
+visitor_range = _range_reader(limits.VISITOR_DETAIL_RANGE_DAYS * DAY_MS, limits.TRAFFIC_RANGE_MOST_DAYS * DAY_MS)
 
 
 def read_page(query: VisitorQuery, call: Call, cursors: Cursors) -> PageRange:

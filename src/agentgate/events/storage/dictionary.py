@@ -17,7 +17,7 @@ ROWS_PER_READ = 10_000
 
 
 class WordKind(StrEnum):
-    """What a word names."""
+    """The field of an event that a word is a value of."""
 
     METHOD = "method"
     ROUTE = "route"
@@ -59,7 +59,7 @@ class KnownWords:
         return self._numbers[kind]
 
     def is_full(self, kind: WordKind) -> bool:
-        """Tell whether there are no more numbers of this kind: then what is not known is `other`."""
+        """Tell whether there are no more numbers of this kind: then an unknown word is `other`."""
         return len(self._numbers[kind]) >= self._most[kind]
 
     async def find(self, kind: WordKind, text: str) -> int | None:

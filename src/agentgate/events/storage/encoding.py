@@ -51,7 +51,7 @@ EVENT_COLUMNS = (
     *("duration_us", "ruled", "rule", "rule_set_version", "model_versions", "agent", "stage", "solve_type"),
     *("solve_ms", "error", "reasons", "labels", "scores", "shadow_scores", "request_id", "trace_id"),
 )
-# What an event shares with others, and what it has for itself, if it has it.
+# Columns that events of a pattern share, and columns of a single event, which few events have.
 PATTERN_COLUMNS = (
     *("site", "kind", "mode", "outcome", "would", "method", "route", "action", "status", "ruled", "rule"),
     *("rule_set_version", "agent", "stage", "solve_type", "error", "reasons"),
@@ -95,7 +95,7 @@ class EncodedEvents:
     """Rows for one transaction. All are sorted."""
 
     events: list[EncodedEvent]
-    # What an event has for itself, by its site and ID, in the order of DETAIL_COLUMNS.
+    # Values of DETAIL_COLUMNS by site and ID of the event.
     details: dict[tuple[int, int], Details]
     hours: list[Row]
     # Site, hour, and how many events each value has, under its packed key.
@@ -110,7 +110,7 @@ class EncodedEvents:
         ]
 
     def arrays(self) -> list[Row]:
-        """Return what is counted by value in the order of PACK_COLUMNS."""
+        """Return the counts by value in the order of PACK_COLUMNS."""
         return [
             (site, hour, "{" + ",".join(map(str, values)) + "}", "{" + ",".join(map(str, values.values())) + "}")
             for site, hour, values in self.dimensions
@@ -122,7 +122,7 @@ class EncodedEvents:
 
 
 class _Numbers(dict[str, int]):
-    """Text -> number of one kind, for one batch. What was looked up once is found without a call."""
+    """Text -> number of one kind, for one batch. A text that was looked up once is found without a call."""
 
     def __init__(self, words: KnownWords, kind: WordKind, missing: set[tuple[WordKind, str]]) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ _Repeat = tuple[list[int], list[int], StoredPattern, Details | None]
 
 
 class EventEncoder:
-    """Encodes one batch. What has no number yet is gathered in `missing`; then the rows are of no use."""
+    """Encodes one batch. Words without a number are gathered in `missing`; then the rows are of no use."""
 
     def __init__(self, words: KnownWords, remembered: Remembered | None = None) -> None:
         self.missing: set[tuple[WordKind, str]] = set()
@@ -162,7 +162,7 @@ class EventEncoder:
         self._reasons: dict[tuple[str, ...], Listed] = {}
         self._remembered = remembered or Remembered()
         self._remembered.make_room()
-        # What is made after the first word without a number. It is of use for this batch only.
+        # Shapes and patterns made after the first word without a number, for this batch only.
         self._unnumbered = Remembered()
         self._rows: list[EncodedEvent] = []
         self._details: dict[tuple[int, int], Details] = {}
@@ -254,7 +254,7 @@ class EventEncoder:
         return found
 
     def _repeat(self, pattern: Pattern) -> _Repeat:
-        """Return what all events of a pattern in the present hour have in common."""
+        """Return the lists and the stored pattern that all events of a pattern share in the present hour."""
         values = _as_tuple(pattern.event)
         key, last = values[SHAPE], values[_OWN_LAST]
         shape = self._known().shapes.get(key) or self._shape(key)
@@ -277,7 +277,7 @@ class EventEncoder:
         self._repeated = {}
 
     def _count(self, shape: Shape) -> _Counted:
-        """Return what counts the events of a shape in the present hour."""
+        """Return the lists that count the events of a shape in the present hour."""
         place = shape.site, self._hour
         site_hour = self._hours.get(place)
         if site_hour is None:
@@ -370,7 +370,7 @@ def _json(values: Mapping[str, float]) -> str:
 
 
 def _details(last: tuple[Any, ...]) -> Details | None:
-    """Return what an event's last fields say of it alone; None when they say nothing."""
+    """Return request ID, trace ID and solve time of an event's last fields; None when it has none of them."""
     request_id, trace_id, solve_ms = last[5:8]
     if request_id is None and trace_id is None and solve_ms is None:
         return None

@@ -1,6 +1,6 @@
 """Events in SQL: writing a batch with all its counters in one transaction, and reading events back.
 
-Daily roll-ups and forgetting are in `event_rollups`; the read models are in `traffic_*`.
+Daily roll-ups and the removal of old days are in `rollups`; the read models are in `queries`.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from agentgate.lib.decision_ids import id_day
 COUNTER_HOUR = Sums("counter_hour", ("site", "hour", "name", "value"), ("counted",))
 # A day that has ended may still get events that were waiting.
 CLOSE_AFTER_MS = 5 * MINUTE_MS
-# So many batches, or batches with so many events, may lie apart; readers add them up.
+# After so many batches, or batches with so many events, their counts are merged. Until then readers add them up.
 PACK_AFTER = 64
 PACK_AFTER_EVENTS = 50_000
 # How long the event loop may encode without doing anything else. Where its own turns take long, because there is more
@@ -41,7 +41,7 @@ _FEATURES = "INSERT INTO feature_vector (site, id, features) VALUES ($1, $2, $3)
 
 
 class EventEncoding:
-    """What every store of events does alike: encoding, counters of what leaves no event, and feature vectors.
+    """The part that all stores of events share: encoding, counters without events, and feature vectors.
 
     These lie in the statistics, beside the dictionary.
     """
@@ -115,7 +115,7 @@ class EventEncoding:
 class SqlEvents(EventEncoding):
     """Implements EventStore over the statistics and the days of events."""
 
-    # How often a batch is written, and what is enough to write at once: a commit costs little.
+    # Small batches, written often: a commit costs little.
     batching = USUAL_BATCHING
 
     def __init__(self, stats: Database, segments: SegmentDays, words: KnownWords) -> None:
@@ -160,7 +160,7 @@ class SqlEvents(EventEncoding):
         )
 
     async def forget(self, *, events_before_day: int, metrics_before_day: int) -> None:
-        """Remove the events of days before the one, and the aggregates of days before the other."""
+        """Remove events before `events_before_day` and aggregates before `metrics_before_day`."""
         await rollups.forget(
             self._stats, self._segments, events_before_day=events_before_day, metrics_before_day=metrics_before_day
         )
@@ -173,7 +173,7 @@ class SqlEvents(EventEncoding):
         try:
             await self._segments.index_newest(day, events_by_site)
         except StoreUnavailable:
-            # The events are kept, and readers look through what is not indexed.
+            # The events are stored, and readers scan those that have no postings.
             structlog.get_logger().warning("events not indexed yet")
 
     async def _pack(self, written: int) -> None:
@@ -185,7 +185,7 @@ class SqlEvents(EventEncoding):
         try:
             await self._segments.pack()
         except StoreUnavailable:
-            # The events are kept, and the counts are right as they lie.
+            # The events are stored, and readers add the counts up.
             structlog.get_logger().warning("counts of events not packed")
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a day when it has ended: roll-ups in the statistics, later forgetting; and forgetting a site.
+"""Roll-ups of ended days in the statistics, and the removal of old days and of a site's events.
 
 A day's roll-ups are replaced in one transaction, so this may be stopped anywhere and done again.
 """
@@ -14,7 +14,7 @@ from agentgate.events.storage.days.days import PACKING, VALUE_TABLE, VALUES, Seg
 from agentgate.events.storage.dictionary import OTHER
 from agentgate.events.storage.encoding import COUNT_COLUMNS
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Database, Row, SqlSession, Transaction
+from agentgate.lib.database import Database, Reader, Row, Transaction
 
 HOURS_PER_DAY = DAY_MS // HOUR_MS
 # Values of a dimension kept apart for a site and day; the rest is summed under `other`.
@@ -96,7 +96,7 @@ async def close_days(stats: Database, segments: SegmentDays, *, ended_before_ms:
     return changed
 
 
-async def _count_days(stats: SqlSession, segments: SegmentDays, days: Sequence[int]) -> dict[int, int]:
+async def _count_days(stats: Reader, segments: SegmentDays, days: Sequence[int]) -> dict[int, int]:
     if not segments.hours_in_stats:
         return {day: await count_events(segments, day) for day in days}
     # One look at all hours, instead of one for each day.
@@ -114,8 +114,8 @@ async def count_events(segments: SegmentDays, day: int) -> int:
 
 
 async def forget(stats: Database, segments: SegmentDays, *, events_before_day: int, metrics_before_day: int) -> None:
-    """Remove the events of days before the one, rolled up, and the aggregates of days before the other."""
-    # What was never rolled up would be gone for good.
+    """Remove events before `events_before_day`, rolled up first, and aggregates before `metrics_before_day`."""
+    # The counts of a day that was never rolled up would be gone for good.
     await close_days(stats, segments, ended_before_ms=events_before_day * DAY_MS, now_ms=events_before_day * DAY_MS)
     for day in await segments.days():
         if day < events_before_day:
@@ -123,7 +123,7 @@ async def forget(stats: Database, segments: SegmentDays, *, events_before_day: i
 
     async def remove(transaction: Transaction) -> None:
         await transaction.lock(PACKING)
-        # What leads to a single visitor goes with the events; what is only counted stays longer.
+        # Rows of single visitors go with the events; sums stay longer.
         await transaction.run("DELETE FROM visitor_day WHERE day < $1", events_before_day)
         await transaction.run("DELETE FROM site_hour WHERE hour < $1", events_before_day * HOURS_PER_DAY)
         if segments.hours_in_stats:
@@ -142,7 +142,7 @@ async def forget_site(stats: Database, segments: SegmentDays | None, site: int) 
     async def remove(transaction: Transaction) -> None:
         for table in _OF_A_SITE:
             await transaction.run(f"DELETE FROM {table} WHERE site = $1", site)  # noqa: S608
-        # The roll-ups of the others stand, so their day need not be closed again.
+        # The roll-ups of other sites are still right, so the day need not be closed again.
         await transaction.run_many("UPDATE segment SET events = $3 WHERE day = $1 AND events = $2", changed)
 
     await stats.transaction(remove)
@@ -230,7 +230,7 @@ def _site_day(site: int, day: int, hours: Sequence[Row], *, sources: int) -> Row
     return (site, day, *map(sum, columns[2:-1]), max(columns[-1]), sources)
 
 
-async def _read_visitors(session: SqlSession, site: int, day: int) -> list[Row]:
+async def _read_visitors(session: Reader, site: int, day: int) -> list[Row]:
     bounds = (site, *day_bounds(day))
     actions = _numbers_by_visitor(await session.all(_names("action"), *bounds))
     agents = _numbers_by_visitor(await session.all(_names("agent"), *bounds))

@@ -1,4 +1,4 @@
-"""Shapes and patterns: what many events have in common, encoded once and counted as often as it occurs.
+"""Shapes and patterns: the fields that many events have in common, encoded once and counted as often as they occur.
 
 How an event becomes a row is in `encoding`.
 """
@@ -45,14 +45,14 @@ class Listed:
 
 
 class Shape:
-    """What events have that differ only in their own numbers: the rest of their rows, and what they count for."""
+    """The columns that events share but for ID, visitor, duration and labels, and the counters that each adds to."""
 
     __slots__ = ("columns", "is_request", "site", "values", "words")
 
     def __init__(self, columns: Row, values: list[int], words: list[int], *, is_request: bool) -> None:
         self.site: int = columns[0]
         self.columns = columns
-        # Besides the labels, by what an event is found.
+        # Words by which events are found, besides labels.
         self.words = words
         # The values of dimensions, and the places among COUNT_COLUMNS (they are smaller than every value).
         self.values = values
@@ -81,12 +81,12 @@ class StoredPattern:
 
     @property
     def words(self) -> set[int]:
-        """By what an event is found. What was too much for the dictionary is not known any more."""
+        """Words by which events are found. Texts that the dictionary had no number for are left out."""
         return {*self.shape.words, *self.labels.numbers} - {OTHER}
 
 
 class Remembered:
-    """What is alike in events of earlier batches. The number of a word never changes, so neither does this."""
+    """Shapes, label lists and patterns of earlier batches. Numbers of words never change, so these stay valid."""
 
     def __init__(self) -> None:
         self.shapes: dict[tuple[Any, ...], Shape] = {}
@@ -103,7 +103,7 @@ class Remembered:
 
 
 class SiteHour:
-    """What is counted of one site in one hour."""
+    """The counts of one site in one hour."""
 
     __slots__ = ("labelled", "shapes")
 
@@ -114,7 +114,7 @@ class SiteHour:
         self.labelled: dict[Listed, list[int]] = {}
 
     def take(self) -> tuple[list[int], dict[int, int]]:
-        """Return what COUNT_COLUMNS count with the newest event's time, and the events by value, without labels."""
+        """Return the values of COUNT_COLUMNS with the newest event's time, and the events by value, without labels."""
         found: dict[int, int] = {}
         duration_us = 0
         for shape, durations in self.shapes.items():

@@ -1,4 +1,4 @@
-"""Delivering to webhooks: what is due, in order, at least once. What the deliveries say is in `payloads.py`.
+"""Deliveries to webhooks, in order and at least once. Their bodies are made in `payloads.py`.
 
 A batch of decisions is fixed in the store before it is first sent, and the position moves on after the yes. If the
 process dies in between, the same batch goes out again under the same ID.
@@ -84,7 +84,7 @@ class Push:
         self._metrics = metrics
 
     async def push_due(self) -> None:
-        """Deliver to every webhook that is due what it was not told yet, some webhooks at a time."""
+        """Deliver decisions and changes of health to all webhooks that are due, some webhooks at a time."""
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def push(live: LiveWebhook) -> None:
@@ -129,7 +129,7 @@ class Push:
             following = await self._step(following)
 
     async def _step(self, live: LiveWebhook) -> LiveWebhook | None:
-        """Tell a webhook what comes next; return it as it is then, or None when it has to wait."""
+        """Make the next delivery to a webhook; return it with its new progress, or None when it has to wait."""
         progress = live.webhook.progress
         if progress.health_id is not None and progress.health_body is not None:
             return await self._deliver(live, health_message(progress.health_id, progress.health_body))
@@ -188,7 +188,7 @@ class Push:
     async def _deliver(
         self, live: LiveWebhook, message: WebhookMessage, *, until: int | None = None
     ) -> LiveWebhook | None:
-        """Send a message and note what became of it; return the webhook if it can go on at once."""
+        """Send a message and note the outcome; return the webhook if its next delivery may follow at once."""
         webhook = live.webhook
         attempt = await self.attempt(webhook, message)
         now_ms = self._clock.now_ms()
@@ -247,7 +247,7 @@ def _with(live: LiveWebhook, progress: Progress) -> LiveWebhook:
 def delivery_of(
     webhook: StoredWebhook, message: WebhookMessage, attempt: PushAttempt, *, now_ms: int, attempts: int
 ) -> Delivery:
-    """Return what is noted of a delivery after so many attempts."""
+    """Return the record of a delivery after so many attempts."""
     return Delivery(
         id=message.id,
         site_id=webhook.site_id,

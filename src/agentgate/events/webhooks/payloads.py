@@ -1,4 +1,4 @@
-"""What deliveries say: decisions, a change of health, a sample. How they are signed and sent is elsewhere."""
+"""The bodies of deliveries: decisions, a change of health, a sample. They are signed and sent elsewhere."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a success, a failure, a change by people or of health does to a webhook's progress. Nothing is sent here.
+"""The progress of a webhook after a success, a failure, a change of its settings or of health. Nothing is sent here.
 
 A failed delivery is tried again after 5 seconds, then longer and longer up to an hour; after a day it is given up.
 """
@@ -18,7 +18,7 @@ MOST_GROWTH = 10
 
 
 def new_progress(now_ms: int) -> Progress:
-    """Return the progress of a webhook that is told what happens from now on."""
+    """Return the progress of a new webhook: decisions from now on are delivered."""
     return Progress(position=last_id_before(now_ms), next_attempt_ms=now_ms)
 
 
@@ -78,7 +78,7 @@ def resumed(progress: Progress, now_ms: int) -> Progress:
 
 
 def rewritten(progress: Progress) -> Progress:
-    """Forget what was put together for other settings; the same decisions go out anew, under another ID."""
+    """Drop the batch that was made for other settings; its decisions go out anew, under another ID."""
     return replace(progress, batch_id=None, batch_until=None)
 
 

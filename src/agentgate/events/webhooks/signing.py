@@ -44,5 +44,5 @@ def _sign(secret: str, content: bytes) -> str:
 
 
 def sealing_context(webhook_id: str) -> str:
-    """Return what the secrets of a webhook are sealed with besides, so that no other sealed text passes for it."""
+    """Return the context that binds sealed secrets to their webhook: no other sealed text opens in their place."""
     return f"webhook:{webhook_id}"

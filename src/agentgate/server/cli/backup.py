@@ -6,25 +6,17 @@ import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import typer
 
-from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.command import CommandAnswer, CommandRefused
-from agentgate.server.cli.opened import opened_stores
 
 UNFINISHED = ".unfinished"
 
 # Told the name of a database, pages copied and pages in all.
 CopyProgress = Callable[[str, int, int], None]
-
-
-class Copyable(Protocol):
-    """An embedded database, as far as a backup needs it."""
-
-    async def backup(self, path: Path, progress: Callable[[int, int], None]) -> None: ...
 
 
 def backup(
@@ -42,9 +34,9 @@ def backup(
         file = dump(settings, folder)
         told = "Dumped and read once to the end. Not in it: the root secret and the admin key. Keep them elsewhere."
         return CommandAnswer({"files": [str(file)]}, [str(file), told])
-    # Opening the stores would create what is missing, and the backup of a mistyped folder would look like a success.
     if not settings.data_dir.is_dir():
         raise CommandRefused(f"there is no data folder {settings.data_dir}; set AGENTGATE_DATA_DIR")
+    databases = _find_databases(settings)
     from rich.progress import Progress  # noqa: PLC0415 - takes longer to import than most commands to run
 
     with Progress(transient=True) as progress:
@@ -55,7 +47,7 @@ def backup(
                 bars[name] = progress.add_task(name, total=total)
             progress.update(bars[name], completed=done, total=total)
 
-        copies = asyncio.run(_backup(settings, folder, show))
+        copies = asyncio.run(_copy(databases, folder, show))
     files = [str(copy) for copy in copies]
     people = [
         *files,
@@ -66,22 +58,19 @@ def backup(
     return CommandAnswer({"files": files}, people)
 
 
-async def _backup(settings: Settings, folder: Path, progress: CopyProgress) -> list[Path]:
-    from agentgate.events.storage.days.sqlite import SqliteSegments  # noqa: PLC0415 - likewise
-    from agentgate.server.stores.open import CONFIG, HOT, STATS  # noqa: PLC0415 - likewise
-    from agentgate.storage.sqlite.database import SqliteDatabase  # noqa: PLC0415 - keeps the command line quick
+def _find_databases(settings: Settings) -> dict[str, Path]:
+    """Return the embedded databases in the order in which they are copied, by the names of the copies."""
+    from agentgate.events.storage.days.sqlite import EVENTS  # noqa: PLC0415 - keeps the command line quick
+    from agentgate.server.stores.files import check_files  # noqa: PLC0415 - likewise
 
-    async with opened_stores(settings, SystemClock()) as stores:
-        embedded: dict[str, Copyable] = {}
-        if isinstance(stores.segments, SqliteSegments):
-            embedded |= await stores.segments.copies()
-        # Events first, then the words they are written with, then the sites they belong to: each copy is then at least
-        # as new as what points at it. What was spent comes last: a copy must not forget a token that it could accept.
-        for name in (STATS, CONFIG, HOT):
-            database = stores.databases[name]
-            if isinstance(database, SqliteDatabase):
-                embedded[name] = database
-        return await copy_databases(embedded, folder, progress)
+    folder = settings.data_dir
+    check_files(folder, "config.db", "stats.db", "hot.db", days=EVENTS)
+    days = [] if settings.events_url else sorted((folder / EVENTS).glob("*.db"))
+    # Events first, then the words they are written with, then the sites they belong to: each copy is then at least
+    # as new as what points at it. What was spent comes last: a copy must not forget a token that it could accept.
+    return {f"{EVENTS}/{day.stem}": day for day in days} | {
+        name: folder / f"{name}.db" for name in ("stats", "config", "hot")
+    }
 
 
 def check_empty(folder: Path) -> None:
@@ -90,15 +79,19 @@ def check_empty(folder: Path) -> None:
         raise CommandRefused(f"{folder} is not an empty folder; give a new one")
 
 
-async def copy_databases(databases: Mapping[str, Copyable], folder: Path, progress: CopyProgress) -> list[Path]:
+async def _copy(databases: Mapping[str, Path], folder: Path, progress: CopyProgress) -> list[Path]:
     """Copy the databases and check every copy; only then do the copies get their names."""
-    check_empty(folder)
+    from agentgate.storage.sqlite.database import SqliteDatabase  # noqa: PLC0415 - keeps the command line quick
+
     unfinished = _make_unfinished(folder)
     try:
-        for name, database in databases.items():
-            copy = unfinished / f"{name}.db"
+        for name, path in databases.items():
+            copy, database = unfinished / f"{name}.db", SqliteDatabase(path)
             copy.parent.mkdir(mode=0o700, exist_ok=True)
-            await database.backup(copy, partial(progress, name))
+            try:
+                await database.backup(copy, partial(progress, name))
+            finally:
+                await database.close()
             await check_copy(copy)
         return [_keep(unfinished, name, folder) for name in databases]
     finally:

@@ -78,7 +78,7 @@ def _run(
 async def copy_events_to(settings: Settings, url: str, progress: CopiedRows) -> dict[str, int]:
     """Copy events to ClickHouse and return how many rows each day has; `progress` is told the same as it goes."""
     from agentgate.events.storage.clickhouse.days import ClickhouseDays  # noqa: PLC0415 - likewise
-    from agentgate.server.stores.moving_events import copy_events  # noqa: PLC0415 - likewise
+    from agentgate.server.stores.moving import copy_events  # noqa: PLC0415 - likewise
     from agentgate.server.stores.open import STATS, open_clickhouse  # noqa: PLC0415 - likewise
 
     clock = continued_clock(settings)

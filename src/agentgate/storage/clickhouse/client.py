@@ -13,14 +13,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
-from urllib.parse import urlencode
+from typing import NamedTuple, TypeVar
+from urllib.parse import unquote, urlencode, urlsplit
 
 import msgspec
 
 from agentgate.lib.database import Note, Row, StoreUnavailable
-from agentgate.storage.clickhouse.address import Address, read_address
 
+PORT, TLS_PORT = 8123, 8443
+TLS_SCHEME = "clickhouses"
 CONNECT_S = 2.0
 ANSWER_S = 8.0
 # Shorter than the recorder waits when the service stops: then there is still time for the spool.
@@ -43,6 +44,16 @@ _ALWAYS = {"wait_end_of_query": "1", "output_format_json_quote_64bit_integers": 
 _read_rows = msgspec.json.Decoder().decode_lines
 
 
+class Address(NamedTuple):
+    """Where ClickHouse answers over HTTP. Each server must know all tables: replicas, or any server of a cluster."""
+
+    servers: tuple[tuple[str, int], ...]
+    is_tls: bool
+    user: str
+    password: str
+    database: str
+
+
 class RowsRefused(Exception):  # noqa: N818 - says what happened
     """ClickHouse cannot read the rows of an insert. Nothing of them was kept."""
 
@@ -58,7 +69,7 @@ class ClickhouseClient:
         insert_s: float = INSERT_S,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        self._address = read_address(url)
+        self._address = _read_address(url)
         self._answer_s = answer_s
         self._insert_s = insert_s
         self._settings = {**_ALWAYS, "database": self._address.database, **(settings or {})}
@@ -180,6 +191,27 @@ class ClickhouseClient:
             kept[number] = _connection(self._address, number)
             self._connections.add(kept[number])
         return kept[number]
+
+
+def _read_address(url: str) -> Address:
+    """Return the parts of `clickhouse://user:password@host:port,host:port/database`; the settings have checked it."""
+    parts = urlsplit(url)
+    credentials, _, places = parts.netloc.rpartition("@")
+    user, _, password = credentials.partition(":")
+    is_tls = parts.scheme == TLS_SCHEME
+    return Address(
+        servers=tuple(_server(place, TLS_PORT if is_tls else PORT) for place in places.split(",")),
+        is_tls=is_tls,
+        user=unquote(user) or "default",
+        password=unquote(password),
+        database=unquote(parts.path.strip("/")) or "default",
+    )
+
+
+def _server(place: str, default_port: int) -> tuple[str, int]:
+    parts = urlsplit(f"//{place}")
+    assert parts.hostname is not None, "the settings check it"
+    return parts.hostname, parts.port or default_port
 
 
 def _connection(address: Address, number: int) -> http.client.HTTPConnection:

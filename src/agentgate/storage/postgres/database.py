@@ -60,7 +60,43 @@ class TryAgain(StoreUnavailable):
     """The server asks that the unit of work be run once more."""
 
 
-class PostgresTransaction:
+class _Statements:
+    """Statements on a connection: that of a transaction, or one that is lent for the statement."""
+
+    async def _use(self, act: Callable[[Any], Awaitable[Any]]) -> Any:
+        raise NotImplementedError
+
+    async def one(self, sql: str, *values: Value) -> Row | None:
+        """Return the first row, or None."""
+        check_values(values)
+        row = await self._use(lambda connection: connection.fetchrow(sql, *values))
+        return None if row is None else tuple(row)
+
+    async def all(self, sql: str, *values: Value) -> list[Row]:
+        """Return every row."""
+        check_values(values)
+        return [tuple(row) for row in await self._use(lambda connection: connection.fetch(sql, *values))]
+
+    async def run(self, sql: str, *values: Value) -> int:
+        """Run a statement and return how many rows it changed."""
+        check_values(values)
+        return changed_rows(await self._use(lambda connection: connection.execute(sql, *values)))
+
+    async def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        """Run one statement for each row of values, all or none."""
+        for row in rows:
+            check_values(row)
+        await self._use(lambda connection: connection.executemany(sql, rows))
+
+    async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Insert the rows whose key is not there yet, by one statement; return the keys of those."""
+        if not rows:
+            return []
+        sql, given = insert_new_statement(new), _write_rows(rows)
+        return _new_keys(new, rows, await self._use(lambda connection: connection.fetchrow(sql, given, len(rows))))
+
+
+class PostgresTransaction(_Statements):
     """An open transaction."""
 
     def __init__(self, connection: Any) -> None:
@@ -68,56 +104,25 @@ class PostgresTransaction:
         self._open = True
         self._failure: Exception | None = None
 
-    async def one(self, sql: str, *values: Value) -> Row | None:
-        """Return the first row, or None."""
-        check_values(values)
-        row = await self._guard(lambda: self._connection.fetchrow(sql, *values))
-        return None if row is None else tuple(row)
-
-    async def all(self, sql: str, *values: Value) -> list[Row]:
-        """Return every row."""
-        check_values(values)
-        return [tuple(row) for row in await self._guard(lambda: self._connection.fetch(sql, *values))]
-
-    async def run(self, sql: str, *values: Value) -> int:
-        """Run a statement and return how many rows it changed."""
-        check_values(values)
-        return changed_rows(await self._guard(lambda: self._connection.execute(sql, *values)))
-
-    async def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
-        """Run one statement for each row of values."""
-        for row in rows:
-            check_values(row)
-        await self._guard(lambda: self._connection.executemany(sql, rows))
-
-    async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
-        """Insert the rows whose key is not there yet; return the keys of those."""
-        if not rows:
-            return []
-        given = _write_rows(rows)
-        found = await self._guard(lambda: self._connection.fetchrow(insert_new_statement(new), given, len(rows)))
-        return _new_keys(new, rows, found)
-
     async def lock(self, *key: str) -> None:
         """Wait until no other transaction holds this key, and hold it to the end."""
         check_values(key)
-        await self._guard(lambda: self._connection.execute("SELECT pg_advisory_xact_lock($1)", lock_number(*key)))
+        await self._use(lambda connection: connection.execute("SELECT pg_advisory_xact_lock($1)", lock_number(*key)))
 
     async def load(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> None:
         """Insert many rows with COPY, unchecked."""
         if rows:
-            copy = self._connection.copy_records_to_table
-            await self._guard(lambda: copy(table, columns=columns, records=rows))
+            await self._use(lambda connection: connection.copy_records_to_table(table, columns=columns, records=rows))
 
     async def add_up(self, counters: Sums, rows: Sequence[Sequence[Value]]) -> None:
         """Add rows to counters. Each key stands there once, in sorted order."""
         if rows:
             sql = add_up_arrays_statement(counters, array_types(rows[0]))
-            await self._guard(lambda: self._connection.execute(sql, *zip(*rows, strict=True)))
+            await self._use(lambda connection: connection.execute(sql, *zip(*rows, strict=True)))
 
     async def script(self, sql: str) -> None:
         """Run several statements without values, as a migration file holds them."""
-        await self._guard(lambda: self._connection.execute(sql, timeout=SCRIPT_S))
+        await self._use(lambda connection: connection.execute(sql, timeout=SCRIPT_S))
 
     def confirm(self) -> None:
         """Raise the failure of a statement, if there was one and the unit of work swallowed it."""
@@ -128,20 +133,20 @@ class PostgresTransaction:
         """Refuse every later use."""
         self._open = False
 
-    async def _guard(self, act: Callable[[], Awaitable[Any]]) -> Any:
+    async def _use(self, act: Callable[[Any], Awaitable[Any]]) -> Any:
         if not self._open:
             raise RuntimeError("the transaction has ended")
         # After a failed statement the server undoes everything at COMMIT and calls that a success.
         if self._failure is not None:
             raise self._failure
         try:
-            return await act()
+            return await act(self._connection)
         except DRIVER_ERRORS as error:
             self._failure = translated(error)
             raise self._failure from (None if self._failure is error else error)
 
 
-class PostgresDatabase:
+class PostgresDatabase(_Statements):
     """One PostgreSQL database. It connects when it is first used, and again by itself after a failure."""
 
     def __init__(
@@ -168,44 +173,14 @@ class PostgresDatabase:
         """Make a first connection. When that fails, later calls try again by themselves."""
         await self.ping()
 
-    async def one(self, sql: str, *values: Value) -> Row | None:
-        """Return the first row, or None."""
-        check_values(values)
+    async def _use(self, act: Callable[[Any], Awaitable[Any]]) -> Any:
         async with self._pool.lend() as connection:
-            row = await _translating(connection.fetchrow(sql, *values))
-        return None if row is None else tuple(row)
-
-    async def all(self, sql: str, *values: Value) -> list[Row]:
-        """Return every row."""
-        check_values(values)
-        async with self._pool.lend() as connection:
-            rows = await _translating(connection.fetch(sql, *values))
-        return [tuple(row) for row in rows]
-
-    async def run(self, sql: str, *values: Value) -> int:
-        """Run a statement and return how many rows it changed."""
-        check_values(values)
-        async with self._pool.lend() as connection:
-            return changed_rows(await _translating(connection.execute(sql, *values)))
-
-    async def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
-        """Run one statement for each row of values, all or none."""
-        for row in rows:
-            check_values(row)
-        async with self._pool.lend() as connection:
-            await _translating(connection.executemany(sql, rows))
+            return await _translating(act(connection))
 
     async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
-        """Insert the rows whose key is not there yet, by one statement; return the keys of those."""
-        if not rows:
-            return []
-        sql, given = insert_new_statement(new), _write_rows(rows)
-
-        async def insert() -> Any:
-            async with self._pool.lend() as connection:
-                return await _translating(connection.fetchrow(sql, given, len(rows)))
-
-        return _new_keys(new, rows, await _trying_again(insert))
+        """Insert the rows whose key is not there yet, again after a deadlock."""
+        insert = super().insert_new
+        return await _trying_again(lambda: insert(new, rows))
 
     async def transaction(self, work: Callable[[PostgresTransaction], Awaitable[T]]) -> T:
         """Run a unit of work; return its result once that is durable. It may be run again after a deadlock."""

@@ -27,7 +27,7 @@ from agentgate.storage.sqlite.connection import (
     statement,
     translated,
 )
-from agentgate.storage.sqlite.readers import SqliteReaders
+from agentgate.storage.sqlite.readers import Fetch, SqliteReaders
 from agentgate.storage.sqlite.writer import SqliteTransaction, SqliteWriter, Work, insert_all
 from agentgate.storage.values import check_values
 
@@ -76,26 +76,23 @@ class SqliteDatabase:
         prepared = statement(sql)
         if not prepared.reads:
             return await self.transaction(lambda transaction: transaction.one(sql, *values))
-        if self._readers is not None:
-            if not self._opened:
-                await self.open()
-            return await self._readers.read(fetch_one, prepared, values)
-        if self._reader is None:
-            await self.open()
-        return self._read(fetch_one, prepared, values)
+        return await self._fetch(fetch_one, prepared, values)
 
     async def all(self, sql: str, *values: Value) -> list[Row]:
         """Return every row."""
         prepared = statement(sql)
         if not prepared.reads:
             return await self.transaction(lambda transaction: transaction.all(sql, *values))
+        return await self._fetch(fetch_all, prepared, values)
+
+    async def _fetch(self, fetch: Fetch[T], prepared: Statement, values: Sequence[Value]) -> T:
         if self._readers is not None:
             if not self._opened:
                 await self.open()
-            return await self._readers.read(fetch_all, prepared, values)
+            return await self._readers.read(fetch, prepared, values)
         if self._reader is None:
             await self.open()
-        return self._read(fetch_all, prepared, values)
+        return self._read(fetch, prepared, values)
 
     async def run(self, sql: str, *values: Value) -> int:
         """Run a statement and return how many rows it changed."""
@@ -193,12 +190,7 @@ class SqliteDatabase:
             connection.close(True)  # noqa: FBT003 - positional in apsw
         return [] if problems == ["ok"] else problems
 
-    def _read(
-        self,
-        fetch: Callable[[apsw.Connection, Statement, Sequence[Value]], T],
-        prepared: Statement,
-        values: Sequence[Value],
-    ) -> T:
+    def _read(self, fetch: Fetch[T], prepared: Statement, values: Sequence[Value]) -> T:
         # The reader belongs to the event loop. A unit of work that asks the database instead of its transaction has
         # no loop, and the RuntimeError of this line becomes the answer it deserves.
         asyncio.get_running_loop()

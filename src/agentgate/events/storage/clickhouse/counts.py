@@ -1,6 +1,6 @@
 """Counts of a site's traffic in ClickHouse: whole hours and days from their roll-ups, the rest from the events."""
 
-from agentgate.events.queries.ports import Counts
+from agentgate.events.queries.ports import Counts, CountStore, SightingStore
 from agentgate.events.storage.clickhouse.schema import HOUR, SOURCES_MERGED, SOURCES_STATE
 from agentgate.events.storage.codes import KIND_CODES
 from agentgate.events.storage.encoding import COUNT_COLUMNS
@@ -28,38 +28,32 @@ _SEEN = "SELECT min(hour), max(last_event_ms), count() FROM site_hour_part WHERE
 _FIRST = "SELECT min(id), count() FROM event WHERE site = $1 AND id >= $2 AND id < $3"
 
 
-class ClickhouseCounts:
-    """Implements CountStore."""
+class ClickhouseCounts(CountStore, SightingStore):
+    """Counts in ClickHouse."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
     async def list_hours(self, site: int, span: TimeRange) -> dict[int, Counts]:
-        """Return exactly what the range holds, by hour since 1970."""
         rows = await self._reader.all(_HOURS, site, *whole_and_ends(span, HOUR_MS))
         return {hour: Counts(*map(int, counts)) for hour, *counts in rows}
 
     async def list_days(self, site: int, first_day: int, last_day: int) -> dict[int, Counts]:
-        """Return the counts of whole UTC days, both ends included."""
         rows = await self._reader.all(_DAYS, site, first_day * 24, last_day * 24 + 24)
         return {day: Counts(*counts) for day, *counts in rows}
 
     async def list_durations_us(self, site: int, span: TimeRange, limit: int) -> list[int]:
-        """Return how long the newest requests of the range took, newest first."""
         rows = await self._reader.all(_DURATIONS, site, first_id(span.from_ms), first_id(span.to_ms), limit)
         return [duration_us for (duration_us,) in rows]
 
     async def count_sources(self, site: int, span: TimeRange) -> int:
-        """Return how many different visitors the range has: exact up to 2,048, an estimate above."""
         row = await self._reader.one(_SOURCES, site, *whole_and_ends(span, DAY_MS))
         return int(row[0]) if row else 0
 
     async def estimate_sources(self, site: int, first_day: int, last_day: int) -> int:
-        """Return the same of whole UTC days, also of those whose events are gone."""
         return await self.count_sources(site, TimeRange(first_day * DAY_MS, (last_day + 1) * DAY_MS))
 
     async def find_sighting(self, site: int) -> tuple[int, int] | None:
-        """Return when a site was first and last seen, or None when it never was."""
         seen = await self._reader.one(_SEEN, site)
         if seen is None or not seen[2]:
             return None
@@ -70,7 +64,7 @@ class ClickhouseCounts:
 
 
 def whole_and_ends(span: TimeRange, unit_ms: int) -> tuple[int, int, int, int, int, int]:
-    """Return the whole hours or days of a range, first and end, and the IDs of what is left before and after them."""
+    """Return the whole hours or days of a range, first and end, and the bounds of IDs before and after them."""
     first, end = -(-span.from_ms // unit_ms), span.to_ms // unit_ms
     if first >= end:
         return 0, 0, first_id(span.from_ms), first_id(span.to_ms), 0, 0

@@ -1,24 +1,21 @@
 """ClickhouseDays: the days of events in ClickHouse, each a partition of every table."""
 
 from agentgate.events.storage.clickhouse import schema
-from agentgate.events.storage.days.days import Layout
+from agentgate.events.storage.days.days import EventDays, Layout
 from agentgate.lib.clock import Clock
 from agentgate.storage.clickhouse.client import ClickhouseClient
 
 LAYOUT = Layout(patterns=False, rows="event", details="event", event_tables=("event",), days_together=True)
 
 
-class ClickhouseDays:
-    """Implements EventDays."""
+class ClickhouseDays(EventDays):
+    """Partitions of ClickHouse. An event is one wide row."""
+
+    layout = LAYOUT
 
     def __init__(self, client: ClickhouseClient, cluster: str = "") -> None:
         self._client = client
         self._cluster = cluster
-
-    @property
-    def layout(self) -> Layout:
-        """An event is one wide row."""
-        return LAYOUT
 
     def session(self, day: int) -> ClickhouseClient:  # noqa: ARG002 - the bounds in the SQL say which day is meant
         """Return the client: ClickHouse finds the partition by the bounds on the ID."""
@@ -40,7 +37,7 @@ class ClickhouseDays:
         return [day for (day,) in rows]
 
     async def drop(self, day: int) -> None:
-        """Remove the events of a day. What was counted of them stays."""
+        """Remove the events of a day. Its roll-ups stay."""
         await self.drop_partition(schema.EVENT, day)
 
     async def drop_partition(self, table: schema.ClickHouseTable, day: int) -> None:

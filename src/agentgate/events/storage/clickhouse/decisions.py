@@ -1,18 +1,16 @@
 """A site's decisions in ClickHouse, newest first: one statement for a page, whatever the filters."""
 
-from agentgate.events.label_records import StoredLabel
 from agentgate.events.label_repository import LabelStore
-from agentgate.events.queries.ports import DecisionFilters, DecisionScan, SiteNumber
+from agentgate.events.queries.ports import DecisionFilters, DecisionScan, DecisionStore, SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, signed
 from agentgate.events.storage.days.days import day_bounds
 from agentgate.events.storage.dictionary import KnownWords, WordKind
 from agentgate.events.storage.encoding import EVENT_COLUMNS
-from agentgate.events.storage.events import read_events
-from agentgate.events.storage.queries.decisions import decision_of
+from agentgate.events.storage.queries.decisions import DecisionRows
 from agentgate.lib.database import Reader, Row
 from agentgate.lib.decision_ids import first_id, id_day
-from agentgate.lib.enums import DecisionKind, LabelledFilter, LabelSource, Outcome
+from agentgate.lib.enums import DecisionKind, LabelledFilter, Outcome
 from agentgate.lib.time_ranges import TimeRange
 
 # Pages that are looked through for decisions without a label before a page may be short.
@@ -24,18 +22,16 @@ _LABELLING = f"kind = {KIND_CODES[DecisionKind.REQUEST]} AND (outcome = {_CHALLE
 _ONE = f"SELECT {_COLUMNS} FROM event WHERE id = $1 AND site = $2 AND id >= $3 AND id < $4 LIMIT 1"  # noqa: S608
 
 
-class ClickhouseDecisions:
-    """Implements DecisionStore."""
+class ClickhouseDecisions(DecisionRows, DecisionStore):
+    """Decisions in ClickHouse."""
 
     def __init__(self, reader: Reader, words: KnownWords, labels: LabelStore) -> None:
+        super().__init__(words, labels)
         self._reader = reader
-        self._words = words
-        self._labels = labels
 
     async def list_decisions(
         self, site: SiteNumber, span: TimeRange, filters: DecisionFilters, *, before: int | None, limit: int
     ) -> DecisionScan:
-        """Return decisions, newest first; with `before`, those before that ID. A scan that takes too long is cut."""
         asked = await self._conditions(filters)
         if asked is None:
             return DecisionScan([], None)
@@ -47,21 +43,20 @@ class ClickhouseDecisions:
         for _ in range(MOST_PAGES):
             # One more than asked for tells whether there is a next page.
             page = await self._page(site.number, least, end, asked, limit + 1)
-            rows += await self._unlabelled(site, page) if hides_labelled else page
+            rows += await self.unlabelled(site, page) if hides_labelled else page
             end = least if len(page) <= limit else page[-1][0]
             if len(rows) > limit or end <= least:
                 break
         shown = rows[:limit]
         more = shown[-1][0] if len(rows) > limit else end if end > least else None
-        return DecisionScan(await self._decisions(site, shown), more)
+        return DecisionScan(await self.decisions(site, shown), more)
 
     async def find_decision(self, site: SiteNumber, decision: int) -> Decision | None:
-        """Return one decision of the site, or None."""
         row = await self._reader.one(_ONE, decision, site.number, *day_bounds(id_day(decision)))
-        return (await self._decisions(site, [row]))[0] if row else None
+        return (await self.decisions(site, [row]))[0] if row else None
 
     async def _conditions(self, filters: DecisionFilters) -> list[tuple[str, int]] | None:
-        """Return what is asked of an event, with `{}` for the place of a value; None when no event can have it."""
+        """Return the SQL conditions with their values, `{}` for the place; None when no event can match."""
         found: list[tuple[str, int]] = []
         if filters.visitor is not None:
             found.append(("visitor = {}", signed(filters.visitor)))
@@ -88,17 +83,3 @@ class ClickhouseDecisions:
         sql = f"""SELECT {_COLUMNS} FROM event WHERE site = $1 AND id >= $2 AND id < $3{conditions}
             ORDER BY site DESC, id DESC LIMIT $4"""  # noqa: S608
         return await self._reader.all(sql, site, least, end, limit, *(value for _, value in asked))
-
-    async def _unlabelled(self, site: SiteNumber, rows: list[Row]) -> list[Row]:
-        labels = await self._operator_labels(site.id, rows)
-        return [row for row in rows if row[0] not in labels]
-
-    async def _decisions(self, site: SiteNumber, rows: list[Row]) -> list[Decision]:
-        labels = await self._operator_labels(site.id, rows)
-        return [decision_of(site.id, event, labels.get(event.id)) for event in await read_events(rows, self._words)]
-
-    async def _operator_labels(self, site_id: str, rows: list[Row]) -> dict[int, StoredLabel]:
-        if not rows:
-            return {}
-        labels = await self._labels.find_labels(site_id, [row[0] for row in rows])
-        return {label.decision: label for label in labels if label.source is LabelSource.OPERATOR}

@@ -1,6 +1,6 @@
 """ClickhouseEvents: writes events to ClickHouse once, whatever is repeated, and to the spool while it is away.
 
-What must be exact lies elsewhere: charges, spent tokens and the counters of what leaves no event never come here.
+Charges, spent tokens and the counters without events must be exact, so they are never stored here.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class ClickhouseEvents(EventEncoding):
         await self.keep_features(events)
 
     async def deliver(self) -> int:
-        """Hand in what waits in the spool, unless another worker does; return how many events were handed in."""
+        """Insert the batches of the spool, unless another worker does; return how many events were inserted."""
         delivered = 0
         with self._spool.alone() as alone:
             if not alone:
@@ -96,7 +96,7 @@ class ClickhouseEvents(EventEncoding):
         return []
 
     async def forget(self, *, events_before_day: int, metrics_before_day: int) -> None:
-        """Remove the events of days before the one, and the aggregates of days before the other."""
+        """Remove events before `events_before_day` and aggregates before `metrics_before_day`."""
         before = dict.fromkeys(schema.ROLL_UPS, metrics_before_day) | {schema.EVENT: events_before_day}
         for table, first_kept in before.items():
             for day in await self._days.partitions(table):

@@ -96,7 +96,7 @@ _COUNTED = ", ".join(
     f"{expression.replace('duration_us', 'made.duration_us')} AS {name}"
     for name, expression in zip(COUNT_COLUMNS, COUNT_EXPRESSIONS, strict=True)
 )
-# Roll-up -> what fills it.
+# Roll-up -> the query that fills it.
 _FILLED: dict[ClickHouseTable, str] = {
     SITE_HOUR: f"""SELECT site, toInt32({HOUR}) AS hour, {_COUNTED}, max({TIME_MS}) AS last_event_ms
         FROM {{event}} AS made GROUP BY site, hour""",  # noqa: S608
@@ -126,12 +126,12 @@ def local_name(table: ClickHouseTable, cluster: str) -> str:
 
 
 def on_cluster(cluster: str) -> str:
-    """Return what a statement says that is for all servers of a cluster."""
+    """Return the clause of a statement for all servers of a cluster."""
     return f" ON CLUSTER `{cluster}`" if cluster else ""
 
 
 def statements(cluster: str) -> list[str]:
-    """Return what makes the schema. Each may be repeated."""
+    """Return the statements that make the schema. Each may be repeated."""
     made = [statement for table in TABLES for statement in _create(table, cluster)]
     for table, filled in _FILLED.items():
         view = filled.format(event=local_name(EVENT, cluster))
@@ -162,7 +162,7 @@ async def pending(client: ClickhouseClient, cluster: str) -> list[str]:
 
 
 async def migrate(client: ClickhouseClient, cluster: str, clock: Clock) -> None:
-    """Make what is missing. Several processes may do this at once: each statement is repeatable."""
+    """Apply pending migrations. Several processes may do this at once: each statement is repeatable."""
     missing = await pending(client, cluster)
     for name in missing:
         made = migrations(cluster)[name]

@@ -58,7 +58,7 @@ class Spool:
         return True
 
     def batches(self) -> list[Spooled]:
-        """Return what waits, oldest first."""
+        """Return the batches, oldest first."""
         with contextlib.suppress(FileNotFoundError):
             found = [(entry.stat().st_mtime_ns, Path(entry.path)) for entry in self._entries()]
             return [_spooled(path) for _, path in sorted(found)]
@@ -73,7 +73,7 @@ class Spool:
         self._looked_s = float("-inf")
 
     def count(self) -> tuple[int, int]:
-        """Return how many events wait, and how many bytes lie on the disk, with what was set aside."""
+        """Return how many events wait, and the bytes of all files, those set aside included."""
         now_s = time.monotonic()
         if now_s - self._looked_s >= LOOK_AGAIN_S:
             self._looked_s = now_s

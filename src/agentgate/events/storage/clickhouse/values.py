@@ -1,6 +1,6 @@
-"""What occurred how often in ClickHouse: values of dimensions and solve times. Counters lie in the statistics."""
+"""Counts of values in ClickHouse, and solve times. The counters without events are in the statistics."""
 
-from agentgate.events.queries.ports import CounterRow, ValueCounts
+from agentgate.events.queries.ports import ValueCounts, ValueStore
 from agentgate.events.storage.clickhouse.counts import whole_and_ends
 from agentgate.events.storage.clickhouse.schema import PAIRS
 from agentgate.events.storage.codes import STAGE_CODES
@@ -24,28 +24,18 @@ _SOLVED = f"""SELECT solve_ms FROM event WHERE site = $1 AND id >= $2 AND id < $
     ORDER BY site DESC, id DESC LIMIT $4"""  # noqa: S608
 
 
-class ClickhouseValues:
-    """Implements ValueStore."""
+class ClickhouseValues(SqlCounters, ValueStore):
+    """Values in ClickHouse."""
 
     def __init__(self, stats: Reader, reader: Reader, words: KnownWords) -> None:
-        self._counters = SqlCounters(stats)
+        super().__init__(stats)
         self._reader = reader
         self._words = words
 
     async def count_values(self, site: int, span: TimeRange) -> ValueCounts:
-        """Return how often each value occurred in the range."""
         rows = await self._reader.all(_VALUES, site, *whole_and_ends(span, HOUR_MS))
         return await name_values([(dimension, value, int(count)) for dimension, value, count in rows], self._words)
 
     async def list_solve_times_ms(self, site: int, span: TimeRange, limit: int) -> list[int]:
-        """Return how long the newest passed challenges took to solve, newest first."""
         rows = await self._reader.all(_SOLVED, site, first_id(span.from_ms), first_id(span.to_ms), limit)
         return [solve_ms for (solve_ms,) in rows]
-
-    async def list_counters(self, site: int, *, first_hour: int, last_hour: int) -> list[CounterRow]:
-        """Return the hourly counters, both ends included."""
-        return await self._counters.list_counters(site, first_hour=first_hour, last_hour=last_hour)
-
-    async def find_first_counter_hour(self, site: int) -> int | None:
-        """Return the earliest hour that has a counter, or None."""
-        return await self._counters.find_first_counter_hour(site)

@@ -3,17 +3,15 @@
 import json
 from collections.abc import Sequence
 
-from agentgate.events.queries.ports import VisitorScan
+from agentgate.events.queries.ports import VisitorScan, VisitorStore
 from agentgate.events.queries.records import VisitorSummary
-from agentgate.events.storage.codes import signed, unsigned
+from agentgate.events.storage.codes import signed
 from agentgate.events.storage.dictionary import KnownWords
+from agentgate.events.storage.queries.visitors import summary_of
 from agentgate.events.storage.rollups import VISITOR_SUMS
 from agentgate.lib.database import Row
-from agentgate.lib.decision_ids import first_id, id_time_ms
-from agentgate.lib.enums import Outcome
-from agentgate.lib.moment import Moment
+from agentgate.lib.decision_ids import first_id
 from agentgate.lib.time_ranges import TimeRange
-from agentgate.lib.visitor_ids import write_visitor
 from agentgate.storage.clickhouse.client import ClickhouseClient
 
 # How many events are looked at first, from the newest on: mostly enough for a page.
@@ -22,22 +20,21 @@ WALK = 2_000
 _NEWEST = """SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor)
     ORDER BY site DESC, id DESC LIMIT $4"""
 _AMONG = "SELECT DISTINCT visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IN $4"
-# A visitor stands where its last event of the range stands.
+# Visitors are ordered by their last event of the range.
 _LAST = """SELECT max(id) AS last, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor)
     GROUP BY visitor HAVING last < $4 ORDER BY last DESC LIMIT $5"""
 _SUMMARIES = f"""SELECT visitor, {VISITOR_SUMS}, groupUniqArray(action), groupUniqArray(agent) FROM event
     WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IN $4 GROUP BY visitor"""  # noqa: S608
 
 
-class ClickhouseVisitors:
-    """Implements VisitorStore."""
+class ClickhouseVisitors(VisitorStore):
+    """Visitors in ClickHouse."""
 
     def __init__(self, client: ClickhouseClient, words: KnownWords) -> None:
         self._client = client
         self._words = words
 
     async def list_visitors(self, site: int, span: TimeRange, *, before: int | None, limit: int) -> VisitorScan:
-        """Return visitors, most recently seen first; with `before`, those last seen before that ID."""
         # One more than asked for tells whether there is a next page.
         seen = await self._list_seen(site, span, before, limit + 1)
         shown = seen[:limit]
@@ -45,7 +42,6 @@ class ClickhouseVisitors:
         return VisitorScan(items, shown[-1][0] if len(seen) > limit else None)
 
     async def find_visitor(self, site: int, span: TimeRange, visitor: int) -> VisitorSummary | None:
-        """Return one visitor, or None when it was not seen in the range."""
         found = await self._summaries(site, span, [signed(visitor)])
         return found[0] if found else None
 
@@ -74,21 +70,8 @@ class ClickhouseVisitors:
         def names(listed: list[int]) -> list[str]:
             return sorted({texts[number] for number in listed if number in texts})
 
-        found = {row[0]: _summary(row, *map(names, numbers[row[0]])) for row in rows}
+        found = {
+            visitor: summary_of(visitor, (first, last), sums, *map(names, numbers[visitor]))
+            for visitor, first, last, *sums, _, _ in rows
+        }
         return [found[visitor] for visitor in visitors if visitor in found]
-
-
-def _summary(row: Row, actions: list[str], agents: list[str]) -> VisitorSummary:
-    visitor, first, last, requests, *outcomes, monitored, challenges, challenges_passed = row[:-2]
-    return VisitorSummary(
-        id=write_visitor(unsigned(visitor)),
-        first_seen=Moment(id_time_ms(first)),
-        last_seen=Moment(id_time_ms(last)),
-        requests=requests,
-        outcomes=dict(zip(Outcome, outcomes, strict=True)),
-        monitored=monitored,
-        challenges=challenges,
-        challenges_passed=challenges_passed,
-        actions=actions,
-        agents=agents,
-    )

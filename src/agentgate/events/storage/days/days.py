@@ -1,4 +1,4 @@
-"""What readers and writers of events ask for: a session of one UTC day, whatever holds that day.
+"""The days of events: sessions and transactions of one UTC day, in an SQLite file, a partition or ClickHouse.
 
 All SQL on a session is bounded by `id >= $a AND id < $b` (`day_bounds`), so that one text serves both databases.
 """
@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from agentgate.events.storage.encoding import EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
-from agentgate.lib.database import Reader, SqlSession, Transaction
+from agentgate.lib.database import Reader, Transaction
 from agentgate.lib.decision_ids import first_id
 
 T = TypeVar("T")
@@ -40,13 +40,12 @@ class Layout(NamedTuple):
 class EventDays(Protocol):
     """The days of events as readers see them."""
 
-    @property
-    def layout(self) -> Layout:
-        """How a day's events lie."""
-        ...
+    layout: Layout
 
     def session(self, day: int) -> Reader:
-        """Return what reads a day. A day without events, or dropped meanwhile, has no rows."""
+        """Return what reads a day. A day without events, or dropped meanwhile, has no rows, not even of an aggregate:
+        `one` then returns None.
+        """
         ...
 
     async def days(self) -> list[int]:
@@ -54,63 +53,57 @@ class EventDays(Protocol):
         ...
 
     async def drop(self, day: int) -> None:
-        """Remove a day with everything in it. Removing what is not there is no mistake."""
+        """Remove a day with everything in it; do nothing when there is no such day."""
         ...
 
     async def pending(self) -> list[str]:
         """Return the names of schema changes that `migrate` would make, where these are listed."""
-        ...
+        return []
 
-    async def migrate(self, clock: Clock) -> None:
-        """Bring the days that exist up to this release's schema."""
-        ...
+    async def migrate(self, clock: Clock) -> None:  # noqa: ARG002 - of those that have something to migrate
+        """Bring the days that exist up to this release's schema, where they are not migrated with everything else."""
+        return
 
     async def close(self) -> None:
-        """Finish accepted writes and close."""
-        ...
+        """Finish accepted writes and close what was opened for the days alone."""
+        return
 
 
 class SegmentDays(EventDays, Protocol):
     """The days of events in a database that has transactions."""
 
-    @property
-    def hours_in_stats(self) -> bool:
-        """Whether `site_hour` of an open day already is that of the statistics (PostgreSQL), or lies in the day."""
-        ...
-
-    def session(self, day: int) -> SqlSession:
-        """Return a session that reads a day. A day without events, or dropped meanwhile, has no rows, not even of
-        an aggregate: `one` then returns None.
-        """
-        ...
+    # Whether `site_hour` of an open day already is that of the statistics (PostgreSQL), or lies in the day.
+    hours_in_stats: bool
 
     async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run a unit of work in one transaction on a day, which is made when it is missing."""
         ...
 
-    async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None]:
-        """Insert the rows of events in a transaction on their day; return what to call when they are committed."""
-        ...
-
-    async def forget_patterns(self, transaction: Transaction, site: int) -> None:
-        """Remove what a site's events have in common, in the transaction that removes these."""
+    async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None] | None:
+        """Insert the rows of events in a transaction on their day; return a callback for after the commit, or None."""
         ...
 
     async def pack(self) -> None:
-        """Put together what batches wrote apart, where they do. To be called now and then."""
-        ...
-
-    async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
-        """Be told of a batch that was written, and make what finds its values, where and when that is due."""
-        ...
-
-    async def posted_before(self, day: int, site: int) -> int:
-        """Return the ID before which a site's events have postings."""
+        """Merge the counts that each batch wrote as rows of its own. To be called now and then."""
         ...
 
     async def index(self, day: int) -> None:
-        """Make what finds rare values in a day that has ended, where that is not made with each event."""
+        """Make the indexes of a day that has ended, where they are not updated with each event."""
         ...
+
+    # Patterns and postings: SQLite has some.
+
+    async def forget_patterns(self, transaction: Transaction, site: int) -> None:  # noqa: ARG002
+        """Remove the patterns of a site, in the transaction that removes its events."""
+        return
+
+    async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:  # noqa: ARG002
+        """Count a batch that was written, and write the postings of sites that have enough events without any."""
+        return
+
+    async def posted_before(self, day: int, site: int) -> int:  # noqa: ARG002
+        """Return the ID before which a site's events have postings."""
+        return 0
 
 
 def day_bounds(day: int) -> tuple[int, int]:

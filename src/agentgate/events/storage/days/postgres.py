@@ -5,14 +5,14 @@ values in it is made when the day has ended, and not while events wait to be wri
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from agentgate.events.storage.days.days import PACKING, Layout, day_bounds, day_name
+from agentgate.events.storage.days.days import PACKING, Layout, SegmentDays, day_bounds, day_name
 from agentgate.events.storage.encoding import WIDE_COLUMNS, EncodedEvents
-from agentgate.lib.clock import DAY_MS, Clock
-from agentgate.lib.database import SqlSession, Transaction
+from agentgate.lib.clock import DAY_MS
+from agentgate.lib.database import Reader, Transaction
 from agentgate.storage.postgres.database import PostgresDatabase, PostgresTransaction
 
 T = TypeVar("T")
@@ -49,34 +49,25 @@ _PACK = f"""WITH several AS (
         FROM counted GROUP BY site, hour"""  # noqa: S608
 
 
-class PostgresSegments:
-    """Implements SegmentDays over a database that holds everything else too."""
+class PostgresSegments(SegmentDays):
+    """Partitions of a database that holds everything else too. An event is one wide row; there is one `site_hour`."""
+
+    layout = LAYOUT
+    hours_in_stats = True
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
         self._known: set[int] = set()
 
-    @property
-    def hours_in_stats(self) -> bool:
-        """There is one `site_hour`, that of the statistics."""
-        return True
-
-    @property
-    def layout(self) -> Layout:
-        """An event is one wide row."""
-        return LAYOUT
-
-    def session(self, day: int) -> SqlSession:  # noqa: ARG002 - the bounds in the SQL say which day is meant
+    def session(self, day: int) -> Reader:  # noqa: ARG002 - the bounds in the SQL say which day is meant
         """Return the database: it finds the partition by the bounds on the ID."""
         return self._database
 
     async def days(self) -> list[int]:
-        """Return the days that exist, oldest first."""
         names = [_PARTITION_NAME.fullmatch(name) for (name,) in await self._database.all(_PARTITIONS, EVENT)]
         return [_day_of(*map(int, match.groups())) for match in names if match]
 
     async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Run a unit of work in one transaction on a day, which is made when it is missing."""
         if day not in self._known:
             await self._database.transaction(lambda transaction: _make(transaction, day))
             self._known.add(day)
@@ -88,30 +79,19 @@ class PostgresSegments:
             raise
 
     async def pack(self) -> None:
-        """Put the counts of each site's hour together that several batches wrote."""
+        """Merge the counts that several batches wrote of a site's hour."""
 
         async def pack(transaction: Transaction) -> int:
-            # Two at once would each wait for the rows of the other.
+            # Two transactions would wait for rows of each other.
             await transaction.lock(PACKING)
             return await transaction.run(_PACK)
 
         while await self._database.transaction(pack) == _PACKED_TOGETHER:
             pass
 
-    async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None]:
+    async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> None:
         """Insert the rows of events."""
         await transaction.load(EVENT, WIDE_COLUMNS, encoded.wide())
-        return _nothing
-
-    async def forget_patterns(self, transaction: Transaction, site: int) -> None:
-        """Do nothing: there are no patterns."""
-
-    async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
-        """Do nothing: an open day is walked through."""
-
-    async def posted_before(self, day: int, site: int) -> int:  # noqa: ARG002 - there are none
-        """Return 0: there are no postings."""
-        return 0
 
     async def index(self, day: int) -> None:
         """Make the indexes that only a closed day has. Late events are added to them as usual."""
@@ -127,20 +107,6 @@ class PostgresSegments:
         """Remove a day's partition."""
         self._known.discard(day)
         await self._database.run(f"DROP TABLE IF EXISTS {_partition(day)}")
-
-    async def pending(self) -> list[str]:
-        """Return nothing: what the days need is migrated with the database."""
-        return []
-
-    async def migrate(self, clock: Clock) -> None:
-        """Do nothing: the partitioned tables are migrated with the database, and their partitions follow them."""
-
-    async def close(self) -> None:
-        """Do nothing: the database is closed by whoever opened it."""
-
-
-def _nothing() -> None:
-    """There is nothing to do after a commit."""
 
 
 async def _make(transaction: Transaction, day: int) -> None:

@@ -6,7 +6,7 @@ event that comes later with an ID before that is posted with its own commit.
 
 from collections.abc import Mapping, Sequence
 
-from agentgate.lib.database import Row, SqlSession, Transaction
+from agentgate.lib.database import Reader, Row, Transaction
 
 EVERY_SITE = 0
 # After every ID.
@@ -47,7 +47,7 @@ class Postings:
             del self._events[key]
 
 
-async def posted_before(session: SqlSession, site: int) -> int:
+async def posted_before(session: Reader, site: int) -> int:
     """Return the ID before which all events of a site are posted."""
     row = await session.one(_MARKED, site)
     return int(row[0]) if row else 0
@@ -90,7 +90,7 @@ async def post_late(transaction: Transaction, rows: Sequence[Row]) -> None:
     await transaction.load(*_VISITOR, sorted(visitors))
 
 
-async def unposted_sites(session: SqlSession) -> list[int]:
+async def unposted_sites(session: Reader) -> list[int]:
     """Return the sites of a day that may have events without postings."""
     rows = await session.all(f"""SELECT DISTINCT site FROM site_hour
         WHERE site NOT IN (SELECT site FROM posting_mark WHERE id = {END})
@@ -99,7 +99,7 @@ async def unposted_sites(session: SqlSession) -> list[int]:
 
 
 async def finish(transaction: Transaction) -> None:
-    """Post what has come meanwhile, and say that from now on each event is posted as it comes."""
+    """Post the events that came meanwhile, and mark that later events are posted with their own commit."""
     for site in await unposted_sites(transaction):
         while await post_some(transaction, site, rest=True):
             pass

@@ -9,7 +9,7 @@ import contextlib
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from datetime import UTC, datetime
 from functools import partial
@@ -20,10 +20,10 @@ import apsw
 import structlog
 
 from agentgate.events.storage.days import packs, patterns, postings
-from agentgate.events.storage.days.days import Layout, day_name
+from agentgate.events.storage.days.days import Layout, SegmentDays, day_name
 from agentgate.events.storage.encoding import EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
-from agentgate.lib.database import NewRows, Row, SqlSession, StoreUnavailable, Transaction, Value
+from agentgate.lib.database import Reader, Row, StoreUnavailable, Transaction, Value
 from agentgate.storage.migrate import MigratedDatabase, apply, pending
 from agentgate.storage.sqlite.connection import Statement, connect, fetch_all, fetch_one, statement
 from agentgate.storage.sqlite.database import SqliteDatabase
@@ -38,16 +38,19 @@ LAYOUT = Layout(
     patterns=True,
     rows=patterns.ROW_TABLE,
     details=patterns.DETAIL_TABLE,
-    # The last two have rows only of what a process of the release before wrote.
+    # The last two have rows of events only that a process of the release before wrote.
     event_tables=("event_row", "event_detail", "event_visitor", "posting_mark", "event_word", "common_word"),
 )
 _FILE_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.db")
-# What a process that was killed while making a day leaves behind.
+# The file that a process leaves behind when it is killed while making a day.
 _UNFINISHED = ".making"
 
 
-class SqliteSegments:
-    """Implements SegmentDays over a folder."""
+class SqliteSegments(SegmentDays):
+    """Files in a folder. An event is a narrow row with a pattern; the hours of a day lie in it until it is closed."""
+
+    layout = LAYOUT
+    hours_in_stats = False
 
     def __init__(self, folder: Path, clock: Clock, reads: Executor, *, open_days: int = OPEN_DAYS) -> None:
         self._folder = folder
@@ -58,35 +61,22 @@ class SqliteSegments:
         self._making = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
         self._unposted = postings.Postings()
-        # Days with counts that may lie apart.
+        # Days with counts that may not be merged yet.
         self._apart: set[int] = set()
 
-    @property
-    def hours_in_stats(self) -> bool:
-        """The hours of a day lie in its file until the day is closed."""
-        return False
-
-    @property
-    def layout(self) -> Layout:
-        """An event is a narrow row with a pattern."""
-        return LAYOUT
-
-    def session(self, day: int) -> SqlSession:
-        """Return a session that reads a day."""
+    def session(self, day: int) -> Reader:
         return _DaySession(self, day)
 
     async def days(self) -> list[int]:
-        """Return the days that exist, oldest first."""
         names = [path.name for path in self._folder.iterdir()] if self._folder.is_dir() else []
         matches = filter(None, map(_FILE_NAME.fullmatch, names))
         return sorted(_day_of(match[1]) for match in matches)
 
     def path(self, day: int) -> Path:
-        """Return where a day lies."""
+        """Return the path of a day's file."""
         return self._folder / f"{day_name(day)}.db"
 
     async def write(self, day: int, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Run a unit of work in one transaction on a day, which is made when it is missing."""
         opened = self._find(day)
         if opened is None:
             await self._make(day)
@@ -100,20 +90,18 @@ class SqliteSegments:
             opened.writes -= 1
 
     async def pack(self) -> None:
-        """Put the counts of each site's hour together that several batches wrote."""
+        """Merge the counts that several batches wrote of a site's hour."""
         apart, self._apart = self._apart, set()
         for day in apart:
             while self._find(day) is not None and await self.write(day, packs.pack_some):
                 pass
 
     async def insert(self, transaction: Transaction, encoded: EncodedEvents) -> Callable[[], None]:
-        """Insert the rows of events; return what to call when they are committed."""
         rows, numbered = await patterns.write_rows(transaction, encoded)
         await postings.post_late(transaction, rows)
         return numbered.remember
 
     async def forget_patterns(self, transaction: Transaction, site: int) -> None:
-        """Remove what a site's events have in common."""
         await patterns.forget_site(transaction, site)
 
     async def index_newest(self, day: int, events_by_site: Mapping[int, int]) -> None:
@@ -123,7 +111,6 @@ class SqliteSegments:
             await self.write(day, partial(postings.post_some, site=site))
 
     async def posted_before(self, day: int, site: int) -> int:
-        """Return the ID before which a site's events are posted; the rest is walked through."""
         return await postings.posted_before(self.session(day), site)
 
     async def index(self, day: int) -> None:
@@ -142,15 +129,11 @@ class SqliteSegments:
         if opened is not None:
             await opened.close()
         path = self.path(day)
-        # The file itself first: without it, what lies beside it means nothing.
+        # The file itself first: its WAL and index mean nothing without it.
         for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
             path.with_name(name).unlink(missing_ok=True)
         for left in self._folder.glob(f"{path.name}*{_UNFINISHED}*"):
             left.unlink(missing_ok=True)
-
-    async def pending(self) -> list[str]:
-        """Return nothing: there is a file for each day, and `migrate` looks at all of them."""
-        return []
 
     async def migrate(self, clock: Clock) -> None:
         """Bring the files that exist up to this release's schema."""
@@ -160,10 +143,6 @@ class SqliteSegments:
             except StoreUnavailable as failure:
                 # One day that cannot be read is no reason to decide nothing today.
                 structlog.get_logger().error("a day of events cannot be opened", day=day_name(day), why=str(failure))
-
-    async def copies(self) -> "dict[str, DayCopy]":
-        """Return what to copy in a backup, by the name of the copy."""
-        return {f"{EVENTS}/{day_name(day)}": DayCopy(self.path(day)) for day in await self.days()}
 
     async def close(self) -> None:
         """Finish accepted writes and close."""
@@ -266,23 +245,8 @@ class _Day:
         await self.writer.close()
 
 
-class DayCopy:
-    """A day's file, as far as a backup needs it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    async def backup(self, path: Path, progress: Callable[[int, int], None]) -> None:
-        """Copy the day as it is now to `path`."""
-        database = SqliteDatabase(self._path, synchronous="NORMAL")
-        try:
-            await database.backup(path, progress)
-        finally:
-            await database.close()
-
-
-class _DaySession:
-    """Implements SqlSession for reading one day."""
+class _DaySession(Reader):
+    """Reads one day."""
 
     dialect: Literal["sqlite"] = "sqlite"
 
@@ -291,24 +255,10 @@ class _DaySession:
         self._day = day
 
     async def one(self, sql: str, *values: Value) -> Row | None:
-        """Return the first row, or None."""
         return await self._segments.read(self._day, fetch_one, _reading(sql), values)
 
     async def all(self, sql: str, *values: Value) -> list[Row]:
-        """Return every row."""
         return await self._segments.read(self._day, fetch_all, _reading(sql), values) or []
-
-    async def run(self, sql: str, *_values: Value) -> int:
-        """Refuse: a day is changed through `SegmentDays.write`."""
-        raise RuntimeError(f"a session of a day only reads: {sql}")
-
-    async def run_many(self, sql: str, _rows: Sequence[Sequence[Value]]) -> None:
-        """Refuse likewise."""
-        raise RuntimeError(f"a session of a day only reads: {sql}")
-
-    async def insert_new(self, new: NewRows, _rows: Sequence[Sequence[Value]]) -> list[Row]:
-        """Refuse likewise."""
-        raise RuntimeError(f"a session of a day only reads: {new.table}")
 
 
 def _reading(sql: str) -> Statement:

@@ -6,7 +6,7 @@ Hours and days come from their counters; only the parts of an hour at the ends o
 import asyncio
 from collections.abc import Sequence
 
-from agentgate.events.queries.ports import Counts
+from agentgate.events.queries.ports import Counts, CountStore, SightingStore
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, unsigned
 from agentgate.events.storage.days.days import day_bounds
 from agentgate.events.storage.encoding import COUNT_COLUMNS
@@ -15,7 +15,7 @@ from agentgate.events.storage.queries.edges import Edge, edges
 from agentgate.events.storage.queries.packs import joined, joined_rows, numbers, rows_of
 from agentgate.events.storage.queries.sketch import KEPT, estimate_sources
 from agentgate.lib.clock import DAY_MS, HOUR_MS
-from agentgate.lib.database import Row, SqlSession
+from agentgate.lib.database import Reader, Row
 from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import ChallengeStage, DecisionKind, Outcome
 from agentgate.lib.time_ranges import TimeRange
@@ -43,15 +43,14 @@ COUNT_EXPRESSIONS = (
 COUNTED = ", ".join(COUNT_EXPRESSIONS)
 
 
-class SqlCounts:
-    """Implements CountStore."""
+class SqlCounts(CountStore, SightingStore):
+    """Counts in SQL."""
 
-    def __init__(self, stats: SqlSession, days: TrafficDays) -> None:
+    def __init__(self, stats: Reader, days: TrafficDays) -> None:
         self._stats = stats
         self._days = days
 
     async def list_hours(self, site: int, span: TimeRange) -> dict[int, Counts]:
-        """Return exactly what the range holds, by hour since 1970."""
         first, end = -(-span.from_ms // HOUR_MS), span.to_ms // HOUR_MS
         ends = edges(span)
         whole, counted = await asyncio.gather(
@@ -62,7 +61,6 @@ class SqlCounts:
         return whole
 
     async def list_days(self, site: int, first_day: int, last_day: int) -> dict[int, Counts]:
-        """Return the counts of whole UTC days, both ends included."""
         # Asked first: a day that is closed in between is then counted by its hours, which stay.
         open_days = await self._days.open(first_day, last_day)
         rows = await self._stats.all(
@@ -83,7 +81,6 @@ class SqlCounts:
         return found
 
     async def list_durations_us(self, site: int, span: TimeRange, limit: int) -> list[int]:
-        """Return how long the newest requests of the range took, newest first."""
         found: list[int] = []
         for part in await self._days.parts(span):
             row = await self._days.session(part.day).one(
@@ -101,7 +98,6 @@ class SqlCounts:
         return found
 
     async def count_sources(self, site: int, span: TimeRange) -> int:
-        """Return how many different visitors the range has: exact up to 2,048, an estimate above."""
         parts = await self._days.parts(span)
         others = await asyncio.gather(
             *(self._smallest(site, part.day, part.least, part.end) for part in counted_parts(parts))
@@ -109,13 +105,11 @@ class SqlCounts:
         return await self._merge(site, rolled_up_days(parts), others)
 
     async def estimate_sources(self, site: int, first_day: int, last_day: int) -> int:
-        """Return the same of whole UTC days, also of those whose events are gone."""
         open_days = await self._days.open(first_day, last_day)
         others = [await self._smallest(site, day, *day_bounds(day)) for day in open_days]
         return await self._merge(site, (first_day, last_day), others)
 
     async def find_sighting(self, site: int) -> tuple[int, int] | None:
-        """Return when a site was first and last seen, or None when it never was."""
         # The days that are not rolled up first: one that is closed in between is then found twice, not never.
         seen = [await self._seen_on(site, day) for day in await self._days.open(0, _LAST_DAY)]
         row = await self._stats.one("SELECT min(day), max(last_event_ms) FROM site_day WHERE site = $1", site)
@@ -182,7 +176,7 @@ class SqlCounts:
             found |= await self._hours(self._days.session(day), site, max(day * 24, first), min(day * 24 + 24, end))
         return found
 
-    async def _hours(self, session: SqlSession, site: int, first: int, end: int) -> dict[int, Counts]:
+    async def _hours(self, session: Reader, site: int, first: int, end: int) -> dict[int, Counts]:
         row = await session.one(
             f"SELECT {joined_rows(_HOURS)} FROM site_hour WHERE site = $1 AND hour >= $2 AND hour < $3",  # noqa: S608
             site,

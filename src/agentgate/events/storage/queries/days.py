@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from agentgate.events.storage.days.days import Layout, SegmentDays, day_bounds
 from agentgate.lib.clock import DAY_MS
-from agentgate.lib.database import SqlSession
+from agentgate.lib.database import Reader
 from agentgate.lib.decision_ids import first_id
 from agentgate.lib.time_ranges import TimeRange
 
@@ -30,7 +30,7 @@ class DayPart(NamedTuple):
 class TrafficDays:
     """Reads days. All reading of events goes through here, so that every statement is bounded to one day."""
 
-    def __init__(self, stats: SqlSession, segments: SegmentDays) -> None:
+    def __init__(self, stats: Reader, segments: SegmentDays) -> None:
         self._stats = stats
         self._segments = segments
 
@@ -44,7 +44,7 @@ class TrafficDays:
         """How a day's events lie."""
         return self._segments.layout
 
-    def session(self, day: int) -> SqlSession:
+    def session(self, day: int) -> Reader:
         """Return a session that reads a day."""
         return self._segments.session(day)
 
@@ -77,9 +77,9 @@ class TrafficDays:
         return [piece for piece in pieces if piece.least < piece.end]
 
     def met(self, columns: str, condition: str, each: str = "") -> str:
-        """Return a table of the events of a site ($1) between two IDs ($2, $3) whose visitor is such.
+        """Return a table of the events of a site ($1) between two IDs ($2, $3) whose visitor meets a condition.
 
-        SQLite has postings of most of them, and walks through the others; what is said in `each` goes for both.
+        SQLite has postings of most of them and scans the others; the clause `each` applies to both.
         """
         such = f"site = $1 AND id < $3 AND {condition}"
         if self.one_database:

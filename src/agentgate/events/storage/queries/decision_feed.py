@@ -1,4 +1,4 @@
-"""A site's decisions in SQL, oldest first from a given one on: for those who are told of every decision."""
+"""A site's decisions in SQL, oldest first from a given ID on, for webhooks."""
 
 from agentgate.events.queries.ports import SiteNumber
 from agentgate.events.queries.records import Decision

@@ -1,4 +1,4 @@
-"""A site's decisions in SQL, newest first: day by day, the rarest filter leading, the others asked of what it finds.
+"""A site's decisions in SQL, newest first: day by day, found by the rarest filter, then checked against the others.
 
 A scan ends after so many rows or so much time and says where it stopped, so that no page takes long.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from agentgate.events.label_records import StoredLabel
 from agentgate.events.label_repository import LabelStore
-from agentgate.events.queries.ports import DecisionFilters, DecisionScan, SiteNumber
+from agentgate.events.queries.ports import DecisionFilters, DecisionScan, DecisionStore, SiteNumber
 from agentgate.events.queries.records import Decision
 from agentgate.events.records import Dimension, Event
 from agentgate.events.storage.dictionary import OTHER, KnownWords
@@ -22,7 +22,7 @@ from agentgate.events.storage.queries.packs import count_json_values, count_pack
 from agentgate.events.storage.queries.pattern_scan import find_newest, find_patterns
 from agentgate.events.storage.queries.scan import scan_part
 from agentgate.lib.clock import HOUR_MS
-from agentgate.lib.database import Row, SqlSession
+from agentgate.lib.database import Reader, Row
 from agentgate.lib.decision_ids import first_id, id_day, id_time_ms, write_id
 from agentgate.lib.enums import LabelledFilter, LabelSource
 from agentgate.lib.moment import Moment
@@ -62,7 +62,7 @@ class _Budget:
 
 
 class _Scan(NamedTuple):
-    """What a scan looks for."""
+    """The site, the filters and the size of a scan."""
 
     site: SiteNumber
     filters: list[Filter]
@@ -70,19 +70,39 @@ class _Scan(NamedTuple):
     wanted: int
 
 
-class SqlDecisions:
-    """Implements DecisionStore."""
+class DecisionRows:
+    """Decisions of rows in the order of EVENT_COLUMNS, with what operators said of them."""
 
-    def __init__(self, stats: SqlSession, days: TrafficDays, words: KnownWords, labels: LabelStore) -> None:
-        self._stats = stats
-        self._days = days
+    def __init__(self, words: KnownWords, labels: LabelStore) -> None:
         self._words = words
         self._labels = labels
+
+    async def decisions(self, site: SiteNumber, rows: list[Row]) -> list[Decision]:
+        """Return the decisions of some rows."""
+        labels = await self._operator_labels(site.id, rows)
+        return [decision_of(site.id, event, labels.get(event.id)) for event in await read_events(rows, self._words)]
+
+    async def unlabelled(self, site: SiteNumber, rows: list[Row]) -> list[Row]:
+        """Return the rows of decisions of which no operator said anything."""
+        labels = await self._operator_labels(site.id, rows)
+        return [row for row in rows if row[0] not in labels]
+
+    async def _operator_labels(self, site_id: str, rows: list[Row]) -> dict[int, StoredLabel]:
+        labels = await self._labels.find_labels(site_id, [row[0] for row in rows])
+        return {label.decision: label for label in labels if label.source is LabelSource.OPERATOR}
+
+
+class SqlDecisions(DecisionRows, DecisionStore):
+    """Decisions in SQL."""
+
+    def __init__(self, stats: Reader, days: TrafficDays, words: KnownWords, labels: LabelStore) -> None:
+        super().__init__(words, labels)
+        self._stats = stats
+        self._days = days
 
     async def list_decisions(
         self, site: SiteNumber, span: TimeRange, filters: DecisionFilters, *, before: int | None, limit: int
     ) -> DecisionScan:
-        """Return decisions, newest first; with `before`, those before that ID. A scan that takes too long is cut."""
         resolved = await resolve(filters, self._words, patterns=self._days.layout.patterns)
         if resolved is None:
             return DecisionScan([], None)
@@ -116,18 +136,17 @@ class SqlDecisions:
             if stopped is None and len(parts) - len(left) >= FEWEST_DAYS and (left or pieces) and budget.is_spent:
                 stopped = part.least
             if stopped is not None:
-                return DecisionScan(await self._decisions(site, rows), stopped)
+                return DecisionScan(await self.decisions(site, rows), stopped)
         more = rows[limit - 1][0] if len(rows) > limit else None
-        return DecisionScan(await self._decisions(site, rows[:limit]), more)
+        return DecisionScan(await self.decisions(site, rows[:limit]), more)
 
     async def find_decision(self, site: SiteNumber, decision: int) -> Decision | None:
-        """Return one decision of the site, or None."""
         row = await self._days.session(id_day(decision)).one(
             f"SELECT {_COLUMNS} FROM event WHERE id = $1 AND site = $2",  # noqa: S608
             decision,
             site.number,
         )
-        return (await self._decisions(site, [row]))[0] if row else None
+        return (await self.decisions(site, [row]))[0] if row else None
 
     async def _split(self, scan: _Scan, part: DayPart) -> list[DayPart]:
         """Return a part in pieces, in each of which events have postings or have none, if these are asked for."""
@@ -259,10 +278,7 @@ class SqlDecisions:
         return await self._days.session(part.day).all(sql, scan.site.number, part.least, part.end, limit, *codes)
 
     async def _unlabelled(self, scan: _Scan, rows: list[Row]) -> list[Row]:
-        if not scan.without_labelled or not rows:
-            return rows
-        labels = await self._operator_labels(scan.site.id, rows)
-        return [row for row in rows if row[0] not in labels]
+        return await self.unlabelled(scan.site, rows) if scan.without_labelled else rows
 
     async def _lead(self, scan: _Scan, part: DayPart, counted: dict[int, _ByValue]) -> Filter | None:
         asked = [each.value for each in scan.filters if each.dimension is not None]
@@ -295,7 +311,7 @@ class SqlDecisions:
         if not asked or not days:
             return {}
         condition, values = _any_of([*asked, *((dimension, OTHER) for dimension, _ in asked)])
-        # Each day is looked up, for between its few values lie all others.
+        # By day, because a range of days would read all other values between them.
         rows = await self._stats.all(
             f"""SELECT segment.day, dimension, value, dimension_day.events FROM segment CROSS JOIN dimension_day
                 WHERE segment.day >= $2 AND segment.day <= $3
@@ -309,17 +325,6 @@ class SqlDecisions:
         for day, dimension, value, count in rows:
             found.setdefault(day, {})[dimension, value] = count
         return found
-
-    async def _decisions(self, site: SiteNumber, rows: list[Row]) -> list[Decision]:
-        events = await read_events(rows, self._words)
-        labels = await self._operator_labels(site.id, rows)
-        return [decision_of(site.id, event, labels.get(event.id)) for event in events]
-
-    async def _operator_labels(self, site_id: str, rows: list[Row]) -> dict[int, StoredLabel]:
-        if not rows:
-            return {}
-        labels = await self._labels.find_labels(site_id, [row[0] for row in rows])
-        return {label.decision: label for label in labels if label.source is LabelSource.OPERATOR}
 
 
 def day_windows(hours: Iterable[Row], part: DayPart) -> list[tuple[int, int]]:
@@ -342,7 +347,7 @@ def day_windows(hours: Iterable[Row], part: DayPart) -> list[tuple[int, int]]:
 
 
 def _any_of(values: Sequence[tuple[int, int]]) -> tuple[str, list[int]]:
-    """Return a condition with places from $4 on, and what goes there."""
+    """Return a condition with places from $4 on, and their values."""
     places = range(4, 4 + 2 * len(values), 2)
     pairs = ", ".join(f"(CAST(${place} AS INTEGER), CAST(${place + 1} AS INTEGER))" for place in places)
     return f"(dimension, value) IN (VALUES {pairs})", [number for pair in values for number in pair]

@@ -21,7 +21,7 @@ class Edge(NamedTuple):
 
     @property
     def sign(self) -> int:
-        """What each of the events counts."""
+        """1 for events that are added, -1 for events that are subtracted."""
         return -1 if self.from_hour else 1
 
 

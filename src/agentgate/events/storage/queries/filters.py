@@ -1,4 +1,4 @@
-"""Filters of decisions as SQL: which of them leads, through which index, and what the others ask of each row.
+"""Filters of decisions as SQL: the leading filter and its index, and the conditions of the others on each row.
 
 Of several filters the rarest on a day leads; how rare each is, the counters of its dimension tell.
 """
@@ -29,7 +29,7 @@ LABEL_IN_INDEX = LABEL_TERMS + " @> ARRAY[({})::BIGINT::TEXT || ':' || ($1)::BIG
 MOST_IN_INDEX = 4_000
 
 
-# The column of what leads to patterns.
+# The column by which patterns are found.
 WORD = "word"
 
 
@@ -48,7 +48,7 @@ class Lead(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """One filter: what it asks of a row, and the indexes that together find all rows for which it holds."""
+    """One filter: its condition on a row, and the indexes that together find all rows that match."""
 
     # With `{}` where the place of `code` goes; numbers of ours stand in the text, those of dictionaries never.
     condition: str
@@ -58,18 +58,18 @@ class Filter(NamedTuple):
 
     @property
     def value(self) -> tuple[int, int]:
-        """Return what is counted of the filter, when it is: dimension and value."""
+        """Return dimension and value under which the filter's events are counted, where they are."""
         return self.dimension or 0, self.code
 
     def rank(self, count: int) -> int:
         """Return how many events of a day it may find, where so many are counted, if they are."""
         if self.leads[0].table == "event_visitor":
-            # Patterns say nothing of visitors, so nothing else finds all that is asked for.
+            # Patterns do not have visitors, so no other filter finds all matching events.
             return -1
         return _GUESSES[self.leads[0].column] if self.dimension is None else count
 
     def can_lead(self, count: int, day: "Indexes") -> bool:
-        """Tell whether an index of a day finds what the filter asks for, of which there are so many."""
+        """Tell whether an index of a day finds the filter's events, given their number."""
         if self.leads[0].table != "event":
             return day.posted
         if self.dimension not in _INDEXED_LATER:
@@ -78,7 +78,7 @@ class Filter(NamedTuple):
 
 
 class Indexes(Protocol):
-    """What a part of a day has of indexes."""
+    """Which indexes a part of a day has."""
 
     @property
     def indexed(self) -> bool:
@@ -91,7 +91,7 @@ class Indexes(Protocol):
         ...
 
 
-# What has no index when it is written: on PostgreSQL.
+# On PostgreSQL these are indexed when the day is closed.
 _INDEXED_LATER = frozenset((Dimension.ACTION, Dimension.LABEL))
 
 # Without a filter to lead, the site's events in their order.

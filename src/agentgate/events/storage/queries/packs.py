@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from agentgate.events.storage.encoding import packed_key
-from agentgate.lib.database import SqlSession
+from agentgate.lib.database import Reader
 
 _JSON_PACKS = "SELECT string_agg(counts, '') FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"
 _PACKS = "SELECT keys, counts FROM dimension_pack WHERE site = $1 AND hour >= $2 AND hour < $3"
@@ -23,12 +23,12 @@ def numbers(text: str | None) -> list[int]:
 
 
 def joined(column: str) -> str:
-    """Return the SQL that makes such a list of a column. What is NULL is left out."""
+    """Return the SQL that makes such a list of a column. NULL is left out."""
     return f"string_agg(CAST({column} AS TEXT), ',')"
 
 
 def joined_rows(columns: Sequence[str]) -> str:
-    """Return the SQL that makes one list of all rows. The columns must not be NULL: what is, is left out."""
+    """Return the SQL that makes one list of all rows. The columns must not be NULL: NULL would be left out."""
     return f"string_agg(concat_ws(',', {', '.join(columns)}), ',')"
 
 
@@ -39,7 +39,7 @@ def rows_of(text: str | None, columns: int) -> Iterator[tuple[int, ...]]:
 
 
 async def count_packed_values(
-    session: SqlSession, site: int, hours: tuple[int, int], asked: Iterable[tuple[int, int]]
+    session: Reader, site: int, hours: tuple[int, int], asked: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], int]:
     """Return how often a few values occurred in some hours, by dimension and value (PostgreSQL)."""
     rows = await session.all(_PACKS, site, *hours)
@@ -54,7 +54,7 @@ async def count_packed_values(
 
 
 async def count_json_values(
-    session: SqlSession, site: int, hours: tuple[int, int], asked: Iterable[tuple[int, int]]
+    session: Reader, site: int, hours: tuple[int, int], asked: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], int]:
     """Return the same of packs that are JSON (SQLite)."""
     row = await session.one(_JSON_PACKS, site, *hours)

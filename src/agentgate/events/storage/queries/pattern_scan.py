@@ -1,4 +1,4 @@
-"""Events of an SQLite day by their patterns: which patterns have all that is asked for, and the newest events of these.
+"""Events of an SQLite day by their patterns: the patterns that match all filters, and the newest events of these.
 
 Both have bounds. Where nearly every event has a pattern of its own, and many of them what is asked for, walking through
 the events finds a page of them sooner.
@@ -10,9 +10,9 @@ from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.queries.days import DayPart
 from agentgate.events.storage.queries.filters import Filter
 from agentgate.events.storage.queries.packs import joined, numbers
-from agentgate.lib.database import Row, SqlSession
+from agentgate.lib.database import Reader, Row
 
-# So many patterns have what leads, and so many events these patterns, before the events are walked through instead.
+# With more patterns of the leading filter, or more events of these patterns, the day's events are scanned instead.
 MOST_PATTERNS = 2_000
 MOST_EVENTS = 4_000
 # Of so few patterns, each is asked for its newest events, however many it has.
@@ -28,10 +28,10 @@ _NEWEST = """SELECT found FROM (
     SELECT id AS found FROM event_pattern WHERE pattern = ${} AND id >= $2 AND id < $3 ORDER BY id DESC LIMIT $4)"""
 
 
-async def find_patterns(session: SqlSession, site: int, filters: Sequence[Filter], lead: Filter) -> list[int] | None:
-    """Return the patterns of a site for which all filters hold; None when too many have what leads."""
+async def find_patterns(session: Reader, site: int, filters: Sequence[Filter], lead: Filter) -> list[int] | None:
+    """Return the patterns of a site for which all filters hold; None when too many match the leading filter."""
     words = ", ".join(f"${place}" for place in range(3, 3 + len(lead.leads)))
-    # What leads by several words finds more than it asks for, so it is asked again.
+    # A leading filter with several words finds more than matches, so its condition is asked too.
     others = [each for each in filters if each is not lead or len(each.leads) > 1]
     after = 3 + len(lead.leads)
     conditions = "".join(f" AND {each.condition.format(f'${place}')}" for place, each in enumerate(others, after))
@@ -51,7 +51,7 @@ async def find_patterns(session: SqlSession, site: int, filters: Sequence[Filter
 
 
 async def find_newest(
-    session: SqlSession, site: int, part: DayPart, *, patterns: Sequence[int], limit: int
+    session: Reader, site: int, part: DayPart, *, patterns: Sequence[int], limit: int
 ) -> list[Row] | None:
     """Return the newest events of some patterns, newest first; None when there are too many to look at."""
     if not patterns:

@@ -9,12 +9,12 @@ from typing import NamedTuple
 from agentgate.events.storage.encoding import EVENT_COLUMNS
 from agentgate.events.storage.queries.days import DayPart
 from agentgate.events.storage.queries.filters import Filter, Lead
-from agentgate.lib.database import Row, SqlSession
+from agentgate.lib.database import Reader, Row
 
 _COLUMNS = ", ".join(EVENT_COLUMNS)
 # Instead of the columns of an event, but for the ID.
 _NOTHING = ", ".join("NULL" for _ in EVENT_COLUMNS[1:])
-# What was looked at goes first, event by event: neither database may rather walk a whole day by another index.
+# `looked` comes first in the join: neither database may scan a whole day by another index instead.
 _ROWS = "looked CROSS JOIN event WHERE site = $1 AND id = looked_id AND id >= $2 AND id < $3"
 
 
@@ -27,10 +27,10 @@ class ScanResult(NamedTuple):
 
 
 async def scan_part(
-    session: SqlSession, site: int, part: DayPart, *, filters: Sequence[Filter], lead: Filter, limit: int
+    session: Reader, site: int, part: DayPart, *, filters: Sequence[Filter], lead: Filter, limit: int
 ) -> ScanResult:
     """Scan at most `limit` events of a part of a day."""
-    # What leads through several indexes finds more than it asks for, so it is asked again.
+    # A leading filter with several indexes finds more than matches, so its condition is asked too.
     others = [each for each in filters if each is not lead or len(each.leads) != 1]
     codes = (*(each.code for each in lead.leads), *(each.code for each in others))
     values = (site, part.least, part.end, limit, *codes)

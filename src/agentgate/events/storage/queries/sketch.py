@@ -18,7 +18,7 @@ def estimate_sources(sketches: Iterable[bytes], others: Iterable[Sequence[int]])
     """Return how many different visitors there are in sketches, eight bytes each, and in other unsigned numbers."""
     days: list[Sequence[int]] = [struct.unpack(f">{len(sketch) // 8}Q", sketch) for sketch in sketches]
     days += [sorted(visitors)[:KEPT] for visitors in others]
-    # Above its last number, a day that is full does not say who was there.
+    # A full sketch says nothing of visitors above its last number.
     told = min((day[-1] for day in days if len(day) >= KEPT), default=_NUMBERS)
     # When nobody comes twice, the smallest of all lie in a part of that. What is found there tells how much more has to
     # be looked at, so hardly more numbers are put in order than are wanted.

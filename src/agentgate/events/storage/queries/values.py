@@ -1,10 +1,10 @@
-"""What occurred how often in SQL: values of dimensions, solve times, and the counters of what leaves no event."""
+"""Counts of values in SQL, solve times, and the hourly counters without events."""
 
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from agentgate.events.queries.ports import CounterRow, ValueCounts
+from agentgate.events.queries.ports import CounterRow, ValueCounts, ValueStore
 from agentgate.events.records import Dimension
 from agentgate.events.storage.codes import SOLVE_TYPES, STAGE_CODES
 from agentgate.events.storage.dictionary import OTHER, KnownWords
@@ -13,7 +13,7 @@ from agentgate.events.storage.queries.days import DayPart, TrafficDays, counted_
 from agentgate.events.storage.queries.edges import edges
 from agentgate.events.storage.queries.packs import joined, joined_rows, numbers, rows_of
 from agentgate.lib.clock import HOUR_MS
-from agentgate.lib.database import Reader, Row, SqlSession
+from agentgate.lib.database import Reader, Row
 from agentgate.lib.decision_ids import first_id, id_time_ms
 from agentgate.lib.enums import ChallengeStage, SolveType
 from agentgate.lib.time_ranges import TimeRange
@@ -21,7 +21,7 @@ from agentgate.lib.time_ranges import TimeRange
 # Dimension and value in one number, as packed -> how often.
 _Found = dict[int, int]
 
-# Rows of what is counted by hour or day begin with this, those of events with what each of them counts.
+# First column of rows from hourly or daily counts; rows of events have the sign of an edge there.
 _COUNTED = 0
 _OF_DAYS = f"""SELECT {_COUNTED}, {joined("packed")}, {joined("events")}, NULL, NULL, NULL, NULL FROM (
     SELECT dimension * {packed_key(1, 0)} + value AS packed, sum(events) AS events FROM dimension_day
@@ -52,13 +52,12 @@ _BRACKETS = str.maketrans("", "", "[]")
 
 
 class SqlCounters:
-    """What leaves no event, counted by the hour."""
+    """The hourly counters of calls that leave no event."""
 
     def __init__(self, stats: Reader) -> None:
         self._stats = stats
 
     async def list_counters(self, site: int, *, first_hour: int, last_hour: int) -> list[CounterRow]:
-        """Return the hourly counters, both ends included."""
         rows = await self._stats.all(
             f"""SELECT name, value, {joined_rows(("hour", "counted"))} FROM counter_hour
                 WHERE site = $1 AND hour >= $2 AND hour <= $3 GROUP BY name, value ORDER BY name, value""",  # noqa: S608
@@ -73,21 +72,19 @@ class SqlCounters:
         ]
 
     async def find_first_counter_hour(self, site: int) -> int | None:
-        """Return the earliest hour that has a counter, or None."""
         row = await self._stats.one("SELECT min(hour) FROM counter_hour WHERE site = $1", site)
         return row[0] if row else None
 
 
-class SqlValues(SqlCounters):
-    """Implements ValueStore."""
+class SqlValues(SqlCounters, ValueStore):
+    """Values in SQL."""
 
-    def __init__(self, stats: SqlSession, days: TrafficDays, words: KnownWords) -> None:
+    def __init__(self, stats: Reader, days: TrafficDays, words: KnownWords) -> None:
         super().__init__(stats)
         self._days = days
         self._words = words
 
     async def count_values(self, site: int, span: TimeRange) -> ValueCounts:
-        """Return how often each value occurred in the range."""
         parts = await self._days.parts(span)
         read = await asyncio.gather(
             self._count_days(site, rolled_up_days(parts)),
@@ -98,7 +95,6 @@ class SqlValues(SqlCounters):
         return await name_values([(*unpacked_key(key), count) for key, count in found.items()], self._words)
 
     async def list_solve_times_ms(self, site: int, span: TimeRange, limit: int) -> list[int]:
-        """Return how long the newest passed challenges took to solve, newest first."""
         found: list[int] = []
         for part in await self._days.parts(span):
             row = await self._days.session(part.day).one(

@@ -1,6 +1,6 @@
 """A site's visitors in SQL, most recently seen first: closed days from their roll-ups, others from the events.
 
-A visitor stands where its last event of the range stands. So a day lists only those who do not come again on a later
+Visitors are ordered by their last event of the range. So a day lists only visitors without events on a later
 one, and pages that follow each other show everybody once.
 """
 
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from agentgate.events.queries.ports import VisitorScan
+from agentgate.events.queries.ports import VisitorScan, VisitorStore
 from agentgate.events.queries.records import VisitorSummary
 from agentgate.events.storage.codes import signed, unsigned
 from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.queries.days import VISITOR, DayPart, TrafficDays, counted_parts, rolled_up_days
 from agentgate.events.storage.queries.packs import joined, joined_rows, rows_of
 from agentgate.events.storage.rollups import VISITOR_SUMS
-from agentgate.lib.database import Row, SqlSession, Value
+from agentgate.lib.database import Reader, Row, Value
 from agentgate.lib.decision_ids import id_time_ms
 from agentgate.lib.enums import Outcome
 from agentgate.lib.moment import Moment
@@ -27,7 +27,7 @@ from agentgate.lib.visitor_ids import write_visitor
 
 # How many visitors are read at once.
 BATCH = 256
-# What so many visitors did today is added up by one statement; more are shared out among the threads that read SQLite.
+# So many visitors are summed by one statement; more are split among the threads that read SQLite.
 TOGETHER = 64
 # How many events are walked through in one go, from the newest on.
 WALK = 1_000
@@ -39,7 +39,7 @@ _NEWEST = f"""SELECT {joined_rows(("id", "visitor"))} FROM (
     SELECT id, visitor FROM {{}} WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL
     ORDER BY id DESC LIMIT $4) AS newest"""  # noqa: S608
 
-# What VISITOR_SUMS look at, and what else is shown.
+# The columns of VISITOR_SUMS, and the names that are shown.
 _ADDED_UP = "id, visitor, kind, outcome, would, stage, action, agent"
 
 # Some visitors of a closed day, when each was last seen, and the last closed day on which it comes, as one list. Not
@@ -54,13 +54,13 @@ _CLOSED_DAY = f"""SELECT {joined_rows(("last_id", "visitor", "last_day"))} FROM 
 
 _arrays = msgspec.json.Decoder(list[list[int]]).decode
 
-# When a visitor was last seen, and who it is.
+# ID of the last event, and the visitor.
 _Seen = tuple[int, int]
 
 
 @dataclass
 class _Totals:
-    """What is added up of one visitor."""
+    """The sums of one visitor."""
 
     first: int
     last: int
@@ -74,16 +74,15 @@ class _Totals:
             self.sums[place] += int(more)
 
 
-class SqlVisitors:
-    """Implements VisitorStore."""
+class SqlVisitors(VisitorStore):
+    """Visitors in SQL."""
 
-    def __init__(self, stats: SqlSession, days: TrafficDays, words: KnownWords) -> None:
+    def __init__(self, stats: Reader, days: TrafficDays, words: KnownWords) -> None:
         self._stats = stats
         self._days = days
         self._words = words
 
     async def list_visitors(self, site: int, span: TimeRange, *, before: int | None, limit: int) -> VisitorScan:
-        """Return visitors, most recently seen first; with `before`, those last seen before that ID."""
         parts = await self._days.parts(span)
         # One more than asked for tells whether there is a next page.
         seen, stopped = await self._list_seen(site, parts, before, limit + 1)
@@ -92,14 +91,13 @@ class SqlVisitors:
         return VisitorScan(items, shown[-1][0] if len(seen) > limit else stopped)
 
     async def find_visitor(self, site: int, span: TimeRange, visitor: int) -> VisitorSummary | None:
-        """Return one visitor, or None when it was not seen in the range."""
         found = await self._summaries(site, await self._days.parts(span), [signed(visitor)])
         return found[0] if found else None
 
     async def _list_seen(
         self, site: int, parts: list[DayPart], before: int | None, wanted: int
     ) -> tuple[list[_Seen], int | None]:
-        """Return who was seen, newest first, and where the search was cut, if it took too long."""
+        """Return visitors, newest first, and the ID at which the search was cut, if it took too long."""
         found: list[_Seen] = []
         until_s = time.monotonic() + SEARCHED_S
         for place, part in enumerate(parts):
@@ -121,7 +119,7 @@ class SqlVisitors:
         return found, None
 
     async def _rolled_up(self, site: int, parts: list[DayPart], end: int) -> tuple[list[_Seen], int]:
-        """Return some of the last part, a closed day, who do not come again in the newer parts, and how far it got."""
+        """Return visitors of the last part, a closed day, without events in newer parts, and the ID it got to."""
         *newer, part = parts
         days = rolled_up_days(parts) or (part.day, part.day)
         row = await self._stats.one(_CLOSED_DAY, site, part.day, end, days[1], 2 * BATCH)
@@ -132,7 +130,7 @@ class SqlVisitors:
         return found, rows[-1][0] if len(rows) == 2 * BATCH else part.least
 
     async def _counted(self, site: int, parts: list[DayPart], end: int) -> tuple[list[_Seen], int]:
-        """Return some of the last part, which events count, who do not come again later, and how far it got."""
+        """Return visitors of the last part, an open day, without later events, and the ID it got to."""
         *newer, part = parts
         newest = _NEWEST.format(self._days.layout.rows)
         row = await self._days.session(part.day).one(newest, site, part.least, end, WALK)
@@ -181,7 +179,7 @@ class SqlVisitors:
         return found
 
     async def _summaries(self, site: int, parts: list[DayPart], visitors: Sequence[int]) -> list[VisitorSummary]:
-        """Return the visitors in the given order with what they did in all parts together."""
+        """Return the summaries of visitors over all parts, in the given order."""
         if not visitors:
             return []
         totals: dict[int, _Totals] = {}
@@ -201,9 +199,9 @@ class SqlVisitors:
             return sorted({texts[word] for word in words if word in texts})
 
         return [
-            _summary(visitor, totals[visitor], names(totals[visitor].actions), names(totals[visitor].agents))
+            summary_of(visitor, (found.first, found.last), found.sums, names(found.actions), names(found.agents))
             for visitor in visitors
-            if visitor in totals
+            if (found := totals.get(visitor)) is not None
         ]
 
     async def _add_days(
@@ -241,7 +239,7 @@ class SqlVisitors:
             each.agents.update(() if agent is None else (agent,))
 
     def _of(self, visitors: Sequence[int]) -> tuple[str, Sequence[Value]]:
-        """Return a condition for these visitors with places from $4 on, and what goes there."""
+        """Return a condition for these visitors with places from $4 on, and their values."""
         if self._days.one_database:
             # One statement for any number of them, which the server then knows already.
             return "visitor = ANY ($4::TEXT::BIGINT[])", ("{" + ",".join(map(str, visitors)) + "}",)
@@ -256,12 +254,15 @@ def _totals_of(totals: dict[int, _Totals], visitor: int, first: int, last: int, 
     return each
 
 
-def _summary(visitor: int, totals: _Totals, actions: list[str], agents: list[str]) -> VisitorSummary:
-    requests, *outcomes, monitored, challenges, challenges_passed = totals.sums
+def summary_of(
+    visitor: int, seen: tuple[int, int], sums: Sequence[int], actions: list[str], agents: list[str]
+) -> VisitorSummary:
+    """Return a visitor, given its first and last ID, and the sums of VISITOR_SUMS."""
+    requests, *outcomes, monitored, challenges, challenges_passed = sums
     return VisitorSummary(
         id=write_visitor(unsigned(visitor)),
-        first_seen=Moment(id_time_ms(totals.first)),
-        last_seen=Moment(id_time_ms(totals.last)),
+        first_seen=Moment(id_time_ms(seen[0])),
+        last_seen=Moment(id_time_ms(seen[1])),
         requests=requests,
         outcomes=dict(zip(Outcome, outcomes, strict=True)),
         monitored=monitored,
@@ -273,7 +274,7 @@ def _summary(visitor: int, totals: _Totals, actions: list[str], agents: list[str
 
 
 def _newest_first(row: Row | None, columns: int) -> list[tuple[int, ...]]:
-    """Return the rows of a list that begin with when. No database promises the order of what it puts together."""
+    """Return the rows of a list, greatest ID first. No database promises the order of an aggregate."""
     return sorted(rows_of(row[0] if row else None, columns), reverse=True)
 
 
