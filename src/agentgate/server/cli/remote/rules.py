@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agentgate.protection.rules.positions import TextProblem
-from agentgate.protection.rules.text import read_text
+from agentgate.protection.rules.text import TextProblem, read_text
 from agentgate.server.cli.options import (
     CommandRefused,
     ConfigOption,
