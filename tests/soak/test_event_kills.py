@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentgate.lib.decision_ids import id_day
-from tests.whole.test_event_crashes import LOST_MS, check_counters, read_put, writer
+from tests.whole.event_writer import LOST_MS, check_counters, read_put, writer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.soak]
 
