@@ -4,8 +4,16 @@ import itertools
 
 import httpx
 import pyotp
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tests.api.account_model import MEMBERS, OWNED_ACCOUNTS, Account, Link, Model, Person
 from tests.support.api_client import ApiClient
@@ -310,3 +318,20 @@ class AccountMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         for client in self.clients:
             client.close()
+
+
+def run_machine(service: RunningService, *, examples: int, steps: int, fixed: bool) -> None:
+    """Take random walks, the same ones each time where they are fixed, each with people of its own."""
+    run_state_machine_as_test(
+        lambda: AccountMachine(service),
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            database=None,
+            derandomize=fixed,
+            # Looking for a shorter walk takes minutes, and the long one says where it went wrong, too.
+            phases=(Phase.generate,),
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

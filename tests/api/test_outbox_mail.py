@@ -16,7 +16,7 @@ from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.moment import Moment
 from agentgate.lib.secrets import digest
 from agentgate.lib.settings.schema import Settings
-from agentgate.people.outbox.deliver import MOST_ATTEMPTS, MailDelivery, pause_ms
+from agentgate.people.outbox.jobs import MOST_ATTEMPTS, MailDelivery, pause_ms
 from agentgate.people.outbox.messages import MailMessage, Messenger, added_message, invite_message
 from agentgate.people.outbox.smtp import read_mail_url
 from agentgate.server.stores.open import open_stores

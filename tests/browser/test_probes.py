@@ -12,8 +12,8 @@ from agentgate.protection.browser_check.probes.judge import is_right
 from agentgate.protection.browser_check.probes.making.browsers import find_browsers
 from agentgate.protection.browser_check.probes.making.collect import collect
 from agentgate.protection.browser_check.probes.pools import Pools
+from tests.browser.node_runs import run_node
 from tests.browser.origin import page_server
-from tests.browser.test_instrument_engines import run_node
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -38,7 +38,7 @@ RECORDS = {
     "VisitorDetail": "agentgate.events.queries.records:VisitorDetail",
     "Decision": "agentgate.events.queries.records:Decision",
     "DecisionPage": "agentgate.events.queries.records:DecisionPage",
-    "DecisionDetail": "agentgate.protection.rules.decision_records:DecisionDetail",
+    "DecisionDetail": "agentgate.protection.rules.decision_endpoints:DecisionDetail",
 }
 
 # The list may only shrink.

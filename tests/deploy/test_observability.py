@@ -12,7 +12,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from agentgate.lib.telemetry.series import BY_NAME, SERIES, Merge, SeriesKind
-from tests.api.public.test_gateway import Gate
+from tests.support.gateway import Gate
 from tests.support.service import RunningService
 from tests.tidy.sources import ROOT
 

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.decision_ids import read_id
-from tests.api.public.test_gateway import VISITOR
 from tests.faults import checkers
 from tests.faults.checkers import Check, Spend, Told
 from tests.faults.console_writes import ConsoleWrites
 from tests.faults.place import GONE, Node, Place
 from tests.support.agent_client import SigningAgent
+from tests.support.gateway import VISITOR
 from tests.support.processes import AdminConnection, Answer
 from tests.support.tokens import ORIGIN, mint
 

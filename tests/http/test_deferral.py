@@ -13,7 +13,7 @@ from agentgate.http.connection.deferral import MOST_BYTES
 from agentgate.http.connection.fast_functions import HotReply, HotRequest
 from agentgate.http.connection.loop_budget import LONG_S, LoopBudget
 from tests.http.corpus import request
-from tests.http.test_taken_heads import Taking
+from tests.http.taking import Taking
 from tests.http.wire import EchoApp, connected, listening, run, until
 
 OK, NO = HotReply(200, [], b"hot"), HotReply(503, [], b"no")

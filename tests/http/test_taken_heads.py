@@ -3,26 +3,10 @@
 import asyncio
 import time
 
-from agentgate.http.connection.fast_functions import HotReply, HotRequest, write_around
+from agentgate.http.connection.fast_functions import HotReply
 from tests.http.corpus import request
+from tests.http.taking import READ, Taking
 from tests.http.wire import EchoApp, connected, listening, run, until
-
-READ = HotReply(200, [(b"x-how", b"read")], b"hot")
-WRITTEN = HotReply(200, [], b"hot", b"x-how: taken\r\n")
-
-
-class Taking:
-    """A hot function that takes every head as it arrives."""
-
-    def __init__(self, reply: HotReply = WRITTEN) -> None:
-        start, end = write_around(reply)
-        self.reply = start, reply.written + end
-
-    def __call__(self, _: HotRequest) -> HotReply:
-        return READ
-
-    def take(self, data: bytes) -> tuple[bytes, bytes] | None:
-        return None if b"x-parse-me" in data else self.reply
 
 
 def test_a_taken_request_is_answered_with_date_and_length():

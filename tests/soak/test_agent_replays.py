@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.api.public.test_agent_replays import REPLAYS, send_at_once
+from tests.api.public.agent_replays import REPLAYS, send_at_once
 from tests.support.agent_client import SigningAgent
 from tests.support.processes import serving
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.whole.test_gateway_stops import stop_often
+from tests.whole.gateway_stops import stop_often
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1_800)]
 

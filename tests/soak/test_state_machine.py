@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.test_state_machine import run_machine
+from tests.api.account_machine import run_machine
 from tests.support.service import RunningService
 
 

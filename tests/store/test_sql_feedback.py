@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agentgate.people.feedback.records import PageCounts
+from agentgate.people.feedback.records import DocsFeedback
 from agentgate.people.feedback.repository import MOST_PAGES
 from agentgate.server.stores.unit_of_work import SqlStore
 
@@ -26,7 +26,9 @@ async def test_answers_are_counted_by_kind(store: SqlStore) -> None:
     for helpful in (True, False, True):
         await answer(store, "/docs/a", helpful=helpful)
 
-    assert await store.read.feedback.list_counts(TODAY) == [PageCounts(page="/docs/a", helpful=2, not_helpful=1)]
+    assert await store.read.feedback.list_counts(TODAY) == [
+        DocsFeedback(page="/docs/a", helpful=2, not_helpful=1, total=3)
+    ]
 
 
 async def test_the_most_answered_page_comes_first_over_all_days_asked_for(store: SqlStore) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import cycle
 from urllib.parse import urlsplit
 
-from tests.api.public.test_gateway import ORIGIN, VISITOR
+from tests.support.gateway import ORIGIN, VISITOR
 from tests.support.processes import ServeProcess
 
 REASON = re.compile(rb"\r\nx-service-reason: *([^\r]+)\r\n", re.IGNORECASE)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from agentgate.lib.clock import SystemClock
 from agentgate.protection.tokens.keys import SigningKeys
-from tests.api.public.test_gateway import VISITOR
+from tests.support.gateway import VISITOR
 from tests.support.processes import AdminConnection, ServeProcess, serving
 from tests.support.tokens import ORIGIN, keys_of_process, mint
 

@@ -1,6 +1,7 @@
 """Imports go one way: the source against the table of which room may import which."""
 
 import ast
+import re
 from collections import Counter, defaultdict
 from graphlib import CycleError, TopologicalSorter
 
@@ -259,3 +260,14 @@ def test_waiting_and_ports_in_the_decision_are_found():
 
     assert [line.split(":")[1] for line in found] == ["1", "2", "3"]
     assert hot_problems(PACKAGE + "protection/rules/endpoints.py", text) == []
+
+
+IMPORT_OF_TEST = re.compile(r"^\s*(?:from|import) tests\.(?:\w+\.)*test_\w+", re.MULTILINE)
+
+
+def test_no_test_file_imports_another():
+    texts = sources(".py", under=("tests/", "bench/", "tools/"))
+
+    # What two test files need stands beside them, or in tests/support: moving a test must not break another.
+    assert [path for path, text in texts.items() if IMPORT_OF_TEST.search(text)] == []
+    assert IMPORT_OF_TEST.search("from tests.api.test_gateway import Gate")

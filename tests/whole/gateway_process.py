@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agentgate.lib.clock import SystemClock
-from tests.api.public.test_gateway import ORIGIN, VISITOR
+from tests.support.gateway import ORIGIN, VISITOR
 from tests.support.processes import AdminConnection, ServeProcess, serving
+from tests.support.service import ADMIN_KEY
 from tests.support.tokens import keys_of_process, mint
 
 FIGURE = re.compile(r"^agentgate_event(?:s|_write)_(\w+?)(?:_total)?(?:{[^}]*})? ([\d.]+)$", re.MULTILINE)
@@ -131,3 +132,14 @@ def wait_until(holds: Callable[[], bool], within_s: float, complaint: str) -> No
     while not holds():
         assert time.monotonic() < deadline_s, complaint
         time.sleep(0.05)
+
+
+def environ(folder: Path, **more: str) -> dict[str, str]:
+    return {
+        "AGENTGATE_DATA_DIR": str(folder / "data"),
+        "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
+        "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
+        "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
+        "AGENTGATE_DRAIN_SECONDS": "0",
+        **more,
+    }

@@ -17,11 +17,11 @@ from agentgate.lib.decision_ids import id_day, read_id
 from agentgate.lib.settings.schema import Settings, read_settings
 from agentgate.server.cli.copy import copy_to
 from agentgate.server.stores import moving
-from tests.api.public.test_gateway import Gate, said
 from tests.cli.commands import agentgate
+from tests.support.gateway import Gate, said
 from tests.support.service import NOON_MS, running_service
 from tests.support.tokens import mint
-from tests.whole.test_gateway_faults import environ
+from tests.whole.gateway_process import environ
 
 DOCS = Path(__file__).parents[2] / "docs" / "operations.md"
 USED = (401, "challenge", "token_used")

@@ -4,13 +4,11 @@ The sites are real: the gateway middleware, and a proxy with the adapter, before
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from agentgate.lib.clock import SystemClock
-from agentgate.lib.settings.schema import read_settings
 from agentgate_client import gateway_asgi
 from agentgate_tools.adapters.render import Installation as AdapterInstallation
 from agentgate_tools.doctor.asking import Site
@@ -23,9 +21,11 @@ from tests.proxies.running import STARTERS, running_proxy
 from tests.site_server.gate import free_port
 from tests.site_server.gateway_apps import asgi_site, gated_site, serving_asgi
 from tests.support.browser_client import create_site, get_token
-from tests.support.service import ADMIN_KEY, RunningService, running_service
+from tests.support.service import RunningService
+from tests.whole.doctor_service import ORIGIN, service
 
-ORIGIN = "https://shop.example"
+__all__ = ["service"]
+
 ROUTE = {"protected_path": "/login"}
 
 
@@ -45,22 +45,6 @@ class Shop:
 
     def token(self, action: str = "login") -> str:
         return get_token(self.service, self.site_key, action, ORIGIN, address="127.0.0.1")
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    settings = read_settings(
-        {
-            "AGENTGATE_DATA_DIR": str(tmp_path_factory.mktemp("doctor") / "data"),
-            "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
-            "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
-            "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
-            "AGENTGATE_DRAIN_SECONDS": "0",
-            "AGENTGATE_CONFIRM_CRAWLERS": "off",
-        }
-    )
-    with running_service(settings, SystemClock()) as running:
-        yield running
 
 
 @pytest.fixture

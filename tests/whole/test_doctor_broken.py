@@ -20,7 +20,7 @@ from tests.proxies.running import running_proxy
 from tests.site_server.gateway_apps import asgi_site, serving_asgi
 from tests.support.browser_client import create_site
 from tests.support.service import ADMIN_KEY, RunningService, running_service
-from tests.whole.test_doctor import ORIGIN, service
+from tests.whole.doctor_service import ORIGIN, service
 
 __all__ = ["service"]
 

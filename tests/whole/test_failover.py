@@ -11,11 +11,11 @@ import pytest
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
-from tests.api.public.test_gateway import Gate, said
+from tests.support.gateway import Gate, said
 from tests.support.servers import PostgresServer, _folder, _postgres_programs, _unprivileged, postgres_server, started
 from tests.support.service import RunningService, running_service
 from tests.support.tokens import mint
-from tests.whole.test_gateway_faults import environ
+from tests.whole.gateway_process import environ
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -14,7 +14,7 @@ import pytest
 
 from agentgate.lib.clock import SECOND_MS, FixedClock
 from agentgate.lib.settings.schema import read_settings
-from tests.api.public.test_gateway import Gate, said
+from tests.support.gateway import Gate, said
 from tests.support.service import running_service
 from tests.support.tokens import mint
 from tests.whole.gateway_process import (
@@ -23,10 +23,10 @@ from tests.whole.gateway_process import (
     REFUSED,
     USED,
     GatewayProcess,
+    environ,
     gateway_process,
     wait_until,
 )
-from tests.whole.test_gateway_faults import environ
 
 DISK_MB = 24
 BACK_S = 5.0

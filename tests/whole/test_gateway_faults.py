@@ -14,10 +14,11 @@ import pytest
 
 from agentgate.lib.settings.schema import read_settings
 from agentgate.protection.gateway import check as gateway_check
-from tests.api.public.test_gateway import Gate, said
+from tests.support.gateway import Gate, said
 from tests.support.servers import PostgresServer, RedisServer, postgres_server, redis_server
-from tests.support.service import ADMIN_KEY, RunningService, running_service
+from tests.support.service import RunningService, running_service
 from tests.support.tokens import mint
+from tests.whole.gateway_process import environ
 
 # How long an answer may take that needs no store, and one that waits for a store which says nothing.
 AT_ONCE_S, HUNG_S, BACK_S = 0.5, 2.5, 5.0
@@ -29,17 +30,6 @@ class Place:
     def __init__(self, service: RunningService, postgres: PostgresServer, redis: RedisServer) -> None:
         self.service, self.postgres, self.redis = service, postgres, redis
         self.enforcing, self.monitoring = Gate(service), Gate(service, mode="monitor")
-
-
-def environ(folder: Path, **more: str) -> dict[str, str]:
-    return {
-        "AGENTGATE_DATA_DIR": str(folder / "data"),
-        "AGENTGATE_PUBLIC_LISTEN": "127.0.0.1:0",
-        "AGENTGATE_ADMIN_LISTEN": "127.0.0.1:0",
-        "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
-        "AGENTGATE_DRAIN_SECONDS": "0",
-        **more,
-    }
 
 
 @pytest.fixture(scope="module")

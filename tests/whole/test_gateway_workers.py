@@ -14,7 +14,7 @@ from agentgate.server.worker_board import MOST_S
 from tests.support.agent_client import SigningAgent
 from tests.support.processes import AdminConnection, Answer, ServeProcess, serving
 from tests.support.servers import empty_database
-from tests.whole.test_workers import ROOT_SECRET, one_connection_each, two_workers, worker_of
+from tests.whole.two_workers import ROOT_SECRET, one_connection_each, two_workers, worker_of
 
 PAGE = "https://shop.example/login"
 # The kernel deals out connections; that all of so many go to one of two workers does not happen.

@@ -11,12 +11,12 @@ import pytest
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
-from tests.api.public.test_gateway import Gate
 from tests.cli.commands import Result, agentgate
+from tests.support.gateway import Gate
 from tests.support.servers import PostgresServer, postgres_server
 from tests.support.service import ADMIN_KEY, running_service
-from tests.whole.test_gateway_faults import environ
-from tests.whole.test_restore import ALLOWED, USED, ask, new_tokens, wait_for_new_tokens
+from tests.whole.gateway_process import environ
+from tests.whole.restored_tokens import ALLOWED, USED, ask, new_tokens, wait_for_new_tokens
 
 pytestmark = pytest.mark.timeout(180)
 

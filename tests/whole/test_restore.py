@@ -15,20 +15,19 @@ import pytest
 from agentgate.lib.clock import HOUR_MS, Clock, SystemClock
 from agentgate.lib.settings.schema import read_settings
 from agentgate.server.stores.clock_mark import ClockMark, continue_clock
-from tests.api.public.test_gateway import Gate, said
 from tests.cli.commands import agentgate
 from tests.support.browser_client import BrowserClient
+from tests.support.gateway import Gate
 from tests.support.service import running_service
 from tests.support.tokens import mint
-from tests.whole.gateway_process import gateway_process
+from tests.whole.gateway_process import environ, gateway_process
 from tests.whole.moved_clock import moved_clock
-from tests.whole.test_gateway_faults import environ
+from tests.whole.restored_tokens import ALLOWED, USED, ask, new_tokens, wait_for_new_tokens
 
 pytestmark = pytest.mark.timeout(120)
 
 DOCS = Path(__file__).parents[2] / "docs" / "operations.md"
 TOKENS = 60
-ALLOWED, USED = (204, "allow", "allowed"), (401, "challenge", "token_used")
 EXPIRED = (401, "challenge", "expired_token")
 HOUR_S = HOUR_MS // 1000
 
@@ -51,27 +50,6 @@ class Shop:
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path)
-
-
-def new_tokens(gate: Gate, count: int, *, age_s: float = 0) -> list[str]:
-    now_ms = gate.service.clock.now_ms() - round(age_s * 1000)
-    return [mint(gate.service.application.signing_keys, gate.site_key, now_ms=now_ms) for _ in range(count)]
-
-
-def ask(gate: Gate, tokens: list[str]) -> set[tuple[int, str, str]]:
-    """Return what is said of the tokens, each shown from an address of its own."""
-    return {
-        said(gate.check("POST", "/login", X_AgentGate_Token=token, X_Original_Address=f"198.51.100.{number}"))
-        for number, token in enumerate(tokens)
-    }
-
-
-def wait_for_new_tokens(gate: Gate) -> None:
-    # A token names its second only: one of the second of the restore is refused with those before.
-    deadline_s = time.monotonic() + 5
-    while ask(gate, new_tokens(gate, 1)) != {ALLOWED}:
-        assert time.monotonic() < deadline_s, "new tokens are refused"
-        time.sleep(0.1)
 
 
 def spend_since_a_backup(shop: Shop) -> list[str]:

@@ -18,14 +18,14 @@ from agentgate.server.stores.resealing import SEALED, ResealRefused, reseal
 from agentgate.storage.postgres.database import PostgresDatabase
 from tests.api.account.steps import log_in, turn_mfa_on
 from tests.api.admin.operating import CUSTOMERS, messages
-from tests.api.admin.test_webhooks import HOOK
-from tests.api.public.test_gateway import Gate, said
+from tests.api.admin.webhook_body import HOOK
 from tests.cli.commands import agentgate
 from tests.support.cast import Cast, cast
+from tests.support.gateway import Gate, said
 from tests.support.service import NOON_MS, RunningService, running_service
 from tests.support.tokens import mint
 from tests.tidy.sources import ROOT
-from tests.whole.test_gateway_faults import environ
+from tests.whole.gateway_process import environ
 
 DOCS = ROOT / "docs" / "operations.md"
 CONFIG = ROOT / "src" / "agentgate" / "storage" / "migrations" / "config"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.one_visitor import CONNECTIONS, LIMITED, OneVisitor, passed
 from tests.support.processes import AdminConnection, ServeProcess, serving
-from tests.whole.test_workers import MOST_CONNECTIONS, one_connection_each
+from tests.whole.two_workers import MOST_CONNECTIONS, one_connection_each
 
 LOGIN, SESSION = "/v1/account/login", "/v1/account/session"
 ANSWERED = re.compile(r'agentgate_http_requests_total{[^}]*route="/v1/account/session"[^}]*} ([\d.]+)')

@@ -15,12 +15,12 @@ from agentgate.lib.clock import Clock, SystemClock
 from agentgate.lib.settings.schema import read_settings
 from agentgate.protection.tokens.repositories.redemptions import Redemption
 from agentgate.storage.sqlite.database import SqliteDatabase
-from tests.api.public.test_gateway import Gate, said
+from tests.store.spend_marks import LONGEST_MS, SITE, journal, opened, spend
 from tests.store.sql_objects import NOW_MS
-from tests.store.test_spend_marks import LONGEST_MS, SITE, journal, opened, spend
+from tests.support.gateway import Gate, said
 from tests.support.service import RunningService, running_service
 from tests.support.tokens import mint
-from tests.whole.test_gateway_faults import environ
+from tests.whole.gateway_process import environ
 
 ALLOWED, USED = (204, "allow", "allowed"), (401, "challenge", "token_used")
 APART_S = 3

@@ -11,10 +11,17 @@ from agentgate.http.address import ClientAddress
 from agentgate.http.call import Call
 from agentgate.http.compression import compress
 from agentgate.http.cors import cors_headers, preflight_headers
-from agentgate.http.decode import BodyDecoder, Disconnected, Receive, decode_query, read_body
+from agentgate.http.decode import (
+    BodyDecoder,
+    Disconnected,
+    RawBody,
+    Receive,
+    decode_query,
+    form_as_json,
+    read_body,
+    read_raw,
+)
 from agentgate.http.endpoint import Endpoint, HandlerSignature, shape_of
-from agentgate.http.forms import form_as_json
-from agentgate.http.raw_body import RawBody, read_raw
 from agentgate.http.replies import (
     SECURITY_HEADERS,
     STRICT_TRANSPORT,

@@ -15,7 +15,7 @@ from agentgate.http.replies import Reply, Text
 from agentgate.lib.errors import Refused
 
 # How long a file under a name that does not change is used without asking again.
-MAX_AGE_S = 300
+CACHED = "public, max-age=300"
 # A file that is smaller arrives in one packet anyway.
 LEAST_COMPRESSED_BYTES = 512
 
@@ -54,10 +54,12 @@ def _reply(call: Call, found: StaticFile | None) -> Reply[Text | None]:
     return serve_file(call, found, OPEN_TO_ALL)
 
 
-def serve_file(call: Call, found: StaticFile, more: tuple[tuple[str, str], ...]) -> Reply[Text | None]:
+def serve_file(
+    call: Call, found: StaticFile, more: tuple[tuple[str, str], ...] = (), *, cached: str = CACHED
+) -> Reply[Text | None]:
     """Answer with a file, compressed if the client takes that; with nothing but 304 if the client has it already."""
     headers = (
-        ("cache-control", f"public, max-age={MAX_AGE_S}"),
+        ("cache-control", cached),
         ("etag", found.etag),
         ("vary", "Accept-Encoding"),
         *more,

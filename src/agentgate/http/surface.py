@@ -1,7 +1,8 @@
 """Surface: a route table with one prefix, one error table and one default guard."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from agentgate.http.call import Call
@@ -23,7 +24,11 @@ class Surface:
     title: str
     prefix: str
     errors: ErrorTable
-    rows: tuple[Endpoint, ...]
+    table: "tuple[Row, ...]"
+    # Who may call the rows that name no guard of their own.
+    guard: Guard = anyone
+    # Where the rows stand, when not below the prefix.
+    below: str | None = None
     # The codes this surface's table has for the three things that can go wrong on any route.
     malformed: str = "invalid_request"
     too_large: str = "invalid_request"
@@ -51,6 +56,12 @@ class Surface:
         """Return the name of the OpenAPI document that describes this surface."""
         return self.document or self.name
 
+    @cached_property
+    def rows(self) -> tuple[Endpoint, ...]:
+        """Return the endpoints, each with its whole path and its guard."""
+        start = self.prefix if self.below is None else self.below
+        return tuple(row(start, self.guard) for row in self.table)
+
 
 # What `get`, `post` and the others make: an endpoint that still lacks its surface's prefix and default guard.
 Row = Callable[[str, Guard], Endpoint]
@@ -71,8 +82,3 @@ post = _row("POST")
 put = _row("PUT")
 patch = _row("PATCH")
 delete = _row("DELETE")
-
-
-def rows(prefix: str, guard: Guard, table: Iterable[Row]) -> tuple[Endpoint, ...]:
-    """Give every row the surface's prefix and, where it names none, the surface's guard."""
-    return tuple(row(prefix, guard) for row in table)

@@ -12,7 +12,7 @@ from agentgate.http.call import Call
 from agentgate.http.markup import Markup, element, joined
 from agentgate.http.replies import Reply, Text
 from agentgate.http.request import Request
-from agentgate.http.static_files import StaticFiles
+from agentgate.http.static_files import StaticFiles, serve_file
 from agentgate.lib.errors import Refused
 
 HTML = "text/html; charset=utf-8"
@@ -93,17 +93,7 @@ async def read_asset(call: Call, static: StaticFiles) -> Reply[Text | None]:
     if found is None:
         raise Refused("not_found", "There is no such file; the page that names it may be of another version.")
     lasting = "-" in call.params["file"]
-    headers = (
-        ("cache-control", f"public, max-age={YEAR_S}, immutable" if lasting else "public, max-age=3600"),
-        ("etag", found.etag),
-        ("vary", "Accept-Encoding"),
-    )
-    if found.etag in (call.request.header("if-none-match") or ""):
-        return Reply(body=None, status=304, headers=headers)
-    if found.compressed is not None and "gzip" in (call.request.header("accept-encoding") or ""):
-        body = Text(found.compressed, found.media_type)
-        return Reply(body=body, headers=(*headers, ("content-encoding", "gzip")))
-    return Reply(body=Text(found.content, found.media_type), headers=headers)
+    return serve_file(call, found, cached=f"public, max-age={YEAR_S}, immutable" if lasting else "public, max-age=3600")
 
 
 def choose_language(request: Request) -> str:

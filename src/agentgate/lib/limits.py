@@ -117,7 +117,6 @@ ANALYTICS_TOP_ENTRIES = 10
 # 7: the browser check.
 BROWSER_BODY_BYTES = 64 * 1024
 CUSTOM_DATA_CHARACTERS = 255
-WORK_MOST_S = 5
 # The specification says that a site has a limit as well, not how high it is. A program is read once or twice a check.
 CHALLENGES_PER_MINUTE_PER_SITE = 6_000
 VERIFICATIONS_PER_MINUTE_PER_SITE = 6_000
@@ -127,7 +126,6 @@ INSTRUMENTS_PER_MINUTE_PER_ADDRESS = 180
 RECEIPT_CHARACTERS = 2048
 REDEMPTION_KEPT_HOURS = 24
 PUBLISHED_KEYS_MAX_AGE_S = 300
-CLEARANCE_LIFETIME_DEFAULT_MINUTES = 30
 
 # 9: the gateway. A person who reads quickly asks for a few hundred things a minute, pictures included.
 GATEWAY_REQUESTS_PER_MINUTE = 1_200
@@ -138,13 +136,8 @@ CARRIED_FORM_BYTES = 64 * 1024
 SIGNATURE_SKEW_S = 60
 GATEWAY_SIGNATURE_WINDOW_HOURS = 24
 SUBMIT_SIGNATURE_WINDOW_S = 600
-DIRECTORY_TIMEOUT_S = 3
-DIRECTORY_BYTES = 64 * 1024
 DIRECTORY_KEYS = 20
-DIRECTORY_CACHE_LEAST_S = 60
-DIRECTORY_CACHE_MOST_HOURS = 24
 SUBMIT_BODY_BYTES = 64 * 1024
-SUBMISSION_ID_CHARACTERS = Lengths(1, 128)
 # How long the same submission gets the same answer, and how long the ledger is kept.
 SUBMISSION_KEPT_DAYS = 7
 CHARGES_KEPT_DAYS = 800
@@ -161,8 +154,6 @@ HANDOFF_PAGES_PER_MINUTE_PER_ADDRESS = 60
 AGENT_GRANT_USES = 100
 AGENT_GRANT_HOURS = 30 * 24
 AGENT_TOOLS_MAX_AGE_S = 300
-# A price is a currency, up to nine whole digits and two decimals: in minor units it stays below this.
-PRICE_MOST_MINOR_UNITS = 999_999_999_99
 
 # 11: rules.
 RULES_PER_SET = 200

@@ -19,8 +19,7 @@ from agentgate.people.identity.passwords import Passwords
 from agentgate.people.identity.repository import OperatorStores
 from agentgate.people.identity.sessions import UserSessions
 from agentgate.people.identity.sign_in_limits import SignInLimits
-from agentgate.people.outbox.deliver import MailDelivery
-from agentgate.people.outbox.jobs import outbox_jobs
+from agentgate.people.outbox.jobs import MailDelivery, outbox_jobs
 from agentgate.people.outbox.messages import Messenger
 from agentgate.people.outbox.smtp import read_mail_url
 

@@ -61,7 +61,8 @@ from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.lists.backtest import ListBacktests
 from agentgate.protection.lists.repositories.replay import ClientReplay
 from agentgate.protection.rules.backtest import Backtests
-from agentgate.protection.rules.ports import EventReplay, Explainer
+from agentgate.protection.rules.endpoints import Explainer
+from agentgate.protection.rules.repositories.replay import SqlReplay
 from agentgate.protection.scoring.jobs import scoring_jobs
 from agentgate.protection.scoring.ports import RulesInForce
 from agentgate.protection.scoring.repositories.evidence import KeptEvents
@@ -116,7 +117,7 @@ class DataPlaneStores(Protocol):
     @property
     def site_health(self) -> SiteHealthStore: ...
     @property
-    def replay(self) -> EventReplay: ...
+    def replay(self) -> SqlReplay: ...
     @property
     def client_replay(self) -> ClientReplay: ...
     @property

@@ -3,17 +3,12 @@
 from agentgate.http.surface import Surface
 from agentgate.routes.account import ACCOUNT
 from agentgate.routes.admin import ADMIN
-from agentgate.routes.agents import AGENTS
-from agentgate.routes.browser import BROWSER
 from agentgate.routes.compat import COMPAT
 from agentgate.routes.console import CONSOLE
-from agentgate.routes.documentation import DOCUMENTATION
+from agentgate.routes.data_plane import AGENTS, BROWSER, HANDOFF, HANDOFF_PAGES, RECEIPTS, SITEVERIFY
 from agentgate.routes.gateway import GATEWAY
-from agentgate.routes.handoff import HANDOFF, HANDOFF_PAGES
-from agentgate.routes.operations import OPERATIONS
 from agentgate.routes.pages import CUSTOMER_PAGES, OPERATOR_PAGES
-from agentgate.routes.public import PUBLIC
-from agentgate.routes.validation import RECEIPTS, SITEVERIFY
+from agentgate.routes.public import DOCUMENTATION, OPERATIONS, PUBLIC
 
 # What each listener has. The public one does not contain the admin routes at all.
 PUBLIC_LISTENER = (

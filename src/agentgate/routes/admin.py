@@ -1,6 +1,6 @@
 """The operators' routes, under `/v1/admin` on the private listener."""
 
-from agentgate.http.surface import Surface, delete, get, patch, post, put, rows
+from agentgate.http.surface import Surface, delete, get, patch, post, put
 from agentgate.lib import errors, limits
 from agentgate.people.audit import endpoints as audit
 from agentgate.people.feedback import endpoints as feedback
@@ -38,121 +38,113 @@ ADMIN = Surface(
     prefix=PREFIX,
     errors=errors.CONSOLE,
     compressed=True,
-    rows=rows(
-        PREFIX,
-        operator,
-        (
-            # Session
-            post("/login", identity.log_in, guard=not_cross_origin, refuses=("unauthorized", "rate_limited")),
-            post("/logout", identity.log_out, status=204),
-            get("/session", identity.read_session, holds_secret=True),
-            get("/sessions", identity.list_sessions),
-            delete("/sessions/{id}", identity.end_session, status=204, refuses=("not_found",)),
-            post("/sessions/revoke-others", identity.end_other_sessions, status=204),
-            # Sites and credentials
-            get("/sites", sites.list_sites),
-            post("/sites", sites.create_site, status=201, refuses=("invalid_site", "site_key_taken")),
-            get("/sites/{siteKey}", sites.read_site, scope=site_in_path),
-            patch("/sites/{siteKey}", sites.change_site, scope=site_in_path, refuses=("invalid_site",)),
-            *operators_rows(HISTORY_AND_CREDENTIALS, INSTALLATION),
-            post(
-                "/sites/{siteKey}/move",
-                sites.move_site,
-                scope=site_in_path,
-                refuses=("not_found", "protected_account", "invalid_state"),
-            ),
-            *operators_rows(RULES, LISTS, APPEALS),
-            # Managed groups
-            get("/managed-groups", rules.list_managed_groups),
-            *operators_rows(TRAFFIC),
-            # Labels, feature capture, models
-            put("/decisions/{decisionId}/label", scoring.label_decision, scope=site_in_query, refuses=("not_found",)),
-            get("/labels", scoring.list_labels, scope=site_in_query),
-            post("/labels", scoring.create_label, scope=site_in_query, status=201, refuses=("not_found",)),
-            get("/sites/{site}/feature-capture", scoring.read_feature_capture, scope=site_by_id_or_key),
-            put("/sites/{site}/feature-capture", scoring.change_feature_capture, scope=site_by_id_or_key),
-            get("/models", scoring.list_models),
-            get("/models/{kind}/{role}", scoring.read_model, refuses=("not_found",)),
-            put(
-                "/models/{kind}/{role}",
-                scoring.install_model,
-                body_limit=limits.MODEL_BODY_BYTES,
-                refuses=("not_found",),
-            ),
-            delete("/models/{kind}/{role}", scoring.clear_model, refuses=("invalid_request", "not_found")),
-            get("/models/{kind}/compare", scoring.compare_models, refuses=("invalid_request", "not_found")),
-            post("/models/{kind}/promote", scoring.promote_model, refuses=("invalid_request", "not_found")),
-            post("/models/{kind}/rollback", scoring.roll_back_model, refuses=("invalid_request", "not_found")),
-            *operators_rows(AGENT_POLICY, AGENT_GRANTS, WEBHOOKS),
-            # Accounts
-            get("/access-requests", access_requests.list_access_requests),
-            post(
-                "/access-requests/{id}/approve",
-                access_requests.approve_access_request,
-                refuses=("not_found", "already_active", "invalid_state"),
-            ),
-            post(
-                "/access-requests/{id}/decline",
-                access_requests.decline_access_request,
-                refuses=("not_found", "invalid_state"),
-            ),
-            get("/accounts", users.list_accounts),
-            post(
-                "/accounts",
-                users.invite_account,
-                status=201,
-                refuses=("member_limit", "already_member", "already_active", "invalid_state"),
-            ),
-            get("/customers", customers.list_customers),
-            *scoped(
-                "/customers/{id}",
-                customer_in_path,
-                get("", customers.read_customer),
-                patch("", customers.change_customer),
-                delete(
-                    "",
-                    customers.delete_customer,
-                    refuses=("confirm_mismatch", "sites_enforcing", "protected_account", "invalid_state"),
-                ),
-                post("/suspend", customers.suspend_customer, refuses=("protected_account", "invalid_state")),
-                post("/reactivate", customers.reactivate_customer, refuses=("invalid_state",)),
-                post(
-                    "/sites",
-                    customers.create_customer_site,
-                    status=201,
-                    refuses=("invalid_site", "site_key_taken", "invalid_state"),
-                ),
-                post(
-                    "/members",
-                    members.add_customer_member,
-                    status=201,
-                    refuses=("member_limit", "already_member", "invalid_state"),
-                ),
-                patch("/members/{userId}", members.change_customer_member, refuses=("last_owner",)),
-                delete("/members/{userId}", members.remove_customer_member, status=204, refuses=("last_owner",)),
-                post(
-                    "/members/{userId}/resend-invite",
-                    members.resend_customer_invite,
-                    refuses=("already_active", "invalid_state"),
-                ),
-                get("/audit", customers.list_customer_audit),
-                delete("/tokens/{tokenId}", customers.revoke_customer_token, status=204),
-            ),
-            post("/users/{userId}/suspend", users.suspend_user, refuses=("not_found", "invalid_state")),
-            post("/users/{userId}/reactivate", users.reactivate_user, refuses=("not_found", "invalid_state")),
-            post("/users/{userId}/reset-link", users.create_reset_link, refuses=("not_found", "invalid_state")),
-            post("/users/{userId}/mfa/reset", users.reset_mfa, refuses=("not_found", "mfa_not_enabled")),
-            get("/outbox", outbox.list_messages, holds_secret=True),
-            get("/docs-feedback", feedback.read_report),
-            # The installation
-            get("/service", installation.read_installation),
-            get("/settings", installation.read_settings),
-            post("/keys/{purpose}/rotate", installation.rotate_key, status=201, refuses=("not_found", "invalid_state")),
-            get("/audit", audit.list_operator_audit),
-            # The labels that rules can name
-            get("/signal-labels", detect.list_signal_labels),
-            # What browsers are asked that only a real engine can answer
-            get("/probes", probes.read_probes),
+    guard=operator,
+    table=(
+        # Session
+        post("/login", identity.log_in, guard=not_cross_origin, refuses=("unauthorized", "rate_limited")),
+        post("/logout", identity.log_out, status=204),
+        get("/session", identity.read_session, holds_secret=True),
+        get("/sessions", identity.list_sessions),
+        delete("/sessions/{id}", identity.end_session, status=204, refuses=("not_found",)),
+        post("/sessions/revoke-others", identity.end_other_sessions, status=204),
+        # Sites and credentials
+        get("/sites", sites.list_sites),
+        post("/sites", sites.create_site, status=201, refuses=("invalid_site", "site_key_taken")),
+        get("/sites/{siteKey}", sites.read_site, scope=site_in_path),
+        patch("/sites/{siteKey}", sites.change_site, scope=site_in_path, refuses=("invalid_site",)),
+        *operators_rows(HISTORY_AND_CREDENTIALS, INSTALLATION),
+        post(
+            "/sites/{siteKey}/move",
+            sites.move_site,
+            scope=site_in_path,
+            refuses=("not_found", "protected_account", "invalid_state"),
         ),
+        *operators_rows(RULES, LISTS, APPEALS),
+        # Managed groups
+        get("/managed-groups", rules.list_managed_groups),
+        *operators_rows(TRAFFIC),
+        # Labels, feature capture, models
+        put("/decisions/{decisionId}/label", scoring.label_decision, scope=site_in_query, refuses=("not_found",)),
+        get("/labels", scoring.list_labels, scope=site_in_query),
+        post("/labels", scoring.create_label, scope=site_in_query, status=201, refuses=("not_found",)),
+        get("/sites/{site}/feature-capture", scoring.read_feature_capture, scope=site_by_id_or_key),
+        put("/sites/{site}/feature-capture", scoring.change_feature_capture, scope=site_by_id_or_key),
+        get("/models", scoring.list_models),
+        get("/models/{kind}/{role}", scoring.read_model, refuses=("not_found",)),
+        put("/models/{kind}/{role}", scoring.install_model, body_limit=limits.MODEL_BODY_BYTES, refuses=("not_found",)),
+        delete("/models/{kind}/{role}", scoring.clear_model, refuses=("invalid_request", "not_found")),
+        get("/models/{kind}/compare", scoring.compare_models, refuses=("invalid_request", "not_found")),
+        post("/models/{kind}/promote", scoring.promote_model, refuses=("invalid_request", "not_found")),
+        post("/models/{kind}/rollback", scoring.roll_back_model, refuses=("invalid_request", "not_found")),
+        *operators_rows(AGENT_POLICY, AGENT_GRANTS, WEBHOOKS),
+        # Accounts
+        get("/access-requests", access_requests.list_access_requests),
+        post(
+            "/access-requests/{id}/approve",
+            access_requests.approve_access_request,
+            refuses=("not_found", "already_active", "invalid_state"),
+        ),
+        post(
+            "/access-requests/{id}/decline",
+            access_requests.decline_access_request,
+            refuses=("not_found", "invalid_state"),
+        ),
+        get("/accounts", users.list_accounts),
+        post(
+            "/accounts",
+            users.invite_account,
+            status=201,
+            refuses=("member_limit", "already_member", "already_active", "invalid_state"),
+        ),
+        get("/customers", customers.list_customers),
+        *scoped(
+            "/customers/{id}",
+            customer_in_path,
+            get("", customers.read_customer),
+            patch("", customers.change_customer),
+            delete(
+                "",
+                customers.delete_customer,
+                refuses=("confirm_mismatch", "sites_enforcing", "protected_account", "invalid_state"),
+            ),
+            post("/suspend", customers.suspend_customer, refuses=("protected_account", "invalid_state")),
+            post("/reactivate", customers.reactivate_customer, refuses=("invalid_state",)),
+            post(
+                "/sites",
+                customers.create_customer_site,
+                status=201,
+                refuses=("invalid_site", "site_key_taken", "invalid_state"),
+            ),
+            post(
+                "/members",
+                members.add_customer_member,
+                status=201,
+                refuses=("member_limit", "already_member", "invalid_state"),
+            ),
+            patch("/members/{userId}", members.change_customer_member, refuses=("last_owner",)),
+            delete("/members/{userId}", members.remove_customer_member, status=204, refuses=("last_owner",)),
+            post(
+                "/members/{userId}/resend-invite",
+                members.resend_customer_invite,
+                refuses=("already_active", "invalid_state"),
+            ),
+            get("/audit", customers.list_customer_audit),
+            delete("/tokens/{tokenId}", customers.revoke_customer_token, status=204),
+        ),
+        post("/users/{userId}/suspend", users.suspend_user, refuses=("not_found", "invalid_state")),
+        post("/users/{userId}/reactivate", users.reactivate_user, refuses=("not_found", "invalid_state")),
+        post("/users/{userId}/reset-link", users.create_reset_link, refuses=("not_found", "invalid_state")),
+        post("/users/{userId}/mfa/reset", users.reset_mfa, refuses=("not_found", "mfa_not_enabled")),
+        get("/outbox", outbox.list_messages, holds_secret=True),
+        get("/docs-feedback", feedback.read_report),
+        # The installation
+        get("/service", installation.read_installation),
+        get("/settings", installation.read_settings),
+        post("/keys/{purpose}/rotate", installation.rotate_key, status=201, refuses=("not_found", "invalid_state")),
+        get("/audit", audit.list_operator_audit),
+        # The labels that rules can name
+        get("/signal-labels", detect.list_signal_labels),
+        # What browsers are asked that only a real engine can answer
+        get("/probes", probes.read_probes),
     ),
 )

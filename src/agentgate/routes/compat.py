@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from agentgate.http.endpoint import Handler
 from agentgate.http.static_files import read_drop_in
-from agentgate.http.surface import Row, Surface, anyone, get, post, rows
+from agentgate.http.surface import Row, Surface, get, post
 from agentgate.lib import errors
 from agentgate.lib.limits import SITEVERIFY_BODY_BYTES
 from agentgate.protection.tokens import compat_endpoints as compat
@@ -45,14 +45,11 @@ TURNSTILE = Surface(
     write_refusal=compat.refuse_turnstile,
     refusal_record=compat.CompatAnswer,
     document="public",
-    rows=rows(
-        "",
-        anyone,
-        (
-            _verify(post, "/compat/turnstile/v0/siteverify", compat.verify_turnstile),
-            _verify(post, "/turnstile/v0/siteverify", compat.verify_turnstile),
-            _script("/turnstile/v0/api.js"),
-        ),
+    below="",
+    table=(
+        _verify(post, "/compat/turnstile/v0/siteverify", compat.verify_turnstile),
+        _verify(post, "/turnstile/v0/siteverify", compat.verify_turnstile),
+        _script("/turnstile/v0/api.js"),
     ),
 )
 
@@ -62,17 +59,14 @@ RECAPTCHA = replace(
     title="AgentGate for callers of reCAPTCHA",
     prefix="/compat/recaptcha",
     write_refusal=compat.refuse_recaptcha,
-    rows=rows(
-        "",
-        anyone,
-        (
-            _verify(post, "/compat/recaptcha/api/siteverify", compat.verify_recaptcha),
-            _verify(get, "/compat/recaptcha/api/siteverify", compat.verify_recaptcha_by_query),
-            _verify(post, "/recaptcha/api/siteverify", compat.verify_recaptcha),
-            _verify(get, "/recaptcha/api/siteverify", compat.verify_recaptcha_by_query),
-            _script("/recaptcha/api.js"),
-            _script("/recaptcha/enterprise.js"),
-        ),
+    below="",
+    table=(
+        _verify(post, "/compat/recaptcha/api/siteverify", compat.verify_recaptcha),
+        _verify(get, "/compat/recaptcha/api/siteverify", compat.verify_recaptcha_by_query),
+        _verify(post, "/recaptcha/api/siteverify", compat.verify_recaptcha),
+        _verify(get, "/recaptcha/api/siteverify", compat.verify_recaptcha_by_query),
+        _script("/recaptcha/api.js"),
+        _script("/recaptcha/enterprise.js"),
     ),
 )
 
@@ -82,14 +76,11 @@ HCAPTCHA = replace(
     title="AgentGate for callers of hCaptcha",
     prefix="/compat/hcaptcha",
     write_refusal=compat.refuse_hcaptcha,
-    rows=rows(
-        "",
-        anyone,
-        (
-            _verify(post, "/compat/hcaptcha/siteverify", compat.verify_hcaptcha, "site_mismatch"),
-            _verify(post, "/siteverify", compat.verify_hcaptcha, "site_mismatch"),
-            _script("/1/api.js"),
-        ),
+    below="",
+    table=(
+        _verify(post, "/compat/hcaptcha/siteverify", compat.verify_hcaptcha, "site_mismatch"),
+        _verify(post, "/siteverify", compat.verify_hcaptcha, "site_mismatch"),
+        _script("/1/api.js"),
     ),
 )
 

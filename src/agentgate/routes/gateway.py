@@ -1,6 +1,6 @@
 """The gateway: what the proxy in front of a protected site calls for each request."""
 
-from agentgate.http.surface import Surface, anyone, delete, get, patch, post, put, rows
+from agentgate.http.surface import Surface, delete, get, patch, post, put
 from agentgate.lib import errors
 from agentgate.lib.limits import APPEAL_BODY_BYTES, CARRIED_FORM_BYTES
 from agentgate.protection.challenge_page import appeal_endpoints as appeals
@@ -39,65 +39,54 @@ GATEWAY = Surface(
     wrong_query="invalid_request",
     refusal_record=gateway.Denial,
     document="public",
-    rows=rows(
-        "/v1/gateway",
-        anyone,
-        (
-            get(
-                "/check",
-                gateway.check_request,
-                status=204,
-                any_query=True,
-                success="Let through",
-                refuses=DENIALS,
+    table=(
+        get("/check", gateway.check_request, status=204, any_query=True, success="Let through", refuses=DENIALS),
+        get("/challenge", page.show_challenge, **CHALLENGE | {"other_replies": SEEN_OR_DENIED}),
+        *(
+            method("/challenge", page.show_challenge_to_form, body_limit=CARRIED_FORM_BYTES, **CHALLENGE)
+            for method in (post, put, patch, delete)
+        ),
+        get(
+            "/pass",
+            page.pass_by_waiting,
+            status=303,
+            any_query=True,
+            success="Let on",
+            refuses=(
+                "invalid_credential",
+                "invalid_request",
+                "invalid_clearance",
+                "rate_limited",
+                "service_unavailable",
             ),
-            get("/challenge", page.show_challenge, **CHALLENGE | {"other_replies": SEEN_OR_DENIED}),
-            *(
-                method("/challenge", page.show_challenge_to_form, body_limit=CARRIED_FORM_BYTES, **CHALLENGE)
-                for method in (post, put, patch, delete)
-            ),
-            get(
-                "/pass",
-                page.pass_by_waiting,
-                status=303,
-                any_query=True,
-                success="Let on",
-                refuses=(
-                    "invalid_credential",
-                    "invalid_request",
-                    "invalid_clearance",
-                    "rate_limited",
-                    "service_unavailable",
-                ),
-                other_replies={401: gateway.Denial, 403: gateway.Denial},
-            ),
-            post("/pass", page.pass_challenge, any_query=True, refuses=OF_THE_PAGE),
-            get(
-                "/appeal",
-                appeals.show_appeal,
-                any_query=True,
-                media_type="text/html",
-                success="What became of an appeal",
-                refuses=("invalid_credential", "invalid_request", "service_unavailable"),
-                other_replies={403: gateway.Denial},
-            ),
-            post(
-                "/appeal",
-                appeals.file_appeal,
-                status=303,
-                any_query=True,
-                body_limit=APPEAL_BODY_BYTES,
-                success="Taken; the page that says what becomes of it",
-                refuses=("invalid_credential", "invalid_request", "service_unavailable"),
-                other_replies={403: gateway.Denial},
-            ),
-            post(
-                "/replay",
-                page.replay_form,
-                any_query=True,
-                body_limit=2 * CARRIED_FORM_BYTES,
-                refuses=("invalid_credential", "invalid_request", "service_unavailable"),
-            ),
+            other_replies={401: gateway.Denial, 403: gateway.Denial},
+        ),
+        post("/pass", page.pass_challenge, any_query=True, refuses=OF_THE_PAGE),
+        get(
+            "/appeal",
+            appeals.show_appeal,
+            any_query=True,
+            media_type="text/html",
+            success="What became of an appeal",
+            refuses=("invalid_credential", "invalid_request", "service_unavailable"),
+            other_replies={403: gateway.Denial},
+        ),
+        post(
+            "/appeal",
+            appeals.file_appeal,
+            status=303,
+            any_query=True,
+            body_limit=APPEAL_BODY_BYTES,
+            success="Taken; the page that says what becomes of it",
+            refuses=("invalid_credential", "invalid_request", "service_unavailable"),
+            other_replies={403: gateway.Denial},
+        ),
+        post(
+            "/replay",
+            page.replay_form,
+            any_query=True,
+            body_limit=2 * CARRIED_FORM_BYTES,
+            refuses=("invalid_credential", "invalid_request", "service_unavailable"),
         ),
     ),
 )

@@ -2,10 +2,10 @@
 
 from agentgate.http import web_app
 from agentgate.http.endpoint import Guard, Handler
-from agentgate.http.surface import Row, Surface, anyone, get, post, rows
+from agentgate.http.surface import Row, Surface, get, post
 from agentgate.lib import errors
 from agentgate.people.account_pages import endpoints as pages
-from agentgate.people.account_pages.guards import begun_form, form_of_this_page
+from agentgate.people.account_pages.endpoints import begun_form, form_of_this_page
 from agentgate.people.accounts.guards import signed_in, signed_in_form
 
 # A form has a few fields.
@@ -32,28 +32,24 @@ CUSTOMER_PAGES = Surface(
     json_only=False,
     forms=True,
     write_refusal=pages.write_refusal,
-    rows=rows(
-        "",
-        anyone,
-        (
-            _shown("/", pages.read_front_door),
-            _shown("/console/sign-in", pages.read_sign_in),
-            _form("/v1/pages/sign-in", pages.send_sign_in),
-            _shown("/console/code", pages.read_code),
-            _form("/v1/pages/code", pages.send_code, begun_form),
-            _shown("/console/forgot", pages.read_forgot),
-            _form("/v1/pages/forgot", pages.send_forgot),
-            _shown("/console/reset", pages.read_reset),
-            _form("/v1/pages/reset", pages.send_reset),
-            _shown("/console/invite", pages.read_invite),
-            _form("/v1/pages/invite", pages.send_invite),
-            _shown("/console/request-access", pages.read_request_access),
-            _form("/v1/pages/request-access", pages.send_request_access),
-            get("/v1/pages/accounts", pages.read_accounts, guard=signed_in, media_type=HTML, any_query=True),
-            _form("/v1/pages/accounts", pages.send_accounts, signed_in_form),
-            get("/console/assets/{file}", web_app.read_asset, media_type="text/javascript", any_query=True),
-            *(_shown(f"/console{parts}", web_app.read_console) for parts in PARTS),
-        ),
+    table=(
+        _shown("/", pages.read_front_door),
+        _shown("/console/sign-in", pages.read_sign_in),
+        _form("/v1/pages/sign-in", pages.send_sign_in),
+        _shown("/console/code", pages.read_code),
+        _form("/v1/pages/code", pages.send_code, begun_form),
+        _shown("/console/forgot", pages.read_forgot),
+        _form("/v1/pages/forgot", pages.send_forgot),
+        _shown("/console/reset", pages.read_reset),
+        _form("/v1/pages/reset", pages.send_reset),
+        _shown("/console/invite", pages.read_invite),
+        _form("/v1/pages/invite", pages.send_invite),
+        _shown("/console/request-access", pages.read_request_access),
+        _form("/v1/pages/request-access", pages.send_request_access),
+        get("/v1/pages/accounts", pages.read_accounts, guard=signed_in, media_type=HTML, any_query=True),
+        _form("/v1/pages/accounts", pages.send_accounts, signed_in_form),
+        get("/console/assets/{file}", web_app.read_asset, media_type="text/javascript", any_query=True),
+        *(_shown(f"/console{parts}", web_app.read_console) for parts in PARTS),
     ),
 )
 
@@ -62,13 +58,9 @@ OPERATOR_PAGES = Surface(
     title="AgentGate operator pages",
     prefix="",
     errors=errors.CONSOLE,
-    rows=rows(
-        "",
-        anyone,
-        (
-            _shown("/", pages.read_operator_front_door),
-            get("/operator/assets/{file}", web_app.read_asset, media_type="text/javascript", any_query=True),
-            *(_shown(f"/operator{parts}", web_app.read_operator_console) for parts in PARTS),
-        ),
+    table=(
+        _shown("/", pages.read_operator_front_door),
+        get("/operator/assets/{file}", web_app.read_asset, media_type="text/javascript", any_query=True),
+        *(_shown(f"/operator{parts}", web_app.read_operator_console) for parts in PARTS),
     ),
 )

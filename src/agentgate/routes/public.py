@@ -1,9 +1,10 @@
-"""The routes that need no session, on the public listener."""
+"""What both listeners have for anybody: probes, files, OpenAPI pages and documentation; on the private one, metrics."""
 
 from agentgate.http import static_files
+from agentgate.http.documentation import endpoints as documentation
 from agentgate.http.openapi import endpoints as openapi
 from agentgate.http.readiness import endpoints as readiness
-from agentgate.http.surface import Surface, anyone, get, post, rows
+from agentgate.http.surface import Surface, get, post
 from agentgate.lib import errors
 from agentgate.people.feedback import endpoints as feedback
 from agentgate.protection.agents.tools import endpoints as tools
@@ -15,34 +16,66 @@ PUBLIC = Surface(
     prefix="",
     errors=errors.CONSOLE,
     compressed=True,
-    rows=rows(
-        "",
-        anyone,
-        (
-            get("/healthz", readiness.read_health),
-            get("/readyz", readiness.read_readiness, other_replies={503: readiness.ReadinessState}),
-            post("/v1/docs/feedback", feedback.add_feedback, status=202, refuses=("rate_limited",)),
-            get("/sdk/v1/agentgate.js", static_files.read_sdk, media_type="text/javascript", any_query=True),
-            get("/sdk/v1/worker.js", static_files.read_file, media_type="text/javascript", any_query=True),
-            get(
-                "/sdk/v1/{file}",
-                static_files.read_file,
-                media_type="text/javascript",
-                any_query=True,
-                refuses=("not_found",),
-            ),
-            get("/sdk/v1/i18n/{file}", static_files.read_language, any_query=True, refuses=("not_found",)),
-            get("/.well-known/agentgate-keys.json", tokens.read_keys),
-            get("/.well-known/agentgate-tools.json", tools.read_own_tools),
-            get("/v1/agent-tools/{siteKey}", tools.read_site_tools, refuses=("site_not_found",)),
-            get("/openapi/", openapi.read_index, media_type="text/html"),
-            get("/openapi/style.css", openapi.read_style, media_type="text/css"),
-            get("/openapi/public.json", openapi.read_document),
-            get("/openapi/public", openapi.read_page, media_type="text/html"),
-            get("/openapi/account.json", openapi.read_document),
-            get("/openapi/account", openapi.read_page, media_type="text/html"),
-            get("/openapi/console.json", openapi.read_document),
-            get("/openapi/console", openapi.read_page, media_type="text/html"),
+    table=(
+        get("/healthz", readiness.read_health),
+        get("/readyz", readiness.read_readiness, other_replies={503: readiness.ReadinessState}),
+        post("/v1/docs/feedback", feedback.add_feedback, status=202, refuses=("rate_limited",)),
+        get("/sdk/v1/agentgate.js", static_files.read_sdk, media_type="text/javascript", any_query=True),
+        get("/sdk/v1/worker.js", static_files.read_file, media_type="text/javascript", any_query=True),
+        get(
+            "/sdk/v1/{file}",
+            static_files.read_file,
+            media_type="text/javascript",
+            any_query=True,
+            refuses=("not_found",),
         ),
+        get("/sdk/v1/i18n/{file}", static_files.read_language, any_query=True, refuses=("not_found",)),
+        get("/.well-known/agentgate-keys.json", tokens.read_keys),
+        get("/.well-known/agentgate-tools.json", tools.read_own_tools),
+        get("/v1/agent-tools/{siteKey}", tools.read_site_tools, refuses=("site_not_found",)),
+        get("/openapi/", openapi.read_index, media_type="text/html"),
+        get("/openapi/style.css", openapi.read_style, media_type="text/css"),
+        get("/openapi/public.json", openapi.read_document),
+        get("/openapi/public", openapi.read_page, media_type="text/html"),
+        get("/openapi/account.json", openapi.read_document),
+        get("/openapi/account", openapi.read_page, media_type="text/html"),
+        get("/openapi/console.json", openapi.read_document),
+        get("/openapi/console", openapi.read_page, media_type="text/html"),
+    ),
+)
+
+
+OPERATIONS = Surface(
+    name="operations",
+    title="AgentGate operations",
+    prefix="",
+    errors=errors.CONSOLE,
+    compressed=True,
+    table=(
+        get("/healthz", readiness.read_health),
+        get("/readyz", readiness.read_readiness_report, other_replies={503: readiness.ReadinessReport}),
+        get("/metrics", readiness.read_metrics, media_type="text/plain"),
+        get("/openapi/", openapi.read_index, media_type="text/html"),
+        get("/openapi/style.css", openapi.read_style, media_type="text/css"),
+        get("/openapi/admin.json", openapi.read_document),
+        get("/openapi/admin", openapi.read_page, media_type="text/html"),
+    ),
+)
+
+
+HTML = "text/html"
+
+DOCUMENTATION = Surface(
+    name="documentation",
+    title="AgentGate documentation",
+    prefix="",
+    errors=errors.CONSOLE,
+    table=(
+        get("/llms.txt", documentation.read_llms, media_type="text/plain", any_query=True),
+        get("/docs", documentation.read_start, status=308, any_query=True),
+        get("/docs/", documentation.read_page, media_type=HTML, any_query=True),
+        get("/docs/search", documentation.read_search, media_type=HTML, any_query=True),
+        get("/docs/{page}", documentation.read_page, media_type=HTML, any_query=True),
+        get("/docs/{folder}/{page}", documentation.read_page, media_type=HTML, any_query=True),
     ),
 )

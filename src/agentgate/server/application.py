@@ -34,12 +34,11 @@ from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.lib.tasks.periodic import PeriodicTask
 from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.metrics import MetricRegistry
-from agentgate.lib.telemetry.outages import OutageLog
-from agentgate.lib.telemetry.requests import RequestObserver
+from agentgate.lib.telemetry.requests import OutageLog, RequestObserver
 from agentgate.lib.telemetry.tracing import Tracer, open_tracer
 from agentgate.people import wiring as people
 from agentgate.people.identity.operators import Operators
-from agentgate.people.installation.ports import InstallationReader
+from agentgate.people.installation.endpoints import InstallationReader
 from agentgate.protection.customers.invitations import Invitations
 from agentgate.protection.sites.adapters import AdapterWriter
 from agentgate.protection.sites.editing import name_own_site

@@ -13,7 +13,7 @@ from agentgate.lib.records import optional
 from agentgate.lib.settings.schema import Settings, describe
 from agentgate.lib.tasks.job import Job
 from agentgate.lib.telemetry.metrics import MetricRegistry
-from agentgate.people.installation.keys import key_records
+from agentgate.people.installation.endpoints import key_records
 from agentgate.people.installation.records import (
     EventCounts,
     GatewayCounts,

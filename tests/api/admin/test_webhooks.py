@@ -1,10 +1,9 @@
 """Webhooks for operators: the customers' handlers, on any site; and what becomes of them when a site moves."""
 
 from tests.api.admin.operating import refusal
+from tests.api.admin.webhook_body import HOOK
 from tests.support.cast import cast
 from tests.support.service import RunningService
-
-HOOK = {"url": "https://hooks.invalid/gate", "events": ["decisions"]}
 
 
 def test_an_operator_makes_changes_and_deletes_a_webhook_of_any_site(service: RunningService) -> None:

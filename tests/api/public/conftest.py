@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from agentgate.lib.settings.schema import read_settings
+from tests.support.gateway import Gate
 from tests.support.service import ADMIN_KEY, RunningService, running_service
 
 
@@ -21,3 +22,9 @@ def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running
     }
     with running_service(read_settings(environ)) as running:
         yield running
+
+
+@pytest.fixture
+def gate(service: RunningService) -> Gate:
+    """A site behind the gateway."""
+    return Gate(service)

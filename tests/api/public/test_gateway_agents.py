@@ -1,36 +1,11 @@
 """Agents at the gateway: signed, claimed and priced requests, from the question of the proxy to the ledger."""
 
-from typing import Any
-
-import pytest
-
-from tests.api.public.test_gateway import ORIGIN, Gate, said
-from tests.support.agent_client import SigningAgent
+from tests.api.public.signed_agents import AGENT, set_policy, signed
 from tests.support.browser_client import decision_of
+from tests.support.gateway import Gate, said
 from tests.support.service import RunningService
 
-AGENT = SigningAgent()
 GPTBOT = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
-
-
-@pytest.fixture
-def gate(service: RunningService) -> Gate:
-    return Gate(service)
-
-
-def set_policy(gate: Gate, **policy: Any) -> None:
-    policy.setdefault("agents", {AGENT.url: {"decision": "allow", "jwks": AGENT.jwks}})
-    path = f"/v1/admin/sites/{gate.site_key}/agent-policy"
-    reply = gate.service.operator.put(path, json={"default": "challenge", "unverified": "challenge", **policy})
-    assert reply.status_code == 200, reply.text
-
-
-def signed(gate: Gate, method: str = "POST", path: str = "/login", **headers: str) -> dict[str, str | None]:
-    """Return the headers of an agent's request, as `Gate.check` takes them; without those of a browser."""
-    created = gate.service.clock.now_ms() // 1000
-    made = AGENT.headers(method, ORIGIN + path, headers=headers, created=created)
-    browser = {"User_Agent": "agent/1.0", "Accept_Language": None, "Sec_Fetch_Site": None, "Sec_Fetch_Mode": None}
-    return {**browser, "Sec_Fetch_Dest": None, **{name.replace("-", "_"): value for name, value in made.items()}}
 
 
 def test_a_named_agent_that_signs_needs_no_token_and_is_recorded_under_its_name(gate: Gate) -> None:

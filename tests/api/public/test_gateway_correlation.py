@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from agentgate.lib.settings.schema import Settings
 from agentgate.protection.decision.correlation import correlation_of
-from tests.api.public.test_gateway import Gate
 from tests.support.browser_client import decision_of
+from tests.support.gateway import Gate
 from tests.support.service import RunningService, running_service
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

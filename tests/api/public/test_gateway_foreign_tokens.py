@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from tests.api.public.test_gateway import Gate, gate, said
+from tests.support.gateway import Gate, said
 from tests.support.service import RunningService
 from tests.support.tokens import mint
-
-__all__ = ["gate"]
 
 REFUSED = (401, "challenge", "invalid_token")
 PASSED = (204, "allow", "allowed")

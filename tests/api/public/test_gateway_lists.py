@@ -6,17 +6,12 @@ import pytest
 
 from agentgate.lib.moment import Moment
 from agentgate.lib.visitor_ids import write_visitor
-from tests.api.public.test_gateway import Gate
 from tests.support.browser_client import BrowserClient, decision_of
+from tests.support.gateway import Gate
 from tests.support.service import RunningService
 
 ADDRESS = "203.0.113.20"
 GPTBOT = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
-
-
-@pytest.fixture
-def gate(service: RunningService) -> Gate:
-    return Gate(service)
 
 
 def add(gate: Gate, kind: str, value: str, outcome: str, **more: Any) -> str:

@@ -4,9 +4,8 @@ import pytest
 
 from agentgate.lib.database import StoreUnavailable
 from agentgate.protection.sites.directory import SiteDirectory
-from tests.api.public.test_gateway import Gate, said
 from tests.support.browser_client import decision_of
-from tests.support.service import RunningService
+from tests.support.gateway import Gate, said
 
 BLOCK_CURL = {
     "version": "1",
@@ -14,11 +13,6 @@ BLOCK_CURL = {
     "default_action": "allow",
 }
 SITES = "/v1/admin/sites"
-
-
-@pytest.fixture
-def gate(service: RunningService) -> Gate:
-    return Gate(service)
 
 
 def test_mode_routes_rules_and_credentials_are_obeyed_at_once(gate: Gate) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from agentgate.lib.enums import ClearanceLevel
 from agentgate.lib.visitor_ids import write_visitor
-from tests.api.public.test_gateway import ORIGIN, Gate, said
-from tests.api.public.test_gateway_agents import AGENT, set_policy, signed
+from tests.api.public.signed_agents import AGENT, set_policy, signed
 from tests.support.browser_client import decision_of, get_token
+from tests.support.gateway import ORIGIN, Gate, said
 from tests.support.service import RunningService
 
 # Spellings that some server takes for `/pay`, and some that none may take for anything.

@@ -3,14 +3,9 @@
 import pytest
 
 from agentgate.protection.gateway import snapshot as snapshots
-from tests.api.public.test_gateway import Gate
-from tests.api.public.test_gateway_caches import Proxy, Side, models_of, plain_request
+from tests.api.public.cached_gateway import Proxy, Side, models_of, plain_request
+from tests.support.gateway import Gate
 from tests.support.service import RunningService
-
-
-@pytest.fixture
-def gate(service: RunningService) -> Gate:
-    return Gate(service)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ import json
 
 import pytest
 
-from tests.api.public.test_gateway import Gate, said
 from tests.support.browser_client import CHROME, ORIGIN, BrowserClient, get_token
-from tests.support.service import RunningService
+from tests.support.gateway import Gate, said
 
 PASSED = (204, "allow", "allowed")
 REFUSED = (401, "challenge", "visitor_mismatch")
@@ -15,11 +14,6 @@ HERE, NEAR, FAR = "203.0.113.9", "203.0.113.250", "198.51.100.9"
 HERE_V6, NEAR_V6, FAR_V6 = "2001:db8:7:1::1", "2001:db8:7:ffff::2", "2001:db8:8:1::1"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 OTHER_CHROME = CHROME.replace("142", "141")
-
-
-@pytest.fixture
-def gate(service: RunningService) -> Gate:
-    return Gate(service)
 
 
 def spend(gate: Gate, earned: str, spent: str, **headers: str):

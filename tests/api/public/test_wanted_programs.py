@@ -1,7 +1,7 @@
 """wantedPrograms at the gateway: one line lets a program in from where it lives, and decisions name who was refused."""
 
-from tests.api.public.test_gateway import Gate, said
 from tests.support.browser_client import decision_of
+from tests.support.gateway import Gate, said
 from tests.support.service import RunningService
 
 CLOUD = "3.80.1.1"

@@ -17,8 +17,8 @@ from agentgate.lib.decision_ids import read_id
 from agentgate.lib.enums import AppealState, Outcome
 from agentgate.protection.appeals.records import StoredAppeal
 from tests.browser.console.furniture import sign_in_operator
+from tests.browser.console.page_lists import ACCOUNT_PAGES, CONSOLE_PAGES, MANAGEMENT_PAGES, OPERATOR_PAGES
 from tests.browser.console.steps import PASSWORD, SITE, Console, sign_in, watch
-from tests.browser.console.test_looks import ACCOUNT_PAGES, CONSOLE_PAGES, MANAGEMENT_PAGES, OPERATOR_PAGES
 from tests.browser.steps import wait_for
 
 EMAIL = "canary@example.com"

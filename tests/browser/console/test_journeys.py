@@ -1,12 +1,10 @@
 """What people do in the customers' console, by mouse and by keyboard, against the real service."""
 
-import base64
 import re
-import time
 
 from playwright.sync_api import Browser, Page
 
-from agentgate.people.identity.totp import code_of, step_at
+from tests.browser.console.codes import one_time_code
 from tests.browser.console.steps import EMAIL, PASSWORD, SITE, Console, open_page, sign_in, watch
 from tests.browser.steps import wait_for
 from tests.support.service import ADMIN_KEY
@@ -85,12 +83,6 @@ def test_a_forgotten_second_factor_is_replaced_by_a_recovery_code(page: Page, co
     page.get_by_role("button", name="Continue").click()
     wait_for(page, lambda: page.url == f"{console.url}/console/sites")
     assert page.evaluate("window.violations") == []
-
-
-def one_time_code(secret: str) -> str:
-    """Return the code of an authenticator app now."""
-    text = secret.replace(" ", "")
-    return code_of(base64.b32decode(text + "=" * (-len(text) % 8)), step_at(int(time.time() * 1000)))
 
 
 def test_account_pages_work_without_script(browser: Browser, console: Console) -> None:

@@ -11,57 +11,10 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.console.furniture import furnish_account, sign_in_operator
+from tests.browser.console.page_lists import ACCOUNT_PAGES, CONSOLE_PAGES, MANAGEMENT_PAGES, OPERATOR_PAGES
 from tests.browser.console.steps import SITE, Console, check_page, looking, sign_in, watch
 from tests.browser.steps import wait_for
 
-# Path below the service, and what must stand on the page before it is looked at.
-ACCOUNT_PAGES = {
-    "/": "main h1",
-    "/console/sign-in": "#password",
-    "/console/code": "#code",
-    "/console/forgot": "#email",
-    "/console/invite": "#token",
-    "/console/reset": "#token",
-    "/console/request-access": "#message",
-}
-CONSOLE_PAGES = {
-    "/console/sites": "tbody a",
-    "/console/new-site": "#origin",
-    "/console/security": ".tbl .tag",
-    f"/console/sites/{SITE}/overview": ".chart polyline",
-    f"/console/sites/{SITE}/decisions?range=7d": "tbody .out",
-    f"/console/sites/{SITE}/visitors?range=7d": "tbody code",
-    f"/console/sites/{SITE}/install": ".thousand",
-    f"/console/sites/{SITE}/lists?add=1": "form .btn.main",
-    f"/console/sites/{SITE}/appeals": ".empty",
-    f"/console/sites/{SITE}/rules": ".editor textarea",
-    f"/console/sites/{SITE}/agents": ".tbl.edit",
-    f"/console/sites/{SITE}/agents?tab=charges": ".empty",
-    f"/console/sites/{SITE}/agents?tab=grants": ".empty",
-    f"/console/sites/{SITE}/settings": ".tbl.edit",
-}
-MANAGEMENT_PAGES = {
-    "/console/members": "tbody tr",
-    "/console/tokens": "tbody .tag",
-    "/console/audit": "tbody code",
-    "/console/account": ".danger",
-    f"/console/sites/{SITE}/webhooks": ".card footer",
-}
-OPERATOR_PAGES = {
-    "/operator/service": ".tiles",
-    "/operator/customers": "tbody a",
-    "/operator/access-requests": ".answers",
-    "/operator/users": "tbody .tag",
-    "/operator/outbox": "tbody .tag",
-    "/operator/models": ".facts",
-    "/operator/probes": ".bars",
-    "/operator/docs-feedback": "tbody code",
-    "/operator/sites": "tbody a",
-    "/operator/sessions": "tbody tr",
-    "/operator/audit": "tbody code",
-    f"/operator/sites/{SITE}/labelling": "aside .path",
-    f"/operator/sites/{SITE}/webhooks": ".card footer",
-} | {path.replace("/console/", "/operator/"): there for path, there in CONSOLE_PAGES.items() if "/sites/" in path}
 # Theme, width, language: all that there are.
 LOOKS = tuple(product(("light", "dark"), (1280, 360), ("en", "de")))
 # axe looks at fifteen pages in one go, beside everything else that a busy machine does.

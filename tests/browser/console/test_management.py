@@ -4,9 +4,9 @@ import re
 
 from playwright.sync_api import Browser, Page
 
+from tests.browser.console.codes import one_time_code
 from tests.browser.console.furniture import sign_in_operator
 from tests.browser.console.steps import PASSWORD, SITE, Console, open_page, sign_in, watch
-from tests.browser.console.test_journeys import one_time_code
 from tests.browser.steps import wait_for
 
 NEW = "a few words are better"

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from agentgate.http.call import Call
 from agentgate.http.endpoint import Endpoint
 from agentgate.http.replies import SECURITY_HEADERS, Reply, Text
-from agentgate.http.surface import Surface, anyone, get, post, rows
+from agentgate.http.surface import Surface, get, post
 from agentgate.lib import errors
 from agentgate.lib.actor import SYSTEM
 from agentgate.lib.database import StoreUnavailable
@@ -105,10 +105,12 @@ async def wait(call: Call, started: asyncio.Event) -> None:
     await asyncio.Event().wait()
 
 
-ROWS = rows(
-    "/v1",
-    anyone,
-    (
+SURFACE = Surface(
+    name="test",
+    title="Test",
+    prefix="/v1",
+    errors=errors.CONSOLE,
+    table=(
         post("/things/{id}", change, guard=with_key, scope=thing_in_path, body_limit=1024),
         post("/things", make, status=201),
         post("/touch", touch, status=204),
@@ -120,7 +122,6 @@ ROWS = rows(
         get("/wait", wait),
     ),
 )
-SURFACE = Surface(name="test", title="Test", prefix="/v1", errors=errors.CONSOLE, rows=ROWS)
 
 
 @pytest.fixture
@@ -247,7 +248,7 @@ async def test_a_surface_whose_table_has_no_time_to_try_again_says_it_too() -> N
         title="T",
         prefix="",
         errors=errors.SITEVERIFY,
-        rows=rows("", anyone, (row,)),
+        table=(row,),
         unavailable="unavailable",
     )
 
@@ -370,7 +371,7 @@ async def test_a_listener_with_names_answers_to_them_only(host: str, status: int
 
 
 def surface_of(row: Callable[..., Endpoint]) -> Surface:
-    return Surface(name="t", title="T", prefix="", errors=errors.CONSOLE, rows=rows("", anyone, (row,)))
+    return Surface(name="t", title="T", prefix="", errors=errors.CONSOLE, table=(row,))
 
 
 async def nobodys(call: Call, missing: io.BytesIO) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from agentgate.http.call import Call
-from agentgate.http.surface import Surface, anyone, get, post, rows
+from agentgate.http.surface import Surface, get, post
 from agentgate.lib import errors
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import Input, Record
@@ -48,7 +48,7 @@ def kernel(*, cors: bool) -> Kernel:
             json_only=False,
             cors=cors,
             refusal_fields={"success": False},
-            rows=rows("/v1", anyone, table),
+            table=table,
         )
     )
 

@@ -5,7 +5,8 @@ from msgspec import UNSET, UnsetType
 from agentgate.http.call import Call
 from agentgate.http.endpoint import Endpoint, is_record, shape_of
 from agentgate.http.replies import Reply, Text
-from agentgate.http.surface import anyone, get, post, rows
+from agentgate.http.surface import Surface, anyone, get, post
+from agentgate.lib import errors
 from agentgate.lib.database import Store
 from agentgate.lib.records import Input, Query, Record
 
@@ -83,7 +84,8 @@ async def nobody(call: Call) -> Call:
 
 
 def test_a_row_gets_the_surfaces_prefix_and_its_guard_unless_it_names_one() -> None:
-    made = rows("/v1", nobody, (get("/things", show), post("/things", make, guard=anyone, status=201)))
+    table = (get("/things", show), post("/things", make, guard=anyone, status=201))
+    made = Surface(name="t", title="T", prefix="/v1", errors=errors.CONSOLE, guard=nobody, table=table).rows
 
     assert [(row.method, row.path, row.guard, row.status) for row in made] == [
         ("GET", "/v1/things", nobody, 200),

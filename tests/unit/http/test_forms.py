@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentgate.http.forms import FIELDS, form_as_json
+from agentgate.http.decode import FIELDS, form_as_json
 from agentgate.lib.errors import Refused
 
 URL_ENCODED = "application/x-www-form-urlencoded"

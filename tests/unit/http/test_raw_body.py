@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from agentgate.http.decode import Disconnected
-from agentgate.http.raw_body import MOST_DISCARDED_BYTES, read_raw
+from agentgate.http.decode import MOST_DISCARDED_BYTES, Disconnected, read_raw
 
 pytestmark = pytest.mark.anyio
 

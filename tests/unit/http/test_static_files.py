@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentgate.http.static_files import StaticFiles, read_file
-from agentgate.http.surface import Surface, anyone, get, rows
+from agentgate.http.surface import Surface, get
 from agentgate.lib import errors
 from tests.unit.http import kernel as kernels
 
@@ -18,7 +18,7 @@ FILE = "/sdk/v1/agentgate.js"
 @pytest.fixture
 def kernel() -> kernels.Kernel:
     table = (get("/sdk/v1/{file}", read_file, media_type="text/javascript", any_query=True),)
-    surface = Surface(name="test", title="Test", prefix="", errors=errors.CONSOLE, rows=rows("", anyone, table))
+    surface = Surface(name="test", title="Test", prefix="", errors=errors.CONSOLE, table=table)
     return kernels.Kernel(surface, StaticFiles())
 
 

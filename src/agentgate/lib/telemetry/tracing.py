@@ -5,7 +5,7 @@ OpenTelemetry is optional and imported only when it is used. Tracing never delay
 
 import re
 import threading
-from typing import Any, Protocol
+from typing import Any
 
 from agentgate import __version__
 
@@ -20,64 +20,42 @@ class TracingUnavailable(Exception):  # noqa: N818 - reads like StoreUnavailable
     """A collector is set, but the packages for it are missing."""
 
 
-class Span(Protocol):
-    """One request being traced."""
+class Span:
+    """The span of a request that is not traced."""
 
     @property
     def trace_id(self) -> str:
         """The trace as 32 hex digits; empty when nothing is traced."""
-        ...
+        return ""
 
     def finish(self, *, method: str, route: str, status: int) -> None:
         """End the span. The route is a template, never a path."""
-        ...
 
 
-class Tracer(Protocol):
-    """Makes spans."""
+class Tracer:
+    """Traces nothing; with a collector, an `OpenTelemetryTracer` stands in its place."""
 
-    def start(self, *, listener: str, traceparent: str | None = None) -> Span:
+    def start(self, *, listener: str, traceparent: str | None = None) -> Span:  # noqa: ARG002 - for the other tracer
         """Start the span of a request.
 
         The caller's trace is taken over on the `admin` listener only: on the public one anybody could write spans into
         somebody else's trace, or choose what is sampled.
         """
-        ...
+        return _NOT_TRACED
 
     def close(self) -> None:
         """Export what is left and stop. Waits for a bounded time, so call it outside the event loop."""
-        ...
+
+
+_NOT_TRACED = Span()
 
 
 def open_tracer(otlp_endpoint: str) -> Tracer:
     """Return a tracer for the collector, or one that does nothing when there is none."""
-    return OpenTelemetryTracer(otlp_endpoint) if otlp_endpoint else NullTracer()
+    return OpenTelemetryTracer(otlp_endpoint) if otlp_endpoint else Tracer()
 
 
-class NullSpan:
-    """The span of a request that is not traced."""
-
-    trace_id = ""
-
-    def finish(self, *, method: str, route: str, status: int) -> None:
-        """Do nothing."""
-
-
-class NullTracer:
-    """Traces nothing."""
-
-    def __init__(self) -> None:
-        self._span = NullSpan()
-
-    def start(self, *, listener: str, traceparent: str | None = None) -> Span:  # noqa: ARG002 - the protocol's names
-        """Return the span that does nothing."""
-        return self._span
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class OpenTelemetrySpan:
+class OpenTelemetrySpan(Span):
     """A span of the OpenTelemetry SDK."""
 
     def __init__(self, span: Any) -> None:
@@ -97,7 +75,7 @@ class OpenTelemetrySpan:
         self._span.end()
 
 
-class OpenTelemetryTracer:
+class OpenTelemetryTracer(Tracer):
     """Exports spans over OTLP in batches from a thread of its own; when the queue is full, spans are dropped."""
 
     def __init__(self, otlp_endpoint: str) -> None:

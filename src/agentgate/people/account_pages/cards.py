@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from agentgate.http.markup import Markup, element, joined
 from agentgate.http.request import Request
+from agentgate.lib.records import Input
 from agentgate.people.account_pages.page import (
     FormCheck,
     button,
@@ -21,7 +22,7 @@ from agentgate.people.account_pages.page import (
     title,
     words_for,
 )
-from agentgate.people.account_pages.records import AccessForm
+from agentgate.people.accounts.records import Typed
 from agentgate.people.accounts.signing_in import Place
 
 
@@ -31,6 +32,16 @@ class FormProblem(Struct, frozen=True, kw_only=True):
     text: str
     retry_after_s: int | None = None
     check: FormCheck | None = None
+
+
+class AccessForm(Input, frozen=True, kw_only=True):
+    """Who asks for an account."""
+
+    email: Typed
+    name: Typed
+    company: Typed = ""
+    message: str = ""
+    check_token: Typed = ""
 
 
 def told(problem: FormProblem | None) -> Markup | None:
@@ -115,23 +126,23 @@ def code(request: Request, *, place: str, recovery: bool = False, problem: FormP
     )
 
 
+def _form_card(
+    request: Request, name: str, *parts: str | None, check: FormCheck | None = None, scripted: bool = False
+) -> str:
+    """Return a card with one form, its title, and the way back to signing in. `name` is that of form and words."""
+    words = words_for(request)
+    key = "access" if name == "request-access" else name
+    heading = title(words[f"{key}.title"], words[f"{key}.lead"])
+    sent = form(f"/v1/pages/{name}", heading, *parts, button(words[f"{key}.do"]), check=check)
+    back = footer(element("a", words["back"], href="/console/sign-in"))
+    return card(request, words[f"{key}.title"], sent, footer=back, scripted=scripted)
+
+
 def forgot(request: Request, *, email: str = "", problem: FormProblem | None = None) -> str:
     """Return the card for a forgotten password."""
-    words = words_for(request)
-    return card(
-        request,
-        words["forgot.title"],
-        form(
-            "/v1/pages/forgot",
-            title(words["forgot.title"], words["forgot.lead"]),
-            told(problem),
-            field("email", words["signIn.email"], type="email", autocomplete="username", required="", value=email),
-            button(words["forgot.do"]),
-            check=problem.check if problem else None,
-        ),
-        footer=footer(element("a", words["back"], href="/console/sign-in")),
-        scripted=True,
-    )
+    label = words_for(request)["signIn.email"]
+    typed = field("email", label, type="email", autocomplete="username", required="", value=email)
+    return _form_card(request, "forgot", told(problem), typed, check=problem.check if problem else None, scripted=True)
 
 
 def link_form(
@@ -156,32 +167,13 @@ def link_form(
         ),
         data_link="",
     )
-    invited = kind == "invite"
-    return card(
-        request,
-        words[f"{kind}.title"],
-        form(
-            f"/v1/pages/{kind}",
-            title(words[f"{kind}.title"], words[f"{kind}.lead"]),
-            element("p", "", class_="b", data_invite="", hidden="") if invited else None,
-            told(problem),
-            pasted,
-            field(
-                "name",
-                words["invite.name"],
-                help_text=words["invite.nameHelp"],
-                type="text",
-                autocomplete="name",
-                value=name,
-            )
-            if invited
-            else None,
-            new_password(words),
-            button(words[f"{kind}.do"]),
-        ),
-        footer=footer(element("a", words["back"], href="/console/sign-in")),
-        scripted=True,
+    if kind == "reset":
+        return _form_card(request, kind, told(problem), pasted, new_password(words), scripted=True)
+    called = field(
+        "name", words["invite.name"], help_text=words["invite.nameHelp"], type="text", autocomplete="name", value=name
     )
+    account = element("p", "", class_="b", data_invite="", hidden="")
+    return _form_card(request, kind, account, told(problem), pasted, called, new_password(words), scripted=True)
 
 
 def dead_link(request: Request) -> str:
@@ -204,22 +196,16 @@ def request_access(
         element("p", words["access.optional"], class_="help"),
         class_="field",
     )
-    return card(
+    return _form_card(
         request,
-        words["access.title"],
-        form(
-            "/v1/pages/request-access",
-            title(words["access.title"], words["access.lead"]),
-            told(problem),
-            element("noscript", note("challenge", words["access.noScript"])) if check else None,
-            field("name", words["access.name"], type="text", autocomplete="name", required="", value=typed.name),
-            field("email", words["signIn.email"], type="email", autocomplete="email", required="", value=typed.email),
-            field("company", words["access.company"], type="text", autocomplete="organization", value=typed.company),
-            area,
-            button(words["access.do"]),
-            check=check,
-        ),
-        footer=footer(element("a", words["back"], href="/console/sign-in")),
+        "request-access",
+        told(problem),
+        element("noscript", note("challenge", words["access.noScript"])) if check else None,
+        field("name", words["access.name"], type="text", autocomplete="name", required="", value=typed.name),
+        field("email", words["signIn.email"], type="email", autocomplete="email", required="", value=typed.email),
+        field("company", words["access.company"], type="text", autocomplete="organization", value=typed.company),
+        area,
+        check=check,
         scripted=check is not None,
     )
 

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from msgspec import UNSET
 
 from agentgate.http.call import Call
+from agentgate.http.guards import declares
+from agentgate.http.origin import check_browser_origin
 from agentgate.http.readiness.checks import ReadinessChecks
 from agentgate.http.replies import Reply, Text
 from agentgate.http.request import Request
@@ -13,6 +15,7 @@ from agentgate.lib import errors
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter
+from agentgate.lib.records import Input
 from agentgate.people.account_pages import cards
 from agentgate.people.account_pages.page import (
     FormCheck,
@@ -24,16 +27,8 @@ from agentgate.people.account_pages.page import (
     words_for,
     words_of,
 )
-from agentgate.people.account_pages.records import (
-    AccessForm,
-    AccountsForm,
-    CodeForm,
-    ForgotForm,
-    LinkForm,
-    SignInForm,
-)
 from agentgate.people.accounts.endpoints import own_user, sign_in
-from agentgate.people.accounts.guards import SessionCall, UserCall
+from agentgate.people.accounts.guards import SessionCall, UserCall, begun_session
 from agentgate.people.accounts.password_reset import PasswordReset
 from agentgate.people.accounts.proofs import SignInProofs
 from agentgate.people.accounts.records import (
@@ -45,11 +40,68 @@ from agentgate.people.accounts.records import (
     ResetInput,
     Session,
     SwitchInput,
+    Typed,
 )
 from agentgate.people.accounts.repository import AccessRequestStores, AccountStores
 from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
+from agentgate.people.identity.guards import refuse_bearer
 from agentgate.people.identity.sessions import UserSessions
 from agentgate.people.outbox.messages import Messenger
+
+
+class SignInForm(Input, frozen=True, kw_only=True):
+    """Who signs in, and where they wanted to go."""
+
+    email: Typed
+    password: Typed
+    next: Typed = ""
+    check_token: Typed = ""
+
+
+class CodeForm(Input, frozen=True, kw_only=True):
+    """A code of the authenticator app, or a recovery code."""
+
+    code: Typed = ""
+    recovery_code: Typed = ""
+    next: Typed = ""
+
+
+class ForgotForm(Input, frozen=True, kw_only=True):
+    """Whose password is forgotten."""
+
+    email: Typed
+    check_token: Typed = ""
+
+
+class LinkForm(Input, frozen=True, kw_only=True):
+    """The secret of a link, or the whole link as somebody pasted it, and the new password."""
+
+    token: Typed
+    password: Typed
+    name: Typed = ""
+
+
+class AccountsForm(Input, frozen=True, kw_only=True):
+    """The account to work in; the token shows that the form was ours."""
+
+    account_id: Typed
+    csrf: Typed
+
+
+@declares(refuses=("token_not_allowed", "cross_origin"))
+async def form_of_this_page(call: Call) -> Call:
+    """Let in who sends a form from a page of this service."""
+    refuse_bearer(call.request)
+    check_browser_origin(call.request)
+    return call
+
+
+@declares(refuses=("token_not_allowed", "unauthorized", "session_expired", "csrf", "cross_origin", "user_suspended"))
+async def begun_form(call: Call, sessions: UserSessions, store: Store[AccountStores]) -> SessionCall:
+    """Let in who has given the password and now sends the code."""
+    check_browser_origin(call.request)
+    return await begun_session(call, sessions, store)
+
 
 HOME = "/console"
 SIGN_IN = "/console/sign-in"
@@ -168,11 +220,13 @@ async def send_invite(
 
 async def read_request_access(call: Call, browser_check: BrowserCheck) -> Reply[Text]:
     """Read the page for asking for an account."""
-    return reply(cards.request_access(call.request, AccessForm(email="", name=""), check=_access_check(browser_check)))
+    return reply(
+        cards.request_access(call.request, cards.AccessForm(email="", name=""), check=_access_check(browser_check))
+    )
 
 
 async def send_request_access(
-    call: Call, body: AccessForm, store: Store[AccessRequestStores], browser_check: BrowserCheck, limiter: Limiter
+    call: Call, body: cards.AccessForm, store: Store[AccessRequestStores], browser_check: BrowserCheck, limiter: Limiter
 ) -> Reply[Text]:
     """Ask for an account from the page."""
     given = {name: value for name in ("company", "message") if (value := getattr(body, name).strip())}

@@ -36,14 +36,6 @@ def new_request(call: Call, body: AccessRequestInput) -> StoredAccessRequest:
     )
 
 
-async def ask(stores: AccessRequestStores, request: StoredAccessRequest) -> None:
-    """Keep a request for operators to see. Asking again while the first is pending changes nothing.
-
-    Whether the address is known makes no difference here: what is stored, and how long that takes, must not tell.
-    """
-    await stores.access_requests.add_request(request)
-
-
 async def approve(stores: RequestDecisionStores, call: Call, request_id: str) -> Invited:
     """Approve a request: create an account named by company, else by name, with the person as its owner.
 

@@ -6,7 +6,6 @@ from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Store
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.people.feedback.records import (
-    DocsFeedback,
     DocsFeedbackReport,
     FeedbackInput,
     FeedbackQuery,
@@ -29,14 +28,5 @@ async def add_feedback(
 
 async def read_report(call: Call, query: FeedbackQuery, store: Store[FeedbackStores]) -> DocsFeedbackReport:
     """Count the answers per page over the last days, most answered first."""
-    counts = await store.read.feedback.list_counts(call.now // DAY_MS - query.days + 1)
-    items = [
-        DocsFeedback(
-            page=count.page,
-            helpful=count.helpful,
-            not_helpful=count.not_helpful,
-            total=count.helpful + count.not_helpful,
-        )
-        for count in counts
-    ]
+    items = await store.read.feedback.list_counts(call.now // DAY_MS - query.days + 1)
     return DocsFeedbackReport(days=query.days, items=items)

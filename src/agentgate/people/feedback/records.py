@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from agentgate.lib import limits
 from agentgate.lib.records import Input, Query, Record
@@ -27,14 +27,6 @@ class FeedbackQuery(Query, frozen=True, kw_only=True):
     days: Annotated[int, Meta(ge=limits.DOCS_FEEDBACK_DAYS.least, le=limits.DOCS_FEEDBACK_DAYS.most)] = (
         limits.DOCS_FEEDBACK_DAYS.default
     )
-
-
-class PageCounts(Struct, frozen=True, kw_only=True):
-    """The answers about one page, as the store counts them."""
-
-    page: str
-    helpful: int
-    not_helpful: int
 
 
 class DocsFeedback(Record, frozen=True, kw_only=True):

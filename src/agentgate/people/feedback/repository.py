@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from agentgate.lib.database import LockingRepository
-from agentgate.people.feedback.records import PageCounts
+from agentgate.people.feedback.records import DocsFeedback
 
 MOST_PAGES = 1_000
 
@@ -31,7 +31,7 @@ class FeedbackStore(LockingRepository):
                 *counted,
             )
 
-    async def list_counts(self, from_day: int) -> list[PageCounts]:
+    async def list_counts(self, from_day: int) -> list[DocsFeedback]:
         """Return the counts of each page from a day on, most answered first."""
         rows = await self._session.all(
             """SELECT page, sum(helpful), sum(not_helpful) FROM docs_feedback WHERE day >= $1
@@ -39,8 +39,8 @@ class FeedbackStore(LockingRepository):
             from_day,
         )
         return [
-            PageCounts(page=page, helpful=int(helpful), not_helpful=int(not_helpful))
-            for page, helpful, not_helpful in rows
+            DocsFeedback(page=page, helpful=int(yes), not_helpful=int(no), total=int(yes + no))
+            for page, yes, no in rows
         ]
 
     async def _is_welcome(self, page: str) -> bool:

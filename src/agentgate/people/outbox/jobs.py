@@ -1,11 +1,126 @@
-"""Timed jobs of the outbox: hand messages to the mail server, and forget their bodies."""
+"""Delivering what lies in the outbox: taking what is due, composing the letter, trying again later; and clearing it.
+
+A message is claimed before it is handed in, so that of several workers one delivers it. If that one dies between the
+server's yes and the note of it, the message goes out twice, under the same Message-ID.
+"""
+
+import asyncio
+import random
+from datetime import UTC, datetime
+from email.errors import MessageError
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+
+import structlog
 
 from agentgate.lib import limits
-from agentgate.lib.clock import DAY_MS, MINUTE_MS, Clock
+from agentgate.lib.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.tasks.job import Job
-from agentgate.people.outbox.deliver import MailDelivery
+from agentgate.people.outbox.messages import Messenger, to_html
+from agentgate.people.outbox.records import StoredMessage
 from agentgate.people.outbox.repository import OutboxStores
+from agentgate.people.outbox.smtp import Letter, MailRefused, MailServer, hand_in
+
+BATCH = 10
+# Longer than an attempt may take, so that no other worker takes a message that is on its way.
+CLAIM_MS = 10 * MINUTE_MS
+MOST_ATTEMPTS = 8
+FIRST_PAUSE_MS = MINUTE_MS
+LONGEST_PAUSE_MS = 6 * HOUR_MS
+PAUSE_GROWTH = 3
+
+FROM_NAME = "AgentGate"
+# Not every server takes bytes above 127.
+_POLICY = SMTP.clone(cte_type="7bit")
+
+
+class MailDelivery:
+    """Hands messages in at one mail server."""
+
+    def __init__(
+        self, server: MailServer, *, mail_from: str, store: Store[OutboxStores], messenger: Messenger, clock: Clock
+    ) -> None:
+        self._server = server
+        self._mail_from = mail_from
+        self._store = store
+        self._messenger = messenger
+        self._clock = clock
+
+    async def deliver_due(self) -> int:
+        """Try every message that is due, some at a time; return how many were tried."""
+        tried = 0
+        while await self._store.read.outbox.has_due(self._clock.now_ms()):
+            messages = await self._claim()
+            outcomes = await asyncio.gather(*map(self._deliver, messages), return_exceptions=True)
+            failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+            if failures:
+                raise failures[0]
+            tried += len(messages)
+        return tried
+
+    async def _claim(self) -> list[StoredMessage]:
+        now_ms = self._clock.now_ms()
+        return await self._store.change(
+            lambda stores: stores.outbox.claim_due(now_ms, until_ms=now_ms + CLAIM_MS, limit=BATCH)
+        )
+
+    async def _deliver(self, message: StoredMessage) -> None:
+        log = structlog.get_logger().bind(message_id=message.id, kind=message.kind, attempt=message.attempts)
+        try:
+            await hand_in(self._server, self._letter(message))
+        except MailRefused as refused:
+            await self._note_failure(message, refused)
+            log.warning("mail not delivered", error=refused.reason, permanent=refused.permanent)
+        else:
+            now_ms = self._clock.now_ms()
+            await self._store.change(lambda stores: stores.outbox.note_sent(message.id, now_ms))
+            log.info("mail delivered")
+
+    async def _note_failure(self, message: StoredMessage, refused: MailRefused) -> None:
+        next_attempt_ms = None
+        if not refused.permanent and message.attempts < MOST_ATTEMPTS:
+            jitter = random.uniform(0.8, 1.2)  # noqa: S311 - spreads attempts, protects nothing
+            next_attempt_ms = self._clock.now_ms() + pause_ms(message.attempts, jitter)
+        await self._store.change(
+            lambda stores: stores.outbox.note_failure(message.id, refused.reason, next_attempt_ms=next_attempt_ms)
+        )
+
+    def _letter(self, message: StoredMessage) -> Letter:
+        if message.attempts > MOST_ATTEMPTS:
+            raise MailRefused("every attempt was interrupted", permanent=True)
+        text = self._messenger.read_text(message)
+        if not text:
+            raise MailRefused("its content was of no more use", permanent=True)
+        try:
+            content = compose(message, text, mail_from=self._mail_from, now_ms=self._clock.now_ms())
+        except (ValueError, MessageError):
+            # An address or subject with a line break in it, say: it could say anything to the server.
+            raise MailRefused("the headers cannot be written", permanent=True) from None
+        return Letter(sender=self._mail_from, recipient=message.recipient, content=content)
+
+
+def compose(message: StoredMessage, text: str, *, mail_from: str, now_ms: int) -> bytes:
+    """Return the letter: headers, the text, and the same as HTML."""
+    letter = EmailMessage(policy=_POLICY)
+    letter["From"] = Address(FROM_NAME, addr_spec=mail_from)
+    letter["To"] = Address(addr_spec=message.recipient)
+    letter["Subject"] = message.subject
+    letter["Date"] = datetime.fromtimestamp(now_ms // 1000, UTC)
+    letter["Message-ID"] = f"<{message.id}@{mail_from.rpartition('@')[2]}>"
+    # Keeps absence notes and mailing lists from answering.
+    letter["Auto-Submitted"] = "auto-generated"
+    letter.set_content(text)
+    letter.add_alternative(to_html(message.subject, text), subtype="html")
+    return letter.as_bytes()
+
+
+def pause_ms(attempts: int, jitter: float) -> int:
+    """Return how long to wait after so many attempts: longer each time, and never in step with others."""
+    pause: float = FIRST_PAUSE_MS * PAUSE_GROWTH ** (attempts - 1) * jitter
+    return round(min(LONGEST_PAUSE_MS, max(FIRST_PAUSE_MS, pause)))
+
 
 # A day longer than the longest link lives.
 BODY_KEPT_MS = (limits.INVITE_LINK_DAYS + 1) * DAY_MS

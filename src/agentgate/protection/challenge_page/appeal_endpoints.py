@@ -4,8 +4,7 @@ from typing import Any
 from urllib.parse import quote
 
 from agentgate.http.call import Call
-from agentgate.http.forms import form_as_json
-from agentgate.http.raw_body import RawBody
+from agentgate.http.decode import RawBody, form_as_json
 from agentgate.http.replies import Reply, Text
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import Outcome

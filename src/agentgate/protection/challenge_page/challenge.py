@@ -9,8 +9,8 @@ from urllib.parse import unquote_plus
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentgate.http.decode import RawBody
 from agentgate.http.markup import Markup, element, joined
-from agentgate.http.raw_body import RawBody
 from agentgate.http.replies import Reply, Text
 from agentgate.http.request import Request
 from agentgate.lib import errors

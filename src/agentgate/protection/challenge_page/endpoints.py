@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from agentgate.http.call import Call
-from agentgate.http.raw_body import RawBody
+from agentgate.http.decode import RawBody
 from agentgate.http.replies import Reply, Text
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import Outcome

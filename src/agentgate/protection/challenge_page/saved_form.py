@@ -11,8 +11,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct
 
-from agentgate.http.forms import MULTIPART, URL_ENCODED
-from agentgate.http.raw_body import RawBody
+from agentgate.http.decode import MULTIPART, URL_ENCODED, RawBody
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.protection.challenge_page.sealed_token import PageHolder, SealedTokens
 

@@ -1,4 +1,4 @@
-"""Backtests: stored decisions made again by a draft. Nothing is changed by it, and the event loop goes on meanwhile."""
+"""Backtests: a draft is evaluated on stored events, in a thread. Nothing is changed by it."""
 
 import asyncio
 import contextlib
@@ -15,9 +15,9 @@ from agentgate.lib.time_ranges import TimeRange
 from agentgate.protection.rules.compile import compile_rules, matches_of
 from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, CompiledRules, RuleVerdict, Traits
 from agentgate.protection.rules.patterns.predicates import Predicates
-from agentgate.protection.rules.ports import EventReplay
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.replay_records import BacktestFlip, BacktestReport, ReplayedEvent
+from agentgate.protection.rules.repositories.replay import SqlReplay
 from agentgate.protection.rules.request_conditions import NOT
 
 MOST_EVENTS = 1_000_000
@@ -81,7 +81,7 @@ class BacktestQueue:
 class Backtests:
     """Runs backtests over stored events, one after the other."""
 
-    def __init__(self, replay: EventReplay, *, most_events: int = MOST_EVENTS) -> None:
+    def __init__(self, replay: SqlReplay, *, most_events: int = MOST_EVENTS) -> None:
         self._replay = replay
         self._most_events = most_events
         self._queue = BacktestQueue()
@@ -106,7 +106,7 @@ def human_flips(report: BacktestReport) -> int:
 
 
 def _evaluate(batch: list[ReplayedEvent], rules: CompiledRules, tally: _RuleTally) -> None:
-    # Alike requests get the very same verdict, so that it is counted here and looked into once.
+    # Requests with the same bits share one verdict object, so verdicts are counted by identity.
     alike: dict[int, list[Any]] = {}
     for event in batch:
         seen = (event.labels, event.scores, event.route, event.action)

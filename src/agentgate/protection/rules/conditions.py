@@ -1,4 +1,4 @@
-"""CONDITIONS: the table of everything a match can ask for. Validation, compiling and explanations read it.
+"""CONDITIONS: every condition that a match can have. Validation, compiling and explanations read this table.
 
 A condition is one entry here and one case in tests/cases/rules. A match with no condition matches every request.
 """
@@ -22,7 +22,7 @@ def present(match: Match) -> Iterator[Condition]:
 
 
 def terms_of(matches: Sequence[Match]) -> Terms:
-    """Return what several valid matches ask for together."""
+    """Return the terms of several valid matches together."""
     terms = Terms()
     for match in matches:
         for condition in present(match):

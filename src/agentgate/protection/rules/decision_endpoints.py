@@ -1,16 +1,82 @@
-"""One decision over HTTP, with the rule that made it."""
+"""One decision over HTTP: its labels by source, the rule that matched, and whether that rule still applies."""
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from agentgate.events.queries.ports import SiteNumber, TrafficStore
 from agentgate.events.queries.queries import TrafficSiteQuery
+from agentgate.events.queries.records import Decision
 from agentgate.events.queries.terms import TrafficTerms
 from agentgate.http.call import SiteCall
 from agentgate.lib.database import Store
 from agentgate.lib.decision_ids import read_id
-from agentgate.lib.enums import ActorKind
+from agentgate.lib.enums import ActorKind, Mode
 from agentgate.lib.errors import Refused
-from agentgate.protection.rules.decision_detail import read_detail
-from agentgate.protection.rules.decision_records import DecisionDetail
+from agentgate.lib.records import Record
+from agentgate.protection.rules.effective import effective_of
+from agentgate.protection.rules.records import Rule, RuleSet
 from agentgate.protection.rules.repositories import DecisionStores
+
+
+class DecisionDetail(Record, frozen=True, kw_only=True):
+    """A decision with what explains it. `ruleCurrent`: the site still has the rule set that decided."""
+
+    decision: Decision
+    labels_by_source: dict[str, list[str]]
+    rule_current: bool
+    monitored: bool
+    rule: Rule | UnsetType = UNSET
+    trace_url: str | UnsetType = UNSET
+
+
+async def read_detail(
+    stores: DecisionStores, site_id: str, decision: Decision, *, trace_template: str
+) -> DecisionDetail:
+    """Put a decision's detail together; without a template there is no link to its trace."""
+    current = effective_of(await stores.rules.find_rules(site_id))
+    return DecisionDetail(
+        decision=decision,
+        labels_by_source=labels_by_source(decision.labels),
+        rule_current=decision.rule_set_version == current.version,
+        monitored=decision.mode == Mode.MONITOR and not isinstance(decision.would_decision, UnsetType),
+        rule=await _find_rule(stores, site_id, decision, current),
+        trace_url=_trace_url(decision, trace_template),
+    )
+
+
+def labels_by_source(labels: list[str]) -> dict[str, list[str]]:
+    """Group labels by their first part."""
+    found: dict[str, list[str]] = {}
+    for label in labels:
+        found.setdefault(label.partition(".")[0], []).append(label)
+    return found
+
+
+async def _find_rule(stores: DecisionStores, site_id: str, decision: Decision, current: RuleSet) -> Rule | UnsetType:
+    """Return the rule as it was when it decided; absent when that set is no longer known."""
+    if isinstance(decision.matched_rule, UnsetType) or isinstance(decision.rule_set_version, UnsetType):
+        return UNSET
+    deciding: RuleSet | None = current
+    if decision.rule_set_version != current.version:
+        deciding = await _find_set(stores, site_id, decision.rule_set_version)
+    if deciding is None:
+        return UNSET
+    item = next((item for item in deciding.rules if item["name"] == decision.matched_rule), None)
+    return UNSET if item is None else msgspec.convert(item, Rule)
+
+
+async def _find_set(stores: DecisionStores, site_id: str, version: str) -> RuleSet | None:
+    # A site without rules of its own, now or before, was decided by the server's set.
+    candidates = [None, await stores.rules.find_revision(site_id, version)]
+    # What follows the server's set changes with the release, so the stored version alone proves nothing.
+    sets = (effective_of(stored) for stored in candidates)
+    return next((each for each in sets if each.version == version), None)
+
+
+def _trace_url(decision: Decision, template: str) -> str | UnsetType:
+    if not template or isinstance(decision.trace_id, UnsetType):
+        return UNSET
+    return template.replace("{traceId}", decision.trace_id)
 
 
 async def read_decision(

@@ -1,4 +1,4 @@
-"""Drafts: rules as somebody sent them, read and checked. Work for a thread: a large text takes a while."""
+"""Drafts: rules as they were sent, read and checked. Run it in a thread, as a large text takes a while."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,6 @@ from agentgate.lib.records import optional
 from agentgate.protection.rules.effective import effective_set, read_set, server_document
 from agentgate.protection.rules.lints import Lint, find_lints
 from agentgate.protection.rules.logic import Situation
-from agentgate.protection.rules.positions import TextProblem
 from agentgate.protection.rules.records import (
     CheckedRules,
     DraftInput,
@@ -20,7 +19,7 @@ from agentgate.protection.rules.records import (
     ValidateResult,
     Witness,
 )
-from agentgate.protection.rules.text import ReadText, read_text
+from agentgate.protection.rules.text import ReadText, TextProblem, read_text
 from agentgate.protection.rules.validate import Problem, check_rules
 
 
@@ -61,7 +60,7 @@ def read_draft(body: DraftInput, *, otherwise: Mapping[str, Any] | None = None) 
         except TextProblem as problem:
             error = RuleProblem(message=problem.message, line=problem.place.line, column=problem.place.column)
             return Draft(own={}, overrides=overrides, errors=[error])
-        # A text that says null is a set that is wrong, not one that was not sent.
+        # A text that says null is an invalid set, and not a missing one.
         own = [] if text.value is None else text.value
     document = server_document() if own is None else own
     errors = [_error(problem, text) for problem in check_rules(document, overrides)]

@@ -1,7 +1,7 @@
 """Rules over HTTP: read, replace, check, try out. Operators and customers differ in guard only."""
 
 import asyncio
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import UnsetType
 
@@ -18,10 +18,8 @@ from agentgate.lib.time_ranges import TimeRange, read_range
 from agentgate.protection.rules import editing
 from agentgate.protection.rules.backtest import Backtests, human_flips
 from agentgate.protection.rules.drafts import Draft, check_one_form, checked, is_given, read_draft, result_of
-from agentgate.protection.rules.effective import effective_of, server_document, server_rule_set
+from agentgate.protection.rules.effective import effective_of, managed_groups, server_document, server_rule_set
 from agentgate.protection.rules.explain import explain
-from agentgate.protection.rules.managed import managed_groups
-from agentgate.protection.rules.ports import Explainer
 from agentgate.protection.rules.records import (
     CheckedRules,
     DraftInput,
@@ -32,13 +30,28 @@ from agentgate.protection.rules.records import (
     StoredRules,
     ValidateResult,
 )
-from agentgate.protection.rules.replay_records import BacktestInput, BacktestReport, TestInput, TestReport
+from agentgate.protection.rules.replay_records import (
+    BacktestInput,
+    BacktestReport,
+    SampleFacts,
+    SampleRequest,
+    TestInput,
+    TestReport,
+)
 from agentgate.protection.rules.repositories import RuleStores
 
 # What rows that take a draft answer when it is not valid.
 INVALID: dict[int, type] = {422: ValidateResult}
 # How far back `maxHumanFlips` looks.
 GUARD_DAYS = 7
+
+
+class Explainer(Protocol):
+    """Makes labels and scores of a sample request, as it would of a real one."""
+
+    async def observe(self, site_id: str, request: SampleRequest) -> SampleFacts:
+        """Return what the service sees in the request."""
+        ...
 
 
 async def read_rules(call: SiteCall, store: Store[RuleStores]) -> RulesView:

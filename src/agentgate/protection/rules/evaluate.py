@@ -1,8 +1,8 @@
 """Evaluating compiled rules: labels and scores to the first match (hot, pure). How they are compiled is in `compile`.
 
 Each label, prefix, threshold, list of routes and predicate that some rule mentions has a bit. A request becomes one
-number, every rule is a few operations on it, and what the rules said about a number is remembered. Where it cannot be
-told whether a predicate holds (`Traits.maybe`), every rule that could decide is found, and the strictest applies.
+number, every rule is a few operations on it, and verdicts are cached by that number. Where it is unknown whether a
+predicate holds (`Traits.maybe`), every rule that could decide is found, and the strictest verdict applies.
 """
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
@@ -19,9 +19,9 @@ from agentgate.protection.rules.terms import prefixes_of
 ALWAYS = 1
 # Set for a visitor's request to the site itself. Rules about its path, host, method and headers need it.
 PAGE = 2
-# Labels such as `net.asn.64500` are many, and visitors choose some of them; what is remembered is not.
-REMEMBERED = 4_096
-# How much an outcome keeps out.
+# The size of each cache. Visitors choose some labels (`net.asn.64500`), so no cache may grow with them.
+CACHE_ENTRIES = 4_096
+# Outcomes from the most permissive to the strictest.
 STRICTNESS = {Outcome.ALLOW: 0, Outcome.CHALLENGE: 1, Outcome.BLOCK: 2, Outcome.DROP: 3}
 
 
@@ -40,7 +40,7 @@ class RuleVerdict(Struct, frozen=True, gc=False):
 
 
 class Traits(NamedTuple):
-    """What predicates say of a request, as bits of the rule set: which hold, and which may. And who is listed."""
+    """The predicates that hold for a request and those that may, as bits of the rule set; and the site's list entry."""
 
     sure: int = 0
     maybe: int = 0
@@ -127,7 +127,7 @@ class CompiledRules:
         return self._verdicts.get(mask) or self._decide(mask)
 
     def possible(self, seen: SeenRequest, traits: Traits) -> tuple[RuleVerdict, ...]:
-        """Return every verdict that could be; several where it cannot be told whether a rule matches."""
+        """Return every possible verdict; several where it is unknown whether a rule matches."""
         mask = self._mask(*seen) | traits.sure
         if traits.maybe:
             return self._possible(mask, traits.maybe)
@@ -150,12 +150,12 @@ class CompiledRules:
     def _possible(self, mask: int, maybe: int) -> tuple[RuleVerdict, ...]:
         found = self._unsure.get((mask, maybe))
         if found is None:
-            _make_room(self._unsure)
+            _evict(self._unsure)
             found = self._unsure[mask, maybe] = tuple(self._walk(mask, mask | maybe))
         return found
 
     def _walk(self, mask: int, could: int) -> Iterator[RuleVerdict]:
-        """Return what each rule says that could be the first to match."""
+        """Return the verdict of each rule that could be the first to match."""
         counted: tuple[str, ...] = ()
         for needed, choice, excluded, choices, counts, verdict in self._rules:
             all_choices = (choice, *choices)
@@ -183,7 +183,7 @@ class CompiledRules:
                 break
             counted = (*counted, counts)
         found = _with_counts(found, counted)
-        _make_room(self._verdicts)
+        _evict(self._verdicts)
         self._verdicts[mask] = found
         return found
 
@@ -191,7 +191,7 @@ class CompiledRules:
         bits = self._words.get(label, 0)
         for prefix in prefixes_of(label):
             bits |= self._words.get(f"{prefix}.", 0)
-        _make_room(self._labels)
+        _evict(self._labels)
         self._labels[label] = bits
         return bits
 
@@ -200,7 +200,7 @@ class CompiledRules:
         for names, starts, bit in self._routes:
             if route in names or action in names or route.startswith(starts):
                 bits |= bit
-        _make_room(self._places)
+        _evict(self._places)
         self._places[route, action] = bits
         return bits
 
@@ -213,7 +213,7 @@ def _strictness(verdict: RuleVerdict) -> int:
     return STRICTNESS[verdict.outcome]
 
 
-def _make_room(remembered: MutableMapping[Any, Any]) -> None:
-    if len(remembered) >= REMEMBERED:
-        # Forgetting all is rare and costs one slow round, where choosing what to forget would cost every time.
-        remembered.clear()
+def _evict(cache: MutableMapping[Any, Any]) -> None:
+    if len(cache) >= CACHE_ENTRIES:
+        # Clearing all of it is rare; choosing single entries to evict would cost time at every insertion.
+        cache.clear()

@@ -17,7 +17,7 @@ from agentgate.protection.rules.terms import Seen
 
 
 def explain(effective: RuleSet, sample: SampleFacts) -> TestReport:
-    """Say what rules make of a sample. The outcome is that of the compiled rules, which would really decide."""
+    """Return the outcome and trace of a sample. Compiled rules decide, as for real requests."""
     rules = compile_rules(effective)
     traits = sample.read_traits(rules.predicates)
     verdict = traits.listed or rules.evaluate(

@@ -1,4 +1,4 @@
-"""Lints: what is valid but hardly meant. Each says what, about which rule, and shows a request that proves it.
+"""Lints: rules that are valid but probably a mistake. Each names the rule and shows a request that proves it.
 
 A rule may be dead, shadowed, redundant or contradict another; a label or key may be unknown; a group may be
 unreachable. All of it follows from the set alone, without traffic.
@@ -14,12 +14,11 @@ from msgspec import Struct
 from agentgate.lib.enums import RuleAction
 from agentgate.protection.rules.compile import matches_of
 from agentgate.protection.rules.conditions import known_keys, terms_of
-from agentgate.protection.rules.effective import is_group
+from agentgate.protection.rules.effective import is_group, managed_groups
 from agentgate.protection.rules.logic import RuleCondition, Situation, implies, is_dead, shared_situation, situation
-from agentgate.protection.rules.managed import managed_groups
-from agentgate.protection.rules.positions import Path
 from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.rules.terms import has_prefix
+from agentgate.protection.rules.text import Path
 from agentgate.protection.signals.labels import LABELS, is_label
 
 # More would not be read. Unknown words have a lower bound of their own, as finding the nearest word takes a while.
@@ -33,7 +32,7 @@ _RESPONSE_KEYS = ("status", "message", "retry_after")
 
 
 class Lint(Struct, frozen=True, kw_only=True):
-    """One thing that is hardly meant."""
+    """One rule, label or key that is probably a mistake."""
 
     kind: str
     message: str
@@ -60,7 +59,7 @@ class _Placed(Struct, frozen=True, kw_only=True):
 
 
 def find_lints(document: Mapping[str, Any], effective: RuleSet) -> list[Lint]:
-    """Return what is hardly meant in a valid set, at most a hundred things."""
+    """Return the lints of a valid set, at most a hundred."""
     rules = list(_placed(document, effective))
     unreached = _unreached(rules)
     found = (
@@ -71,7 +70,7 @@ def find_lints(document: Mapping[str, Any], effective: RuleSet) -> list[Lint]:
         *islice(_unknown_labels(document), MOST_UNKNOWN),
         *islice(_unknown_keys(document), MOST_UNKNOWN),
     )
-    # What is wrong with single members is not for whoever refers to their group to put right.
+    # Problems of single members belong to the group, and not to the site that refers to it.
     members = {rule.name for rule in rules if rule.group is not None}
     own = [lint for lint in found if lint.kind == "unreachable_group" or lint.rule not in members]
     return own[:MOST_LINTS]

@@ -1,7 +1,7 @@
 """Reasoning about terms: can they hold at all, does one follow from another, and which request shows it.
 
 Exact about labels that must or must not be there, choices, thresholds, places, addresses and methods. Labels are as
-many as anybody likes, so a choice by prefix can never be exhausted. About globs, what is said is true (`witness`).
+many as anybody likes, so a choice by prefix can never be exhausted. About globs it is sound, not complete (`witness`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -110,7 +110,7 @@ def _labels(terms: Terms) -> frozenset[str] | None:
 def _candidates(choice: Choice, excluded: set[str]) -> Iterator[str]:
     yield from sorted(choice.labels - excluded)
     for prefix in sorted(choice.prefixes):
-        # A source alone is no label, so what stands below it is what would come.
+        # A prefix alone is no label, so the example gets one more part.
         below = (f"{prefix}.{name}" for name in ("any", *(f"any_{number}" for number in range(len(excluded) + 1))))
         yield next(label for label in below if label not in excluded)
 
@@ -159,7 +159,7 @@ def _covers(other: str, entry: str) -> bool:
     """Say whether every request that one entry means is one that the other means."""
     if other in {entry, "*"}:
         return True
-    # What starts with a path holds routes, and those that start with a longer path; actions it says nothing about.
+    # A route with a star covers routes and longer prefixes, and never actions.
     return other.endswith("*") and _is_route(entry) and entry.removesuffix("*").startswith(other[:-1])
 
 

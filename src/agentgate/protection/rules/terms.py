@@ -1,4 +1,4 @@
-"""Terms: what one or several matches ask for, in a form that can be compiled and reasoned about.
+"""Terms: the requirements of one or several matches, in a form that can be compiled and reasoned about.
 
 A request has labels, scores, and what predicates ask of it. Terms hold for it when all needed labels are there, none of
 the excluded ones, at least one of each choice, every score is high enough, and predicates hold or fail as asked.
@@ -39,7 +39,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Seen:
-    """A request as conditions see it. `holds` says whether a predicate does; None when nobody can tell."""
+    """A request as conditions see it. `holds` says whether a predicate does; None when that is unknown."""
 
     labels: frozenset[str]
     scores: Mapping[str, float]
@@ -48,7 +48,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """One thing a match can ask for."""
+    """One kind of requirement of a match."""
 
     # The keys that belong together. The condition is there when one of them is.
     keys: tuple[str, ...]
@@ -57,7 +57,7 @@ class Condition:
     check: Callable[[Match], Iterator[Problem]]
     # Adds a valid condition to the terms.
     compile: Callable[[Match, Terms], None]
-    # Why a valid condition does not hold, or None when it does or nobody can tell.
+    # Why a valid condition does not hold; None when it does, or when that is unknown.
     miss: Callable[[Match, Seen], str | None]
 
 

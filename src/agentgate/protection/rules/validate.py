@@ -20,10 +20,9 @@ from agentgate.lib.limits import (
 )
 from agentgate.lib.records import ACTION_PATTERN
 from agentgate.protection.rules.conditions import present
-from agentgate.protection.rules.effective import is_group
-from agentgate.protection.rules.managed import canonical_json, group_versions, managed_groups
-from agentgate.protection.rules.positions import Path
+from agentgate.protection.rules.effective import canonical_json, group_versions, is_group, managed_groups
 from agentgate.protection.rules.request_conditions import count_patterns
+from agentgate.protection.rules.text import Path
 
 # More would not be read, and a hostile set could have thousands.
 MOST_PROBLEMS = 100

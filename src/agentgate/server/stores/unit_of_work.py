@@ -16,8 +16,7 @@ from agentgate.protection.appeals.repository import AppealStore
 from agentgate.protection.credentials.repository import CredentialStore
 from agentgate.protection.customers.repository import CustomerStore
 from agentgate.protection.lists.repositories.entries import ListStore
-from agentgate.protection.rules.repositories.revisions import RevisionStore
-from agentgate.protection.rules.repositories.rules import RuleStore
+from agentgate.protection.rules.repositories import RuleStore
 from agentgate.protection.scoring.repositories.models import CaptureStore, ModelStore
 from agentgate.protection.sites.repositories.directory import DirectoryStore
 from agentgate.protection.sites.repositories.sites import SiteStore
@@ -59,7 +58,6 @@ class SqlStores:
     models = _repository(ModelStore)
     operator_sessions = _repository(OperatorSessionStore)
     outbox = _repository(OutboxStore)
-    rule_revisions = _repository(RevisionStore)
     rules = _repository(RuleStore)
     sites = _repository(SiteStore)
     user_sessions = _repository(UserSessionStore)

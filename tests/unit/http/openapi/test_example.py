@@ -10,8 +10,7 @@ import jsonschema_rs
 import pytest
 
 from agentgate.http.openapi.document import documents
-from agentgate.http.openapi.example import curl, example, node, python
-from agentgate.http.openapi.pattern import sample
+from agentgate.http.openapi.example import curl, example, node, python, sample
 from agentgate.routes import SURFACES
 
 DOCUMENTS = documents(SURFACES, version="1.0.0")

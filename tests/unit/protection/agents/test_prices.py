@@ -6,13 +6,15 @@ from hypothesis import strategies as st
 
 from agentgate.lib.enums import AgentVerdict
 from agentgate.lib.errors import CrawlerError
-from agentgate.lib.limits import PRICE_MOST_MINOR_UNITS
 from agentgate.lib.price import Price, read_price
 from agentgate.protection.agents.identity import UNSIGNED, Identity
 from agentgate.protection.agents.policy.prices import PriceOffer, is_free, read_offer
 
 PRICE = Price("USD", 5)
 EXACT, MOST = b"crawler-exact-price", b"crawler-max-price"
+
+# Up to nine whole digits and two decimals.
+PRICE_MOST_MINOR_UNITS = 999_999_999_99
 
 
 def verified(*covered: bytes) -> Identity:

@@ -17,7 +17,7 @@ from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.threat_data.intel import load_intel
 from tests.support.browser_client import INTERACTION, SIGNALS
-from tests.unit.protection.decision.test_engine import site
+from tests.unit.protection.decision.decided_site import site
 
 CASES = [
     pytest.param(case, id=case["name"])

@@ -5,7 +5,6 @@ import secrets
 
 import pytest
 
-from agentgate.lib.limits import WORK_MOST_S
 from agentgate.lib.records import to_builtins
 from agentgate.protection.browser_check.records import MOST_SOLUTIONS, Work
 from agentgate.protection.browser_check.work import (
@@ -93,7 +92,8 @@ def test_more_is_asked_at_each_level():
 
 
 def test_a_slow_phone_does_the_most_there_is_in_five_seconds():
-    assert _slow_phone_s(AMOUNTS[Level.HIGH]) + _slow_phone_s(STEP_UP_AMOUNT) <= WORK_MOST_S
+    # What the contract allows for all of the work.
+    assert _slow_phone_s(AMOUNTS[Level.HIGH]) + _slow_phone_s(STEP_UP_AMOUNT) <= 5
 
 
 def _slow_phone_s(amount) -> float:

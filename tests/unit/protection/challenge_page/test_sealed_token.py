@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from agentgate.http.raw_body import RawBody
+from agentgate.http.decode import RawBody
 from agentgate.lib.keyring import Keyring, StoredKey
 from agentgate.protection.challenge_page.saved_form import LIFETIME_MS, SavedForm, SavedForms, read_form
 from agentgate.protection.challenge_page.sealed_token import PageHolder, SealedTokens

@@ -3,20 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from agentgate.lib.enums import DecisionKind, Mode, Outcome, WidgetMode
+from agentgate.lib.enums import DecisionKind, Mode, Outcome
 from agentgate.lib.keyring import Keyring, StoredKey
 from agentgate.protection.decision.engine import decide, with_bands
 from agentgate.protection.decision.event import Answered, make_event
 from agentgate.protection.decision.visitor import Visitors
-from agentgate.protection.rules.compile import compile_rules
-from agentgate.protection.rules.effective import effective_set
-from agentgate.protection.rules.records import RuleSet
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.signals.facts import RequestFacts
-from agentgate.protection.sites.directory import SiteView
-from agentgate.protection.sites.records import SiteAction, SiteRoute
-from agentgate.protection.sites.route_table import RouteTable
 from agentgate.protection.threat_data.intel import load_intel
+from tests.unit.protection.decision.decided_site import site
 
 INTEL = load_intel(None)
 MODELS = ModelDirectory().view
@@ -31,37 +26,6 @@ BROWSER = (
     ("sec-fetch-site", "none"),
 )
 CURL = (("host", "shop.example"), ("user-agent", "curl/8.14.1"), ("accept", "*/*"))
-RULES = RuleSet(
-    version="t1",
-    rules=[
-        {"name": "watch", "match": {"any_prefix": ["ua"]}, "action": "count"},
-        {
-            "name": "no-tools-at-login",
-            "routes": ["login"],
-            "match": {"all_labels": ["ua.http_library"]},
-            "action": "block",
-            "response": {"status": 429, "message": "Later.", "retry_after": 30},
-        },
-    ],
-    default_action="allow",
-)
-
-
-def site(*, mode: Mode = Mode.ENFORCE, captures: bool = False) -> SiteView:
-    return SiteView(
-        id="st_0123456789abcdef",
-        number=7,
-        site_key="site_abcdefgh",
-        account_id="acc_0123456789abcdef",
-        disabled=False,
-        mode=mode,
-        widget_mode=WidgetMode.INVISIBLE,
-        origins=frozenset(),
-        actions={"login": SiteAction(browser_required=True)},
-        routes=RouteTable([SiteRoute(method="POST", action="login", path="/login")]),
-        rules=compile_rules(effective_set(RULES, {})),
-        captures_features=captures,
-    )
 
 
 def facts(headers: tuple[tuple[str, str], ...], *, target: str = "/login") -> RequestFacts:

@@ -9,11 +9,9 @@ import pytest
 
 from agentgate.protection.rules.compile import compile_rules
 from agentgate.protection.rules.conditions import CONDITIONS
-from agentgate.protection.rules.effective import effective_set, read_set
-from agentgate.protection.rules.managed import managed_groups, members_digest
-from agentgate.protection.rules.positions import TextProblem
+from agentgate.protection.rules.effective import effective_set, managed_groups, members_digest, read_set
 from agentgate.protection.rules.records import RuleSet
-from agentgate.protection.rules.text import read_text
+from agentgate.protection.rules.text import TextProblem, read_text
 from agentgate.protection.rules.validate import check_rules
 from tests.support.request_traits import traits_of
 

@@ -7,25 +7,10 @@ from agentgate.protection.signals.facts import AgentFacts
 from agentgate.protection.signals.observe import observe
 from agentgate.protection.threat_data.intel import load_intel
 from tests.unit.protection.signals.requests import CHROME, PHONE, make_facts
+from tests.unit.protection.signals.sound_evidence import SOUND
 
 INTEL = load_intel(None)
 
-SOUND = {
-    "webdriver": False,
-    "automation": [],
-    "userAgent": CHROME,
-    "languages": ["en-GB", "en"],
-    "plugins": 5,
-    "renderer": "ANGLE (Intel, Mesa Intel UHD)",
-    "screen": {"width": 1920, "height": 1080, "outerWidth": 1900},
-    "platform": "Win32",
-    "hardwareConcurrency": 8,
-    "touchPoints": 0,
-    "timezone": "Europe/Berlin",
-    "worker": {"userAgent": CHROME, "platform": "Win32", "hardwareConcurrency": 8},
-    "frame": {"languages": ["en-GB", "en"]},
-    "permissions": {"notification": "default", "query": "prompt"},
-}
 CALM = {"pointerMoves": 40, "clicks": 1, "durationMs": 2400, "straightness": 1.18, "variation": 0.7}
 
 

@@ -5,7 +5,7 @@ import pytest
 from agentgate.protection.signals.observe import observe
 from agentgate.protection.threat_data.intel import load_intel
 from tests.unit.protection.signals.requests import PHONE, make_facts
-from tests.unit.protection.signals.test_evidence_signals import SOUND
+from tests.unit.protection.signals.sound_evidence import SOUND
 
 INTEL = load_intel(None)
 LINUX = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"

@@ -14,7 +14,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
-from agentgate.people.accounts.access_requests import ask, new_request
+from agentgate.people.accounts.access_requests import new_request
 from agentgate.people.accounts.guards import UserCall
 from agentgate.people.accounts.lifecycle import create_account
 from agentgate.people.accounts.proofs import SignInProofs, one_of
@@ -221,6 +221,8 @@ async def request_access(
         raise Refused("browser_check_failed")
     # Counted behind the check: programs that do not pass it must not use up what is there for people.
     await limiter.require(OVER_ALL, "")
-    await store.change(lambda stores: ask(stores, request))
+    # Asking again while a request is pending changes nothing. Whether the address is known makes no difference: what is
+    # stored, and how long that takes, must not tell.
+    await store.change(lambda stores: stores.access_requests.add_request(request))
     await asyncio.sleep(answer_s - loop.time())
     return Received()

@@ -1,1 +1,1 @@
-"""What a match can ask of the request itself: globs, networks, and the predicates made of them."""
+"""Conditions on the request itself: globs, networks, and the predicates made of them."""

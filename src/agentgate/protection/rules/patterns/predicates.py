@@ -1,8 +1,8 @@
-"""Predicates: what rules ask of a request beside labels, scores and routes, compiled to bits.
+"""Predicates: conditions of rules on the request itself, compiled to bits.
 
-A predicate is one list of a match, such as its networks, and holds when one entry does. Some readers of a request
-cannot tell: the path may be odd, a stored event has no header. Then a predicate *may* hold, and `evaluate` takes the
-strictest outcome. How paths and methods are read stands in `sites/request_matcher.py`.
+A predicate is one list of a match, such as its networks, and holds when one entry does. For some requests this is
+unknown: the path may be ambiguous, a stored event has no headers. Then a predicate *may* hold, and `evaluate` takes the
+strictest outcome. `sites/request_matcher.py` reads paths and methods.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,7 @@
 """A request for which predicates hold, and what follows from predicates: for lints.
 
-Addresses and methods are reasoned about exactly. Of globs, what is said is true, but not everything is found: a request
-is tried out before it is shown, and "can never be" is said only where one glob covers another.
+Addresses and methods are reasoned about exactly. For globs the reasoning is sound but not complete: a request is tried
+out before it is shown, and "can never be" is said only where one glob covers another.
 """
 
 import re

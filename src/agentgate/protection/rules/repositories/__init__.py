@@ -1,12 +1,81 @@
-"""Rules in SQL."""
+"""Rules and their earlier revisions in SQL."""
 
+import json
 from typing import Protocol
 
 from agentgate.events.queries.ports import TrafficStores
 from agentgate.lib.configuration_version import ConfigurationStores
+from agentgate.lib.database import Repository, Row, Value
+from agentgate.lib.enums import RulesSource
 from agentgate.people.audit.repository import AuditStores
-from agentgate.protection.rules.repositories.revisions import RevisionStore
-from agentgate.protection.rules.repositories.rules import RuleStore
+from agentgate.protection.rules.records import StoredRules
+
+_COLUMNS = "rule_set, overrides, effective_version, revision, updated_ms, updated_by"
+
+
+class RuleStore(Repository):
+    """The rules of sites."""
+
+    async def find_rules(self, site_id: str) -> StoredRules | None:
+        """Return what is stored for a site; None while it has never had rules of its own."""
+        row = await self._session.one(
+            f"SELECT {_COLUMNS} FROM site_rules WHERE site_id = $1",  # noqa: S608 - our own column names
+            site_id,
+        )
+        return None if row is None else _stored(row)
+
+    async def find_revision(self, site_id: str, effective_version: str) -> StoredRules | None:
+        """Return the newest revision that was in force under a version, or None."""
+        row = await self._session.one(
+            f"""SELECT {_COLUMNS} FROM rule_revision
+                WHERE site_id = $1 AND effective_version = $2 ORDER BY revision DESC LIMIT 1""",  # noqa: S608 - likewise
+            site_id,
+            effective_version,
+        )
+        return None if row is None else _stored(row)
+
+    async def list_rules(self) -> dict[str, StoredRules]:
+        """Return what is stored, by site ID; sites that never had rules of their own are absent."""
+        rows = await self._session.all(f"SELECT {_COLUMNS}, site_id FROM site_rules")  # noqa: S608 - likewise
+        return {row[6]: _stored(row[:6]) for row in rows}
+
+    async def save_rules(self, site_id: str, rules: StoredRules) -> bool:
+        """Keep a new revision; False, and nothing kept, unless it follows the present one."""
+        values: tuple[Value, ...] = (
+            site_id,
+            None if rules.rule_set is None else json.dumps(rules.rule_set, ensure_ascii=False),
+            json.dumps(rules.overrides, ensure_ascii=False),
+            rules.effective_version,
+            rules.revision,
+            rules.updated_ms,
+            rules.updated_by,
+        )
+        insert = f"(site_id, {_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)"
+        # The revision in the condition is what makes two writers at once impossible, not the look before.
+        changed = await self._session.run(
+            f"INSERT INTO site_rules {insert} ON CONFLICT (site_id) DO NOTHING"
+            if rules.revision == 1
+            else """UPDATE site_rules SET rule_set = $2, overrides = $3, effective_version = $4, revision = $5,
+                updated_ms = $6, updated_by = $7 WHERE site_id = $1 AND revision = $5 - 1""",
+            *values,
+        )
+        if changed == 0:
+            return False
+        await self._session.run(f"INSERT INTO rule_revision {insert}", *values)
+        return True
+
+
+def _stored(row: Row) -> StoredRules:
+    rule_set, overrides, effective_version, revision, updated_ms, updated_by = row
+    return StoredRules(
+        source=RulesSource.SERVER if rule_set is None else RulesSource.SITE,
+        overrides=json.loads(overrides),
+        effective_version=effective_version,
+        revision=revision,
+        rule_set=None if rule_set is None else json.loads(rule_set),
+        updated_ms=updated_ms,
+        updated_by=updated_by,
+    )
 
 
 class RuleStores(AuditStores, ConfigurationStores, Protocol):
@@ -21,6 +90,3 @@ class DecisionStores(TrafficStores, Protocol):
 
     @property
     def rules(self) -> RuleStore: ...
-
-    @property
-    def rule_revisions(self) -> RevisionStore: ...

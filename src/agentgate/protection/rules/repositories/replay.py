@@ -15,8 +15,8 @@ from agentgate.protection.rules.replay_records import ReplayedEvent
 
 # So many that reading them is worth a thread, so few that nobody waits for their decoding.
 ROWS_PER_READ = 10_000
-# Lists of labels are few; an attacker's may be many.
-REMEMBERED = 50_000
+# Lists of labels are few; an attacker's may be many, so the cache is bounded.
+CACHED_LISTS = 50_000
 NO_SCORES: Mapping[str, float] = {}
 # Stands for labels of which some were too much for the dictionary. No list of labels is this very one.
 UNKNOWN = ("other",)
@@ -31,7 +31,7 @@ _scores = msgspec.json.Decoder(dict[str, float])
 
 
 class SqlReplay:
-    """Implements EventReplay over the days of events and the labels in the configuration."""
+    """Reads stored decisions from the days of events, and their labels from the configuration."""
 
     def __init__(self, config: Database, segments: EventDays, words: KnownWords) -> None:
         self._config = config
@@ -90,7 +90,7 @@ class _Decoder:
 
     def learn(self, rows: list[Row]) -> set[int]:
         """Decode the labels that are new in these rows; return the numbers of all their words."""
-        if len(self._numbers) > REMEMBERED:
+        if len(self._numbers) > CACHED_LISTS:
             self._numbers.clear()
             self._labels.clear()
         found = {row[3] for row in rows} | {row[4] for row in rows if row[4] is not None} | {row[7] for row in rows}
@@ -108,7 +108,7 @@ class _Decoder:
             words = known.get(labels)
             if words is None:
                 words = known[labels] = self._words(labels, texts)
-            # What was too much for the dictionary is not known any more, so nobody can say what rules make of it.
+            # Words beyond the dictionary's limit were not stored, so rules cannot be applied to this event.
             if route == OTHER or action == OTHER or words is UNKNOWN:  # noqa: PLR1714 - a million times
                 continue
             found.append(

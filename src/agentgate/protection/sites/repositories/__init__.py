@@ -6,7 +6,7 @@ from agentgate.lib.configuration_version import ConfigurationStores
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.protection.credentials.repository import CredentialStores
 from agentgate.protection.lists.repositories.entries import ListStore
-from agentgate.protection.rules.repositories.rules import RuleStore
+from agentgate.protection.rules.repositories import RuleStore
 from agentgate.protection.sites.repositories.directory import DirectoryStore
 from agentgate.protection.sites.repositories.sites import SiteStore
 

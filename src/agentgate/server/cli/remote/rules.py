@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agentgate.protection.rules.positions import TextProblem
-from agentgate.protection.rules.text import read_text
+from agentgate.protection.rules.text import TextProblem, read_text
 from agentgate.server.cli.api_client import AdminApi, SiteArgument, site_path
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command, show_people
 

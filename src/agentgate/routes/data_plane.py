@@ -1,0 +1,183 @@
+"""What sites' pages and servers and agents call: the browser check, server-side validation, submissions, handoffs."""
+
+from agentgate.http.surface import Surface, get, post
+from agentgate.lib import errors
+from agentgate.lib.limits import BROWSER_BODY_BYTES, SITEVERIFY_BODY_BYTES, SUBMIT_BODY_BYTES
+from agentgate.protection.agents.handoff import endpoints as handoff
+from agentgate.protection.agents.submit import endpoints as agents
+from agentgate.protection.browser_check import endpoints as browser
+from agentgate.protection.tokens import endpoints as tokens
+
+# Of every route: the site, the page, and how often.
+EVERYWHERE = ("site_invalid", "action_invalid", "origin_denied", "site_disabled", "rate_limited", "schema_unsupported")
+OF_A_CHALLENGE = ("challenge_invalid", "challenge_expired")
+
+BROWSER = Surface(
+    name="browser",
+    title="AgentGate browser check",
+    prefix="/v1/browser",
+    errors=errors.BROWSER,
+    malformed="bad_request",
+    too_large="payload_too_large",
+    unavailable="unavailable",
+    wrong_query="bad_request",
+    # A body of type text/plain saves the browser's preflight, and no cookie is looked at here.
+    json_only=False,
+    cors=True,
+    document="public",
+    table=(
+        post("/challenge", browser.create_challenge, body_limit=BROWSER_BODY_BYTES, refuses=EVERYWHERE),
+        get("/challenge", browser.read_challenge, media_type="text/javascript", refuses=EVERYWHERE),
+        get(
+            "/instrument",
+            browser.read_instrument,
+            media_type="text/javascript",
+            refuses=("origin_denied", "rate_limited", *OF_A_CHALLENGE),
+        ),
+        get(
+            "/private-token",
+            browser.redeem_private_token,
+            refuses=(
+                *("origin_denied", "rate_limited", *OF_A_CHALLENGE),
+                *("private_token_required", "private_token_invalid"),
+            ),
+        ),
+        post(
+            "/verify",
+            browser.verify_challenge,
+            body_limit=BROWSER_BODY_BYTES,
+            refuses=(*EVERYWHERE, *OF_A_CHALLENGE, "challenge_used", "too_many_attempts", "challenge_failed"),
+        ),
+    ),
+)
+
+
+SITEVERIFY = Surface(
+    name="siteverify",
+    title="AgentGate server-side validation",
+    prefix="/v1/siteverify",
+    errors=errors.SITEVERIFY,
+    unavailable="unavailable",
+    wrong_query="invalid_request",
+    # The secret is in the request itself, so there is nothing that a form of another site could use.
+    json_only=False,
+    refusal_fields={"success": False},
+    refusal_record=tokens.SiteverifyFailure,
+    document="public",
+    table=(
+        post(
+            "",
+            tokens.verify_site_token,
+            body_limit=SITEVERIFY_BODY_BYTES,
+            refuses=(
+                "invalid_credential",
+                "invalid_token",
+                "expired_token",
+                "action_mismatch",
+                "origin_mismatch",
+                "visitor_mismatch",
+                "token_used",
+            ),
+        ),
+    ),
+)
+
+RECEIPTS = Surface(
+    name="receipts",
+    title="AgentGate receipt verification",
+    prefix="/v1/receipts",
+    errors=errors.RECEIPTS,
+    unavailable="unavailable",
+    wrong_query="invalid_request",
+    json_only=False,
+    document="public",
+    table=(post("/verify", tokens.verify_receipt),),
+)
+
+
+AGENTS = Surface(
+    name="agents",
+    title="AgentGate agent API",
+    prefix="/agent",
+    errors=errors.AGENTS,
+    unavailable="unavailable",
+    wrong_query="invalid_request",
+    # The signature says who calls, so there is nothing that a form of another site could use.
+    json_only=False,
+    document="public",
+    table=(
+        post(
+            "/submit",
+            agents.submit,
+            body_limit=SUBMIT_BODY_BYTES,
+            refuses=(
+                "site_invalid",
+                "action_invalid",
+                "payment_invalid",
+                "agent_signature_invalid",
+                "agent_unverified",
+                "payment_required",
+                "agent_denied",
+                "challenge_required",
+                "policy",
+                "submission_conflict",
+                "rate_limited",
+            ),
+        ),
+    ),
+)
+
+
+# A form has a token and a few choices.
+FORM_BYTES = 8 * 1024
+
+HANDOFF = Surface(
+    name="handoff",
+    title="AgentGate handoff",
+    prefix="/v1/handoff",
+    errors=errors.AGENTS,
+    unavailable="unavailable",
+    wrong_query="invalid_request",
+    document="public",
+    table=(
+        get(
+            "/{id}", handoff.poll_handoff, refuses=("not_found", "handoff_redeemed", "handoff_expired", "rate_limited")
+        ),
+    ),
+)
+
+# The page says what became of the question.
+_PAGES = {404: "There is no such question", 410: "The question was answered, or has expired"}
+
+# For people: refusals are pages as well.
+HANDOFF_PAGES = Surface(
+    name="handoff_pages",
+    title="AgentGate handoff pages",
+    prefix="",
+    errors=errors.CONSOLE,
+    json_only=False,
+    forms=True,
+    write_refusal=handoff.write_refusal,
+    document="public",
+    below="/handoff",
+    table=(
+        get("/style.css", handoff.read_handoff_style, media_type="text/css", any_query=True),
+        get(
+            "/{id}",
+            handoff.read_handoff_page,
+            media_type="text/html",
+            any_query=True,
+            refuses=("rate_limited",),
+            other_pages=_PAGES,
+        ),
+        post(
+            "/{id}",
+            handoff.decide_handoff,
+            media_type="text/html",
+            any_query=True,
+            body_limit=FORM_BYTES,
+            refuses=("cross_origin", "rate_limited"),
+            other_pages={403: "The check was not passed", **_PAGES},
+        ),
+    ),
+)

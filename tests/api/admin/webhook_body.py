@@ -1,0 +1,3 @@
+"""The body that makes a webhook."""
+
+HOOK = {"url": "https://hooks.invalid/gate", "events": ["decisions"]}
