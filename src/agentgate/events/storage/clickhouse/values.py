@@ -2,6 +2,7 @@
 
 from agentgate.events.queries.ports import CounterRow, ValueCounts
 from agentgate.events.storage.clickhouse.counts import whole_and_ends
+from agentgate.events.storage.clickhouse.newest_first import read_newest
 from agentgate.events.storage.clickhouse.schema import PAIRS
 from agentgate.events.storage.codes import STAGE_CODES
 from agentgate.events.storage.dictionary import KnownWords
@@ -39,7 +40,8 @@ class ClickhouseValues:
 
     async def list_solve_times_ms(self, site: int, span: TimeRange, limit: int) -> list[int]:
         """Return how long the newest passed challenges took to solve, newest first."""
-        rows = await self._reader.all(_SOLVED, site, first_id(span.from_ms), first_id(span.to_ms), limit)
+        ids = range(first_id(span.from_ms), first_id(span.to_ms))
+        rows = await read_newest(self._reader, _SOLVED, site, ids, limit)
         return [solve_ms for (solve_ms,) in rows]
 
     async def list_counters(self, site: int, *, first_hour: int, last_hour: int) -> list[CounterRow]:
