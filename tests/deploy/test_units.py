@@ -78,7 +78,7 @@ def test_scripts_are_sound_shell() -> None:
         subprocess.run(["sh", "-n", str(script)], check=True, timeout=10)
 
 
-@pytest.mark.parametrize("name", ["compose.yml", "compose.nodes.yml"])
+@pytest.mark.parametrize("name", ["compose.yml", "compose.nodes.yml", "compose.clickhouse.yml"])
 def test_containers_are_not_root_and_write_nowhere_else(name: str) -> None:
     services: dict[str, Any] = yaml.safe_load((DEPLOY / "container" / name).read_text())["services"]
     ours = [service for service in services.values() if service["image"] == "agentgate"]
@@ -91,6 +91,44 @@ def test_containers_are_not_root_and_write_nowhere_else(name: str) -> None:
         admin = [port for port in service["ports"] if str(port).endswith(":8081")]
         assert all(port.startswith("127.0.0.1:") for port in admin)
     assert "USER 65532" in (DEPLOY / "container" / "Containerfile").read_text()
+
+
+@pytest.mark.parametrize("name", ["compose.yml", "compose.nodes.yml", "compose.clickhouse.yml"])
+def test_what_containers_name_is_there(name: str) -> None:
+    composed: dict[str, Any] = yaml.safe_load((DEPLOY / "container" / name).read_text())
+    services = composed["services"].values()
+    volumes = [volume for service in services for volume in service.get("volumes", ())]
+
+    assert {secret for service in services for secret in service.get("secrets", ())} == {*composed.get("secrets", {})}
+    assert {volume.partition(":")[0] for volume in volumes} == {*composed["volumes"]}
+    assert {each for service in services for each in service.get("depends_on", ())} <= {*composed["services"]}
+    # Stores are for the nodes alone.
+    assert all("ports" not in service for service in services if service["image"] != "agentgate")
+
+
+SECRETS = {
+    "database_url": "postgresql://agentgate:x@postgres/agentgate",
+    "events_url": "clickhouse://agentgate:x@clickhouse:8123/agentgate",
+    "root_secret": "0123456789abcdef" * 4,
+    "admin_key": "0123456789abcdef" * 3,
+}
+
+
+@pytest.mark.parametrize("name", ["compose.yml", "compose.nodes.yml", "compose.clickhouse.yml"])
+def test_the_service_takes_the_settings_of_its_container(name: str, tmp_path: Path) -> None:
+    services = yaml.safe_load((DEPLOY / "container" / name).read_text())["services"].values()
+    for secret, text in SECRETS.items():
+        (tmp_path / secret).write_text(text)
+
+    def value(written: str) -> str:
+        default = re.fullmatch(r"\$\{\w+:([-?])(.*)\}", written)
+        if default is not None:
+            return default[2] if default[1] == "-" else "https://gate.example.com"
+        return written.replace("/run/secrets", str(tmp_path))
+
+    for service in (each for each in services if each["image"] == "agentgate"):
+        settings = read_settings({name: value(written) for name, written in service["environment"].items()})
+        assert bool(settings.events_url) == (name == "compose.clickhouse.yml")
 
 
 def test_the_manifests_build_and_run_without_rights() -> None:

@@ -5,6 +5,7 @@ The drill is that of docs/operations.md: its command is run as it stands there.
 
 import asyncio
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,34 @@ def test_a_target_that_lost_or_changed_a_row_is_noticed(
 
     # Without its keys it does not pass for a whole one.
     assert asyncio.run(keys()) == 0
+
+
+def test_events_move_to_clickhouse_and_the_pages_stay_the_same(shop: Shop, clickhouse_url: str, tmp_path: Path) -> None:
+    shutil.copytree(shop.settings.data_dir, tmp_path / "data")
+    (tmp_path / "events_url").write_text(clickhouse_url)
+    settings = {"AGENTGATE_DATA_DIR": str(tmp_path / "data")}
+
+    copied = agentgate(tmp_path, "copy", "--to-file", "events_url", **settings)
+    again = agentgate(tmp_path, "copy", "--to-file", "events_url", **settings)
+
+    assert copied.returncode == 0, copied.stderr
+    # 30 and 10 decisions, and the token that was spent.
+    assert "41 rows of 2 days copied and compared" in copied.stdout
+    assert (again.returncode, again.stdout) == (0, copied.stdout)
+    moved = replace(shop.settings, data_dir=tmp_path / "data", events_url=clickhouse_url)
+    with running_service(moved, shop.clock) as service:
+        shop.gate.service = service
+        assert shop.read() == shop.pages
+
+
+def test_migrate_makes_the_tables_in_clickhouse(clickhouse_url: str, tmp_path: Path) -> None:
+    settings = {"AGENTGATE_DATA_DIR": str(tmp_path / "data"), "AGENTGATE_EVENTS_URL": clickhouse_url}
+
+    told = [agentgate(tmp_path, "migrate", *given, **settings) for given in (["--check"], [], ["--check"])]
+
+    assert [each.returncode for each in told] == [1, 0, 0]
+    assert "pending: clickhouse 0001_events" in told[0].stdout
+    assert told[2].stdout == "nothing is pending\n"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Mode, rules, routes, credentials and agent policy: what one worker changes, every other obeys within a second."""
 
 import contextlib
+import itertools
 import os
 import signal
 import time
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from agentgate.protection.signals.part_budget import FREE
 from agentgate.server.worker_board import MOST_S
+from tests.population.visitors import Request, population
 from tests.support.agent_client import SigningAgent
 from tests.support.processes import AdminConnection, Answer, ServeProcess, serving
 from tests.support.servers import empty_database
@@ -76,6 +79,14 @@ class Site:
                 late = f"{answer.status} {answer.headers.items()} a second after the change"
                 assert time.monotonic() - changed_s < OBEYED_S, late
                 time.sleep(0.02)
+
+    def statuses(self, address: str, request: Request, times: int) -> list[int]:
+        """Return what a visitor's request is answered over one connection after the other."""
+        left_out = {"host", "connection", "te", "content-length"}
+        sent = {name: value for name, value in request.headers if name.lower() not in left_out}
+        own = {**self._headers, "X-Original-URL": request.url, "X-Original-Address": address}
+        gates = itertools.islice(itertools.cycle(self.servers.gates), times)
+        return [gate.call("GET", "/v1/gateway/check", **sent, **own).status for gate in gates]
 
     def _ask(self, gate: AdminConnection, sign: dict[str, str] | None) -> Answer:
         signed = {} if sign is None else AGENT.headers("GET", PAGE, headers={"User-Agent": "agent/1.0", **sign})
@@ -188,3 +199,19 @@ def test_every_worker_obeys_a_changed_agent_policy_within_a_second(servers: Serv
     site.wait_until(lambda answer: _said(answer) == (403, "rate_limited"), sign={})
     site.set_policy()
     site.wait_until(lambda answer: _said(answer) == (204, "allowed"), sign={})
+
+
+def test_parts_without_a_page_are_few_over_all_workers_and_a_page_pays_at_each(tmp_path: Path) -> None:
+    person = next(iter(population(31, 1, pages=1, mix=(("Chrome", "Windows", 1.0),))))
+    picture = person.part("image", "/picture/1")
+    with contextlib.ExitStack() as stack:
+        (process,) = stack.enter_context(two_workers(tmp_path))
+        site = Site(Servers((process,), stack), "site_parts", [])
+
+        without = site.statuses("81.2.69.1", picture, 60)
+        page = site.statuses("81.2.69.2", person.first_navigation(), 1)
+        with_page = site.statuses("81.2.69.2", picture, 100)
+
+    # A few more come with time.
+    assert FREE <= without.count(204) <= FREE + 3
+    assert (page, set(with_page)) == ([204], {204})

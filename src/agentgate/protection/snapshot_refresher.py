@@ -22,6 +22,7 @@ from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.rules.replay_records import SampleFacts, SampleRequest
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.scoring.repositories import ScoringStores
+from agentgate.protection.signals.page_exchange import PageExchange
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory
@@ -73,7 +74,9 @@ class SnapshotRefresher:
         self._refreshing = asyncio.Lock()
         # Alone, or as one of several workers.
         exchange = None if shared_cache.is_alone else RateExchange(shared_cache, workers=settings.workers)
-        self._rates = RateWindows(exchange=exchange)
+        # A server on the network cannot be asked while a request waits.
+        pages = None if exchange is None or settings.redis_url else PageExchange(shared_cache)
+        self._rates = RateWindows(exchange=exchange, pages=pages)
         self.ids = DecisionIds(clock)
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))
         self._samples = SampleObserver(self.sites, self.models, self.intel, self.decider.visitors)

@@ -27,9 +27,9 @@ class PartState(IntEnum):
 
 # Pages of most sites have fewer parts that do not name a file.
 PER_PAGE = 150
-# Of an address that opened no page: pictures that another site shows, or a page that came over another address. Several
-# workers each see a part of what comes; a page may have been opened at another one.
-FREE, FREE_SHARED = 12, 400
+# Of an address that opened no page: pictures that another site shows, or a page that came over another address. The
+# second where a page may have been opened at another worker, and that cannot be learnt.
+FREE, FREE_UNKNOWN = 12, 400
 # An open page goes on loading: as long as it may be open, so many a minute, up to PER_PAGE.
 OPEN_MS = HOUR_MS
 OPEN_PER_MINUTE, FREE_PER_MINUTE = 90, 6
@@ -49,6 +49,9 @@ class PartBudget(Struct, gc=False):
     at_ms: int
     # When the last page was allowed; 0 for never.
     page_ms: int = 0
+    # How many pages of all workers are in it, and when the others were asked.
+    pages: int = 0
+    asked_ms: int = 0
 
     def earn(self, now_ms: int) -> None:
         """Note that a page was allowed."""
@@ -57,6 +60,17 @@ class PartBudget(Struct, gc=False):
         self.page_ms = now_ms
         if self.left < MOST:
             self.left += PER_PAGE
+
+    def earn_elsewhere(self, pages: int | None, now_ms: int) -> None:
+        """Take over how many pages all workers allowed; None where that cannot be learnt."""
+        self.asked_ms = now_ms
+        if pages is None:
+            self.left += FREE_UNKNOWN - self.free
+            self.free = FREE_UNKNOWN
+            return
+        for _ in range(min(pages - self.pages, MOST // PER_PAGE)):
+            self.earn(now_ms)
+        self.pages = pages
 
     def has_page(self, now_ms: int) -> bool:
         """Say whether a page may still be open."""
@@ -74,7 +88,7 @@ class PartBudget(Struct, gc=False):
     def _refill(self, now_ms: int) -> None:
         """Add what time gives; what earlier pages left over is halved with each minute."""
         has_page = self.has_page(now_ms)
-        room, rate = (PER_PAGE, OPEN_PER_MINUTE) if has_page else (self.free, FREE_PER_MINUTE)
+        room, rate = (PER_PAGE, OPEN_PER_MINUTE) if has_page else (self.free, self._free_per_minute())
         passed_ms = now_ms - self.at_ms
         if self.left > room:
             # Whole minutes only: what a page earned a moment ago is not taken back.
@@ -86,3 +100,7 @@ class PartBudget(Struct, gc=False):
         if more > 0:
             self.left = min(room, max(self.left, 0) + more)
             self.at_ms = now_ms
+
+    def _free_per_minute(self) -> int:
+        """Return a worker's share, like that of what there is at first."""
+        return max(1, FREE_PER_MINUTE * min(self.free, FREE) // FREE)

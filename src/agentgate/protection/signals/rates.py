@@ -17,10 +17,11 @@ from agentgate.protection.signals.detectors.rate import (
     VISITOR_HIGH,
 )
 from agentgate.protection.signals.facts import Rates
+from agentgate.protection.signals.page_exchange import PageExchange
 from agentgate.protection.signals.part_budget import (
     FREE,
     FREE_FILES_PER_MINUTE,
-    FREE_SHARED,
+    FREE_UNKNOWN,
     PER_PAGE,
     PartBudget,
     PartState,
@@ -40,6 +41,8 @@ LATE_SYNCS = 2
 # So many files pay for a page that was opened in a browser; of all pages at least one in so many counts in any case.
 FILES_OF_A_PAGE = 4
 COUNTED_OF_PAGES = 8
+# How long a visitor of whom no page is known is counted before the other workers are asked again.
+ASK_AGAIN_MS = 100
 # Budgets of the young generation; as many again are kept of the one before.
 BUDGETS = 50_000
 
@@ -94,10 +97,13 @@ class Counted:
 class RateWindows:
     """Two one-minute windows per key. The last minute is the present window and the rest of the one before."""
 
-    def __init__(self, most_keys: int = MOST_KEYS, *, exchange: RateExchange | None = None) -> None:
+    def __init__(
+        self, most_keys: int = MOST_KEYS, *, exchange: RateExchange | None = None, pages: PageExchange | None = None
+    ) -> None:
         self._most_keys = most_keys // 2
         # None where no other process counts.
         self._exchange = exchange
+        self._pages = pages
         self._late_syncs = 0
         self._minute = 0
         # Until when the present window counts.
@@ -106,9 +112,10 @@ class RateWindows:
         self._present: dict[Key, _Window] = {}
         self._before: dict[Key, _Window] = {}
         self._budgets: BoundedCache[Key, PartBudget] = BoundedCache(BUDGETS)
-        self._free = FREE if exchange is None else FREE_SHARED
         # How many workers there are, as far as one knows: each sees its share of the files.
         self._share = 1 if exchange is None else exchange.workers
+        # Where others count and cannot be asked for their pages, there has to be enough for a page of theirs.
+        self._free = FREE_UNKNOWN if exchange is not None and pages is None else max(1, FREE // self._share)
 
     def count(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
         """Count a request and return the rates, this one included."""
@@ -149,11 +156,11 @@ class RateWindows:
         window = self._current(counted, now_ms)
         budget = counted.budget or self._find_budget(counted, now_ms)
         if not is_file:
-            return *self._rates(counted, now_ms), budget.spend(now_ms)
+            return *self._rates(counted, now_ms), self._spend(counted.key, budget, now_ms)
         window.files += 1
         if counted.network is not window:
             counted.network.files += 1
-        if budget.has_page(now_ms):
+        if budget.has_page(now_ms) or self._has_page_elsewhere(counted.key, budget, now_ms):
             return *self._rates(counted, now_ms), PartState.PAID
         state = PartState.OVER if window.files > FREE_FILES_PER_MINUTE else PartState.ORPHAN
         return *self._rates(counted, now_ms), state
@@ -162,13 +169,31 @@ class RateWindows:
         """Take a script's call out of the budget of its page; past that it counts like everything that is done."""
         self._current(counted, now_ms)
         budget = counted.budget or self._find_budget(counted, now_ms)
-        if budget.spend(now_ms) is PartState.OVER:
+        if self._spend(counted.key, budget, now_ms) is PartState.OVER:
             return *self.count_again(counted, now_ms), PartState.COUNTED
         return *self._rates(counted, now_ms), PartState.FETCHED
 
     def earn(self, counted: Counted, now_ms: int) -> None:
         """Note that a page was allowed: its parts may be loaded."""
-        (counted.budget or self._find_budget(counted, now_ms)).earn(now_ms)
+        budget = counted.budget or self._find_budget(counted, now_ms)
+        budget.earn(now_ms)
+        if self._pages is not None:
+            budget.pages += 1
+            self._pages.tell(counted.key, now_ms)
+
+    def _spend(self, key: Key, budget: PartBudget, now_ms: int) -> PartState:
+        """Take a part out of a budget, after asking whether another worker allowed its page."""
+        if not budget.has_page(now_ms):
+            self._has_page_elsewhere(key, budget, now_ms)
+        state = budget.spend(now_ms)
+        if state is PartState.OVER and self._has_page_elsewhere(key, budget, now_ms):
+            return budget.spend(now_ms)
+        return state
+
+    def _has_page_elsewhere(self, key: Key, budget: PartBudget, now_ms: int) -> bool:
+        if self._pages is not None and now_ms - budget.asked_ms >= ASK_AGAIN_MS:
+            budget.earn_elsewhere(self._pages.count(key, now_ms), now_ms)
+        return budget.has_page(now_ms)
 
     def _current(self, counted: Counted, now_ms: int) -> _Window:
         if now_ms >= self._end_ms:

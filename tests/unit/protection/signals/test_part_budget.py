@@ -1,7 +1,7 @@
 """PartBudget: a page earns its parts, within bounds and for as long as it may be open."""
 
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
-from agentgate.protection.signals.part_budget import FREE, MOST, PER_PAGE, PartBudget, PartState
+from agentgate.protection.signals.part_budget import FREE, FREE_UNKNOWN, MOST, PER_PAGE, PartBudget, PartState
 
 NOW_MS = 1_700_000_000_000
 
@@ -56,3 +56,21 @@ def test_what_pages_left_over_is_gone_after_some_minutes():
         budget.earn(NOW_MS)
 
     assert len(spend_all(budget, NOW_MS + 10 * MINUTE_MS)) <= PER_PAGE
+
+
+def test_a_page_that_another_worker_allowed_pays_for_its_parts_once():
+    budget = PartBudget(6, 6, NOW_MS)
+
+    budget.earn_elsewhere(1, NOW_MS)
+    budget.earn_elsewhere(1, NOW_MS)
+
+    assert spend_all(budget, NOW_MS) == [PartState.PAID] * (6 + PER_PAGE)
+
+
+def test_where_nothing_can_be_learnt_there_is_enough_for_a_page():
+    budget = PartBudget(6, 6, NOW_MS)
+
+    budget.earn_elsewhere(None, NOW_MS)
+    budget.earn_elsewhere(None, NOW_MS)
+
+    assert spend_all(budget, NOW_MS) == [PartState.ORPHAN] * FREE_UNKNOWN

@@ -1,5 +1,6 @@
 """Rate windows of one worker and of several, in memory and on Redis."""
 
+import asyncio
 import gc
 import random
 
@@ -8,6 +9,8 @@ import pytest
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.protection.signals.facts import Rates
+from agentgate.protection.signals.page_exchange import PageExchange
+from agentgate.protection.signals.part_budget import FREE, PER_PAGE, PartState
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import Counted, RateWindows, network_of
 from agentgate.storage.shared_cache.memory import MemorySharedCache
@@ -209,3 +212,20 @@ def test_the_rates_that_are_read_fade_like_those_that_are_counted():
 
     assert windows.read(1, VISITOR, HERE, START_MS + MINUTE_MS * 3 // 2) == Rates(visitor=20, network=20)
     assert windows.read(1, VISITOR, HERE, START_MS + 3 * MINUTE_MS) == Rates()
+
+
+@pytest.mark.anyio
+async def test_workers_share_what_there_is_without_a_page_and_learn_of_pages():
+    store = MemorySharedCache(FixedClock(START_MS))
+    workers = [RateWindows(exchange=RateExchange(store, workers=2), pages=PageExchange(store)) for _ in range(2)]
+
+    def parts(worker, visitor):
+        taken = Counted(1, visitor, "192.0.2.7")
+        states = [worker.count_part(taken, START_MS, is_file=False)[2] for _ in range(200)]
+        return states.count(PartState.ORPHAN), states.count(PartState.PAID)
+
+    assert [parts(worker, 7) for worker in workers] == [(FREE // 2, 0)] * 2
+
+    workers[0].earn(Counted(1, 8, "192.0.2.8"), START_MS)
+    await asyncio.sleep(0)
+    assert parts(workers[1], 8) == (0, FREE // 2 + PER_PAGE)

@@ -1,6 +1,7 @@
 """Counts of a site's traffic in ClickHouse: whole hours and days from their roll-ups, the rest from the events."""
 
 from agentgate.events.queries.ports import Counts, CountStore, SightingStore
+from agentgate.events.storage.clickhouse.newest_first import read_newest
 from agentgate.events.storage.clickhouse.schema import HOUR, SOURCES_MERGED, SOURCES_STATE
 from agentgate.events.storage.codes import KIND_CODES
 from agentgate.events.storage.encoding import COUNT_COLUMNS
@@ -43,7 +44,8 @@ class ClickhouseCounts(CountStore, SightingStore):
         return {day: Counts(*counts) for day, *counts in rows}
 
     async def list_durations_us(self, site: int, span: TimeRange, limit: int) -> list[int]:
-        rows = await self._reader.all(_DURATIONS, site, first_id(span.from_ms), first_id(span.to_ms), limit)
+        ids = range(first_id(span.from_ms), first_id(span.to_ms))
+        rows = await read_newest(self._reader, _DURATIONS, site, ids, limit)
         return [duration_us for (duration_us,) in rows]
 
     async def count_sources(self, site: int, span: TimeRange) -> int:

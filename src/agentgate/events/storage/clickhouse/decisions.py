@@ -1,8 +1,9 @@
-"""A site's decisions in ClickHouse, newest first: one statement for a page, whatever the filters."""
+"""A site's decisions in ClickHouse, newest first: the same statement for a page, whatever the filters."""
 
 from agentgate.events.label_repository import LabelStore
 from agentgate.events.queries.ports import DecisionFilters, DecisionScan, DecisionStore, SiteNumber
 from agentgate.events.queries.records import Decision
+from agentgate.events.storage.clickhouse.newest_first import read_newest
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, signed
 from agentgate.events.storage.days.days import day_bounds
 from agentgate.events.storage.dictionary import KnownWords, WordKind
@@ -82,4 +83,4 @@ class ClickhouseDecisions(DecisionRows, DecisionStore):
         conditions = "".join(f" AND {text.format(f'${place}')}" for place, (text, _) in enumerate(asked, 5))
         sql = f"""SELECT {_COLUMNS} FROM event WHERE site = $1 AND id >= $2 AND id < $3{conditions}
             ORDER BY site DESC, id DESC LIMIT $4"""  # noqa: S608
-        return await self._reader.all(sql, site, least, end, limit, *(value for _, value in asked))
+        return await read_newest(self._reader, sql, site, range(least, end), limit, *(value for _, value in asked))

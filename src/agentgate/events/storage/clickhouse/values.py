@@ -2,6 +2,7 @@
 
 from agentgate.events.queries.ports import ValueCounts, ValueStore
 from agentgate.events.storage.clickhouse.counts import whole_and_ends
+from agentgate.events.storage.clickhouse.newest_first import read_newest
 from agentgate.events.storage.clickhouse.schema import PAIRS
 from agentgate.events.storage.codes import STAGE_CODES
 from agentgate.events.storage.dictionary import KnownWords
@@ -37,5 +38,6 @@ class ClickhouseValues(SqlCounters, ValueStore):
         return await name_values([(dimension, value, int(count)) for dimension, value, count in rows], self._words)
 
     async def list_solve_times_ms(self, site: int, span: TimeRange, limit: int) -> list[int]:
-        rows = await self._reader.all(_SOLVED, site, first_id(span.from_ms), first_id(span.to_ms), limit)
+        ids = range(first_id(span.from_ms), first_id(span.to_ms))
+        rows = await read_newest(self._reader, _SOLVED, site, ids, limit)
         return [solve_ms for (solve_ms,) in rows]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from agentgate.events.queries.ports import VisitorScan, VisitorStore
 from agentgate.events.queries.records import VisitorSummary
+from agentgate.events.storage.clickhouse.newest_first import read_newest
 from agentgate.events.storage.codes import signed
 from agentgate.events.storage.dictionary import KnownWords
 from agentgate.events.storage.queries.visitors import summary_of
@@ -49,7 +50,7 @@ class ClickhouseVisitors(VisitorStore):
         """Return when visitors were last seen, and who, newest first, without those who come again after `before`."""
         least, end = first_id(span.from_ms), first_id(span.to_ms)
         stop = end if before is None else min(before, end)
-        rows = await self._client.all(_NEWEST, site, least, stop, WALK)
+        rows = await read_newest(self._client, _NEWEST, site, range(least, stop), WALK)
         last: dict[int, int] = {}
         for identifier, visitor in rows:
             last.setdefault(visitor, identifier)
