@@ -1,8 +1,8 @@
 """Lighthouse on the console's busiest pages: `python -m bench.browser.lighthouse <folder> <printed address>`.
 
 `npm install --prefix <folder> lighthouse` brings it. The address is the one that `agentgate serve --demo` prints, with
-name and password behind the `#`. Each page is measured five times and the best counts, because whatever else the machine
-does only takes points away; median and load are printed beside it. Fails below 95.
+name and password behind the `#`. Each page is measured five times and the best counts, because the machine's other work
+only takes points away; median and load are printed beside it. Fails below 95.
 """
 
 import json
