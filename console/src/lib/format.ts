@@ -113,7 +113,7 @@ export function relative(at: string | number | Date, now = Date.now()): string {
   if (Math.abs(distance) < 2000) return t("time.now");
   if (Math.abs(distance) > 7 * DAY_MS) return date(at);
   const [unit, size] = [...STEPS].reverse().find(([, each]) => Math.abs(distance) >= each) ?? STEPS[0]!;
-  const options = { style: "narrow", numeric: "always" } as const;
+  const options = { style: "short", numeric: "always" } as const;
   const format = kept("relative", options, () => new Intl.RelativeTimeFormat(tongue(), options));
   return format.format(Math.trunc(distance / size), unit);
 }

@@ -11,7 +11,7 @@ import { useEvery, useQuery } from "../lib/query";
 import { RANGES, useRange } from "../lib/range";
 import { t } from "../lib/words";
 import { Icon } from "../ui/icons";
-import { Empty, Failure, Head, OutcomeBadge, Segments, SkeletonRows, Time } from "../ui/parts";
+import { Empty, Failure, Head, OutcomeBadge, RouteName, Segments, SkeletonRows, Time } from "../ui/parts";
 import { announce } from "../ui/toasts";
 import { DecisionDetailPane } from "./decision-detail";
 
@@ -57,7 +57,7 @@ function Row({ decision, selected, onOpen }: { decision: Decision; selected: boo
           }}
         >
           <span class="faint mono opt2">{decision.method} </span>
-          <code>{decision.route}</code>
+          <RouteName route={decision.route} />
         </a>
       </td>
       <td class="opt">

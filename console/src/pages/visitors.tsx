@@ -14,7 +14,7 @@ import { RANGES, useRange } from "../lib/range";
 import { t } from "../lib/words";
 import { Icon } from "../ui/icons";
 import { siteHref } from "../ui/layout";
-import { CopyButton, Empty, Failure, Head, OutcomeBadge, Segments, SkeletonRows, Time } from "../ui/parts";
+import { CopyButton, Empty, Failure, Head, OutcomeBadge, RouteName, Segments, SkeletonRows, Time } from "../ui/parts";
 import { worst } from "./decisions";
 
 const OUTCOMES: Outcome[] = ["allow", "challenge", "block", "drop"];
@@ -242,7 +242,7 @@ function VisitorPane({ id, siteKey, onClose }: { id: string; siteKey: string; on
                 <a key={decision.id} href={`${siteHref(siteKey, "decisions")}?range=30d&visitor=${id}&open=${decision.id}`}>
                   <span class="row">
                     <OutcomeBadge {...worst(decision)} />
-                    <code>{decision.route}</code>
+                    <RouteName route={decision.route} />
                     <span class="push faint">
                       <Time at={decision.time} />
                     </span>

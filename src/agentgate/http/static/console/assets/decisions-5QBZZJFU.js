@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-4S7RYQVM.js";import"./chunk-DOXTWDOU.js";import"./chunk-BH4ONPS6.js";import"./chunk-E7IR4LHY.js";import"./chunk-HC3FN2C7.js";import"./chunk-IRQN6IQJ.js";import"./chunk-YBQADJI4.js";import"./chunk-XTLJUADI.js";import"./chunk-P52LQIPJ.js";import"./chunk-GPMC6OLT.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-FSVKBUE6.js";import"./chunk-UQMWEZHU.js";import"./chunk-BRJTMVPD.js";import"./chunk-N2OXKWK5.js";import"./chunk-PHT2CWGM.js";import"./chunk-IEZWFFYJ.js";import"./chunk-T55DPORQ.js";import"./chunk-AFZDUKU7.js";export{a as AuditList,b as default};
