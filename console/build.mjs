@@ -44,14 +44,33 @@ async function buildApp(name, entry) {
   const entryOf = (source) => outputs.find(([, { entryPoint }]) => entryPoint?.endsWith(source));
   const files = (found) => [found[0], ...found[1].imports.filter(({ kind }) => kind === "import-statement").map(({ path }) => path)];
   const names = (found) => files(found).map((path) => basename(path));
+  const scripts = names(entryOf(entry));
   const manifest = {
-    scripts: names(entryOf(entry)),
+    scripts,
+    pages: pagesOf(result.metafile.outputs, scripts),
     style: names(entryOf("index.css"))[0],
     account: names(entryOf("account.ts"))[0],
     words: Object.fromEntries(LANGUAGES.map((language) => [language, names(entryOf(`words/${language}.json`))[0]])),
   };
   await writeFile(join(target, name, "manifest.json"), `${JSON.stringify(manifest, null, 1)}\n`);
   return { manifest, outdir };
+}
+
+/** What each page needs beside the first scripts, so that the shell of its address asks for all of it at once. */
+function pagesOf(outputs, scripts) {
+  const needs = (path, found = new Set()) => {
+    if (found.has(path) || scripts.includes(basename(path))) return found;
+    found.add(path);
+    for (const { path: next, kind } of outputs[path].imports) if (kind === "import-statement") needs(next, found);
+    return found;
+  };
+  const pages = {};
+  for (const [path, { entryPoint }] of Object.entries(outputs)) {
+    const page = /^src\/(?:operator\/)?pages\/(?:account\/)?([\w-]+)\.tsx$/.exec(entryPoint ?? "")?.[1];
+    // The settings of the account are at another address than their file's name.
+    if (page && entryPoint !== "src/pages/account/settings.tsx") pages[page] = [...needs(path)].map((each) => basename(each));
+  }
+  return Object.fromEntries(Object.entries(pages).sort());
 }
 
 async function compressed(folder, name) {

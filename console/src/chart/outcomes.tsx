@@ -83,9 +83,30 @@ export function OutcomeChart({ points, previous, onZoom }: {
     }
     setDrag(null);
   };
+  const leave = () => {
+    setAt(null);
+    setDrag(null);
+  };
+  /** What a pointer can do: arrows look at a step, with Shift they mark a range, Enter zooms into it. */
+  const onKeyDown = (event: KeyboardEvent) => {
+    const last = points.length - 1;
+    const now = at ?? last;
+    const next = { ArrowLeft: Math.max(0, now - 1), ArrowRight: Math.min(last, now + 1), Home: 0, End: last }[event.key];
+    if (next !== undefined) {
+      setAt(next);
+      setDrag(event.shiftKey ? [drag?.[0] ?? now, next] : null);
+    } else if (event.key === "Enter" && drag) finish();
+    else if (event.key === "Escape" && at !== null) leave();
+    else return;
+    // The page's own keys move the whole range.
+    event.preventDefault();
+    event.stopPropagation();
+  };
   const stepMs = points.length > 1 ? Date.parse(points[1]!.start) - Date.parse(points[0]!.start) : 0;
   const marks = Array.from({ length: Math.min(8, points.length) }, (_, index) => Math.round((index / Math.max(1, Math.min(8, points.length) - 1)) * (points.length - 1)));
   const shown = at === null ? undefined : points[at];
+  const read = shown ?? points.at(-1);
+  const spoken = read && t("chart.step", { time: absolute(read.start), n: read.requests, refused: refused[points.indexOf(read)]! });
   return (
     <figure class="chart">
       <div class="y" aria-hidden="true">
@@ -97,6 +118,15 @@ export function OutcomeChart({ points, previous, onZoom }: {
       <div
         class="plot"
         ref={plot}
+        tabIndex={0}
+        role="slider"
+        aria-label={t("chart.keys")}
+        aria-valuemin={0}
+        aria-valuemax={points.length - 1}
+        aria-valuenow={at ?? points.length - 1}
+        aria-valuetext={spoken}
+        onKeyDown={onKeyDown}
+        onBlur={leave}
         onPointerMove={(event) => {
           const index = indexOf(event);
           setAt(index);
@@ -109,20 +139,10 @@ export function OutcomeChart({ points, previous, onZoom }: {
           setDrag([index, index]);
         }}
         onPointerUp={finish}
-        onPointerLeave={() => {
-          setAt(null);
-          setDrag(null);
-        }}
+        onPointerLeave={leave}
       >
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-          <defs>
-            {REFUSALS.map((outcome) => (
-              <pattern key={outcome} id={`h-${outcome}`} class="hatch" data-o={outcome} width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-                <rect width="6" height="6" />
-                <line x1="1" y1="0" x2="1" y2="6" />
-              </pattern>
-            ))}
-          </defs>
+          <Hatches />
           <path class="grid" d={[0, 1, 2, 3, 4].map((step) => `M0 ${(HEIGHT / 4) * step}H${WIDTH}`).join("")} />
           <polygon class="area quiet" data-o="allow" points={area(refused, all)} />
           {layers.map(({ outcome, would, low, high }) =>
@@ -160,6 +180,20 @@ export function OutcomeChart({ points, previous, onZoom }: {
       </div>
       <figcaption class="vh">{t("chart.summary", { n: all.reduce((sum, each) => sum + each, 0), most: Math.max(...all, 0) })}</figcaption>
     </figure>
+  );
+}
+
+/** The patterns of what would have happened; once on a page. */
+export function Hatches() {
+  return (
+    <defs>
+      {REFUSALS.map((outcome) => (
+        <pattern key={outcome} id={`h-${outcome}`} class="hatch" data-o={outcome} width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+          <rect width="6" height="6" />
+          <line x1="1" y1="0" x2="1" y2="6" />
+        </pattern>
+      ))}
+    </defs>
   );
 }
 

@@ -6,6 +6,7 @@ export type Values = Record<string, string | number>;
 let words: Words = {};
 export let language = "en";
 let plurals = new Intl.PluralRules("en");
+let numbers = new Intl.NumberFormat("en");
 
 const PACKS: Record<string, () => Promise<{ default: Words }>> = {
   en: () => import("../words/en.json"),
@@ -29,6 +30,7 @@ export async function loadWords(): Promise<void> {
   language = wanted in PACKS ? wanted : "en";
   words = (await PACKS[language]!()).default;
   plurals = new Intl.PluralRules(language);
+  numbers = new Intl.NumberFormat(language);
 }
 
 /** Returns a text. `{name}` is replaced; with a number `n`, `key.one` is used where the language asks for it. */
@@ -38,7 +40,7 @@ export function t(key: string, values: Values = {}): string {
   const text = one ?? words[key] ?? key;
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values[name];
-    return value === undefined ? whole : typeof value === "number" ? value.toLocaleString(language) : value;
+    return value === undefined ? whole : typeof value === "number" ? numbers.format(value) : value;
   });
 }
 

@@ -1,6 +1,6 @@
 /** Decisions, newest first, with the one that is open beside them. Everything that is chosen stands in the address. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import { address, api } from "../api/client";
 import type { Decision, DecisionPage, Outcome } from "../api/types.gen";
@@ -11,7 +11,7 @@ import { useEvery, useQuery } from "../lib/query";
 import { RANGES, useRange } from "../lib/range";
 import { t } from "../lib/words";
 import { Icon } from "../ui/icons";
-import { Empty, Failure, Head, OutcomeBadge, Segments, SkeletonRows, Time } from "../ui/parts";
+import { Empty, Failure, Head, OutcomeBadge, RouteName, Segments, SkeletonRows, Time } from "../ui/parts";
 import { announce } from "../ui/toasts";
 import { DecisionDetailPane } from "./decision-detail";
 
@@ -57,7 +57,7 @@ function Row({ decision, selected, onOpen }: { decision: Decision; selected: boo
           }}
         >
           <span class="faint mono opt2">{decision.method} </span>
-          <code>{decision.route}</code>
+          <RouteName route={decision.route} />
         </a>
       </td>
       <td class="opt">
@@ -147,6 +147,20 @@ function Chips({ filters, onRemove }: { filters: Record<string, string>; onRemov
   );
 }
 
+/** What came to a page of decisions since it was read: older ones that were asked for, newer ones that wait. */
+interface Beside {
+  page: DecisionPage | undefined;
+  older: Decision[];
+  fresh: Decision[];
+  cursor: string | undefined;
+}
+
+function openFilterMenu(): void {
+  const menu = document.getElementById("filter-menu");
+  menu?.showPopover();
+  menu?.querySelector("button")?.focus();
+}
+
 export default function Decisions() {
   const { params: path } = useRoute();
   const siteKey = path["siteKey"] ?? "";
@@ -157,18 +171,14 @@ export default function Decisions() {
   const open = params["open"];
   const moving = range.name !== "custom";
   const list = useRef<HTMLDivElement>(null);
-  const [older, setOlder] = useState<Decision[]>([]);
-  const [cursor, setCursor] = useState<string | undefined>();
-  const [fresh, setFresh] = useState<Decision[]>([]);
+  const [beside, setBeside] = useState<Beside>();
   const [busy, setBusy] = useState(false);
   const key = JSON.stringify([siteKey, range.name, moving ? "" : range.from, moving ? "" : range.to, filters]);
   const query = { siteKey, from: range.from, to: moving ? undefined : range.to, ...filters, limit: PAGE };
   const page = useQuery<DecisionPage>(key, (signal) => api.get("/decisions", query, signal));
-  useEffect(() => {
-    setOlder([]);
-    setFresh([]);
-    setCursor(page.data?.nextCursor);
-  }, [page.data]);
+  // Derived and not set by an effect, which would draw every row twice.
+  const { older, fresh, cursor } = beside?.page === page.data && beside ? beside : { older: [], fresh: [], cursor: page.data?.nextCursor };
+  const setFresh = (waiting: Decision[]) => setBeside({ page: page.data, older, cursor, fresh: waiting });
   const rows = [...(page.data?.items ?? []), ...older];
   const newest = (fresh[0] ?? rows[0])?.id;
 
@@ -181,7 +191,7 @@ export default function Decisions() {
       if ((list.current?.scrollTop ?? 0) < 8 && !list.current?.matches(":hover, :focus-within")) {
         page.set({ ...next, items: [...added, ...fresh, ...(page.data?.items ?? [])].slice(0, MOST_ROWS) });
       } else {
-        setFresh((waiting) => [...added, ...waiting].slice(0, MOST_ROWS));
+        setFresh([...added, ...fresh].slice(0, MOST_ROWS));
       }
       announce(t("decisions.new", { n: added.length }));
     });
@@ -191,8 +201,7 @@ export default function Decisions() {
     if (!cursor || busy) return;
     setBusy(true);
     const next = await api.get<DecisionPage>("/decisions", { ...query, cursor }).finally(() => setBusy(false));
-    setOlder((before) => [...before, ...next.items]);
-    setCursor(next.nextCursor);
+    setBeside({ page: page.data, older: [...older, ...next.items], cursor: next.nextCursor, fresh });
   };
   const show = (id: string | undefined) => set({ open: id }, true);
   const filter = (name: string, value: string | undefined) => set({ [name]: value, open: undefined });
@@ -210,7 +219,7 @@ export default function Decisions() {
   };
   useKeys([
     { key: "/", help: t("decisions.findKey"), run: () => document.getElementById("find")?.focus() },
-    { key: "f", help: t("decisions.filterKey"), run: () => document.getElementById("filter-menu")?.showPopover() },
+    { key: "f", help: t("decisions.filterKey"), run: openFilterMenu },
     { key: "j", help: t("decisions.next"), run: () => move(1) },
     { key: "k", help: t("decisions.previous"), run: () => move(open ? -1 : 0) },
     { key: "l", help: t("decisions.liveKey"), run: () => set({ live: live ? undefined : "on" }, true) },

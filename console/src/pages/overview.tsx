@@ -15,7 +15,7 @@ import { before, RANGES, useRange, type Range } from "../lib/range";
 import { has, t } from "../lib/words";
 import { Icon } from "../ui/icons";
 import { siteHref } from "../ui/layout";
-import { Bars, Card, Empty, Failure, Head, Note, Segments, type Tone } from "../ui/parts";
+import { Bars, Card, Empty, Failure, Head, Note, RouteName, Segments, type Tone } from "../ui/parts";
 
 const REFRESH_MS = 30_000;
 const WHERE = ["routes", "actions", "asns", "countries"] as const;
@@ -139,7 +139,7 @@ function Lists({ analytics, siteKey, link }: { analytics: SiteAnalytics; siteKey
   const rows = (items: NamedCount[], filter?: string, tone?: Tone, prefix = "") =>
     items.map((item) => ({
       key: item.name,
-      name: <code>{item.name}</code>,
+      name: <RouteName route={item.name} />,
       count: item.count,
       tone,
       href: filter ? decisions(filter, prefix + item.name) : undefined,

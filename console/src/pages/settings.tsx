@@ -186,12 +186,12 @@ export default function Settings() {
               <Segments label={t("settings.widget")} value={value.widgetMode} onChange={(widgetMode) => part({ widgetMode })} options={["invisible", "managed", "interactive"].map((each) => ({ value: each, label: t(`settings.widget.${each}`) }))} />
             </div>
           </div>
-          <Field id="site-origins" label={t("settings.origins")} help={t("settings.originsHelp")} rows={3} value={value.origins} readOnly={readOnly} onText={(origins) => part({ origins })} />
+          <Field id="site-origins" label={t("settings.origins")} help={t("settings.originsHelp")} rows={Math.min(8, Math.max(3, value.origins.split("\n").length))} value={value.origins} readOnly={readOnly} onText={(origins) => part({ origins })} />
         </div>
       </Card>
       <Card title={t("settings.protect")} lead={t("settings.protectLead")}>
         <div class="in stack">
-          <ul class="stack tight">
+          <ul class="stack">
             {SWITCHES.map((name) => (
               <li key={name} class="stack tight">
                 <Toggle checked={value[name]} label={<b>{t(`settings.${name}`)}</b>} disabled={readOnly} onChange={(on) => part({ [name]: on })} />

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso";
 import { api } from "../api/client";
 import type { Outcome, VisitorDetail, VisitorPage, VisitorSummary } from "../api/types.gen";
+import { Hatches } from "../chart/outcomes";
 import { csvText, save } from "../lib/csv";
 import { count } from "../lib/format";
 import { useKeys } from "../lib/keys";
@@ -13,20 +14,42 @@ import { RANGES, useRange } from "../lib/range";
 import { t } from "../lib/words";
 import { Icon } from "../ui/icons";
 import { siteHref } from "../ui/layout";
-import { CopyButton, Empty, Failure, Head, OutcomeBadge, Segments, SkeletonRows, Time } from "../ui/parts";
+import { CopyButton, Empty, Failure, Head, OutcomeBadge, RouteName, Segments, SkeletonRows, Time } from "../ui/parts";
 import { worst } from "./decisions";
 
 const OUTCOMES: Outcome[] = ["allow", "challenge", "block", "drop"];
+const REFUSALS = OUTCOMES.slice(1);
 const LISTED = RANGES.filter((name) => name !== "91d");
 
+interface Part {
+  name: string;
+  tone: Outcome;
+  n: number;
+  hatched?: boolean;
+}
+
+/** What became of a visitor's requests. Monitor mode lets all of them through: what enforce would have refused is hatched. */
+function partsOf(visitor: VisitorSummary): Part[] {
+  const n = (outcome: Outcome) => visitor.outcomes[outcome] ?? 0;
+  const parts: Part[] = [
+    { name: t("outcome.allow"), tone: "allow", n: Math.max(0, n("allow") - visitor.monitored) },
+    ...REFUSALS.map((outcome) => ({ name: t(`outcome.${outcome}`), tone: outcome, n: n(outcome) })),
+    { name: t("chart.would"), tone: "block", n: visitor.monitored, hatched: true },
+  ];
+  return parts.filter((part) => part.n > 0);
+}
+
 function Split({ visitor }: { visitor: VisitorSummary }) {
-  const sum = Math.max(1, OUTCOMES.reduce((all, outcome) => all + (visitor.outcomes[outcome] ?? 0), 0));
+  const parts = partsOf(visitor);
+  const sum = Math.max(1, parts.reduce((all, part) => all + part.n, 0));
+  const text = parts.map(({ name, n }) => `${name} ${count(n)}`).join(", ");
   let at = 0;
   return (
-    <svg class="spark" role="img" aria-label={OUTCOMES.map((outcome) => `${t(`outcome.${outcome}`)} ${visitor.outcomes[outcome] ?? 0}`).join(", ")}>
-      {OUTCOMES.map((outcome) => {
-        const width = ((visitor.outcomes[outcome] ?? 0) / sum) * 100;
-        const part = <rect key={outcome} class={outcome === "allow" ? "area quiet" : "area"} data-o={outcome} x={`${at}%`} y="6" width={`${width}%`} height="12" />;
+    <svg class="spark" role="img" aria-label={text}>
+      <title>{text}</title>
+      {parts.map(({ tone, n, hatched }, index) => {
+        const width = (n / sum) * 100;
+        const part = <rect key={index} class={hatched ? undefined : tone === "allow" ? "area quiet" : "area"} fill={hatched ? `url(#h-${tone})` : undefined} data-o={tone} x={`${at}%`} y="6" width={`${width}%`} height="12" />;
         at += width;
         return part;
       })}
@@ -63,8 +86,8 @@ export default function Visitors() {
     { key: "Escape", help: t("decisions.closeKey"), run: () => open && show(undefined) },
   ]);
   const download = () => {
-    const head = ["id", "firstSeen", "lastSeen", "requests", ...OUTCOMES, "challenges", "challengesPassed", "agents"];
-    const lines = rows.map((row) => [row.id, row.firstSeen, row.lastSeen, row.requests, ...OUTCOMES.map((each) => row.outcomes[each] ?? 0), row.challenges, row.challengesPassed, row.agents.join(" ")]);
+    const head = ["id", "firstSeen", "lastSeen", "requests", ...OUTCOMES, "monitored", "challenges", "challengesPassed", "agents"];
+    const lines = rows.map((row) => [row.id, row.firstSeen, row.lastSeen, row.requests, ...OUTCOMES.map((each) => row.outcomes[each] ?? 0), row.monitored, row.challenges, row.challengesPassed, row.agents.join(" ")]);
     save(`${siteKey}-visitors.csv`, csvText(head, lines));
   };
   return (
@@ -88,6 +111,9 @@ export default function Visitors() {
           options={LISTED.map((value) => ({ value: value as string, label: t(`range.${value}`) }))}
         />
       </div>
+      <svg class="vh" aria-hidden="true">
+        <Hatches />
+      </svg>
       <div class={open ? "pair" : "stack"}>
         <section class={page.loading && page.data ? "card stale" : "card"} aria-label={t("page.visitors")} aria-busy={page.loading}>
           {page.error && !page.data ? (
@@ -192,6 +218,10 @@ function VisitorPane({ id, siteKey, onClose }: { id: string; siteKey: string; on
               </dd>
             </div>
             <div>
+              <dt>{t("visitors.outcomes")}</dt>
+              <dd>{partsOf(data).map(({ name, n }) => `${name} ${count(n)}`).join(", ")}</dd>
+            </div>
+            <div>
               <dt>{t("visitors.actions")}</dt>
               <dd>{data.actions.join(", ") || "–"}</dd>
             </div>
@@ -212,7 +242,7 @@ function VisitorPane({ id, siteKey, onClose }: { id: string; siteKey: string; on
                 <a key={decision.id} href={`${siteHref(siteKey, "decisions")}?range=30d&visitor=${id}&open=${decision.id}`}>
                   <span class="row">
                     <OutcomeBadge {...worst(decision)} />
-                    <code>{decision.route}</code>
+                    <RouteName route={decision.route} />
                     <span class="push faint">
                       <Time at={decision.time} />
                     </span>

@@ -198,6 +198,7 @@ export function Layout({ items, children }: { items: NavItem[]; children: Compon
     ...decisionOf(typed, siteKey),
     ...reachable.map((item) => ({ icon: item.icon, label: t(`page.${item.id}`), group: t("palette.goTo"), href: item.href(siteKey), key: item.go ? `g ${item.go}` : undefined })),
     ...all.map((site) => ({ icon: "globe" as const, label: site.name, group: t("palette.sites"), href: siteHref(site.siteKey, "overview") })),
+    ...(isOperator ? [] : [{ icon: "plus" as const, label: t("nav.newSite"), group: t("palette.do"), href: `${HOME}/new-site` }]),
     { icon: "moon", label: t("palette.theme"), group: t("palette.do"), run: () => change({ theme: settings.value.theme === "dark" ? "light" : "dark" }) },
     { icon: "ask", label: t("keys.title"), group: t("palette.do"), key: "?", run: () => (keysOpen.value = true) },
     { icon: "door", label: t("me.signOut"), group: t("palette.do"), run: () => void signOut().catch(toastError) },

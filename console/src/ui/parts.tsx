@@ -24,6 +24,11 @@ export function OutcomeBadge({ outcome, would }: { outcome: Outcome; would?: boo
   );
 }
 
+/** A route of the site; what no route names is said in words. */
+export function RouteName({ route }: { route: string }) {
+  return route === "*" ? <span class="soft">{t("route.other")}</span> : <code>{route}</code>;
+}
+
 /** A label of a decision: its source, then the rest. `hit` when the rule asked for it. */
 export function LabelPill({ label, hit }: { label: string; hit?: Tone }) {
   const [source, ...rest] = label.split(".");

@@ -1,4 +1,4 @@
-/** Starts an app: words, session, then the routes. What fails is said on the page. */
+/** Starts an app: words, session and sites at once, then the routes. What fails is said on the page. */
 
 import { render, type ComponentChildren } from "preact";
 import { LocationProvider } from "preact-iso";
@@ -9,16 +9,21 @@ import { Failure } from "./parts";
 
 export async function start(app: () => ComponentChildren): Promise<void> {
   const root = document.getElementById("app")!;
-  await loadWords();
-  try {
-    await loadSession();
-    await loadSites().catch((failure: unknown) => {
+  const words = loadWords();
+  // None of them needs another's answer, and each is a way to the service and back.
+  const answers = Promise.all([
+    loadSession(),
+    loadSites().catch((failure: unknown) => {
       // Who is in no account, or must first set up a second factor, still has pages of their own.
       if (!(failure instanceof ApiError) || failure.status !== 403) throw failure;
-    });
+    }),
+  ]);
+  try {
+    await Promise.all([words, answers]);
   } catch (failure) {
     if (!(failure instanceof ApiError)) throw failure;
     if (failure.status === 401) return;
+    await words;
     document.title = t("failure.title");
     render(
       <main class="plain">

@@ -67,9 +67,11 @@ def shell(app: str, request: Request) -> str:
     manifest, base = _manifest(app), f"/{app}/assets/"
     language = choose_language(request)
     first, *others = manifest["scripts"]
+    # The page's own scripts too: else the app, once there, has to ask for them.
+    page = manifest["pages"].get(request.path.rpartition("/")[2], ())
     loads = [
         element("script", type="module", src=base + first),
-        *(element("link", rel="modulepreload", href=base + name) for name in others),
+        *(element("link", rel="modulepreload", href=base + name) for name in (*others, *page)),
         element("link", rel="modulepreload", href=base + manifest["words"][language]),
     ]
     head = Markup(page_head(app, "AgentGate").removesuffix("</head>") + joined(loads) + "</head>")

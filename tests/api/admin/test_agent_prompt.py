@@ -21,10 +21,12 @@ def test_the_prompt_names_what_the_site_is(service: RunningService) -> None:
     reply = service.operator.get(PATH)
 
     assert reply.headers["content-type"] == "text/markdown; charset=utf-8"
-    for wanted in (SITE, "`buy`", "`login`", "`https://shop.example`", "`managed`", service.admin_url):
+    for wanted in (SITE, "`buy`", "`login`", "`https://shop.example`", "`managed`", service.public_url):
         assert wanted in reply.text, wanted
     for wanted in ("/v1/siteverify", "expectedAction", "SERVICE_SECRET", "- [ ]", "/sdk/v1/agentgate.js"):
         assert wanted in reply.text, wanted
+    # Operators are on the admin listener, which no browser of the site reaches.
+    assert service.admin_url not in reply.text
     assert secret not in reply.text
     assert SECRET.search(reply.text) is None
     # Nothing is left to fill in.

@@ -10,7 +10,8 @@ from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
 from agentgate.server.demo.installation import seed, seed_traffic
 from tests.browser.console.furniture import furnish
-from tests.browser.console.steps import EMAIL, PASSWORD, Console, sign_in
+from tests.browser.console.hands import HANDS, Hand
+from tests.browser.console.steps import EMAIL, PASSWORD, Console, sign_in, watch
 from tests.support.service import ADMIN_KEY, running_service
 
 
@@ -40,6 +41,23 @@ def signed_in(page: Page, console: Console) -> Page:
     """A tab of the signed-in owner, with every violation of the page's policy collected."""
     sign_in(page, console)
     return page
+
+
+@pytest.fixture(params=list(HANDS))
+def hand(request: pytest.FixtureRequest, page: Page) -> Iterator[Hand]:
+    """The tab in somebody's hand: every journey is made by mouse, and by keyboard alone, and breaks nothing."""
+    made: Hand = HANDS[request.param](page)
+    thrown = watch(page)
+    yield made
+    assert thrown == []
+    assert page.evaluate("window.violations ?? []") == []
+
+
+@pytest.fixture
+def owner(hand: Hand, console: Console) -> Hand:
+    """The hand of the owner, who is signed in."""
+    sign_in(hand.page, console)
+    return hand
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,7 @@ def furnish(console: Console) -> None:
     for kind in ("bot",):
         _install_candidate(console, kind)
     operator.post("/v1/admin/keys/clearance/rotate")
+    operator.post(f"/v1/admin/sites/{SITE}/credentials", json={"name": "Backend"})
 
 
 def furnish_account(page: Page, console: Console) -> None:

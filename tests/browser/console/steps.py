@@ -73,6 +73,9 @@ def check_page(page: Page) -> None:
 
 
 def looking(context_options: dict[str, Any], browser: Any) -> BrowserContext:
-    """Return a browser context that lets axe be put into the page; the policy is held by other tests."""
-    made: BrowserContext = browser.new_context(bypass_csp=True, **context_options)
+    """Return a browser context that lets axe be put into the page; the policy is held by other tests.
+
+    Nothing moves in it: what fades in has too little contrast for as long as it does.
+    """
+    made: BrowserContext = browser.new_context(bypass_csp=True, reduced_motion="reduce", **context_options)
     return made

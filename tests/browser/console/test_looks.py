@@ -8,7 +8,7 @@ from itertools import count, product
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Request
 
 from tests.browser.console.furniture import furnish_account, sign_in_operator
 from tests.browser.console.page_lists import ACCOUNT_PAGES, CONSOLE_PAGES, MANAGEMENT_PAGES, OPERATOR_PAGES
@@ -28,6 +28,10 @@ class Onlooker:
         self.page = page
         self._looks = looks
         self._seen = count()
+        self._asked: set[Request] = set()
+        page.on("request", self._asked.add)
+        page.on("requestfinished", self._asked.discard)
+        page.on("requestfailed", self._asked.discard)
 
     def look(self, url: str, there: str, key: str = "") -> None:
         """Open a page, press a key if there is one to press, and check the page when `there` is on it."""
@@ -35,15 +39,21 @@ class Onlooker:
         self.page.emulate_media(color_scheme=scheme)
         self.page.set_viewport_size({"width": width, "height": 800})
         self.page.set_extra_http_headers({"Accept-Language": language})
+        self._asked.clear()
         self.page.goto(url)
         if key:
             wait_for(self.page, lambda: self.page.locator("tbody .out").count())
             self.page.keyboard.press(key)
         wait_for(self.page, lambda: self.page.locator(there).count())
-        # What is loading is dimmed, on purpose, and its contrast with it.
-        wait_for(self.page, lambda: not self.page.locator("main [aria-busy=true]").count())
+        wait_for(self.page, self._is_still)
         assert self.page.evaluate("document.documentElement.lang") == language, url
         check_page(self.page)
+
+    def _is_still(self) -> bool:
+        """Say whether all is there that was asked for; what is loading is dimmed, and its contrast with it."""
+        if self._asked or self.page.locator("main [aria-busy=true], main .skel").count():
+            return False
+        return bool(self.page.evaluate("document.getAnimations().every((each) => each.playState !== 'running')"))
 
 
 @pytest.fixture

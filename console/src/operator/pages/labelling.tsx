@@ -10,7 +10,7 @@ import { useParams } from "../../lib/params";
 import { useQuery } from "../../lib/query";
 import { t } from "../../lib/words";
 import { FormDialog, Toggle, useAction } from "../../ui/forms";
-import { Card, Empty, Failure, Field, Head, OutcomeBadge, Segments, Time } from "../../ui/parts";
+import { Card, Empty, Failure, Field, Head, OutcomeBadge, RouteName, Segments, Time } from "../../ui/parts";
 import { toast, toastError } from "../../ui/toasts";
 import { worst } from "../../pages/decisions";
 import { DecisionDetailPane } from "../../pages/decision-detail";
@@ -170,7 +170,7 @@ export default function Labelling() {
                     </span>
                     <span class="row apart">
                       <code class="clip">
-                        {each.method} {each.route}
+                        {each.method} <RouteName route={each.route} />
                       </code>
                       <span class="faint s nw">
                         <Time at={each.time} />

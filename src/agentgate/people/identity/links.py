@@ -99,17 +99,18 @@ class LinkUrls:
 
     def invite_url(self, secret: str, *, operator_call: Call | None = None) -> str:
         """Return the page that accepts an invitation."""
-        return f"{self._origin(operator_call)}/console/invite#{secret}"
+        return f"{self.origin(operator_call)}/console/invite#{secret}"
 
     def reset_url(self, secret: str, *, operator_call: Call | None = None) -> str:
         """Return the page that sets a new password."""
-        return f"{self._origin(operator_call)}/console/reset#{secret}"
+        return f"{self.origin(operator_call)}/console/reset#{secret}"
 
     def console_url(self, *, operator_call: Call | None = None) -> str:
         """Return the console's first page, for a message without a link of its own."""
-        return f"{self._origin(operator_call)}/console/"
+        return f"{self.origin(operator_call)}/console/"
 
-    def _origin(self, operator_call: Call | None) -> str:
+    def origin(self, operator_call: Call | None) -> str:
+        """Return where people and their browsers reach the service."""
         if self._public_base_url:
             return self._public_base_url
         # People reach the public listener only, whichever listener the operator came to.

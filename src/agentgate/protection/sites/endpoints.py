@@ -4,12 +4,14 @@ from agentgate.events.health_records import InstallStatus, SiteHealth
 from agentgate.http.call import Call, SiteCall
 from agentgate.http.replies import Text
 from agentgate.lib.database import Store
+from agentgate.lib.enums import ActorKind
 from agentgate.lib.errors import Refused
+from agentgate.people.identity.links import LinkUrls
 from agentgate.protection.sites import detail, editing
 from agentgate.protection.sites.adapters import Adapter, AdapterQuery, AdapterWriter
 from agentgate.protection.sites.health import HealthReader
 from agentgate.protection.sites.install import install_status
-from agentgate.protection.sites.prompt import AgentPrompt
+from agentgate.protection.sites.prompt import AgentPrompt, request_origin
 from agentgate.protection.sites.records import MoveInput, OwnSiteInput, SiteChange, SiteDetail, SiteInput, SiteList
 from agentgate.protection.sites.repositories import SiteStores
 from agentgate.protection.sites.repositories.health import SiteHealthStore
@@ -97,13 +99,15 @@ async def read_health(call: SiteCall, reader: HealthReader) -> SiteHealth:
     return await reader.read(call.site_id, call.site_key, call.now)
 
 
-async def read_agent_prompt(call: SiteCall, store: Store[SiteStores], prompt: AgentPrompt) -> Text:
+async def read_agent_prompt(call: SiteCall, store: Store[SiteStores], prompt: AgentPrompt, urls: LinkUrls) -> Text:
     """Read a text that tells a coding agent how to add the check to the site. It never contains a secret."""
     site = await store.read.sites.find_site(call.site_key, account_id=call.actor.account_id)
     if site is None:
         # Moved or purged between the scope and here.
         raise Refused("site_not_found")
-    return Text(prompt.write(call, site).encode(), MARKDOWN)
+    # An operator is on the admin listener, where no browser of a site reaches the service.
+    origin = urls.origin(call) if call.actor.kind is ActorKind.OPERATOR else request_origin(call)
+    return Text(prompt.write(site, origin).encode(), MARKDOWN)
 
 
 async def read_adapter(call: SiteCall, query: AdapterQuery, store: Store[SiteStores], writer: AdapterWriter) -> Adapter:

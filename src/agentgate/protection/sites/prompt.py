@@ -14,11 +14,11 @@ class AgentPrompt:
         self._public_base_url = public_base_url.rstrip("/")
         self._token_seconds = token_seconds
 
-    def write(self, call: Call, site: Site) -> str:
-        """Return the prompt. Without a configured address the service is where the caller reached it."""
+    def write(self, site: Site, origin: str) -> str:
+        """Return the prompt; `origin` is where the service is reached unless an address is configured."""
         actions = sorted(site.actions)
         return _template().format(
-            base_url=self._public_base_url or request_origin(call),
+            base_url=self._public_base_url or origin,
             site_key=site.site_key,
             mode=site.mode.value,
             widget_mode=site.widget_mode.value,

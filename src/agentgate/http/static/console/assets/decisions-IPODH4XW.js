@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-WDZMEG4Y.js";import"./chunk-5A2KI6XZ.js";import"./chunk-OLECBE4O.js";import"./chunk-EOQKNXTD.js";import"./chunk-XGTGP5QJ.js";import"./chunk-LW5JANHE.js";import"./chunk-W52J5ROR.js";import"./chunk-JJB3N4YE.js";import"./chunk-ADJWTDQC.js";import"./chunk-JC2SBEK6.js";import"./chunk-B6MBHCFO.js";export{a as FILTERS,c as default,b as worst};

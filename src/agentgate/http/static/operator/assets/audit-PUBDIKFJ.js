@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-7VLJPWG7.js";import"./chunk-2AP4PNS4.js";import"./chunk-BRJTMVPD.js";import"./chunk-LRMMLHWR.js";import"./chunk-5MC3MCBK.js";import"./chunk-3PL4D7ZM.js";import"./chunk-HHTBFRJB.js";import"./chunk-B6MBHCFO.js";export{a as AuditList,b as default};

@@ -1,1 +1,0 @@
-import{$ as n,D as i,Y as m,n as a,u as t}from"./chunk-HHTBFRJB.js";import{e as s}from"./chunk-B6MBHCFO.js";function o(){return i(s,{children:[i(m,{title:t("missing.title")}),i("div",{class:"card",children:i(n,{icon:"search",title:t("missing.what"),actions:i("a",{class:"btn main",href:`${a}/sites`,children:t("nav.allSites")}),children:t("missing.why")})})]})}export{o as default};
