@@ -1,1 +1,0 @@
-import{a,b,c}from"./chunk-K5SF2PV5.js";import"./chunk-RBUZ2YNM.js";import"./chunk-77Z7FHL4.js";import"./chunk-KNME6DW5.js";import"./chunk-4CYVYG54.js";import"./chunk-27KRQ36L.js";import"./chunk-FN54OZEY.js";import"./chunk-3IS2NTLJ.js";import"./chunk-PS7I77PG.js";import"./chunk-CXB5H5O7.js";import"./chunk-AFZDUKU7.js";export{a as FILTERS,c as default,b as worst};

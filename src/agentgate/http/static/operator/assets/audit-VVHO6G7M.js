@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-U3KVCBSS.js";import"./chunk-2HGO64CF.js";import"./chunk-BRJTMVPD.js";import"./chunk-GYJ5NM35.js";import"./chunk-WKXWFQH7.js";import"./chunk-3E4B7WR4.js";import"./chunk-AGFINGBZ.js";import"./chunk-AFZDUKU7.js";export{a as AuditList,b as default};
