@@ -10,8 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import Identity, SignedMessage
-from agentgate.protection.agents.ports import KeyFound
-from agentgate.protection.agents.signing.jwk import read_key
+from agentgate.protection.agents.signing.key_sets import KeyFound, read_key
 from agentgate.protection.agents.signing.sign import (
     AgentForm,
     AgentSigningKey,

@@ -14,8 +14,7 @@ import pytest
 
 from agentgate.lib.clock import FixedClock
 from agentgate.lib.database import StoreUnavailable
-from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore, SpendOutcome
-from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
+from agentgate.protection.tokens.repository import Redemption, RedemptionStore, SpendMarks, SpendOutcome
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
 from agentgate.storage.sqlite.database import SqliteDatabase

@@ -179,7 +179,7 @@ def _agents_things(service: RunningService, site_key: str) -> tuple[str, str]:
     )
     handoff = service.run(data_plane.handoffs.find(opened.id))
     assert handoff is not None
-    grant = service.run(data_plane.agent_grants.give(handoff, uses=1, hours=1, now_ms=NOON_MS))
+    grant = service.run(data_plane.handoffs.give_grant(handoff, uses=1, hours=1, now_ms=NOON_MS))
     return opened.id, grant.id
 
 

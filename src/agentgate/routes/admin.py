@@ -11,13 +11,11 @@ from agentgate.people.identity import endpoints as identity
 from agentgate.people.identity.guards import not_cross_origin, operator
 from agentgate.people.installation import endpoints as installation
 from agentgate.people.outbox import endpoints as outbox
-from agentgate.protection.agents.handoff import endpoints as handoff
-from agentgate.protection.agents.ledger import endpoints as ledger
-from agentgate.protection.agents.policy import endpoints as agent_policy
+from agentgate.protection.agents import endpoints as agents
 from agentgate.protection.appeals import endpoints as appeals
 from agentgate.protection.browser_check.probes import endpoints as probes
 from agentgate.protection.credentials import endpoints as credentials
-from agentgate.protection.customers.endpoints import access_requests, customers, members, users
+from agentgate.protection.customers import endpoints as customers
 from agentgate.protection.customers.guards import customer_in_path
 from agentgate.protection.lists import endpoints as lists
 from agentgate.protection.rules import decision_endpoints as decisions
@@ -220,31 +218,31 @@ ADMIN = Surface(
             # Agents
             get(
                 "/sites/{siteKey}/agent-policy",
-                agent_policy.read_agent_policy,
+                agents.read_agent_policy,
                 scope=site_in_path,
             ),
             put(
                 "/sites/{siteKey}/agent-policy",
-                agent_policy.replace_agent_policy,
+                agents.replace_agent_policy,
                 scope=site_in_path,
                 refuses=("revision_conflict",),
             ),
             get(
                 "/sites/{siteKey}/agent-charges",
-                ledger.read_agent_charges,
+                agents.read_agent_charges,
                 scope=site_in_path,
             ),
             get(
                 "/sites/{siteKey}/agent-charges.csv",
-                ledger.export_agent_charges,
+                agents.export_agent_charges,
                 scope=site_in_path,
                 media_type="text/csv",
-                texts=ledger.TEXTS,
+                texts=agents.TEXTS,
             ),
-            get("/sites/{siteKey}/agent-grants", handoff.list_agent_grants, scope=site_in_path),
+            get("/sites/{siteKey}/agent-grants", agents.list_agent_grants, scope=site_in_path),
             delete(
                 "/sites/{siteKey}/agent-grants/{grantId}",
-                handoff.revoke_agent_grant,
+                agents.revoke_agent_grant,
                 scope=site_in_path,
                 status=204,
                 refuses=("not_found",),
@@ -291,21 +289,21 @@ ADMIN = Surface(
                 refuses=("not_found",),
             ),
             # Accounts
-            get("/access-requests", access_requests.list_access_requests),
+            get("/access-requests", customers.list_access_requests),
             post(
                 "/access-requests/{id}/approve",
-                access_requests.approve_access_request,
+                customers.approve_access_request,
                 refuses=("not_found", "already_active", "invalid_state"),
             ),
             post(
                 "/access-requests/{id}/decline",
-                access_requests.decline_access_request,
+                customers.decline_access_request,
                 refuses=("not_found", "invalid_state"),
             ),
-            get("/accounts", users.list_accounts),
+            get("/accounts", customers.list_accounts),
             post(
                 "/accounts",
-                users.invite_account,
+                customers.invite_account,
                 status=201,
                 refuses=("member_limit", "already_member", "already_active", "invalid_state"),
             ),
@@ -339,27 +337,27 @@ ADMIN = Surface(
             ),
             post(
                 "/customers/{id}/members",
-                members.add_customer_member,
+                customers.add_customer_member,
                 scope=customer_in_path,
                 status=201,
                 refuses=("member_limit", "already_member", "invalid_state"),
             ),
             patch(
                 "/customers/{id}/members/{userId}",
-                members.change_customer_member,
+                customers.change_customer_member,
                 scope=customer_in_path,
                 refuses=("last_owner",),
             ),
             delete(
                 "/customers/{id}/members/{userId}",
-                members.remove_customer_member,
+                customers.remove_customer_member,
                 scope=customer_in_path,
                 status=204,
                 refuses=("last_owner",),
             ),
             post(
                 "/customers/{id}/members/{userId}/resend-invite",
-                members.resend_customer_invite,
+                customers.resend_customer_invite,
                 scope=customer_in_path,
                 refuses=("already_active", "invalid_state"),
             ),
@@ -370,10 +368,10 @@ ADMIN = Surface(
                 scope=customer_in_path,
                 status=204,
             ),
-            post("/users/{userId}/suspend", users.suspend_user, refuses=("not_found", "invalid_state")),
-            post("/users/{userId}/reactivate", users.reactivate_user, refuses=("not_found", "invalid_state")),
-            post("/users/{userId}/reset-link", users.create_reset_link, refuses=("not_found", "invalid_state")),
-            post("/users/{userId}/mfa/reset", users.reset_mfa, refuses=("not_found", "mfa_not_enabled")),
+            post("/users/{userId}/suspend", customers.suspend_user, refuses=("not_found", "invalid_state")),
+            post("/users/{userId}/reactivate", customers.reactivate_user, refuses=("not_found", "invalid_state")),
+            post("/users/{userId}/reset-link", customers.create_reset_link, refuses=("not_found", "invalid_state")),
+            post("/users/{userId}/mfa/reset", customers.reset_mfa, refuses=("not_found", "mfa_not_enabled")),
             get("/outbox", outbox.list_messages, holds_secret=True),
             get("/docs-feedback", feedback.read_report),
             # The installation

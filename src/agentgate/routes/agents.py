@@ -3,7 +3,7 @@
 from agentgate.http.surface import Surface, anyone, post, rows
 from agentgate.lib import errors
 from agentgate.lib.limits import SUBMIT_BODY_BYTES
-from agentgate.protection.agents.submit import endpoints as agents
+from agentgate.protection.agents import endpoints as agents
 
 AGENTS = Surface(
     name="agents",

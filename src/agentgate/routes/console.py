@@ -9,9 +9,7 @@ from agentgate.lib.enums import ConsolePermission
 from agentgate.people.accounts.endpoints import api_tokens, members, own_account
 from agentgate.people.accounts.guards import member
 from agentgate.people.audit import endpoints as audit
-from agentgate.protection.agents.handoff import endpoints as handoff
-from agentgate.protection.agents.ledger import endpoints as ledger
-from agentgate.protection.agents.policy import endpoints as agent_policy
+from agentgate.protection.agents import endpoints as agents
 from agentgate.protection.appeals import endpoints as appeals
 from agentgate.protection.credentials import endpoints as credentials
 from agentgate.protection.lists import endpoints as lists
@@ -221,30 +219,30 @@ CONSOLE = Surface(
             # Agents
             get(
                 "/sites/{siteKey}/agent-policy",
-                agent_policy.read_agent_policy,
+                agents.read_agent_policy,
                 guard=SITES_READ,
                 scope=site_in_path,
             ),
             put(
                 "/sites/{siteKey}/agent-policy",
-                agent_policy.replace_agent_policy,
+                agents.replace_agent_policy,
                 guard=SITES_WRITE,
                 scope=site_in_path,
                 refuses=("revision_conflict",),
             ),
             get(
                 "/sites/{siteKey}/agent-charges",
-                ledger.read_agent_charges,
+                agents.read_agent_charges,
                 guard=ANALYTICS_READ,
                 scope=site_in_path,
             ),
             get(
                 "/sites/{siteKey}/agent-charges.csv",
-                ledger.export_agent_charges,
+                agents.export_agent_charges,
                 guard=ANALYTICS_READ,
                 scope=site_in_path,
                 media_type="text/csv",
-                texts=ledger.TEXTS,
+                texts=agents.TEXTS,
             ),
             # Webhooks
             get("/sites/{siteKey}/webhooks", webhooks.list_webhooks, guard=SITES_READ, scope=site_in_path),
@@ -296,13 +294,13 @@ CONSOLE = Surface(
             # What people allowed agents beforehand
             get(
                 "/sites/{siteKey}/agent-grants",
-                handoff.list_agent_grants,
+                agents.list_agent_grants,
                 guard=SITES_READ,
                 scope=site_in_path,
             ),
             delete(
                 "/sites/{siteKey}/agent-grants/{grantId}",
-                handoff.revoke_agent_grant,
+                agents.revoke_agent_grant,
                 guard=SITES_WRITE,
                 scope=site_in_path,
                 status=204,

@@ -2,7 +2,7 @@
 
 from agentgate.http.surface import Surface, anyone, get, post, rows
 from agentgate.lib import errors
-from agentgate.protection.agents.handoff import endpoints as handoff
+from agentgate.protection.agents import endpoints as agents
 
 # A form has a token and a few choices.
 FORM_BYTES = 8 * 1024
@@ -21,7 +21,7 @@ HANDOFF = Surface(
         (
             get(
                 "/{id}",
-                handoff.poll_handoff,
+                agents.poll_handoff,
                 refuses=("not_found", "handoff_redeemed", "handoff_expired", "rate_limited"),
             ),
         ),
@@ -39,16 +39,16 @@ HANDOFF_PAGES = Surface(
     errors=errors.CONSOLE,
     json_only=False,
     forms=True,
-    write_refusal=handoff.write_refusal,
+    write_refusal=agents.write_refusal,
     document="public",
     rows=rows(
         "/handoff",
         anyone,
         (
-            get("/style.css", handoff.read_handoff_style, media_type="text/css", any_query=True),
+            get("/style.css", agents.read_handoff_style, media_type="text/css", any_query=True),
             get(
                 "/{id}",
-                handoff.read_handoff_page,
+                agents.read_handoff_page,
                 media_type="text/html",
                 any_query=True,
                 refuses=("rate_limited",),
@@ -56,7 +56,7 @@ HANDOFF_PAGES = Surface(
             ),
             post(
                 "/{id}",
-                handoff.decide_handoff,
+                agents.decide_handoff,
                 media_type="text/html",
                 any_query=True,
                 body_limit=FORM_BYTES,

@@ -18,7 +18,6 @@ from agentgate.lib.enums import (
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional, optional_moment
-from agentgate.lib.visitor_ids import write_visitor
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.appeals.filing import clean
@@ -28,7 +27,7 @@ from agentgate.protection.lists.editing import add_entry, remove_entry
 from agentgate.protection.lists.records import ListEntryInput, StoredEntry
 from agentgate.protection.scoring.labels import find_evidence, save_label
 from agentgate.protection.scoring.records import LabelRequest
-from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repository import KeptEvents
 
 LIKE_DAYS = 30
 _STATES = {
@@ -45,7 +44,7 @@ def show(appeal: StoredAppeal) -> Appeal:
         state=appeal.state,
         message=appeal.message,
         decision_id=write_id(appeal.decision),
-        visitor_id=write_visitor(appeal.visitor),
+        visitor_id=appeal.visitor,
         outcome=appeal.outcome,
         method=appeal.method,
         route=appeal.route,
@@ -143,7 +142,7 @@ async def label(
 
 async def _let_in(stores: AppealStores, call: SiteCall, appeal: StoredAppeal, hours: int) -> str:
     """Return the entry that lets the visitor in: a new one, in place of an earlier one for the same visitor."""
-    visitor = write_visitor(appeal.visitor)
+    visitor = appeal.visitor
     for before in await stores.lists.list_entries(call.site_id):
         if before.kind is ListKind.VISITOR and before.value == visitor and not before.is_over(call.now):
             if not _gives_way(before):

@@ -1,8 +1,42 @@
 """Challenges in SQL. Each step is one statement, so that two at the same time cannot both take it."""
 
+from msgspec import Struct
+
 from agentgate.lib.database import Row, SqlSession
 from agentgate.lib.enums import WidgetMode
-from agentgate.protection.browser_check.ports import Binding, StoredChallenge
+
+
+class Binding(Struct, frozen=True, kw_only=True):
+    """Whose a challenge is. Nobody else can use it, nor use it up."""
+
+    # The site's number.
+    site: int
+    action: str
+    origin: str
+    # The visitor's 16 hex digits.
+    visitor: str
+
+
+class StoredChallenge(Struct, frozen=True, kw_only=True):
+    """A challenge as it is kept."""
+
+    id: str
+    binding: Binding
+    # Random; the salts of the work and the program come from it.
+    seed: bytes
+    # The place of its level in `work.LEVELS`.
+    level: int
+    widget: WidgetMode
+    c_data: str | None
+    issued_ms: int
+    expires_ms: int
+    # How many verifications were begun.
+    attempts: int = 0
+    # When the check for a person was asked for; None while it was not.
+    stepped_ms: int | None = None
+    # It has produced a token.
+    used: bool = False
+
 
 _COLUMNS = """id, site, action, origin, visitor, seed, level, widget, c_data, issued_ms, expires_ms, attempts,
     stepped_ms, used"""

@@ -1,8 +1,10 @@
 """Verifying what a page found out: one attempt, one verdict, at most one token."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -11,23 +13,61 @@ from agentgate.lib import limits
 from agentgate.lib.enums import VerifyStatus
 from agentgate.lib.errors import Refused
 from agentgate.protection.browser_check.admission import VERIFICATIONS, CheckAdmission, Visit
-from agentgate.protection.browser_check.challenge_locks import Turns
-from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
-from agentgate.protection.browser_check.facts import facts_of
-from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.instrument.program import Answer, check_answer
 from agentgate.protection.browser_check.issue import CHALLENGE_ID
 from agentgate.protection.browser_check.judge import CheckVerdict, Proof, judge
-from agentgate.protection.browser_check.ports import StoredChallenge
-from agentgate.protection.browser_check.proving import Prover
 from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
-from agentgate.protection.browser_check.repository import ChallengeStore
+from agentgate.protection.browser_check.repository import ChallengeStore, StoredChallenge
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import is_right, pointer_traits, step_up_of, work_of
-from agentgate.protection.browser_check.trial import Trial
+from agentgate.protection.browser_check.trial import BrowserCheckEventLog, Grants, Trial, facts_of
 from agentgate.protection.browser_check.work import Level, challenge_work, is_solved
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.sites.test_keys import ALWAYS_FAIL
+
+
+class Turns:
+    """A lock for each challenge that is being verified."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def of(self, challenge_id: str) -> asyncio.Lock:
+        """Return the challenge's lock. It lives as long as a verification holds it or waits for it."""
+        lock = self._locks.get(challenge_id)
+        if lock is None:
+            lock = self._locks[challenge_id] = asyncio.Lock()
+        return lock
+
+    def __len__(self) -> int:
+        return len(self._locks)
+
+
+# Each takes a processor for two milliseconds, which the event loop has better uses for.
+MOST_RUNNING = 2
+# Some 200 milliseconds of waiting.
+MOST_WAITING = 128
+
+
+class Prover:
+    """Runs what checks a proof: at once where that is quick, else in a thread."""
+
+    def __init__(self) -> None:
+        self._running = asyncio.Semaphore(MOST_RUNNING)
+        self._waiting = 0
+
+    async def run(self, prove: Callable[[], Proof], *, needs_memory: bool) -> Proof:
+        """Return what a verification proves; refuse it unseen while too many wait."""
+        if not needs_memory:
+            return prove()
+        if self._waiting >= MOST_WAITING:
+            raise Refused("unavailable", headers={"retry-after": "5"})
+        self._waiting += 1
+        try:
+            async with self._running:
+                return await asyncio.to_thread(prove)
+        finally:
+            self._waiting -= 1
 
 
 class ChallengeVerifier:

@@ -1,19 +1,123 @@
-"""What operators change on an account: its name, its limits, whether it asks two-factor authentication."""
+"""An account as operators see and change it: its page, its name and limits, and the people whom they invite into it."""
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from agentgate.http.call import Call
-from agentgate.lib.enums import AccountStatus
+from agentgate.lib.enums import AccountRole, AccountStatus
 from agentgate.lib.errors import Refused
-from agentgate.lib.records import given
-from agentgate.people.accounts.lifecycle import change_mfa_policy, get_account, rename_account
+from agentgate.lib.limits import CUSTOMER_DETAIL_AUDIT_EVENTS
+from agentgate.lib.moment import Moment
+from agentgate.lib.names import check_name
+from agentgate.lib.records import given, optional, optional_moment
+from agentgate.people.accounts.founding import Invited, found_account, invite_newcomer
+from agentgate.people.accounts.lifecycle import PURGE_MS, change_mfa_policy, get_account, rename_account
+from agentgate.people.accounts.members import member_record
 from agentgate.people.accounts.records import Limits, StoredAccount
 from agentgate.people.accounts.repositories import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.customers.records import CustomerPatch, LimitsPatch
+from agentgate.people.identity.links import IssuedLink, LinkUrls
+from agentgate.people.identity.users import canonical_email
+from agentgate.people.outbox.messages import Messenger, added_message, invite_message
+from agentgate.protection.customers.records import (
+    CustomerDetail,
+    CustomerPatch,
+    CustomerSite,
+    InviteInput,
+    InviteResult,
+    LimitsPatch,
+)
+from agentgate.protection.customers.repository import CustomerStores
+from agentgate.protection.sites.detail import list_summaries
+from agentgate.protection.sites.records import SiteSummary
+from agentgate.protection.sites.repository import ActivityStore
+
+
+class Invitations:
+    """Tells people that they are invited. What goes out is put into the outbox within the unit of work."""
+
+    def __init__(self, messenger: Messenger, urls: LinkUrls) -> None:
+        self._messenger = messenger
+        self._urls = urls
+
+    async def send_link(
+        self, stores: AccountStores, call: Call, account: StoredAccount, email: str, link: IssuedLink
+    ) -> str:
+        """Send an invite link; return it, for the operator."""
+        url = self._urls.invite_url(link.secret, operator_call=call)
+        message = invite_message(email, account_name=account.name, url=url, link_digest=link.link.secret_digest)
+        await self._messenger.send(stores, call, message)
+        return url
+
+    async def send_notice(self, stores: AccountStores, call: Call, account: StoredAccount, email: str) -> None:
+        """Tell somebody who can sign in already that they are in one more account."""
+        url = self._urls.console_url(operator_call=call)
+        await self._messenger.send(stores, call, added_message(email, account_name=account.name, url=url))
+
+    async def send(self, stores: AccountStores, call: Call, invited: Invited) -> InviteResult:
+        """Send a newcomer's invite link, and say so."""
+        email = invited.membership.email
+        return InviteResult(
+            customer_id=invited.account.id,
+            user_id=invited.membership.user_id,
+            email=email,
+            invite_url=await self.send_link(stores, call, invited.account, email, invited.link),
+            expires_at=Moment(invited.link.link.expires_ms),
+        )
+
+
+async def invite(stores: AccountStores, call: Call, body: InviteInput) -> Invited:
+    """Invite somebody into an existing account, or into a new one as its owner."""
+    email = canonical_email(body.email)
+    name = None if isinstance(body.name, UnsetType) else check_name(body.name)
+    if isinstance(body.customer_id, UnsetType):
+        if body.role not in {AccountRole.OWNER, UNSET}:
+            raise Refused("invalid_request", "role must be owner, or left out: a new customer needs an owner.")
+        chosen = name or email if isinstance(body.customer_name, UnsetType) else body.customer_name
+        account_name = check_name(chosen, what="customerName")
+        return await found_account(stores, call, account_name, email=email, name=name)
+    if not isinstance(body.customer_name, UnsetType):
+        raise Refused("invalid_request", "Give customerId or customerName, not both.")
+    account = await stores.accounts.find_account(body.customer_id)
+    if account is None or account.status is AccountStatus.DELETED:
+        raise Refused("invalid_request", "customerId names no customer.")
+    role = AccountRole.MEMBER if isinstance(body.role, UnsetType) else body.role
+    return await invite_newcomer(stores, call, account, role, email=email, name=name)
+
+
+async def read_detail(
+    stores: CustomerStores, activity: ActivityStore, account_id: str, *, now: Moment
+) -> CustomerDetail:
+    """Return everything about one account, a deleted one included until it is purged."""
+    summary = await stores.customers.find_customer(account_id)
+    account = await stores.accounts.find_account(account_id)
+    if summary is None or account is None:
+        raise Refused("not_found", "There is no customer with this ID.")
+    deleted_ms = account.deleted_ms
+    return CustomerDetail(
+        **{name: getattr(summary, name) for name in summary.__struct_fields__},
+        member_list=[member_record(each) for each in await stores.members.list_members(account_id)],
+        site_list=[_site(each) for each in await list_summaries(stores, activity, account_id=account_id, now=now)],
+        tokens=await stores.api_tokens.list_tokens(account_id),
+        usage=await stores.accounts.read_usage(account_id, now),
+        audit=await stores.audit.list_account_events(account_id, limit=CUSTOMER_DETAIL_AUDIT_EVENTS),
+        require_mfa=account.require_mfa,
+        suspended_reason=optional(account.suspended_reason),
+        deleted_at=optional_moment(deleted_ms),
+        purge_at=optional_moment(None if deleted_ms is None else deleted_ms + PURGE_MS),
+    )
+
+
+def _site(summary: SiteSummary) -> CustomerSite:
+    return CustomerSite(
+        site_key=summary.site_key,
+        name=summary.name,
+        mode=summary.mode,
+        widget_mode=summary.widget_mode,
+        health=summary.health,
+    )
 
 
 async def change_customer(stores: AccountStores, call: Call, account_id: str, patch: CustomerPatch) -> None:

@@ -11,7 +11,7 @@ from agentgate.people.accounts.records import Limits, member_status
 from agentgate.people.accounts.repositories.access_requests import AccessRequestStores
 from agentgate.people.accounts.repositories.accounts import IS_PROTECTED
 from agentgate.protection.customers.records import Account, CustomerFilter, CustomerSummary
-from agentgate.protection.sites.repositories import SiteStores
+from agentgate.protection.sites.repository import SiteStores
 
 _COLUMNS = """id, name, status, protected, limit_sites, limit_credentials, limit_members, limit_tokens, limit_origins,
     created_ms"""

@@ -15,7 +15,7 @@ from agentgate.lib.visitor_ids import read_visitor
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.lists.records import ListBacktestInput, ListEntry, ListEntryInput, StoredEntry
-from agentgate.protection.lists.repositories import ListStores
+from agentgate.protection.lists.repository import ListStores
 from agentgate.protection.rules.patterns.glob import split_glob
 from agentgate.protection.rules.patterns.networks import read_strict_network
 from agentgate.protection.rules.request_conditions import glob_problem, network_problem

@@ -16,6 +16,7 @@ from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, Traits
 from agentgate.protection.scoring.bands import band_labels
 from agentgate.protection.scoring.features import SCORE_LABELS
 from agentgate.protection.scoring.model_file import read_model
+from agentgate.protection.scoring.models import find_model, summarise
 from agentgate.protection.scoring.ports import RulesInForce
 from agentgate.protection.scoring.records import (
     CompareReport,
@@ -24,9 +25,7 @@ from agentgate.protection.scoring.records import (
     StoredModel,
     WouldChange,
 )
-from agentgate.protection.scoring.repositories import ScoringStores
-from agentgate.protection.scoring.repositories.score_samples import ScoreSamples
-from agentgate.protection.scoring.roles import find_model, summarise
+from agentgate.protection.scoring.repository import ScoreSamples, ScoringStores
 from agentgate.protection.scoring.score import Scorer, make_scorer
 from agentgate.protection.signals.numbers import NUMBERS
 

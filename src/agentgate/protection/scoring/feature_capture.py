@@ -13,8 +13,7 @@ from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.scoring.records import FeatureCapture, FeatureCaptureInput, StoredCapture
-from agentgate.protection.scoring.repositories import ScoringStores
-from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repository import KeptEvents, ScoringStores
 
 DEFAULT_RETENTION_DAYS = 30
 

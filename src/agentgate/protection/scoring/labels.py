@@ -16,8 +16,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.scoring.records import LabelPage, LabelRequest
-from agentgate.protection.scoring.repositories import ScoringStores
-from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repository import KeptEvents, ScoringStores
 
 
 async def find_decision(store: Store[ScoringStores], events: KeptEvents, call: SiteCall, body: LabelRequest) -> int:

@@ -16,9 +16,8 @@ from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.sites.records import OwnSiteInput, Site, SiteAction, SiteChange, SiteInput
-from agentgate.protection.sites.repositories import SiteStores
-from agentgate.protection.sites.validate import canonical_origins, check_site
-from agentgate.protection.sites.wanted_programs import canonical_programs
+from agentgate.protection.sites.repository import SiteStores
+from agentgate.protection.sites.validate import canonical_origins, canonical_programs, check_site
 
 DEFAULT_ACTIONS = {"submit": SiteAction(browser_required=True)}
 # The check of whole-site protection, where no action of the site's own gives a clearance.

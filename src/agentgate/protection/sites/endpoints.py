@@ -5,15 +5,21 @@ from agentgate.http.call import Call, SiteCall
 from agentgate.http.replies import Text
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
-from agentgate.protection.sites import detail, editing
-from agentgate.protection.sites.adapters import Adapter, AdapterQuery, AdapterWriter
+from agentgate.protection.sites import editing
+from agentgate.protection.sites.detail import AgentPrompt, install_status, list_summaries, read_detail
 from agentgate.protection.sites.health import HealthReader
-from agentgate.protection.sites.install import install_status
-from agentgate.protection.sites.prompt import AgentPrompt
-from agentgate.protection.sites.records import MoveInput, OwnSiteInput, SiteChange, SiteDetail, SiteInput, SiteList
-from agentgate.protection.sites.repositories import SiteStores
-from agentgate.protection.sites.repositories.health import SiteHealthStore
-from agentgate.protection.sites.repositories.sites import ActivityStore
+from agentgate.protection.sites.records import (
+    Adapter,
+    AdapterQuery,
+    AdapterWriter,
+    MoveInput,
+    OwnSiteInput,
+    SiteChange,
+    SiteDetail,
+    SiteInput,
+    SiteList,
+)
+from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore, SiteStores
 
 MARKDOWN = "text/markdown; charset=utf-8"
 # What is in the text, for those who read the API's documents.
@@ -22,7 +28,7 @@ PROMPT_TEXTS = {"text/markdown": "What to tell a coding agent so that it protect
 
 async def list_sites(call: Call, store: Store[SiteStores], activity: ActivityStore) -> SiteList:
     """List sites, newest first."""
-    summaries = await detail.list_summaries(store.read, activity, account_id=call.actor.account_id, now=call.now)
+    summaries = await list_summaries(store.read, activity, account_id=call.actor.account_id, now=call.now)
     return SiteList(items=summaries)
 
 
@@ -38,7 +44,7 @@ async def create_site(call: Call, body: SiteInput, store: Store[SiteStores], act
         return (await editing.create_site(stores, call, body, account)).id
 
     site_id = await store.change(work)
-    return await detail.read_detail(store.read, activity, site_id, now=call.now)
+    return await read_detail(store.read, activity, site_id, now=call.now)
 
 
 async def read_site(call: SiteCall, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
@@ -71,7 +77,7 @@ async def create_own_site(
     account_id = call.actor.account_id
     assert account_id is not None, "the guard lets in members of an account only"
     site = await store.change(lambda stores: editing.create_own_site(stores, call, body, account_id))
-    return await detail.read_detail(store.read, activity, site.id, now=call.now, account_id=account_id)
+    return await read_detail(store.read, activity, site.id, now=call.now, account_id=account_id)
 
 
 async def change_own_site(
@@ -83,7 +89,7 @@ async def change_own_site(
 
 
 async def _read(call: SiteCall, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
-    return await detail.read_detail(store.read, activity, call.site_id, now=call.now, account_id=call.actor.account_id)
+    return await read_detail(store.read, activity, call.site_id, now=call.now, account_id=call.actor.account_id)
 
 
 async def read_install(call: SiteCall, store: Store[SiteStores], health: SiteHealthStore) -> InstallStatus:

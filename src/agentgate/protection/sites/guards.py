@@ -8,7 +8,7 @@ from agentgate.http.guards import declares
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.protection.sites.records import Site
-from agentgate.protection.sites.repositories import SiteStores
+from agentgate.protection.sites.repository import SiteStores
 
 
 @declares(refuses=("site_not_found",))

@@ -25,7 +25,7 @@ probes = typer.Typer(
 
 def probes_folder(settings: Settings) -> Path:
     """Return the folder of this installation's own pools."""
-    from agentgate.protection.browser_check.probes.pools import FOLDER  # noqa: PLC0415 - keeps the command line quick
+    from agentgate.protection.browser_check.probes.pool import FOLDER  # noqa: PLC0415 - keeps the command line quick
 
     return settings.probes_dir or settings.data_dir / FOLDER
 
@@ -85,7 +85,7 @@ def make(
 @probes.command("show", epilog="Example: agentgate probes show --json")
 def show(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Print the pools that a service with these settings draws from now."""
-    from agentgate.protection.browser_check.probes.pools import Pools  # noqa: PLC0415 - keeps the command line quick
+    from agentgate.protection.browser_check.probes.pool import Pools  # noqa: PLC0415 - keeps the command line quick
 
     live = Pools(probes_folder(read_process_settings(config))).live(SystemClock().now_ms())
     if as_json:

@@ -15,7 +15,7 @@ from agentgate.lib.ids import new_request_id
 from agentgate.lib.moment import Moment
 from agentgate.people.identity.passwords import Passwords
 from agentgate.people.identity.users import find_or_create_user
-from agentgate.protection.sites.repositories import SiteStores
+from agentgate.protection.sites.repository import SiteStores
 from agentgate.server.demo.installation import DEMO_SITE_KEY
 
 DEMO_EMAIL = "demo@agentgate.example"

@@ -12,8 +12,7 @@ from msgspec import structs
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import SignedMessage
 from agentgate.protection.agents.signing import fields
-from agentgate.protection.agents.signing.digest import matches
-from agentgate.protection.agents.signing.fields import Unreadable, read_inputs
+from agentgate.protection.agents.signing.fields import Unreadable, matches, read_inputs
 from agentgate.protection.agents.signing.sign import AgentForm
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.support.agent_client import SigningAgent

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from agentgate.lib.ids import new_challenge_id
-from agentgate.protection.browser_check.challenge_locks import Turns
 from agentgate.protection.browser_check.issue import CHALLENGE_ID, new_seed
+from agentgate.protection.browser_check.verify import Turns
 
 pytestmark = pytest.mark.anyio
 MANY = 100_000

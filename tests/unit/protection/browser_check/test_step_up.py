@@ -7,8 +7,8 @@ import pytest
 
 from agentgate.lib.enums import WidgetMode
 from agentgate.lib.records import to_builtins
-from agentgate.protection.browser_check.ports import Binding, StoredChallenge
 from agentgate.protection.browser_check.records import AnswerInput, PressInput, StepInput
+from agentgate.protection.browser_check.repository import Binding, StoredChallenge
 from agentgate.protection.browser_check.step_up import (
     WAIT_MS,
     is_right,

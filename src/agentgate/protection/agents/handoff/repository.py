@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from agentgate.lib.database import Repository, Row, Value
+from agentgate.lib.database import RecordTable, Repository
 from agentgate.lib.enums import HandoffStatus
 
 
@@ -49,10 +49,8 @@ class StoredGrant(Struct, frozen=True, kw_only=True):
     revoked_ms: int | None = None
 
 
-_COLUMNS = """id, request_key, site, agent, keyid, action, submission_id, content_digest, decision_id, user_code,
-    summary, status, receipt_id, issued_ms, created_ms, expires_ms"""
-_GRANT_COLUMNS = """id, site, agent, keyid, action, handoff_id, uses, uses_left, created_ms, expires_ms, last_used_ms,
-    revoked_ms"""
+_HANDOFFS = RecordTable("handoff", StoredHandoff)
+_GRANTS = RecordTable("agent_grant", StoredGrant)
 # Of two who take the last use of a grant, one finds it gone and looks for another grant. Nobody has many.
 LOOKS = 5
 MOST_LISTED = 1_000
@@ -68,23 +66,13 @@ class HandoffStore(Repository):
             handoff.request_key,
             handoff.created_ms,
         )
-        await self._session.run(
-            f"""INSERT INTO handoff ({_COLUMNS})
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-                ON CONFLICT (request_key) DO NOTHING""",  # noqa: S608 - a constant
-            *_values(handoff),
-        )
-        row = await self._session.one(
-            f"SELECT {_COLUMNS} FROM handoff WHERE request_key = $1",  # noqa: S608 - likewise
-            handoff.request_key,
-        )
+        await _HANDOFFS.add(self._session, handoff, "ON CONFLICT (request_key) DO NOTHING")
         # Released in between, the request is its own again.
-        return _handoff(row) if row else handoff
+        return await _HANDOFFS.find(self._session, "request_key = $1", handoff.request_key) or handoff
 
     async def find_handoff(self, handoff_id: str) -> StoredHandoff | None:
         """Return a handoff in whatever state it is; None when there is none or it was forgotten."""
-        row = await self._session.one(f"SELECT {_COLUMNS} FROM handoff WHERE id = $1", handoff_id)  # noqa: S608 - likewise
-        return _handoff(row) if row else None
+        return await _HANDOFFS.find(self._session, "id = $1", handoff_id)
 
     async def release_request(self, handoff_id: str) -> None:
         """Let another handoff stand for the same request."""
@@ -97,13 +85,13 @@ class HandoffStore(Repository):
         row = await self._session.one(
             f"""UPDATE handoff SET status = $2, expires_ms = $4, summary = NULL
                 WHERE id = $1 AND status = 'pending' AND expires_ms > $3
-                RETURNING {_COLUMNS}""",  # noqa: S608 - likewise
+                RETURNING {_HANDOFFS.columns}""",  # noqa: S608 - a constant
             handoff_id,
             status.value,
             now_ms,
             expires_ms,
         )
-        return _handoff(row) if row else None
+        return _HANDOFFS.read(row) if row else None
 
     async def issue_receipt(self, handoff_id: str, *, now_ms: int, over_ms: int) -> StoredHandoff | None:
         """Let the receipt be good from now on unless it was given since `over_ms`; return the handoff after that."""
@@ -137,10 +125,7 @@ class GrantStore(Repository):
 
     async def add_grant(self, grant: StoredGrant) -> None:
         """Keep a new grant."""
-        await self._session.run(
-            f"INSERT INTO agent_grant ({_GRANT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",  # noqa: S608 - likewise
-            *_values(grant),
-        )
+        await _GRANTS.add(self._session, grant)
 
     async def use_grant(self, *, site: int, agent: str, keyid: str, action: str, now_ms: int) -> StoredGrant | None:
         """Take one use from the grant that ends first and return it after that; None when there is nothing to take."""
@@ -161,22 +146,19 @@ class GrantStore(Repository):
             row = await self._session.one(
                 f"""UPDATE agent_grant SET uses_left = uses_left - 1, last_used_ms = $2
                     WHERE id = $1 AND uses_left > 0 AND revoked_ms IS NULL AND expires_ms > $2
-                    RETURNING {_GRANT_COLUMNS}""",  # noqa: S608 - likewise
+                    RETURNING {_GRANTS.columns}""",  # noqa: S608 - likewise
                 found[0],
                 now_ms,
             )
             if row is not None:
-                return _grant(row)
+                return _GRANTS.read(row)
         return None
 
     async def list_grants(self, site: int) -> list[StoredGrant]:
         """Return a site's grants, the newest first."""
-        rows = await self._session.all(
-            f"SELECT {_GRANT_COLUMNS} FROM agent_grant WHERE site = $1 ORDER BY created_ms DESC, id LIMIT $2",  # noqa: S608 - likewise
-            site,
-            MOST_LISTED,
+        return await _GRANTS.find_all(
+            self._session, "site = $1 ORDER BY created_ms DESC, id LIMIT $2", site, MOST_LISTED
         )
-        return [_grant(row) for row in rows]
 
     async def revoke_grant(self, site: int, grant_id: str, *, now_ms: int) -> bool | None:
         """End a grant; False when it was revoked before, None when the site has no such grant."""
@@ -199,20 +181,3 @@ class GrantStore(Repository):
             before_ms,
             most,
         )
-
-
-def _values(record: StoredHandoff | StoredGrant) -> list[Value]:
-    values = (getattr(record, name) for name in record.__struct_fields__)
-    return [value.value if isinstance(value, HandoffStatus) else value for value in values]
-
-
-def _handoff(row: Row) -> StoredHandoff:
-    values = dict(zip(StoredHandoff.__struct_fields__, row, strict=True))
-    key = values["request_key"]
-    values["request_key"] = None if key is None else bytes(key)
-    values["status"] = HandoffStatus(values["status"])
-    return StoredHandoff(**values)
-
-
-def _grant(row: Row) -> StoredGrant:
-    return StoredGrant(**dict(zip(StoredGrant.__struct_fields__, row, strict=True)))

@@ -11,11 +11,10 @@ from agentgate.lib.records import to_builtins, to_json
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.agents.policy.decision import DEFAULT_POLICY, AgentPolicy
-from agentgate.protection.agents.signing.jwk import read_key
-from agentgate.protection.sites.agent_policy import find_problem, read_policy
+from agentgate.protection.agents.signing.key_sets import read_key
+from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, find_problem, read_policy
 from agentgate.protection.sites.records import Site
-from agentgate.protection.sites.repositories import SiteStores
+from agentgate.protection.sites.repository import SiteStores
 
 # More than this and reading all sites would take longer for everybody.
 MOST_BYTES = 128 * 1024
