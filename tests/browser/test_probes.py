@@ -9,8 +9,8 @@ from agentgate.protection.browser_check.probes.chains import blink_answer, draw_
 from agentgate.protection.browser_check.probes.draw import draw_programs
 from agentgate.protection.browser_check.probes.generate import make_program
 from agentgate.protection.browser_check.probes.judge import is_right
-from agentgate.protection.browser_check.probes.making.browsers import collect, find_browsers
 from agentgate.protection.browser_check.probes.pool import Pools
+from agentgate_tools.probe_making.browsers import collect, find_browsers
 from tests.browser.origin import page_server
 from tests.browser.test_instrument_engines import run_node
 

@@ -37,7 +37,7 @@ async def challenges(backend: Backend) -> AsyncIterator[ChallengeStore]:
 def challenge(**changes: Any) -> StoredChallenge:
     usual: dict[str, Any] = {
         "id": new_challenge_id(),
-        "binding": MINE,
+        **msgspec.structs.asdict(MINE),
         "seed": bytes(range(240, 256)),
         "level": 1,
         "widget": WidgetMode.MANAGED,

@@ -13,7 +13,7 @@ from agentgate.lib.enums import AccountRole, AgentVerdict, ApiTokenScope, Appeal
 from agentgate.lib.ids import new_appeal_id
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE
 from agentgate.people.identity.user_records import LinkKind, StoredUser
-from agentgate.protection.agents.handoff.records import HandoffRequest
+from agentgate.protection.agents.handoff.repository import HandoffRequest
 from agentgate.protection.agents.identity import Identity
 from agentgate.protection.appeals.records import StoredAppeal
 from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on

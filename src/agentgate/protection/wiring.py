@@ -53,9 +53,9 @@ from agentgate.protection.lists.repository import ClientReplay
 from agentgate.protection.rules.backtest import Backtests
 from agentgate.protection.rules.ports import EventReplay, Explainer
 from agentgate.protection.scoring.jobs import scoring_jobs
-from agentgate.protection.scoring.ports import RulesInForce
 from agentgate.protection.scoring.repository import KeptEvents, ScoreSamples
 from agentgate.protection.sites.detail import AgentPrompt
+from agentgate.protection.sites.directory import SiteDirectory
 from agentgate.protection.sites.health import HealthReader
 from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore, SiteStores
 from agentgate.protection.snapshot_refresher import SnapshotRefresher
@@ -229,7 +229,7 @@ class DataPlane:
             Explainer: refresher,
             HealthReader: self.health,
             ListBacktests: ListBacktests(stores.client_replay, refresher.decider.visitors),
-            RulesInForce: refresher.sites,
+            SiteDirectory: refresher.sites,
             ScoreSamples: stores.score_samples,
             SiteHealthStore: stores.site_health,
         }

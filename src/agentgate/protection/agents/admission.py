@@ -8,9 +8,10 @@ from agentgate.lib.enums import AgentVerdict
 from agentgate.lib.errors import Refused
 from agentgate.lib.limits import SUBMIT_SIGNATURE_WINDOW_S
 from agentgate.protection.agents.identity import Identity, SignedMessage
-from agentgate.protection.agents.policy_checker import CONTENT_DIGEST, Verifier
+from agentgate.protection.agents.policy_checker import CONTENT_DIGEST
 from agentgate.protection.agents.signing.fields import matches
 from agentgate.protection.agents.signing.repository import Replays
+from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate.protection.sites.directory import SiteView
 
 _DEFAULT_PORTS = {"https": ":443", "http": ":80"}
@@ -59,7 +60,7 @@ HEADERS = {"accept-signature": ACCEPT_SIGNATURE}
 class Admission:
     """Verifies the signature of a submission, that it covers the body, and that it is new."""
 
-    def __init__(self, verifier: Verifier, replays: Replays, address: OwnAddress) -> None:
+    def __init__(self, verifier: AgentVerifier, replays: Replays, address: OwnAddress) -> None:
         self._verifier = verifier
         self.replays = replays
         self._address = address

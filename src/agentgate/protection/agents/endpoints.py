@@ -16,13 +16,18 @@ from agentgate.lib.database import Store
 from agentgate.lib.enums import HandoffStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.limits import AGENT_TOOLS_MAX_AGE_S
+from agentgate.lib.records import shown
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.agents.handoff.approval import Approvals, Sight
-from agentgate.protection.agents.handoff.handoffs import shown
 from agentgate.protection.agents.handoff.page import HEADERS, choose_language, handoff_page, message_page
-from agentgate.protection.agents.handoff.records import AgentGrantList, ChoiceInput, HandoffAnswer
-from agentgate.protection.agents.handoff.repository import GrantStore
+from agentgate.protection.agents.handoff.repository import (
+    AgentGrant,
+    AgentGrantList,
+    ChoiceInput,
+    GrantStore,
+    HandoffAnswer,
+)
 from agentgate.protection.agents.ledger import (
     COLUMNS,
     ChargeStatement,
@@ -60,10 +65,7 @@ async def replace_agent_policy(call: SiteCall, body: AgentPolicy, store: Store[S
 
 
 async def _read_policy(call: SiteCall, store: Store[SiteStores]) -> AgentPolicy:
-    site = await store.read.sites.find_site(call.site_key, account_id=call.actor.account_id)
-    if site is None:
-        # Moved or purged between the scope and here.
-        raise Refused("site_not_found")
+    site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
     return stored_policy(site)
 
 
@@ -95,10 +97,7 @@ async def export_agent_charges(
 async def _statement(
     call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: SubmissionStore
 ) -> ChargeStatement:
-    site = await store.read.sites.find_site(call.site_key, account_id=call.actor.account_id)
-    if site is None:
-        # Moved or purged between the scope and here.
-        raise Refused("site_not_found")
+    site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
     month = month_of(call.now) if isinstance(query.month, UnsetType) else query.month
     span = range_of(month)
     sums = await charges.sum_charges(call.site_id, from_ms=span.from_ms, to_ms=span.to_ms)
@@ -185,7 +184,9 @@ async def read_handoff_style(call: Call, static: StaticFiles) -> Reply[Text | No
 async def list_agent_grants(call: SiteCall, store: Store[SiteStores], grants: GrantStore) -> AgentGrantList:
     """List what people allowed agents beforehand at this site, the newest first."""
     number = await store.read.sites.find_number(call.site_id)
-    return AgentGrantList(items=[shown(grant) for grant in await grants.list_grants(number)])
+    return AgentGrantList(
+        items=[shown(grant, AgentGrant, key_id=grant.keyid) for grant in await grants.list_grants(number)]
+    )
 
 
 async def revoke_agent_grant(call: SiteCall, store: Store[SiteStores], grants: GrantStore) -> None:

@@ -33,6 +33,7 @@ from agentgate.protection.agents.policy.decision import (
     read_offer,
 )
 from agentgate.protection.agents.signing.repository import Replays
+from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate.protection.agents.submission_repository import Charge, SubmissionStore
 from agentgate.protection.signals.facts import AgentFacts
 from agentgate.protection.sites.agent_policy import AgentPolicy
@@ -50,16 +51,6 @@ KEYS_WAIT_S = 0.7
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
 Headers = list[tuple[bytes, bytes]]
-
-
-class Verifier(Protocol):
-    """Finds out who sent a request; `verify.AgentVerifier` does."""
-
-    def verify(
-        self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
-    ) -> Identity | Awaitable[Identity]:
-        """Return what is known at once, or something to wait for."""
-        ...
 
 
 class PolicyRefusal(Struct, frozen=True, gc=False):
@@ -112,7 +103,7 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
 class AgentPolicyChecker:
     """Checks requests of agents against the policy of a site, and notes what they owe."""
 
-    def __init__(self, verifier: Verifier, *, replays: Replays, quotas: Quotas, charges: SubmissionStore) -> None:
+    def __init__(self, verifier: AgentVerifier, *, replays: Replays, quotas: Quotas, charges: SubmissionStore) -> None:
         self._verifier = verifier
         self._replays = replays
         self._quotas = quotas

@@ -1,5 +1,6 @@
 """Answering appeals: let in (which makes an entry of the site's lists), stay, spam; back again; and the label."""
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from agentgate.http.call import SiteCall
@@ -17,7 +18,7 @@ from agentgate.lib.enums import (
 )
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import optional, optional_moment
+from agentgate.lib.records import optional, shown
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.appeals.filing import clean
@@ -39,21 +40,12 @@ _STATES = {
 
 def show(appeal: StoredAppeal) -> Appeal:
     """Return an appeal as people see it. The secret of its link is nobody's but the person's."""
-    return Appeal(
-        id=appeal.id,
-        state=appeal.state,
-        message=appeal.message,
+    return shown(
+        appeal,
+        Appeal,
         decision_id=write_id(appeal.decision),
         visitor_id=appeal.visitor,
-        outcome=appeal.outcome,
-        method=appeal.method,
-        route=appeal.route,
-        created_at=Moment(appeal.created_ms),
-        rule=optional(appeal.rule),
-        label=optional(appeal.label),
-        answered_at=optional_moment(appeal.answered_ms),
-        answered_by=optional(appeal.answered_by),
-        reply=optional(appeal.reply or None),
+        reply=appeal.reply or UNSET,
         list_entry_id=optional(appeal.entry_id),
     )
 

@@ -3,6 +3,7 @@
 import re
 import secrets
 
+import msgspec
 from msgspec import UNSET
 
 from agentgate.http.call import Call
@@ -80,7 +81,7 @@ class ChallengeIssuer:
         widget = widget_of(visit, body)
         challenge = StoredChallenge(
             id=new_challenge_id(),
-            binding=visit.binding,
+            **msgspec.structs.asdict(visit.binding),
             seed=new_seed(),
             level=Level.HIGH if await self._admission.is_flood(call) else await self._level(call, visit, decision),
             widget=widget,

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -12,6 +11,7 @@ from agentgate.http.call import Call
 from agentgate.lib import limits
 from agentgate.lib.enums import VerifyStatus
 from agentgate.lib.errors import Refused
+from agentgate.lib.tasks.keyed_locks import KeyedLocks
 from agentgate.protection.browser_check.admission import VERIFICATIONS, CheckAdmission, Visit
 from agentgate.protection.browser_check.instrument.program import Answer, check_answer
 from agentgate.protection.browser_check.issue import CHALLENGE_ID
@@ -24,24 +24,6 @@ from agentgate.protection.browser_check.trial import BrowserCheckEventLog, Grant
 from agentgate.protection.browser_check.work import Level, challenge_work, is_solved
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.sites.test_keys import ALWAYS_FAIL
-
-
-class Turns:
-    """A lock for each challenge that is being verified."""
-
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    def of(self, challenge_id: str) -> asyncio.Lock:
-        """Return the challenge's lock. It lives as long as a verification holds it or waits for it."""
-        lock = self._locks.get(challenge_id)
-        if lock is None:
-            lock = self._locks[challenge_id] = asyncio.Lock()
-        return lock
-
-    def __len__(self) -> int:
-        return len(self._locks)
-
 
 # Each takes a processor for two milliseconds, which the event loop has better uses for.
 MOST_RUNNING = 2
@@ -89,7 +71,9 @@ class ChallengeVerifier:
         self._event_log = event_log
         self._grants = grants
         self._scrutiny = scrutiny
-        self._turns = Turns()
+        # Verifications of one challenge, one after the other: whoever comes while a token is being made learns that the
+        # challenge was used, and not that its attempts are gone. That it makes one token only is the store's doing.
+        self._locks = KeyedLocks()
         self._prover = Prover()
 
     async def verify(self, call: Call, body: VerifyInput) -> VerifyResult:
@@ -98,7 +82,7 @@ class ChallengeVerifier:
         visit = await self._admission.admit(call, body.site_key, body.action, VERIFICATIONS)
         if not CHALLENGE_ID.match(body.challenge_id):
             raise Refused("challenge_invalid")
-        async with self._turns.of(body.challenge_id):
+        async with self._locks.of(body.challenge_id):
             challenge = await self._attempt(call, visit, body.challenge_id)
             if isinstance(body.c_data, str):
                 challenge = msgspec.structs.replace(challenge, c_data=body.c_data)

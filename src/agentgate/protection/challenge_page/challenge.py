@@ -172,12 +172,14 @@ class ChallengePages:
         waits = proxied.site.clearance_without_script and not (found.protection.required or stuck)
         # A form is sent again by hand: who waited is led back to it.
         url = back_of(original, request.header("referer")) if posted else found.return_url
-        ticket = self._passes.ticket(proxied, url) if waits and "clearance" not in found.states else None
+        ticket = self._passes.waits.begin(proxied, url) if waits and "clearance" not in found.states else None
         return Check(
             site_key=proxied.site.site_key,
             action=action,
             framed=proxied.framed,
-            saved_form=None if form is None else self._passes.enclose(proxied, form),
+            saved_form=None
+            if form is None
+            else self._passes.saved_forms.close(form, proxied.holder, now_ms=proxied.call.now),
             resend=posted and form is None,
             stuck=stuck,
             ticket=ticket,

@@ -20,7 +20,7 @@ from agentgate.lib.records import Input
 from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.proxied_call import ProxiedCall
-from agentgate.protection.challenge_page.sealed_token import SavedForm, SavedForms, SealedTokens
+from agentgate.protection.challenge_page.sealed_token import SavedForms, SealedTokens
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances, IssuedClearance
@@ -173,8 +173,8 @@ class Passes:
         self._keys = keys
         self._clearances = clearances
         self._receipts = receipts
-        self._waits = Waits(sealed_tokens, shared_cache)
-        self._saved_forms = SavedForms(sealed_tokens)
+        self.waits = Waits(sealed_tokens, shared_cache)
+        self.saved_forms = SavedForms(sealed_tokens)
         self._event_log = event_log
         self._shared_cache = shared_cache
 
@@ -195,16 +195,12 @@ class Passes:
         level, renewed = self._level(proxied)
         return Passed(self._issue(proxied, level, renewed), url, framed)
 
-    def ticket(self, proxied: ProxiedCall, url: str) -> WaitTicket:
-        """Return what becomes a low clearance for whoever waits."""
-        return self._waits.begin(proxied, url)
-
     async def wait_is_over(self, proxied: ProxiedCall, ticket: str) -> Passed | str:
         """Take a ticket and return the low clearance, or the reason why it is not good for one."""
-        url = await self._waits.end(proxied, ticket)
+        url = await self.waits.end(proxied, ticket)
         if url is None:
             return "invalid_clearance"
-        if await self._waits.is_too_often(proxied):
+        if await self.waits.is_too_often(proxied):
             return "rate_limited"
         await self._shared_cache.put(_lately(proxied, url), b"1", ttl_ms=LATELY_MS)
         return Passed(self._issue(proxied, ClearanceLevel.LOW, None), url)
@@ -212,14 +208,6 @@ class Passes:
     async def was_here_lately(self, proxied: ProxiedCall, url: str) -> bool:
         """Say whether this visitor passed a moment ago, on the way to the same address."""
         return await self._shared_cache.get(_lately(proxied, url)) is not None
-
-    def enclose(self, proxied: ProxiedCall, form: SavedForm) -> str:
-        """Return a form as the page carries it."""
-        return self._saved_forms.close(form, proxied.holder, now_ms=proxied.call.now)
-
-    async def release(self, proxied: ProxiedCall, saved_form: str) -> SavedForm | None:
-        """Return the form; None when it is not this visitor's, over, or was sent already."""
-        return await self._saved_forms.take(saved_form, proxied.holder, now_ms=proxied.call.now)
 
     def _issue(self, proxied: ProxiedCall, level: ClearanceLevel, renewed: str | None) -> IssuedClearance:
         holder = proxied.holder

@@ -140,7 +140,7 @@ async def replay_form(call: Call, body: RawBody, asker: Asker, passes: Passes, p
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return _deny(pages, "invalid_request", "The body must be JSON with capsule.")
     try:
-        form = await passes.release(proxied, sent.capsule)
+        form = await passes.saved_forms.take(sent.capsule, proxied.holder, now_ms=call.now)
     except StoreUnavailable:
         return pages.deny(UNAVAILABLE, None)
     if form is None:

@@ -26,7 +26,7 @@ from agentgate.people.audit.endpoints import AuditQuery, read_audit_page
 from agentgate.people.audit.records import AuditPage
 from agentgate.people.identity.links import LinkUrls
 from agentgate.people.outbox.messages import Messenger, mfa_reset_message, reset_message
-from agentgate.protection.customers import editing, users
+from agentgate.protection.customers import editing
 from agentgate.protection.customers.editing import Invitations, check_not_deleted, invite, read_detail
 from agentgate.protection.customers.guards import CustomerCall
 from agentgate.protection.customers.records import (
@@ -261,15 +261,15 @@ async def invite_account(
 async def suspend_user(call: Call, store: Store[CustomerStores], body: SuspendUserInput = NO_REASON) -> Account:
     """Suspend a user and end their sessions."""
     user_id = call.params["userId"]
-    await store.change(lambda stores: users.suspend_user(stores, call, user_id, body.reason))
-    return await users.read_account(store.read, user_id)
+    await store.change(lambda stores: editing.suspend_user(stores, call, user_id, body.reason))
+    return await editing.read_account(store.read, user_id)
 
 
 async def reactivate_user(call: Call, store: Store[CustomerStores]) -> Account:
     """Let a suspended user sign in again."""
     user_id = call.params["userId"]
-    await store.change(lambda stores: users.reactivate_user(stores, call, user_id))
-    return await users.read_account(store.read, user_id)
+    await store.change(lambda stores: editing.reactivate_user(stores, call, user_id))
+    return await editing.read_account(store.read, user_id)
 
 
 async def create_reset_link(
@@ -281,7 +281,7 @@ async def create_reset_link(
     """
 
     async def work(stores: CustomerStores) -> ResetLink:
-        user, issued = await users.make_reset_link(stores, call, call.params["userId"])
+        user, issued = await editing.make_reset_link(stores, call, call.params["userId"])
         url = urls.reset_url(issued.secret, operator_call=call)
         message = reset_message(user.email, url=url, link_digest=issued.link.secret_digest)
         await messenger.send(stores, call, message)
@@ -298,8 +298,8 @@ async def reset_mfa(call: Call, store: Store[CustomerStores], messenger: Messeng
     user_id = call.params["userId"]
 
     async def work(stores: CustomerStores) -> None:
-        user = await users.reset_mfa(stores, call, user_id)
+        user = await editing.reset_mfa(stores, call, user_id)
         await messenger.send(stores, call, mfa_reset_message(user.email))
 
     await store.change(work)
-    return await users.read_account(store.read, user_id)
+    return await editing.read_account(store.read, user_id)

@@ -8,14 +8,13 @@ from agentgate.events.label_records import DecisionLabel
 from agentgate.events.ports import EventStore
 from agentgate.http.call import Call, SiteCall
 from agentgate.lib.database import Store
-from agentgate.lib.enums import ModelKind, ModelRole
+from agentgate.lib.enums import LabelSource, ModelKind, ModelRole
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import LABELS_LIMIT
 from agentgate.lib.records import Query, SiteKey, json_decoder
 from agentgate.protection.scoring import compare, feature_capture, labels, models
 from agentgate.protection.scoring.model_file import ModelFile
-from agentgate.protection.scoring.ports import RulesInForce
 from agentgate.protection.scoring.records import (
     ClearedModel,
     CompareReport,
@@ -29,6 +28,7 @@ from agentgate.protection.scoring.records import (
     ModelSwap,
 )
 from agentgate.protection.scoring.repository import KeptEvents, ScoreSamples, ScoringStores
+from agentgate.protection.sites.directory import SiteDirectory
 
 
 class SiteQuery(Query, frozen=True, kw_only=True):
@@ -56,7 +56,8 @@ async def label_decision(
     The decision's evidence is copied with the first label, so that labels outlive the events.
     """
     decision = labels.parse_decision(call.params["decisionId"])
-    return await labels.put_label(store, events, call, decision, labels.operator_label(body.label, body.note))
+    given = LabelRequest(label=body.label, source=LabelSource.OPERATOR, note=body.note)
+    return await labels.put_label(store, events, call, decision, given)
 
 
 async def list_labels(call: SiteCall, query: LabelsQuery, store: Store[ScoringStores], keyring: Keyring) -> LabelPage:
@@ -127,14 +128,14 @@ async def clear_model(call: Call, store: Store[ScoringStores]) -> ClearedModel:
 
 
 async def compare_models(
-    call: Call, store: Store[ScoringStores], samples: ScoreSamples, rules: RulesInForce
+    call: Call, store: Store[ScoringStores], samples: ScoreSamples, sites: SiteDirectory
 ) -> CompareReport:
     """Compare the candidate with the active model on the traffic of the last 7 days.
 
     `wouldChange` counts decisions that today's rules would make otherwise with the candidate's score. `perLabel` has
     the share of labelled decisions that each model scores at 0.5 or above.
     """
-    return await compare.compare(store, samples, rules, _kind(call), call.now)
+    return await compare.compare(store, samples, sites, _kind(call), call.now)
 
 
 async def promote_model(call: Call, store: Store[ScoringStores]) -> ModelSwap:

@@ -19,7 +19,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.enums import ModelKind, ModelRole
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import json_decoder, to_json
+from agentgate.lib.records import json_decoder, shown, to_json
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.scoring.model_file import ModelFile, check_model, read_model
@@ -40,14 +40,12 @@ def summarise(model: StoredModel) -> ModelSummary:
     """Return a model in short."""
     # Not checked again: a model whose features this release does not know any more can still be shown.
     file: ModelFile = json_decoder(ModelFile).decode(model.file)
-    return ModelSummary(
-        kind=model.kind,
-        role=model.role,
+    return shown(
+        model,
+        ModelSummary,
         version=file.version,
         type=file.type,
         features=len(file.features),
-        installed_at=Moment(model.installed_ms),
-        installed_by=model.installed_by,
         metadata=file.metadata,
     )
 

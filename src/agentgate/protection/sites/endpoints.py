@@ -4,7 +4,6 @@ from agentgate.events.health_records import InstallStatus, SiteHealth
 from agentgate.http.call import Call, SiteCall
 from agentgate.http.replies import Text
 from agentgate.lib.database import Store
-from agentgate.lib.errors import Refused
 from agentgate.protection.sites import editing
 from agentgate.protection.sites.detail import AgentPrompt, install_status, list_summaries, read_detail
 from agentgate.protection.sites.health import HealthReader
@@ -105,10 +104,7 @@ async def read_health(call: SiteCall, reader: HealthReader) -> SiteHealth:
 
 async def read_agent_prompt(call: SiteCall, store: Store[SiteStores], prompt: AgentPrompt) -> Text:
     """Read a text that tells a coding agent how to add the check to the site. It never contains a secret."""
-    site = await store.read.sites.find_site(call.site_key, account_id=call.actor.account_id)
-    if site is None:
-        # Moved or purged between the scope and here.
-        raise Refused("site_not_found")
+    site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
     return Text(prompt.write(call, site).encode(), MARKDOWN)
 
 
@@ -117,7 +113,5 @@ async def read_adapter(call: SiteCall, query: AdapterQuery, store: Store[SiteSto
 
     `upstream` is where the site's own server listens, `origin` one of the site's origins; without it, the first one.
     """
-    site = await store.read.sites.find_site(call.site_key, account_id=call.actor.account_id)
-    if site is None:
-        raise Refused("site_not_found")
+    site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
     return writer.write(call.params["proxy"], site, query)

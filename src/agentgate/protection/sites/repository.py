@@ -103,6 +103,13 @@ class SiteStore(LockingRepository):
         site = await _SITES.find(self._session, "site_key = $1", site_key)
         return site if site is not None and account_id in {None, site.customer_id} else None
 
+    async def get_site(self, site_key: str, *, account_id: str | None) -> Site:
+        """Return a site of the given account; refuse where there is none, or where it was moved or purged meanwhile."""
+        site = await self.find_site(site_key, account_id=account_id)
+        if site is None:
+            raise Refused("site_not_found")
+        return site
+
     async def list_own_site_keys(self) -> list[str]:
         """Return the keys of the service's own sites, whether there is such a site or not."""
         rows = await self._session.all("SELECT site_key FROM service_site ORDER BY site_key")

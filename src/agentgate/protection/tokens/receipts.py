@@ -238,6 +238,10 @@ class Grant(Struct, frozen=True, kw_only=True):
     binding: str | UnsetType = UNSET
 
 
+# What a grant says in the words of the claims.
+_SAME_CLAIMS = tuple(name for name in Grant.__struct_fields__ if name in Claims.__struct_fields__ and name != "test")
+
+
 class IssuedReceipt(Struct, frozen=True):
     """A signed receipt and when it ends."""
 
@@ -268,18 +272,9 @@ class ReceiptIssuer:
             jti=receipt_id or new_receipt_id(),
             iat=issued_s,
             exp=issued_s + self._lifetime_s,
-            kind=grant.kind,
-            action=grant.action,
             sub=grant.subject,
-            decision_id=grant.decision_id,
-            origin=grant.origin,
-            c_data=grant.c_data,
-            keyid=grant.keyid,
-            submission_id=grant.submission_id,
-            content_digest=grant.content_digest,
-            price=grant.price,
             test=True if grant.test else UNSET,
-            binding=grant.binding,
+            **{name: getattr(grant, name) for name in _SAME_CLAIMS},
         )
         receipt = write_receipt(claims, self._keys.current(test=grant.test))
         return IssuedReceipt(receipt, Moment(claims.exp * 1000), claims.jti)

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, Protocol, TypeVar
 
 from msgspec import UNSET, Struct
 
@@ -60,26 +59,17 @@ def success(claims: Claims, request_id: str | None) -> SiteverifySuccess:
 KEPT_MORE = 256
 
 
-class PendingCall(Protocol):
-    """Something that has a deadline."""
-
-    is_done: bool
-
-
-W = TypeVar("W", bound=PendingCall)
-
-
-class DeadlineQueue(Generic[W]):
+class DeadlineQueue:
     """Calls in the order in which they came. One that is not done in time is given up."""
 
-    def __init__(self, most_s: float, give_up: Callable[[W], None]) -> None:
+    def __init__(self, most_s: float, give_up: Callable[["PendingRedemption"], None]) -> None:
         self._most_s = most_s
         self._give_up = give_up
-        self._waiting: deque[tuple[float, W]] = deque()
+        self._waiting: deque[tuple[float, PendingRedemption]] = deque()
         self._most_kept = KEPT_MORE
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, call: W) -> None:
+    def add(self, call: "PendingRedemption") -> None:
         """Watch a call from now on."""
         self._waiting.append((time.monotonic(), call))
         if len(self._waiting) >= self._most_kept:
@@ -175,7 +165,7 @@ class Redeemer:
         self._bindings = bindings
         # Redeemed tokens by site number and hour, since the counters were last written.
         self._spent: dict[tuple[int, int], int] = {}
-        self._deadlines: DeadlineQueue[PendingRedemption] = DeadlineQueue(STORE_S, self._give_up)
+        self._deadlines = DeadlineQueue(STORE_S, self._give_up)
         # Kept, because the loop alone does not keep a task alive.
         self._lookups: set[asyncio.Task[None]] = set()
 

@@ -11,8 +11,8 @@ from agentgate.lib.settings.schema import Settings, read_process_settings
 from agentgate.server.cli.options import CommandRefused, ConfigOption, JsonOption, print_json, print_table
 
 if TYPE_CHECKING:
-    from agentgate.protection.browser_check.probes.making.browsers import Browser
     from agentgate.protection.browser_check.probes.pool import Pool
+    from agentgate_tools.probe_making.browsers import Browser
 
 PROGRAMS = 5_000
 LEAST_KEPT = 100
@@ -53,7 +53,6 @@ def make(
 
     A running service takes the pool over within a minute; the one before retires a day later. Only loopback is used.
     """
-    from agentgate.protection.browser_check.probes.making import make as making  # noqa: PLC0415 - keeps the rest quick
     from agentgate.protection.browser_check.probes.pool import (  # noqa: PLC0415 - likewise
         FILE_SUFFIX,
         SEED_BYTES,
@@ -61,6 +60,7 @@ def make(
         read_pool,
         write_pool,
     )
+    from agentgate_tools.probe_making import make as making  # noqa: PLC0415 - keeps the rest quick
 
     today = to_rfc3339(SystemClock().now_ms())[:10]
     found = _browsers(browser or [])
@@ -117,7 +117,7 @@ def _families(pool: "Pool") -> dict[str, int]:
 
 
 def _browsers(further: list[str]) -> "list[Browser]":
-    from agentgate.protection.browser_check.probes.making.browsers import browser_at, find_browsers  # noqa: PLC0415 - as above
+    from agentgate_tools.probe_making.browsers import browser_at, find_browsers  # noqa: PLC0415 - as above
 
     found = find_browsers()
     for path in further:

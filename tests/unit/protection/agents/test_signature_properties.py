@@ -13,8 +13,8 @@ from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import SignedMessage
 from agentgate.protection.agents.signing import fields
 from agentgate.protection.agents.signing.fields import Unreadable, matches, read_inputs
-from agentgate.protection.agents.signing.sign import AgentForm
 from agentgate.protection.agents.signing.verify import AgentVerifier
+from agentgate_tools.agent_simulator.sign import AgentForm
 from tests.support.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import DIRECTORY, KnownKeys, message_of, policy_with, verify
 

@@ -26,8 +26,7 @@ from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.agents.admission import Admission
 from agentgate.protection.agents.handoff.handoffs import Handoffs, Lines, is_of, may_grant, read_summary
-from agentgate.protection.agents.handoff.records import ChoiceInput, HandoffAnswer
-from agentgate.protection.agents.handoff.repository import StoredGrant, StoredHandoff
+from agentgate.protection.agents.handoff.repository import ChoiceInput, HandoffAnswer, StoredGrant, StoredHandoff
 from agentgate.protection.browser_check.admission import OwnPage
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
 from agentgate.protection.sites.repository import SiteStores

@@ -19,9 +19,15 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_agent_grant_id, new_handoff_id, new_receipt_id
 from agentgate.lib.limits import AGENT_GRANT_HOURS, AGENT_GRANT_USES, HANDOFF_LIFETIME_S, HANDOFF_POLL_INTERVAL_S
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import optional_moment
-from agentgate.protection.agents.handoff.records import AgentGrant, Handoff, HandoffAnswer, HandoffRequest
-from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore, StoredGrant, StoredHandoff
+from agentgate.protection.agents.handoff.repository import (
+    GrantStore,
+    Handoff,
+    HandoffAnswer,
+    HandoffRequest,
+    HandoffStore,
+    StoredGrant,
+    StoredHandoff,
+)
 from agentgate.protection.agents.identity import Identity
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
@@ -68,23 +74,6 @@ def may_grant(site: SiteView, action: str) -> bool:
     """Say whether people may allow agents further uses of an action: where the policy says so in as many words."""
     terms = site.agent_policy.actions.get(action)
     return terms is not None and terms.handoff is True
-
-
-def shown(grant: StoredGrant) -> AgentGrant:
-    """Return a grant as it goes over the wire."""
-    return AgentGrant(
-        id=grant.id,
-        agent=grant.agent,
-        key_id=grant.keyid,
-        action=grant.action,
-        uses=grant.uses,
-        uses_left=grant.uses_left,
-        created_at=Moment(grant.created_ms),
-        expires_at=Moment(grant.expires_ms),
-        handoff_id=grant.handoff_id,
-        last_used_at=optional_moment(grant.last_used_ms),
-        revoked_at=optional_moment(grant.revoked_ms),
-    )
 
 
 LIFETIME_MS = HANDOFF_LIFETIME_S * SECOND_MS

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agentgate.events.recorder import Recorder
-from agentgate.events.records import CounterName
+from agentgate.events.records import CounterName, Event
 from agentgate.http.call import Call
 from agentgate.lib import errors
 from agentgate.lib.decision_ids import DecisionIds
@@ -158,14 +158,7 @@ class Judge:
         """Record a decision, with what enforce mode would have done where monitor mode let it through."""
         outcome, would = apply_mode(Outcome.ALLOW if obstacle is None else obstacle.outcome, case.site.mode)
         is_accepted = outcome is Outcome.ALLOW
-        answered = Answered(
-            id=case.decision_id,
-            visitor=case.visitor,
-            status=200 if obstacle is None or is_accepted else errors.AGENTS.lookup(obstacle.code).status,
-            request_id=case.call.request_id,
-            trace_id=read_trace_id(case.call.request.header("traceparent")),
-        )
-        event = make_event(case.facts, case.site, case.decision, answered)
+        event = _event(case, None if obstacle is None or is_accepted else obstacle.code)
         if (outcome, would) != (event.outcome, event.would) or (obstacle is not None and obstacle.code != "policy"):
             reason = "allowed" if obstacle is None else _REASONS.get(obstacle.code, obstacle.code)
             event = msgspec.structs.replace(
@@ -177,18 +170,21 @@ class Judge:
 
     def record_stranger(self, case: Case, code: str) -> None:
         """Record that somebody did not prove who he is. Monitor mode does not change that."""
-        row = errors.AGENTS.lookup(code)
-        answered = Answered(
-            id=case.decision_id,
-            visitor=case.visitor,
-            status=row.status,
-            request_id=case.call.request_id,
-            trace_id=read_trace_id(case.call.request.header("traceparent")),
-        )
-        event = make_event(case.facts, case.site, case.decision, answered)
+        event = _event(case, code)
         self._recorder.put(
             msgspec.structs.replace(event, outcome=Outcome.BLOCK, would=None, reasons=(code,), ruled=False, rule=None)
         )
+
+
+def _event(case: Case, refused: str | None) -> Event:
+    answered = Answered(
+        id=case.decision_id,
+        visitor=case.visitor,
+        status=200 if refused is None else errors.AGENTS.lookup(refused).status,
+        request_id=case.call.request_id,
+        trace_id=read_trace_id(case.call.request.header("traceparent")),
+    )
+    return make_event(case.facts, case.site, case.decision, answered)
 
 
 def applies(obstacle: Obstacle | None, site: SiteView) -> bool:

@@ -4,9 +4,6 @@ The order is the contract's: body, signature, digest, replay, earlier answer, po
 by a person. What is accepted is kept with its charge in one transaction, so a repeated submission is charged once.
 """
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -21,9 +18,10 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limits import SUBMISSION_KEPT_DAYS
 from agentgate.lib.price import Price
 from agentgate.lib.records import to_json
+from agentgate.lib.tasks.keyed_locks import KeyedLocks
 from agentgate.protection.agents.admission import Admission
 from agentgate.protection.agents.handoff.handoffs import Handoffs, Redeeming
-from agentgate.protection.agents.handoff.records import HandoffRequest
+from agentgate.protection.agents.handoff.repository import HandoffRequest
 from agentgate.protection.agents.identity import SignedMessage
 from agentgate.protection.agents.signing.fields import digest_of
 from agentgate.protection.agents.submission_repository import Charge, Submission, SubmissionStore
@@ -42,7 +40,6 @@ from agentgate.protection.sites.directory import SiteDirectory, SiteView
 from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
 
 KEPT_MS = SUBMISSION_KEPT_DAYS * DAY_MS
-Key = tuple[str, str, str]
 
 
 class GivenSubmission(Struct, frozen=True, kw_only=True):
@@ -74,7 +71,9 @@ class Submissions:
         self._judge = judge
         self._handoffs = handoffs
         self._receipts = receipts
-        self._turns: dict[Key, tuple[asyncio.Lock, int]] = {}
+        # Equal submissions one after the other: those behind the first then find its answer, where each of them would
+        # else use up a unit of the agent's quota.
+        self._locks = KeyedLocks()
 
     async def submit(self, call: Call, body: SubmissionInput, content: bytes) -> bytes:
         """Return the answer to a submission; the first one's, byte for byte, when it was accepted before."""
@@ -88,7 +87,7 @@ class Submissions:
             self._judge.record_stranger(self._judge.open_case(call, body, site, identity=known), problem.code)
             raise problem
         assert identity.agent is not None, "a verified identity has an agent"
-        async with self._turn((site.id, identity.agent, body.id)):
+        async with self._locks.of((site.id, identity.agent, body.id)):
             earlier = await self._earlier(site, identity.agent, given)
             if earlier is not None:
                 return earlier
@@ -209,24 +208,6 @@ class Submissions:
         if body.action not in site.actions:
             raise Refused("action_invalid")
         return site
-
-    @asynccontextmanager
-    async def _turn(self, key: Key) -> AsyncIterator[None]:
-        """Let equal submissions in one after the other: those behind the first then find its answer.
-
-        Otherwise each of them would use up a unit of the agent's quota.
-        """
-        lock, waiting = self._turns.get(key) or (asyncio.Lock(), 0)
-        self._turns[key] = (lock, waiting + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, waiting = self._turns[key]
-            if waiting == 1:
-                del self._turns[key]
-            else:
-                self._turns[key] = (lock, waiting - 1)
 
 
 def charged_in(answer: bytes) -> str | None:

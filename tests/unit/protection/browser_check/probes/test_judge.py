@@ -11,7 +11,7 @@ from agentgate.protection.browser_check.probes.judge import State, is_right, sta
 from agentgate.protection.browser_check.probes.pool import Pools
 from agentgate.protection.browser_check.probes.ticket import AskedProgram, ProbeTicket, seal, unseal
 from agentgate.protection.browser_check.records import ProbesInput
-from agentgate.protection.browser_check.repository import Binding, StoredChallenge
+from agentgate.protection.browser_check.repository import StoredChallenge
 
 POOL = Pools(None).shipped
 CHROME = BrowserClaim("blink", POOL.seen["blink"][0])
@@ -20,10 +20,12 @@ NEWER = BrowserClaim("blink", 999)
 
 def challenge(number):
     seed = number.to_bytes(16, "big")
-    binding = Binding(site=1, action="login", origin="https://shop.example", visitor="0" * 16)
     return StoredChallenge(
         id=f"ch_{number:026d}",
-        binding=binding,
+        site=1,
+        action="login",
+        origin="https://shop.example",
+        visitor="0" * 16,
         seed=seed,
         level=0,
         widget=WidgetMode.INVISIBLE,

@@ -9,16 +9,6 @@ import pytest
 
 from agentgate.lib.clock import DAY_MS
 from agentgate.protection.browser_check.probes.generate import family_of, make_program
-from agentgate.protection.browser_check.probes.making.browsers import Run
-from agentgate.protection.browser_check.probes.making.make import (
-    agreed,
-    choose,
-    join,
-    middle_of,
-    narrowed,
-    programs_of,
-    widened,
-)
 from agentgate.protection.browser_check.probes.pool import (
     FILE_SUFFIX,
     LOOK_MS,
@@ -29,6 +19,16 @@ from agentgate.protection.browser_check.probes.pool import (
     Pools,
     read_pool,
     write_pool,
+)
+from agentgate_tools.probe_making.browsers import Run
+from agentgate_tools.probe_making.make import (
+    agreed,
+    choose,
+    join,
+    middle_of,
+    narrowed,
+    programs_of,
+    widened,
 )
 
 SEED = b"s" * 32

@@ -18,8 +18,8 @@ from agentgate.protection.browser_check.probes.generate import (
     family_of,
     make_program,
 )
-from agentgate.protection.browser_check.probes.making.browsers import Browser, Run, RunFailed, collect
 from agentgate.protection.browser_check.probes.pool import LARGEST, SMALLEST, Answer, AnsweredProgram, Pool
+from agentgate_tools.probe_making.browsers import Browser, Run, RunFailed, collect
 
 # In 1/16 px: judging allows half a pixel to either side.
 AGREEMENT = 8
