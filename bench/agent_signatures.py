@@ -10,9 +10,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import Identity, SignedMessage
-from agentgate.protection.agents.ports import KeyFound
-from agentgate.protection.agents.signing.jwk import read_key
-from agentgate.protection.agents.signing.sign import (
+from agentgate.protection.agents.signing.key_sets import KeyFound, read_key
+from agentgate.protection.agents.signing.signatures import tagged_signatures
+from agentgate.protection.agents.signing.verify import AgentVerifier
+from agentgate.protection.sites.agent_policy import DEFAULT_POLICY
+from agentgate_tools.agent_simulator.sign import (
     AgentForm,
     AgentSigningKey,
     SignatureTerms,
@@ -20,9 +22,6 @@ from agentgate.protection.agents.signing.sign import (
     make_nonce,
     sign_request,
 )
-from agentgate.protection.agents.signing.signatures import tagged_signatures
-from agentgate.protection.agents.signing.verify import AgentVerifier
-from agentgate.protection.sites.agent_policy import DEFAULT_POLICY
 
 REQUESTS = 500
 ROUNDS = 7

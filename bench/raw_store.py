@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 import asyncpg
 
-from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
+from agentgate.protection.tokens.repository import Redemption, RedemptionStore
 
 SITE = "st_raw"
 # What siteverify stores beside a request ID is about as long.

@@ -24,8 +24,8 @@ from bot_auth import BotAuth
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from agentgate.protection.agents.signing.digest import digest_of
-from agentgate.protection.agents.signing.sign import AgentSigningKey
+from agentgate.protection.agents.signing.fields import digest_of
+from agentgate_tools.agent_simulator.sign import AgentSigningKey
 
 SEED = bytes(range(32))
 WINDOW_S = 300

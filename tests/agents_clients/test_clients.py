@@ -5,9 +5,9 @@ import time
 import pytest
 
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.signing.digest import matches
-from agentgate.protection.agents.signing.sign import AgentSigningKey
+from agentgate.protection.agents.signing.fields import matches
 from agentgate.protection.agents.signing.verify import AgentVerifier
+from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from tests.agents_clients.clients import (
     COVERING_BODY,
     SEED,

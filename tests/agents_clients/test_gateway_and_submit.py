@@ -8,7 +8,7 @@ import pytest
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.agents.signing.sign import AgentSigningKey
+from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from tests.agents_clients.clients import (
     COVERING_BODY,
     SEED,

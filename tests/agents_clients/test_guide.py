@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.signing.digest import matches
+from agentgate.protection.agents.signing.fields import matches
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.unit.protection.agents.verifying import AGENT, KnownKeys, message_of, policy_with, verify
 

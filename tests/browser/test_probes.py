@@ -9,9 +9,8 @@ from agentgate.protection.browser_check.probes.chains import blink_answer, draw_
 from agentgate.protection.browser_check.probes.draw import draw_programs
 from agentgate.protection.browser_check.probes.generate import make_program
 from agentgate.protection.browser_check.probes.judge import is_right
-from agentgate.protection.browser_check.probes.making.browsers import find_browsers
-from agentgate.protection.browser_check.probes.making.collect import collect
-from agentgate.protection.browser_check.probes.pools import Pools
+from agentgate.protection.browser_check.probes.pool import Pools
+from agentgate_tools.probe_making.browsers import collect, find_browsers
 from tests.browser.node_runs import run_node
 from tests.browser.origin import page_server
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from agentgate.lib.enums import ReceiptKind
-from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
+from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
 from agentgate_client import AsyncClient, Client
 from tests.support.service import RunningService
 

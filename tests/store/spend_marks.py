@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agentgate.lib.clock import FixedClock
-from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
-from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
+from agentgate.protection.tokens.repository import Redemption, RedemptionStore, SpendMarks
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
 from agentgate.storage.sqlite.database import SqliteDatabase

@@ -13,7 +13,7 @@ from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import Limits, StoredAccount
 from agentgate.protection.credentials.records import Credential
 from agentgate.protection.sites.records import Site, SiteAction, SiteRoute
-from agentgate.protection.sites.repositories.sites import ActivityStore
+from agentgate.protection.sites.repository import ActivityStore
 from agentgate.server.stores.open import SETS
 from agentgate.server.stores.unit_of_work import SqlStore
 from agentgate.storage.migrate import MigratedDatabase, apply

@@ -15,8 +15,7 @@ from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.limits import CHALLENGES_PER_MINUTE_PER_SITE
 from agentgate.protection.browser_check.issue import LIFETIME_MS
 from agentgate.protection.browser_check.jobs import CHALLENGE_KEPT_MS, forget_challenges
-from agentgate.protection.browser_check.ports import Binding, StoredChallenge
-from agentgate.protection.browser_check.repository import ChallengeStore
+from agentgate.protection.browser_check.repository import Binding, ChallengeStore, StoredChallenge
 from agentgate.server.stores.open import HOT
 from agentgate.storage.migrate import apply
 from agentgate.storage.sqlite.database import SqliteDatabase
@@ -38,7 +37,7 @@ async def challenges(backend: Backend) -> AsyncIterator[ChallengeStore]:
 def challenge(**changes: Any) -> StoredChallenge:
     usual: dict[str, Any] = {
         "id": new_challenge_id(),
-        "binding": MINE,
+        **msgspec.structs.asdict(MINE),
         "seed": bytes(range(240, 256)),
         "level": 1,
         "widget": WidgetMode.MANAGED,

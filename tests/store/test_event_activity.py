@@ -8,7 +8,7 @@ from agentgate.lib.clock import DAY_MS, MINUTE_MS, FixedClock
 from agentgate.lib.enums import Outcome
 from agentgate.lib.moment import Moment
 from agentgate.lib.settings.schema import Settings
-from agentgate.protection.sites.repositories.sites import SiteActivity
+from agentgate.protection.sites.repository import SiteActivity
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.storage.migrate import apply
 from tests.store.sql_objects import add_two_tenants

@@ -7,7 +7,7 @@ import pytest
 
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import StoreUnavailable
-from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
+from agentgate.protection.tokens.repository import Redemption, RedemptionStore
 from tests.store.sql_objects import NOW_MS, migrated
 
 pytestmark = pytest.mark.anyio

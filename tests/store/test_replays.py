@@ -10,8 +10,7 @@ from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import UNSIGNED, Identity
 from agentgate.protection.agents.jobs import ROWS_PER_UNIT, UNITS_PER_RUN, forget_replays
-from agentgate.protection.agents.signing.replays import SKEW_MS, Replays
-from agentgate.protection.agents.signing.repository import ReplayStore
+from agentgate.protection.agents.signing.repository import SKEW_MS, Replays, ReplayStore
 from tests.store.sql_objects import NOW_MS, migrated
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from agentgate.lib.database import StoreUnavailable
-from agentgate.protection.tokens.repositories.redemptions import Redemption, SpendOutcome
-from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
+from agentgate.protection.tokens.repository import Redemption, SpendMarks, SpendOutcome
 from tests.store.spend_marks import LONGEST_MS, SITE, journal, opened, spend
 from tests.store.sql_objects import NOW_MS
 

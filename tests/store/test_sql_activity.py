@@ -7,7 +7,7 @@ import pytest
 
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.moment import Moment
-from agentgate.protection.sites.repositories.sites import SiteActivity
+from agentgate.protection.sites.repository import SiteActivity
 from tests.store.sql_objects import NOW_MS, Opened, add_two_tenants, migrated, new_site
 
 pytestmark = pytest.mark.anyio

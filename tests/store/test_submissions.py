@@ -12,7 +12,7 @@ from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import ChargeSource
 from agentgate.lib.price import Price
 from agentgate.protection.agents.submission_repository import Charge, Submission, SubmissionStore
-from agentgate.protection.sites.repositories.sites import ActivityStore
+from agentgate.protection.sites.repository import ActivityStore
 from tests.store.sql_objects import NOW_MS, add_two_tenants, migrated
 
 pytestmark = pytest.mark.anyio

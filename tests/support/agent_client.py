@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from agentgate.protection.agents.signing.sign import (
+from agentgate_tools.agent_simulator.sign import (
     COVERED,
     AgentSigningKey,
     SignatureTerms,

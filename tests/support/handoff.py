@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from agentgate.lib.enums import AgentVerdict
-from agentgate.protection.agents.handoff.records import Handoff, HandoffRequest
+from agentgate.protection.agents.handoff.repository import Handoff, HandoffRequest
 from agentgate.protection.agents.identity import Identity
 from agentgate.protection.sites.directory import SiteView
 from tests.support.agent_client import SigningAgent

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentgate.lib.clock import SystemClock
-from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.protection.tokens.receipts import SigningKeys
 from tests.support.gateway import VISITOR
 from tests.support.processes import AdminConnection, ServeProcess, serving
 from tests.support.tokens import ORIGIN, keys_of_process, mint

@@ -8,8 +8,7 @@ from agentgate.lib.clock import SystemClock
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import Keyring, Sealer, load_keys
 from agentgate.lib.settings.schema import Settings, read_settings
-from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
-from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer, SigningKeys
 from agentgate.server.secret_files import root_secret
 from agentgate.server.stores.open import open_stores
 from tests.support.processes import environment

@@ -13,7 +13,7 @@ from agentgate.lib.enums import AccountRole, AgentVerdict, ApiTokenScope, Appeal
 from agentgate.lib.ids import new_appeal_id
 from agentgate.people.identity.records import LinkKind, StoredUser
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE
-from agentgate.protection.agents.handoff.records import HandoffRequest
+from agentgate.protection.agents.handoff.repository import HandoffRequest
 from agentgate.protection.agents.identity import Identity
 from agentgate.protection.appeals.records import StoredAppeal
 from tests.api.account.steps import begin_with_mfa, make_link, turn_mfa_on
@@ -179,7 +179,7 @@ def _agents_things(service: RunningService, site_key: str) -> tuple[str, str]:
     )
     handoff = service.run(data_plane.handoffs.find(opened.id))
     assert handoff is not None
-    grant = service.run(data_plane.agent_grants.give(handoff, uses=1, hours=1, now_ms=NOON_MS))
+    grant = service.run(data_plane.handoffs.give_grant(handoff, uses=1, hours=1, now_ms=NOON_MS))
     return opened.id, grant.id
 
 

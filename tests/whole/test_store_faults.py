@@ -13,7 +13,7 @@ import pytest
 
 from agentgate.lib.clock import Clock, SystemClock
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.tokens.repositories.redemptions import Redemption
+from agentgate.protection.tokens.repository import Redemption
 from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.store.spend_marks import LONGEST_MS, SITE, journal, opened, spend
 from tests.store.sql_objects import NOW_MS

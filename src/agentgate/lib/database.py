@@ -6,11 +6,15 @@ transaction. So it can run on a writer thread among others (SQLite, one commit f
 after a deadlock (PostgreSQL).
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
+from msgspec import UNSET, Struct
+
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import to_json
 
 Row = tuple[Any, ...]
 Value = int | float | str | bytes | None
@@ -19,7 +23,7 @@ Value = int | float | str | bytes | None
 Note = Callable[[float], None]
 
 T = TypeVar("T")
-R = TypeVar("R", bound=msgspec.Struct)
+R = TypeVar("R", bound=Struct)
 Stores = TypeVar("Stores", covariant=True)  # noqa: PLC0105 - reads better in every signature
 
 
@@ -162,20 +166,89 @@ class LockingRepository:
 
 
 class RecordTable(Generic[R]):
-    """A table with one column for each field of a record, of the same name."""
+    """A table whose columns are the fields of a record, read and written without naming each of them.
 
-    def __init__(self, name: str, kind: type[R]) -> None:
+    A field `x_at` is the column `x_ms`; `named` gives other names. NULL stands for an absent field, a truth is 0 or 1,
+    an enumeration its value, and a field of `json` its JSON. `absent` lists fields that are no columns.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: type[R],
+        *,
+        named: Mapping[str, str] | None = None,
+        json: tuple[str, ...] = (),
+        absent: tuple[str, ...] = (),
+    ) -> None:
+        self._name = name
         self._kind = kind
-        self.columns = ", ".join(kind.__struct_fields__)
-        places = ", ".join(f"${number}" for number in range(1, len(kind.__struct_fields__) + 1))
-        self.insert = f"INSERT INTO {name} ({self.columns}) VALUES ({places})"  # noqa: S608 - our own names
+        self._json = frozenset(json)
+        # What has a default is left to it where the column is NULL.
+        self._optional = frozenset(field.name for field in msgspec.structs.fields(kind) if not field.required)
+        wire_names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+        self._wire = {field: wire for field, wire in wire_names if field not in absent}
+        self._columns = {field: (named or {}).get(field) or _column(field) for field in self._wire}
+        self.columns = ", ".join(self._columns.values())
+        # With the table's name, for joins.
+        self.qualified = ", ".join(f"{name}.{column}" for column in self._columns.values())
+        self.places = ", ".join(f"${number}" for number in range(1, len(self._columns) + 1))
+        self.insert = f"INSERT INTO {name} ({self.columns}) VALUES ({self.places})"  # noqa: S608 - our own names
         self.select = f"SELECT {self.columns} FROM {name}"  # noqa: S608 - likewise
 
-    def values(self, record: R) -> tuple[Value, ...]:
-        """Return what `insert` takes: the fields in the order of the columns."""
-        fields = msgspec.structs.astuple(record)
-        return tuple(value.value if isinstance(value, Enum) else value for value in fields)
+    def read(self, row: Row) -> R:
+        """Return the record of a row of these columns."""
+        values: dict[str, Any] = {}
+        for (field, wire), value in zip(self._wire.items(), row, strict=True):
+            if value is not None or field not in self._optional:
+                values[wire] = msgspec.json.decode(value) if field in self._json else value
+        return msgspec.convert(values, self._kind, strict=False, dec_hook=_decode)
 
-    def read(self, row: Sequence[Any]) -> R:
-        """Return the record that a row of all columns holds."""
-        return msgspec.convert(dict(zip(self._kind.__struct_fields__, row, strict=True)), self._kind)
+    def values(self, record: R) -> tuple[Value, ...]:
+        """Return the values of a record, in the order of the columns."""
+        return tuple(self._value(record, field) for field in self._columns)
+
+    async def find(self, session: Reader, condition: str, *values: Value) -> R | None:
+        """Return the record that a condition finds, or None."""
+        row = await session.one(f"{self.select} WHERE {condition}", *values)
+        return None if row is None else self.read(row)
+
+    async def find_all(self, session: Reader, condition: str, *values: Value) -> list[R]:
+        """Return the records that a condition finds, in the order that it ends with."""
+        rows = await session.all(f"{self.select} WHERE {condition}", *values)
+        return [self.read(row) for row in rows]
+
+    async def add(self, session: SqlSession, record: R, conflict: str = "") -> None:
+        """Insert a record; `conflict` says what happens to one that is there already."""
+        await session.run(f"{self.insert} {conflict}", *self.values(record))
+
+    async def save(self, session: SqlSession, record: R, *key: str) -> None:
+        """Insert a record, or replace the one with the same key."""
+        sets = ", ".join(f"{each} = excluded.{each}" for each in self._columns.values() if each not in key)
+        await self.add(session, record, f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}")
+
+    async def update(self, session: SqlSession, record: R, *fields: str, key: tuple[str, ...] = ("id",)) -> None:
+        """Save some fields of the record that its key finds."""
+        sets = ", ".join(f"{self._columns[field]} = ${number}" for number, field in enumerate(fields, start=1))
+        found = " AND ".join(f"{each} = ${number}" for number, each in enumerate(key, start=len(fields) + 1))
+        sql = f"UPDATE {self._name} SET {sets} WHERE {found}"  # noqa: S608 - likewise
+        await session.run(sql, *(self._value(record, field) for field in (*fields, *key)))
+
+    def _value(self, record: R, field: str) -> Value:
+        value: Any = getattr(record, field)
+        if value is UNSET:
+            return None
+        if field in self._json:
+            return to_json(value).decode()
+        plain: Value = value.value if isinstance(value, Enum) else int(value) if isinstance(value, bool) else value
+        return plain
+
+
+def _column(field: str) -> str:
+    return f"{field.removesuffix('_at')}_ms" if field.endswith("_at") else field
+
+
+def _decode(kind: type, value: Any) -> Any:
+    if kind is Moment and isinstance(value, int):
+        return Moment(value)
+    raise TypeError(f"{kind.__name__} cannot be read from a column")

@@ -62,6 +62,19 @@ def optional_moment(value: int | None) -> Moment | UnsetType:
     return UNSET if value is None else Moment(value)
 
 
+def shown(stored: Struct, kind: type[S], /, **more: Any) -> S:
+    """Return a stored record as it goes over the wire: fields by name, `x_ms` as `x_at`, None as absent."""
+    values = dict(more)
+    for name in kind.__struct_fields__:
+        if name in more:
+            continue
+        if hasattr(stored, name):
+            values[name] = optional(getattr(stored, name))
+        elif name.endswith("_at") and hasattr(stored, f"{name.removesuffix('_at')}_ms"):
+            values[name] = optional_moment(getattr(stored, f"{name.removesuffix('_at')}_ms"))
+    return kind(**values)
+
+
 def _encode_extra(value: Any) -> Any:
     if isinstance(value, Moment):
         return value.text()

@@ -21,12 +21,12 @@ from agentgate.protection.decision.explain import SampleObserver
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.rules.replay_records import SampleFacts, SampleRequest
 from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.scoring.repositories import ScoringStores
+from agentgate.protection.scoring.repository import ScoringStores
 from agentgate.protection.signals.page_exchange import PageExchange
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory
-from agentgate.protection.sites.repositories import DirectoryStores
+from agentgate.protection.sites.repository import DirectoryStores
 from agentgate.protection.threat_data.intel import IntelDirectory
 from agentgate.protection.threat_data.search_verdicts import SearchVerdicts
 from agentgate.protection.threat_data.search_verification import CrawlerStatuses, SearchConfirmer

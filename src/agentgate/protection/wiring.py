@@ -15,43 +15,34 @@ from agentgate.lib.telemetry import series
 from agentgate.lib.telemetry.metrics import MetricRegistry
 from agentgate.lib.telemetry.requests import RequestObserver
 from agentgate.people.identity.browser_check import BrowserCheck, NoBrowserCheck
+from agentgate.protection.agents.admission import Admission, OwnAddress
 from agentgate.protection.agents.handoff.approval import Approvals
-from agentgate.protection.agents.handoff.grants import AgentGrants
 from agentgate.protection.agents.handoff.handoffs import Handoffs
-from agentgate.protection.agents.handoff.pages import HandoffPages
-from agentgate.protection.agents.handoff.poll import HandoffPolling
 from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
 from agentgate.protection.agents.jobs import handoff_jobs, replay_jobs, submission_jobs
-from agentgate.protection.agents.policy.quota import Quotas
+from agentgate.protection.agents.policy.decision import Quotas
 from agentgate.protection.agents.policy_checker import AgentPolicyChecker
 from agentgate.protection.agents.signing.directories import open_directories
-from agentgate.protection.agents.signing.own_message import OwnAddress
-from agentgate.protection.agents.signing.replays import Replays
-from agentgate.protection.agents.signing.repository import ReplayStore
+from agentgate.protection.agents.signing.repository import Replays, ReplayStore
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate.protection.agents.submission_repository import SubmissionStore
-from agentgate.protection.agents.submit.admission import Admission
-from agentgate.protection.agents.submit.confirmation import Confirmation
 from agentgate.protection.agents.submit.judge import Judge
 from agentgate.protection.agents.submit.submissions import Submissions
-from agentgate.protection.agents.tools.manifests import ToolsManifests
+from agentgate.protection.agents.tools import ToolsManifests
 from agentgate.protection.appeals.filing import AppealFiling
 from agentgate.protection.appeals.jobs import appeal_jobs
 from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.browser_check.admission import CheckAdmission
-from agentgate.protection.browser_check.crowd import Crowd
-from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
-from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.issue import ChallengeIssuer
 from agentgate.protection.browser_check.jobs import challenge_jobs
 from agentgate.protection.browser_check.probes.checker import ProbeChecker
-from agentgate.protection.browser_check.probes.pools import FOLDER, Pools
+from agentgate.protection.browser_check.probes.pool import FOLDER, Pools
 from agentgate.protection.browser_check.repository import ChallengeStore
 from agentgate.protection.browser_check.scrutiny import Scrutiny
+from agentgate.protection.browser_check.trial import BrowserCheckEventLog, Grants
 from agentgate.protection.browser_check.verify import ChallengeVerifier
-from agentgate.protection.challenge_page.appeal_ticket import AppealTickets
 from agentgate.protection.challenge_page.challenge import ChallengePages
-from agentgate.protection.challenge_page.challenge_pass import Passes
+from agentgate.protection.challenge_page.challenge_pass import AppealTickets, Passes
 from agentgate.protection.challenge_page.proxied_call import Asker
 from agentgate.protection.challenge_page.sealed_token import SealedTokens
 from agentgate.protection.customers.jobs import customer_jobs
@@ -59,29 +50,25 @@ from agentgate.protection.gateway.check import GatewayCheck
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
 from agentgate.protection.lists.backtest import ListBacktests
-from agentgate.protection.lists.repositories.replay import ClientReplay
+from agentgate.protection.lists.repository import ClientReplay
 from agentgate.protection.rules.backtest import Backtests
 from agentgate.protection.rules.endpoints import Explainer
 from agentgate.protection.rules.repositories.replay import SqlReplay
 from agentgate.protection.scoring.jobs import scoring_jobs
-from agentgate.protection.scoring.ports import RulesInForce
-from agentgate.protection.scoring.repositories.evidence import KeptEvents
-from agentgate.protection.scoring.repositories.score_samples import ScoreSamples
+from agentgate.protection.scoring.repository import KeptEvents, ScoreSamples
+from agentgate.protection.sites.detail import AgentPrompt
+from agentgate.protection.sites.directory import SiteDirectory
 from agentgate.protection.sites.health import HealthReader
-from agentgate.protection.sites.prompt import AgentPrompt
-from agentgate.protection.sites.repositories import SiteStores
-from agentgate.protection.sites.repositories.health import SiteHealthStore
-from agentgate.protection.sites.repositories.sites import ActivityStore
+from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore, SiteStores
 from agentgate.protection.snapshot_refresher import SnapshotRefresher
 from agentgate.protection.tokens.binding import Bindings
 from agentgate.protection.tokens.clearance import Clearances
 from agentgate.protection.tokens.fast_siteverify import FastSiteverify
-from agentgate.protection.tokens.issue import ReceiptIssuer
 from agentgate.protection.tokens.jobs import token_jobs
-from agentgate.protection.tokens.keys import SigningKeys
-from agentgate.protection.tokens.own_form import OwnForm
+from agentgate.protection.tokens.receipts import ReceiptIssuer, SigningKeys
 from agentgate.protection.tokens.redeem import Redeemer
-from agentgate.protection.tokens.repositories.redemptions import RedemptionStore
+from agentgate.protection.tokens.repository import RedemptionStore
+from agentgate.protection.tokens.siteverify import OwnForm
 from agentgate.protection.tokens.uses import CredentialUses
 
 
@@ -149,9 +136,14 @@ class DataPlane:
         self.key_directories = open_directories(settings.agent_directories)
         self.agent_verifier = AgentVerifier(self.key_directories)
         self.agent_replays = Replays(stores.agent_replays)
-        self.own_address = OwnAddress(settings.public_base_url)
-        self.handoffs = Handoffs(stores.handoffs, stores.redemptions, receipts=self._receipts, base_url=issuer)
-        self.agent_grants = AgentGrants(stores.agent_grants)
+        self.handoffs = Handoffs(
+            stores.handoffs,
+            stores.agent_grants,
+            redemptions=stores.redemptions,
+            receipts=self._receipts,
+            base_url=issuer,
+        )
+        self._admission = Admission(self.agent_verifier, self.agent_replays, OwnAddress(settings.public_base_url))
         self.agent_quotas = Quotas(limiter)
         self.agent_policy_checker = AgentPolicyChecker(
             self.agent_verifier, replays=self.agent_replays, quotas=self.agent_quotas, charges=stores.submissions
@@ -213,7 +205,19 @@ class DataPlane:
 
     def dependencies(self) -> dict[Any, Any]:
         """Return what the handlers of these routes ask for."""
-        return {**self._site_dependencies(), **self._visitor_dependencies(), **self._handoff_dependencies()}
+        approvals = Approvals(
+            self.handoffs,
+            self._refresher.sites,
+            admission=self._admission,
+            redeemer=self.redeemer,
+            store=self._stores.store,
+            limiter=self._limiter,
+        )
+        return {
+            **self._site_dependencies(),
+            **self._visitor_dependencies(approvals),
+            **self._handoff_dependencies(approvals),
+        }
 
     def _site_dependencies(self) -> dict[Any, Any]:
         stores, refresher, settings = self._stores, self._refresher, self._settings
@@ -225,12 +229,12 @@ class DataPlane:
             Explainer: refresher,
             HealthReader: self.health,
             ListBacktests: ListBacktests(stores.client_replay, refresher.decider.visitors),
-            RulesInForce: refresher.sites,
+            SiteDirectory: refresher.sites,
             ScoreSamples: stores.score_samples,
             SiteHealthStore: stores.site_health,
         }
 
-    def _visitor_dependencies(self) -> dict[Any, Any]:
+    def _visitor_dependencies(self, approvals: Approvals) -> dict[Any, Any]:
         refresher, challenges, limiter = self._refresher, self._stores.challenges, self._limiter
         grants = Grants(self._receipts, self._clearances, self._bindings)
         admission = CheckAdmission(
@@ -238,11 +242,15 @@ class DataPlane:
             visitors=refresher.decider.visitors,
             limiter=limiter,
             recorder=self._recorder,
-            own_pages=HandoffPages(self.handoffs, refresher.sites),
+            own_pages=approvals,
         )
         event_log = BrowserCheckEventLog(self._recorder, refresher.ids)
-        crowd = Crowd(limiter, self._stores.shared_cache, self._stores.redemptions)
-        scrutiny = Scrutiny(self.probes, crowd, self._stores.shared_cache)
+        scrutiny = Scrutiny(
+            self.probes,
+            limiter=limiter,
+            shared_cache=self._stores.shared_cache,
+            redemptions=self._stores.redemptions,
+        )
         return {
             AppealFiling: AppealFiling(self._stores.store, self._stores.evidence, limiter),
             Asker: self._asker,
@@ -272,27 +280,17 @@ class DataPlane:
         return Submissions(
             refresher.sites,
             self._stores.submissions,
-            admission=Admission(self.agent_verifier, self.agent_replays, self.own_address),
+            admission=self._admission,
             judge=Judge(refresher.decider, self.agent_quotas, recorder=self._recorder, ids=refresher.ids),
-            confirmation=Confirmation(self.handoffs, self.agent_grants),
+            handoffs=self.handoffs,
             receipts=self._receipts,
         )
 
-    def _handoff_dependencies(self) -> dict[Any, Any]:
-        sites, store, limiter = self._refresher.sites, self._stores.store, self._limiter
+    def _handoff_dependencies(self, approvals: Approvals) -> dict[Any, Any]:
+        sites, store = self._refresher.sites, self._stores.store
         return {
-            AgentGrants: self.agent_grants,
-            Approvals: Approvals(
-                self.handoffs, self.agent_grants, sites=sites, redeemer=self.redeemer, store=store, limiter=limiter
-            ),
-            HandoffPolling: HandoffPolling(
-                self.handoffs,
-                sites,
-                verifier=self.agent_verifier,
-                replays=self.agent_replays,
-                address=self.own_address,
-                limiter=limiter,
-            ),
+            GrantStore: self._stores.agent_grants,
+            Approvals: approvals,
             ToolsManifests: ToolsManifests(
                 sites, store, issuer=self._receipts.issuer, own_site_key=self._settings.access_site_key or None
             ),

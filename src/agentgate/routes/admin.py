@@ -9,7 +9,7 @@ from agentgate.people.identity.guards import not_cross_origin, operator
 from agentgate.people.installation import endpoints as installation
 from agentgate.people.outbox import endpoints as outbox
 from agentgate.protection.browser_check.probes import endpoints as probes
-from agentgate.protection.customers.endpoints import access_requests, customers, members, users
+from agentgate.protection.customers import endpoints as customers
 from agentgate.protection.customers.guards import customer_in_path
 from agentgate.protection.rules import endpoints as rules
 from agentgate.protection.scoring import endpoints as scoring
@@ -78,21 +78,21 @@ ADMIN = Surface(
         post("/models/{kind}/rollback", scoring.roll_back_model, refuses=("invalid_request", "not_found")),
         *operators_rows(AGENT_POLICY, AGENT_GRANTS, WEBHOOKS),
         # Accounts
-        get("/access-requests", access_requests.list_access_requests),
+        get("/access-requests", customers.list_access_requests),
         post(
             "/access-requests/{id}/approve",
-            access_requests.approve_access_request,
+            customers.approve_access_request,
             refuses=("not_found", "already_active", "invalid_state"),
         ),
         post(
             "/access-requests/{id}/decline",
-            access_requests.decline_access_request,
+            customers.decline_access_request,
             refuses=("not_found", "invalid_state"),
         ),
-        get("/accounts", users.list_accounts),
+        get("/accounts", customers.list_accounts),
         post(
             "/accounts",
-            users.invite_account,
+            customers.invite_account,
             status=201,
             refuses=("member_limit", "already_member", "already_active", "invalid_state"),
         ),
@@ -117,24 +117,24 @@ ADMIN = Surface(
             ),
             post(
                 "/members",
-                members.add_customer_member,
+                customers.add_customer_member,
                 status=201,
                 refuses=("member_limit", "already_member", "invalid_state"),
             ),
-            patch("/members/{userId}", members.change_customer_member, refuses=("last_owner",)),
-            delete("/members/{userId}", members.remove_customer_member, status=204, refuses=("last_owner",)),
+            patch("/members/{userId}", customers.change_customer_member, refuses=("last_owner",)),
+            delete("/members/{userId}", customers.remove_customer_member, status=204, refuses=("last_owner",)),
             post(
                 "/members/{userId}/resend-invite",
-                members.resend_customer_invite,
+                customers.resend_customer_invite,
                 refuses=("already_active", "invalid_state"),
             ),
             get("/audit", customers.list_customer_audit),
             delete("/tokens/{tokenId}", customers.revoke_customer_token, status=204),
         ),
-        post("/users/{userId}/suspend", users.suspend_user, refuses=("not_found", "invalid_state")),
-        post("/users/{userId}/reactivate", users.reactivate_user, refuses=("not_found", "invalid_state")),
-        post("/users/{userId}/reset-link", users.create_reset_link, refuses=("not_found", "invalid_state")),
-        post("/users/{userId}/mfa/reset", users.reset_mfa, refuses=("not_found", "mfa_not_enabled")),
+        post("/users/{userId}/suspend", customers.suspend_user, refuses=("not_found", "invalid_state")),
+        post("/users/{userId}/reactivate", customers.reactivate_user, refuses=("not_found", "invalid_state")),
+        post("/users/{userId}/reset-link", customers.create_reset_link, refuses=("not_found", "invalid_state")),
+        post("/users/{userId}/mfa/reset", customers.reset_mfa, refuses=("not_found", "mfa_not_enabled")),
         get("/outbox", outbox.list_messages, holds_secret=True),
         get("/docs-feedback", feedback.read_report),
         # The installation

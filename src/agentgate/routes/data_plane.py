@@ -3,8 +3,7 @@
 from agentgate.http.surface import Surface, get, post
 from agentgate.lib import errors
 from agentgate.lib.limits import BROWSER_BODY_BYTES, SITEVERIFY_BODY_BYTES, SUBMIT_BODY_BYTES
-from agentgate.protection.agents.handoff import endpoints as handoff
-from agentgate.protection.agents.submit import endpoints as agents
+from agentgate.protection.agents import endpoints as agents
 from agentgate.protection.browser_check import endpoints as browser
 from agentgate.protection.tokens import endpoints as tokens
 
@@ -140,9 +139,7 @@ HANDOFF = Surface(
     wrong_query="invalid_request",
     document="public",
     table=(
-        get(
-            "/{id}", handoff.poll_handoff, refuses=("not_found", "handoff_redeemed", "handoff_expired", "rate_limited")
-        ),
+        get("/{id}", agents.poll_handoff, refuses=("not_found", "handoff_redeemed", "handoff_expired", "rate_limited")),
     ),
 )
 
@@ -157,14 +154,14 @@ HANDOFF_PAGES = Surface(
     errors=errors.CONSOLE,
     json_only=False,
     forms=True,
-    write_refusal=handoff.write_refusal,
+    write_refusal=agents.write_refusal,
     document="public",
     below="/handoff",
     table=(
-        get("/style.css", handoff.read_handoff_style, media_type="text/css", any_query=True),
+        get("/style.css", agents.read_handoff_style, media_type="text/css", any_query=True),
         get(
             "/{id}",
-            handoff.read_handoff_page,
+            agents.read_handoff_page,
             media_type="text/html",
             any_query=True,
             refuses=("rate_limited",),
@@ -172,7 +169,7 @@ HANDOFF_PAGES = Surface(
         ),
         post(
             "/{id}",
-            handoff.decide_handoff,
+            agents.decide_handoff,
             media_type="text/html",
             any_query=True,
             body_limit=FORM_BYTES,

@@ -3,7 +3,6 @@
 from agentgate.http.surface import Surface, delete, get, patch, post, put
 from agentgate.lib import errors
 from agentgate.lib.limits import APPEAL_BODY_BYTES, CARRIED_FORM_BYTES
-from agentgate.protection.challenge_page import appeal_endpoints as appeals
 from agentgate.protection.challenge_page import endpoints as page
 from agentgate.protection.gateway import endpoints as gateway
 
@@ -64,7 +63,7 @@ GATEWAY = Surface(
         post("/pass", page.pass_challenge, any_query=True, refuses=OF_THE_PAGE),
         get(
             "/appeal",
-            appeals.show_appeal,
+            page.show_appeal,
             any_query=True,
             media_type="text/html",
             success="What became of an appeal",
@@ -73,7 +72,7 @@ GATEWAY = Surface(
         ),
         post(
             "/appeal",
-            appeals.file_appeal,
+            page.file_appeal,
             status=303,
             any_query=True,
             body_limit=APPEAL_BODY_BYTES,

@@ -7,7 +7,7 @@ from agentgate.http.readiness import endpoints as readiness
 from agentgate.http.surface import Surface, get, post
 from agentgate.lib import errors
 from agentgate.people.feedback import endpoints as feedback
-from agentgate.protection.agents.tools import endpoints as tools
+from agentgate.protection.agents import endpoints as agents
 from agentgate.protection.tokens import endpoints as tokens
 
 PUBLIC = Surface(
@@ -31,8 +31,8 @@ PUBLIC = Surface(
         ),
         get("/sdk/v1/i18n/{file}", static_files.read_language, any_query=True, refuses=("not_found",)),
         get("/.well-known/agentgate-keys.json", tokens.read_keys),
-        get("/.well-known/agentgate-tools.json", tools.read_own_tools),
-        get("/v1/agent-tools/{siteKey}", tools.read_site_tools, refuses=("site_not_found",)),
+        get("/.well-known/agentgate-agents.json", agents.read_own_tools),
+        get("/v1/agent-tools/{siteKey}", agents.read_site_tools, refuses=("site_not_found",)),
         get("/openapi/", openapi.read_index, media_type="text/html"),
         get("/openapi/style.css", openapi.read_style, media_type="text/css"),
         get("/openapi/public.json", openapi.read_document),

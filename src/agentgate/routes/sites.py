@@ -16,9 +16,7 @@ from agentgate.lib.enums import ConsolePermission
 from agentgate.people.accounts.guards import member
 from agentgate.people.audit import endpoints as audit
 from agentgate.people.identity.guards import operator
-from agentgate.protection.agents.handoff import endpoints as handoff
-from agentgate.protection.agents.ledger import endpoints as ledger
-from agentgate.protection.agents.policy import endpoints as agent_policy
+from agentgate.protection.agents import endpoints as agents
 from agentgate.protection.appeals import endpoints as appeals
 from agentgate.protection.credentials import endpoints as credentials
 from agentgate.protection.lists import endpoints as lists
@@ -140,25 +138,23 @@ APPEALS = scoped(
 AGENT_POLICY = scoped(
     SITE,
     site_in_path,
-    get("/agent-policy", agent_policy.read_agent_policy, guard=SITES_READ),
-    put("/agent-policy", agent_policy.replace_agent_policy, guard=SITES_WRITE, refuses=("revision_conflict",)),
-    get("/agent-charges", ledger.read_agent_charges, guard=ANALYTICS_READ),
+    get("/agent-policy", agents.read_agent_policy, guard=SITES_READ),
+    put("/agent-policy", agents.replace_agent_policy, guard=SITES_WRITE, refuses=("revision_conflict",)),
+    get("/agent-charges", agents.read_agent_charges, guard=ANALYTICS_READ),
     get(
         "/agent-charges.csv",
-        ledger.export_agent_charges,
+        agents.export_agent_charges,
         guard=ANALYTICS_READ,
         media_type="text/csv",
-        texts=ledger.TEXTS,
+        texts=agents.TEXTS,
     ),
 )
 
 AGENT_GRANTS = scoped(
     SITE,
     site_in_path,
-    get("/agent-grants", handoff.list_agent_grants, guard=SITES_READ),
-    delete(
-        "/agent-grants/{grantId}", handoff.revoke_agent_grant, guard=SITES_WRITE, status=204, refuses=("not_found",)
-    ),
+    get("/agent-grants", agents.list_agent_grants, guard=SITES_READ),
+    delete("/agent-grants/{grantId}", agents.revoke_agent_grant, guard=SITES_WRITE, status=204, refuses=("not_found",)),
 )
 
 WEBHOOKS = scoped(

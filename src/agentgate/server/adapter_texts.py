@@ -4,8 +4,7 @@ from msgspec import UnsetType
 
 from agentgate.lib.errors import Refused
 from agentgate.lib.settings.schema import Settings
-from agentgate.protection.sites.adapters import Adapter, AdapterFile, AdapterQuery
-from agentgate.protection.sites.records import Site
+from agentgate.protection.sites.records import Adapter, AdapterFile, AdapterQuery, Site
 from agentgate_tools.adapters.render import EXAMPLE, FILES, PLACEHOLDER_SECRET, AdapterRefused, Installation, render
 
 

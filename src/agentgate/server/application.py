@@ -39,12 +39,12 @@ from agentgate.lib.telemetry.tracing import Tracer, open_tracer
 from agentgate.people import wiring as people
 from agentgate.people.identity.operators import Operators
 from agentgate.people.installation.endpoints import InstallationReader
-from agentgate.protection.customers.invitations import Invitations
-from agentgate.protection.sites.adapters import AdapterWriter
+from agentgate.protection.customers.editing import Invitations
 from agentgate.protection.sites.editing import name_own_site
+from agentgate.protection.sites.records import AdapterWriter
 from agentgate.protection.snapshot_refresher import SnapshotRefresher
 from agentgate.protection.threat_data.intel_file import IntelRefused
-from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.protection.tokens.receipts import SigningKeys
 from agentgate.protection.wiring import DataPlane
 from agentgate.routes import ADMIN_LISTENER, PUBLIC_LISTENER
 from agentgate.server.adapter_texts import AdapterTexts

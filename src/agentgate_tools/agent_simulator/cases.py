@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentgate.lib.price import read_price
-from agentgate.protection.agents.signing.sign import (
+from agentgate_tools.agent_simulator.sign import (
     COVERED,
     AgentForm,
     AgentSigningKey,

@@ -39,7 +39,7 @@ def use(scene: HandoffScene, agent: SigningAgent | None = None, action: str = "s
     """Use a grant as a submission does."""
     data_plane = scene.service.application.data_plane
     identity = scene.identity(agent)
-    return scene.service.run(data_plane.agent_grants.use(scene.site, identity, action=action, now_ms=scene.now_ms))
+    return scene.service.run(data_plane.handoffs.use_grant(scene.site, identity, action=action, now_ms=scene.now_ms))
 
 
 def trail(scene: HandoffScene, action: str) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import pytest
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import read_settings
-from agentgate.protection.agents.signing.digest import digest_of
+from agentgate.protection.agents.signing.fields import digest_of
 from agentgate.protection.agents.submit.canonical import content_bytes
 from tests.support.agent_client import SEED
 from tests.support.agent_steps import AgentShop

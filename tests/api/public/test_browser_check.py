@@ -8,7 +8,7 @@ import pytest
 
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.moment import Moment
-from agentgate.protection.tokens.format import read_receipt
+from agentgate.protection.tokens.receipts import read_receipt
 from tests.support.browser_client import (
     DRIVEN,
     ORIGIN,

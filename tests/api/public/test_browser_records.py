@@ -8,7 +8,7 @@ import pytest
 from agentgate.lib.decision_ids import read_id
 from agentgate.protection.browser_check.step_up import WAIT_MS
 from agentgate.protection.sites.test_keys import ALWAYS_FAIL, ALWAYS_PASS, INTERACTIVE
-from agentgate.protection.tokens.format import read_receipt
+from agentgate.protection.tokens.receipts import read_receipt
 from tests.support.browser_client import DRIVEN, SIGNALS, BrowserClient, create_site, decision_of
 from tests.support.service import RunningService
 

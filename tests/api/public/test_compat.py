@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from agentgate.lib.enums import ReceiptKind
-from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
+from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
 from tests.support.browser_client import ORIGIN, create_site, get_token
 from tests.support.service import RunningService
 

@@ -9,7 +9,7 @@ from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.ed25519 import PrivateKey, PublicKey
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import Keyring, load_keys
-from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.protection.tokens.receipts import SigningKeys
 from tests.api.public.shop import SITEVERIFY, code, open_shop
 from tests.support.tokens import DECISION, ORIGIN, mint
 

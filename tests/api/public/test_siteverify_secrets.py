@@ -3,7 +3,7 @@
 import pytest
 
 from agentgate.lib.secrets import digest
-from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.protection.tokens.receipts import SigningKeys
 from tests.api.public.shop import SITES, SITEVERIFY, code, open_shop
 from tests.support.tokens import mint
 from tests.unit.protection.tokens.made import keyring

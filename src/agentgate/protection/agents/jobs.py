@@ -1,5 +1,7 @@
 """Timed jobs of agents: delete signatures, submissions, charges, handoffs and grants after the time they are kept."""
 
+from functools import partial
+
 from agentgate.lib import limits
 from agentgate.lib.clock import DAY_MS, MINUTE_MS, Clock
 from agentgate.lib.tasks.job import Job, delete_in_units
@@ -23,20 +25,14 @@ def replay_jobs(replays: ReplayStore, clock: Clock) -> tuple[Job, ...]:
 
 def handoff_jobs(handoffs: HandoffStore, grants: GrantStore, clock: Clock) -> tuple[Job, ...]:
     """Return the job. All it deletes is over by any clock, so nothing guards it."""
-
-    async def forget() -> None:
-        await forget_handoffs(handoffs, grants, clock)
-
-    return (Job(name="forget-handoffs", interval_ms=MINUTE_MS, work=forget, guarded=False),)
+    work = partial(forget_handoffs, handoffs, grants, clock)
+    return (Job(name="forget-handoffs", interval_ms=MINUTE_MS, work=work, guarded=False),)
 
 
 def submission_jobs(submissions: SubmissionStore, clock: Clock) -> tuple[Job, ...]:
     """Return the job."""
-
-    async def forget() -> None:
-        await forget_submissions(submissions, clock)
-
-    return (Job(name="forget-submissions", interval_ms=10 * MINUTE_MS, work=forget),)
+    work = partial(forget_submissions, submissions, clock)
+    return (Job(name="forget-submissions", interval_ms=10 * MINUTE_MS, work=work),)
 
 
 async def forget_replays(replays: ReplayStore, clock: Clock) -> None:

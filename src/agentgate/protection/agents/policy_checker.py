@@ -23,12 +23,20 @@ from agentgate.lib.enums import (
 from agentgate.lib.limits import AGENT_QUOTA_RETRY_AFTER_S, GATEWAY_SIGNATURE_WINDOW_HOURS
 from agentgate.lib.price import Price
 from agentgate.protection.agents.identity import Identity, SignedMessage
-from agentgate.protection.agents.policy import prices
-from agentgate.protection.agents.policy.decision import AgentPolicy, PolicyDecision, policy_decision
-from agentgate.protection.agents.policy.quota import Quotas
-from agentgate.protection.agents.signing.replays import Replays
+from agentgate.protection.agents.policy.decision import (
+    FREE,
+    PolicyDecision,
+    PriceOffer,
+    Quotas,
+    is_free,
+    policy_decision,
+    read_offer,
+)
+from agentgate.protection.agents.signing.repository import Replays
+from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate.protection.agents.submission_repository import Charge, SubmissionStore
 from agentgate.protection.signals.facts import AgentFacts
+from agentgate.protection.sites.agent_policy import AgentPolicy
 from agentgate.protection.sites.directory import SiteView
 
 LONGEST_S = GATEWAY_SIGNATURE_WINDOW_HOURS * 3600
@@ -43,16 +51,6 @@ KEYS_WAIT_S = 0.7
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
 Headers = list[tuple[bytes, bytes]]
-
-
-class Verifier(Protocol):
-    """Finds out who sent a request; `verify.AgentVerifier` does."""
-
-    def verify(
-        self, message: SignedMessage, *, policy: AgentPolicy, now_ms: int, longest_s: int
-    ) -> Identity | Awaitable[Identity]:
-        """Return what is known at once, or something to wait for."""
-        ...
 
 
 class PolicyRefusal(Struct, frozen=True, gc=False):
@@ -105,7 +103,7 @@ class AgentRuling(Struct, frozen=True, kw_only=True):
 class AgentPolicyChecker:
     """Checks requests of agents against the policy of a site, and notes what they owe."""
 
-    def __init__(self, verifier: Verifier, *, replays: Replays, quotas: Quotas, charges: SubmissionStore) -> None:
+    def __init__(self, verifier: AgentVerifier, *, replays: Replays, quotas: Quotas, charges: SubmissionStore) -> None:
         self._verifier = verifier
         self._replays = replays
         self._quotas = quotas
@@ -204,14 +202,12 @@ class AgentPolicyChecker:
 
 
 async def _count_first(
-    counting: Awaitable[bool], identity: Identity, decided: PolicyDecision, offer: prices.PriceOffer
+    counting: Awaitable[bool], identity: Identity, decided: PolicyDecision, offer: PriceOffer
 ) -> AgentRuling:
     return _rule_counted(identity, decided, offer, is_within=await counting)
 
 
-def _rule_counted(
-    identity: Identity, decided: PolicyDecision, offer: prices.PriceOffer, *, is_within: bool
-) -> AgentRuling:
+def _rule_counted(identity: Identity, decided: PolicyDecision, offer: PriceOffer, *, is_within: bool) -> AgentRuling:
     facts = facts_of(identity)
     challenge = _CHALLENGED if decided.decision is AgentPolicyAction.CHALLENGE else None
     if not is_within:
@@ -219,7 +215,7 @@ def _rule_counted(
             identity=identity, facts=facts, refusal=_OVER_QUOTA, challenge=challenge, headers=[_RETRY_AFTER]
         )
     waives_receipt = decided.is_named and challenge is None
-    if offer is prices.FREE:
+    if offer is FREE:
         return AgentRuling(identity=identity, facts=facts, challenge=challenge, waives_receipt=waives_receipt)
     return AgentRuling(
         identity=identity,
@@ -292,13 +288,13 @@ def _signature_invalid(identity: Identity, why: str | None) -> AgentRuling:
     return AgentRuling(identity=identity, facts=facts, refusal=refusal, headers=[ACCEPT_SIGNATURE])
 
 
-def _offer(message: SignedMessage, price: Price | None, identity: Identity) -> prices.PriceOffer:
-    if price is None or prices.is_free(message.method, message.target.partition("?")[0]):
-        return prices.FREE
-    return prices.read_offer(price, message.headers, identity)
+def _offer(message: SignedMessage, price: Price | None, identity: Identity) -> PriceOffer:
+    if price is None or is_free(message.method, message.target.partition("?")[0]):
+        return FREE
+    return read_offer(price, message.headers, identity)
 
 
-def _payment(offer: prices.PriceOffer) -> PolicyRefusal | None:
+def _payment(offer: PriceOffer) -> PolicyRefusal | None:
     if offer.reason is None or offer.error is None:
         return None
     return PolicyRefusal(offer.reason, Outcome.BLOCK, f"{offer.error.value}: the price stands in Crawler-Price.")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from agentgate.lib.database import Database, NewRows, Row, StoreUnavailable, Transaction, Value
+from agentgate.lib.database import Database, NewRows, RecordTable, Row, StoreUnavailable, Transaction, Value
 from agentgate.lib.enums import ChargeSource
 from agentgate.lib.price import Price
 from agentgate.storage.values import check_values
@@ -57,6 +57,7 @@ LARGEST_GROUP = 500
 # When more than this wait, the store is not keeping up, and waiting longer would help nobody.
 MOST_WAITING = 10_000
 
+_KEPT_SUBMISSIONS = RecordTable("submission", Submission)
 _SUBMISSIONS = NewRows(
     "submission",
     key=("site_id", "agent", "id"),
@@ -114,35 +115,12 @@ class SubmissionStore:
 
     async def find_submission(self, site_id: str, agent: str, submission_id: str) -> Submission | None:
         """Return what was accepted under this ID; None when nothing was."""
-        row = await self._database.one(
-            """SELECT content_hash, answer, kept_until_ms FROM submission
-                WHERE site_id = $1 AND agent = $2 AND id = $3""",
-            site_id,
-            agent,
-            submission_id,
-        )
-        if row is None:
-            return None
-        content_hash, answer, kept_until_ms = row
-        return Submission(
-            site_id=site_id,
-            agent=agent,
-            id=submission_id,
-            content_hash=bytes(content_hash),
-            answer=bytes(answer),
-            kept_until_ms=kept_until_ms,
-        )
+        found = "site_id = $1 AND agent = $2 AND id = $3"
+        return await _KEPT_SUBMISSIONS.find(self._database, found, site_id, agent, submission_id)
 
     async def accept(self, submission: Submission, charge: Charge | None) -> bool:
         """Keep a submission and its charge, durably, both or none; False when the ID is taken. Of many, one wins."""
-        row = (
-            submission.site_id,
-            submission.agent,
-            submission.id,
-            submission.content_hash,
-            submission.answer,
-            submission.kept_until_ms,
-        )
+        row = _KEPT_SUBMISSIONS.values(submission)
         return await self._write(row, None if charge is None else _charge_row(charge))
 
     async def add_charge(self, charge: Charge) -> None:

@@ -1,5 +1,6 @@
 """Answering appeals: let in (which makes an entry of the site's lists), stay, spam; back again; and the label."""
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from agentgate.http.call import SiteCall
@@ -17,8 +18,7 @@ from agentgate.lib.enums import (
 )
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import optional, optional_moment
-from agentgate.lib.visitor_ids import write_visitor
+from agentgate.lib.records import optional, shown
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.appeals.filing import clean
@@ -28,7 +28,7 @@ from agentgate.protection.lists.editing import add_entry, remove_entry
 from agentgate.protection.lists.records import ListEntryInput, StoredEntry
 from agentgate.protection.scoring.labels import find_evidence, save_label
 from agentgate.protection.scoring.records import LabelRequest
-from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repository import KeptEvents
 
 LIKE_DAYS = 30
 _STATES = {
@@ -40,21 +40,12 @@ _STATES = {
 
 def show(appeal: StoredAppeal) -> Appeal:
     """Return an appeal as people see it. The secret of its link is nobody's but the person's."""
-    return Appeal(
-        id=appeal.id,
-        state=appeal.state,
-        message=appeal.message,
+    return shown(
+        appeal,
+        Appeal,
         decision_id=write_id(appeal.decision),
-        visitor_id=write_visitor(appeal.visitor),
-        outcome=appeal.outcome,
-        method=appeal.method,
-        route=appeal.route,
-        created_at=Moment(appeal.created_ms),
-        rule=optional(appeal.rule),
-        label=optional(appeal.label),
-        answered_at=optional_moment(appeal.answered_ms),
-        answered_by=optional(appeal.answered_by),
-        reply=optional(appeal.reply or None),
+        visitor_id=appeal.visitor,
+        reply=appeal.reply or UNSET,
         list_entry_id=optional(appeal.entry_id),
     )
 
@@ -143,7 +134,7 @@ async def label(
 
 async def _let_in(stores: AppealStores, call: SiteCall, appeal: StoredAppeal, hours: int) -> str:
     """Return the entry that lets the visitor in: a new one, in place of an earlier one for the same visitor."""
-    visitor = write_visitor(appeal.visitor)
+    visitor = appeal.visitor
     for before in await stores.lists.list_entries(call.site_id):
         if before.kind is ListKind.VISITOR and before.value == visitor and not before.is_over(call.now):
             if not _gives_way(before):

@@ -16,7 +16,7 @@ from agentgate.protection.appeals.records import (
     AppealsQuery,
 )
 from agentgate.protection.appeals.repository import AppealStores
-from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repository import KeptEvents
 
 
 async def list_appeals(call: SiteCall, query: AppealsQuery, store: Store[AppealStores], keyring: Keyring) -> AppealPage:

@@ -16,9 +16,10 @@ from agentgate.lib.enums import AppealState, Outcome
 from agentgate.lib.ids import new_appeal_id
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.limits import APPEAL_CHARACTERS
+from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.appeals.records import StoredAppeal
 from agentgate.protection.appeals.repository import AppealStores
-from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repository import KeptEvents
 
 LINK_BYTES = 16
 # People behind one address share these.
@@ -84,7 +85,7 @@ class AppealFiling:
             site_id=who.site_id,
             link_digest=digest(link),
             decision=decision,
-            visitor=who.visitor,
+            visitor=write_visitor(who.visitor),
             outcome=event.outcome,
             method=event.method,
             route=event.route,

@@ -97,7 +97,7 @@ class StoredAppeal(Struct, frozen=True, kw_only=True):
     # Of the secret in the person's link.
     link_digest: str
     decision: int
-    visitor: int
+    visitor: VisitorId
     outcome: Outcome
     method: str
     route: str

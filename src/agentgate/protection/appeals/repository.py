@@ -2,17 +2,13 @@
 
 from typing import Protocol
 
-from agentgate.lib.database import LockingRepository, Row
-from agentgate.lib.enums import AppealState, DecisionLabelValue, Outcome
-from agentgate.lib.visitor_ids import read_visitor, write_visitor
+from agentgate.lib.database import LockingRepository, RecordTable
+from agentgate.lib.enums import AppealState
 from agentgate.protection.appeals.records import AppealCounts, StoredAppeal
-from agentgate.protection.lists.repositories import ListStores
-from agentgate.protection.scoring.repositories import ScoringStores
+from agentgate.protection.lists.repository import ListStores
+from agentgate.protection.scoring.repository import ScoringStores
 
-_COLUMNS = (
-    "id, site_id, link_digest, decision, visitor, outcome, method, route, rule, message, state, created_ms,"
-    " answered_ms, answered_by, reply, entry_id, label"
-)
+_APPEALS = RecordTable("appeal", StoredAppeal)
 
 
 class AppealStore(LockingRepository):
@@ -24,60 +20,20 @@ class AppealStore(LockingRepository):
 
     async def add_appeal(self, appeal: StoredAppeal) -> None:
         """Keep a new appeal."""
-        places = ", ".join(f"${number}" for number in range(1, 18))
-        await self._session.run(
-            f"INSERT INTO appeal ({_COLUMNS}) VALUES ({places})",  # noqa: S608
-            appeal.id,
-            appeal.site_id,
-            appeal.link_digest,
-            appeal.decision,
-            write_visitor(appeal.visitor),
-            appeal.outcome.value,
-            appeal.method,
-            appeal.route,
-            appeal.rule,
-            appeal.message,
-            appeal.state.value,
-            appeal.created_ms,
-            appeal.answered_ms,
-            appeal.answered_by,
-            appeal.reply,
-            appeal.entry_id,
-            None if appeal.label is None else appeal.label.value,
-        )
+        await _APPEALS.add(self._session, appeal)
 
     async def save_answer(self, appeal: StoredAppeal) -> None:
         """Keep what the owners said: state, answer, reply, entry, label."""
-        await self._session.run(
-            """UPDATE appeal SET state = $3, answered_ms = $4, answered_by = $5, reply = $6, entry_id = $7, label = $8
-                WHERE site_id = $1 AND id = $2""",
-            appeal.site_id,
-            appeal.id,
-            appeal.state.value,
-            appeal.answered_ms,
-            appeal.answered_by,
-            appeal.reply,
-            appeal.entry_id,
-            None if appeal.label is None else appeal.label.value,
-        )
+        changed = ("state", "answered_ms", "answered_by", "reply", "entry_id", "label")
+        await _APPEALS.update(self._session, appeal, *changed, key=("site_id", "id"))
 
     async def find_appeal(self, site_id: str, appeal_id: str) -> StoredAppeal | None:
         """Return a site's appeal; None when the site has none of this ID, whoever else may."""
-        row = await self._session.one(
-            f"SELECT {_COLUMNS} FROM appeal WHERE site_id = $1 AND id = $2",  # noqa: S608
-            site_id,
-            appeal_id,
-        )
-        return None if row is None else _appeal(row)
+        return await _APPEALS.find(self._session, "site_id = $1 AND id = $2", site_id, appeal_id)
 
     async def find_by_link(self, site_id: str, link_digest: str) -> StoredAppeal | None:
         """Return the appeal of a link, or None."""
-        row = await self._session.one(
-            f"SELECT {_COLUMNS} FROM appeal WHERE site_id = $1 AND link_digest = $2",  # noqa: S608
-            site_id,
-            link_digest,
-        )
-        return None if row is None else _appeal(row)
+        return await _APPEALS.find(self._session, "site_id = $1 AND link_digest = $2", site_id, link_digest)
 
     async def has_appeal(self, site_id: str, decision: int) -> bool:
         """Say whether there is an appeal against a decision already."""
@@ -89,17 +45,15 @@ class AppealStore(LockingRepository):
     ) -> list[StoredAppeal]:
         """Return a site's appeals in a state before a position (creation in ms, ID), newest first."""
         created_ms, appeal_id = before or (2**62, "")
-        rows = await self._session.all(
-            f"""SELECT {_COLUMNS} FROM appeal
-                WHERE site_id = $1 AND state = $2 AND (created_ms, id) < ($3, $4)
-                ORDER BY created_ms DESC, id DESC LIMIT $5""",  # noqa: S608
+        return await _APPEALS.find_all(
+            self._session,
+            "site_id = $1 AND state = $2 AND (created_ms, id) < ($3, $4) ORDER BY created_ms DESC, id DESC LIMIT $5",
             site_id,
             state.value,
             created_ms,
             appeal_id,
             limit,
         )
-        return [_appeal(row) for row in rows]
 
     async def count_appeals(self, site_id: str) -> AppealCounts:
         """Return how many appeals of a site are in each state."""
@@ -115,7 +69,7 @@ class AppealStore(LockingRepository):
             appeal.site_id,
             appeal.id,
             appeal.rule or "",
-            write_visitor(appeal.visitor),
+            appeal.visitor,
             since_ms,
         )
         return (0, 0) if row is None else (int(row[0]), int(row[1]))
@@ -133,32 +87,6 @@ class AppealStore(LockingRepository):
     async def forget_appeals(self, before_ms: int) -> None:
         """Forget the appeals that are older."""
         await self._session.run("DELETE FROM appeal WHERE created_ms < $1", before_ms)
-
-
-def _appeal(row: Row) -> StoredAppeal:
-    appeal_id, site_id, link_digest, decision, visitor, outcome, method, route, rule, message, state, *rest = row
-    created_ms, answered_ms, answered_by, reply, entry_id, label = rest
-    number = read_visitor(visitor)
-    assert number is not None, "visitors are written by us"
-    return StoredAppeal(
-        id=appeal_id,
-        site_id=site_id,
-        link_digest=link_digest,
-        decision=decision,
-        visitor=number,
-        outcome=Outcome(outcome),
-        method=method,
-        route=route,
-        rule=rule,
-        message=message,
-        state=AppealState(state),
-        created_ms=created_ms,
-        answered_ms=answered_ms,
-        answered_by=answered_by,
-        reply=reply,
-        entry_id=entry_id,
-        label=None if label is None else DecisionLabelValue(label),
-    )
 
 
 class AppealStores(ListStores, ScoringStores, Protocol):

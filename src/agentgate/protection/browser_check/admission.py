@@ -1,6 +1,8 @@
 """Who may run the check: the site, its action, the page's origin, and how often. In the order of the contract."""
 
 import re
+from dataclasses import replace
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -8,23 +10,83 @@ from msgspec import Struct
 
 from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
-from agentgate.http.address import source_of
+from agentgate.http.address import canonical_address, source_of
+from agentgate.http.bearer_secret import SECRET_HEADER, bearer_secret
 from agentgate.http.call import Call
-from agentgate.http.request import Request
+from agentgate.http.request import Headers, Request
 from agentgate.lib import limits
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.enums import Mode, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.records import ACTION_PATTERN
-from agentgate.protection.browser_check.forwarded_request import as_seen_by_adapter
-from agentgate.protection.browser_check.ports import Binding, OwnPages
+from agentgate.protection.browser_check.repository import Binding
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.sites.directory import SiteDirectory, SiteView
 from agentgate.protection.sites.test_keys import testing_sites
 from agentgate.protection.sites.validate import canonical_origin
 
+ADDRESS = b"x-original-address"
+
+
+def as_seen_by_adapter(call: Call, sites: SiteDirectory, site_key: str) -> Call:
+    """Return the call with the visitor's address and without the adapter's headers; else the call as it is."""
+    request = call.request
+    addresses = [value for name, value in request.headers if name == ADDRESS]
+    secrets = [secret for secret in map(_secret, request.headers) if secret is not None]
+    if len(addresses) != 1 or not secrets:
+        return call
+    # As at the gateway: the header of its own goes before `Authorization`, which may be the visitor's.
+    secret = next((value for name, value in request.headers if name == SECRET_HEADER), secrets[0])
+    caller = sites.find_caller_showing(secret, now_ms=call.now)
+    address = canonical_address(addresses[0].decode("latin-1"))
+    if caller is None or caller.site.site_key != site_key or address is None:
+        return call
+    seen = Request(
+        method=request.method,
+        path=request.path,
+        query_string=request.query_string,
+        headers=_of_visitor(request.headers, secret),
+        address=address,
+        secure=request.secure,
+    )
+    return replace(call, request=seen)
+
+
+def _secret(header: tuple[bytes, bytes]) -> bytes | None:
+    name, value = header
+    if name == SECRET_HEADER:
+        return value
+    return bearer_secret(value) if name == b"authorization" else None
+
+
+def _of_visitor(headers: Headers, secret: bytes) -> Headers:
+    return [
+        (name, value)
+        for name, value in headers
+        if not name.startswith(b"x-original-") and _secret((name, value)) != secret
+    ]
+
+
 _ACTION = re.compile(ACTION_PATTERN, re.ASCII)
+
+
+class OwnPage(Struct, frozen=True):
+    """A page of the service itself that runs the check of a site for one action."""
+
+    site: SiteView
+    action: str
+
+
+class OwnPages(Protocol):
+    """Pages of the service itself. Each has a key of its own, and the tokens that it gets are good for it alone."""
+
+    # What such keys begin with; no site's key does.
+    prefix: str
+
+    async def find_page(self, key: str, *, now_ms: int) -> OwnPage | None:
+        """Return the page with this key; None when there is none, or when it is over."""
+        ...
 
 
 class Budget(Struct, frozen=True):

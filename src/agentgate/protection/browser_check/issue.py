@@ -3,6 +3,7 @@
 import re
 import secrets
 
+import msgspec
 from msgspec import UNSET
 
 from agentgate.http.call import Call
@@ -14,15 +15,13 @@ from agentgate.lib.ids import new_challenge_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
 from agentgate.protection.browser_check.admission import CHALLENGES, CheckAdmission, Visit, is_from
-from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
-from agentgate.protection.browser_check.facts import facts_of
 from agentgate.protection.browser_check.instrument.program import make_function, make_program
-from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.probes.checker import DrawnProbes
 from agentgate.protection.browser_check.records import SCHEMA, Challenge, ChallengeInput, PrivateTokenResult, Probes
-from agentgate.protection.browser_check.repository import ChallengeStore
+from agentgate.protection.browser_check.repository import ChallengeStore, StoredChallenge
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import step_up_of
+from agentgate.protection.browser_check.trial import BrowserCheckEventLog, facts_of
 from agentgate.protection.browser_check.work import Level, challenge_work
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.engine import EngineDecision
@@ -82,7 +81,7 @@ class ChallengeIssuer:
         widget = widget_of(visit, body)
         challenge = StoredChallenge(
             id=new_challenge_id(),
-            binding=visit.binding,
+            **msgspec.structs.asdict(visit.binding),
             seed=new_seed(),
             level=Level.HIGH if await self._admission.is_flood(call) else await self._level(call, visit, decision),
             widget=widget,

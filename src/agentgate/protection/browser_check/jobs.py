@@ -1,5 +1,7 @@
 """The timed job of the browser check: delete challenges that are over."""
 
+from functools import partial
+
 from agentgate.lib.clock import MINUTE_MS, Clock
 from agentgate.lib.tasks.job import Job, delete_in_units
 from agentgate.protection.browser_check.repository import ChallengeStore
@@ -13,11 +15,8 @@ CHALLENGE_UNITS_PER_RUN = 100
 
 def challenge_jobs(challenges: ChallengeStore, clock: Clock) -> tuple[Job, ...]:
     """Return the job. Challenges are over within minutes by any clock, so nothing guards them."""
-
-    async def forget() -> None:
-        await forget_challenges(challenges, clock)
-
-    return (Job(name="forget-challenges", interval_ms=MINUTE_MS, work=forget, guarded=False),)
+    work = partial(forget_challenges, challenges, clock)
+    return (Job(name="forget-challenges", interval_ms=MINUTE_MS, work=work, guarded=False),)
 
 
 async def forget_challenges(challenges: ChallengeStore, clock: Clock) -> None:

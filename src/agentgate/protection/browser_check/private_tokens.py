@@ -7,11 +7,11 @@ from agentgate.http.request import Request
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.errors import Refused
 from agentgate.lib.shared_cache import SharedCache
-from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.records import PrivateTokenResult
+from agentgate.protection.browser_check.repository import StoredChallenge
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.sites.private_tokens import is_genuine, read_token, write_challenges
-from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
+from agentgate.protection.tokens.repository import Redemption, RedemptionStore
 
 VERIFIED = "privacy_pass.verified"
 

@@ -1,44 +1,60 @@
 """Challenges in SQL. Each step is one statement, so that two at the same time cannot both take it."""
 
-from agentgate.lib.database import Row, SqlSession
+from msgspec import Struct
+
+from agentgate.lib.database import RecordTable, Repository
 from agentgate.lib.enums import WidgetMode
-from agentgate.protection.browser_check.ports import Binding, StoredChallenge
-
-_COLUMNS = """id, site, action, origin, visitor, seed, level, widget, c_data, issued_ms, expires_ms, attempts,
-    stepped_ms, used"""
 
 
-class ChallengeStore:
+class Binding(Struct, frozen=True, kw_only=True):
+    """Whose a challenge is. Nobody else can use it, nor use it up."""
+
+    # The site's number.
+    site: int
+    action: str
+    origin: str
+    # The visitor's 16 hex digits.
+    visitor: str
+
+
+class StoredChallenge(Binding, frozen=True, kw_only=True):
+    """A challenge as it is kept."""
+
+    id: str
+    # Random; the salts of the work and the program come from it.
+    seed: bytes
+    # The place of its level in `work.LEVELS`.
+    level: int
+    widget: WidgetMode
+    c_data: str | None
+    issued_ms: int
+    expires_ms: int
+    # How many verifications were begun.
+    attempts: int = 0
+    # When the check for a person was asked for; None while it was not.
+    stepped_ms: int | None = None
+    # It has produced a token.
+    used: bool = False
+
+    @property
+    def binding(self) -> Binding:
+        """Whose it is."""
+        return Binding(site=self.site, action=self.action, origin=self.origin, visitor=self.visitor)
+
+
+_CHALLENGES = RecordTable("challenge", StoredChallenge)
+
+
+class ChallengeStore(Repository):
     """Challenges. Each method is one statement, so that nothing can come between its parts."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     async def add_challenge(self, challenge: StoredChallenge) -> None:
         """Keep a new challenge."""
-        binding = challenge.binding
-        await self._session.run(
-            f"INSERT INTO challenge ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",  # noqa: S608 - a constant
-            challenge.id,
-            binding.site,
-            binding.action,
-            binding.origin,
-            binding.visitor,
-            challenge.seed,
-            int(challenge.level),
-            challenge.widget.value,
-            challenge.c_data,
-            challenge.issued_ms,
-            challenge.expires_ms,
-            challenge.attempts,
-            challenge.stepped_ms,
-            int(challenge.used),
-        )
+        await _CHALLENGES.add(self._session, challenge)
 
     async def find_challenge(self, challenge_id: str) -> StoredChallenge | None:
         """Return a challenge in whatever state it is; None when there is none or it was forgotten."""
-        row = await self._session.one(f"SELECT {_COLUMNS} FROM challenge WHERE id = $1", challenge_id)  # noqa: S608 - likewise
-        return _challenge(row) if row else None
+        return await _CHALLENGES.find(self._session, "id = $1", challenge_id)
 
     async def take_attempt(
         self, challenge_id: str, binding: Binding, *, most: int, now_ms: int
@@ -48,7 +64,7 @@ class ChallengeStore:
             f"""UPDATE challenge SET attempts = attempts + 1
                 WHERE id = $1 AND site = $2 AND action = $3 AND origin = $4 AND visitor = $5
                     AND used = 0 AND attempts < $6 AND expires_ms > $7
-                RETURNING {_COLUMNS}""",  # noqa: S608 - likewise
+                RETURNING {_CHALLENGES.columns}""",  # noqa: S608 - a constant
             challenge_id,
             binding.site,
             binding.action,
@@ -57,7 +73,7 @@ class ChallengeStore:
             most,
             now_ms,
         )
-        return _challenge(row) if row else None
+        return _CHALLENGES.read(row) if row else None
 
     async def note_step_up(self, challenge_id: str, now_ms: int) -> None:
         """Remember when the check for a person was first asked for."""
@@ -77,21 +93,3 @@ class ChallengeStore:
             before_ms,
             most,
         )
-
-
-def _challenge(row: Row) -> StoredChallenge:
-    challenge_id, site, action, origin, visitor, seed, level, widget, c_data, *state = row
-    issued_ms, expires_ms, attempts, stepped_ms, used = state
-    return StoredChallenge(
-        id=challenge_id,
-        binding=Binding(site=site, action=action, origin=origin, visitor=visitor),
-        seed=bytes(seed),
-        level=level,
-        widget=WidgetMode(widget),
-        c_data=c_data,
-        issued_ms=issued_ms,
-        expires_ms=expires_ms,
-        attempts=attempts,
-        stepped_ms=stepped_ms,
-        used=bool(used),
-    )

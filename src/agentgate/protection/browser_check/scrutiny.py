@@ -6,20 +6,29 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from agentgate.http.address import network_of
 from agentgate.http.call import Call
+from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.enums import WidgetMode
+from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.browser_check.admission import Visit
-from agentgate.protection.browser_check.crowd import Crowd
+from agentgate.protection.browser_check.clusters import Clusters
 from agentgate.protection.browser_check.judge import Proof
-from agentgate.protection.browser_check.ports import StoredChallenge
+from agentgate.protection.browser_check.private_tokens import PrivateTokens
 from agentgate.protection.browser_check.probes.checker import KEPT_MS, DrawnProbes, ProbeChecker
 from agentgate.protection.browser_check.probes.judge import Judgement, State
 from agentgate.protection.browser_check.records import VerifyInput
+from agentgate.protection.browser_check.repository import StoredChallenge
 from agentgate.protection.browser_check.step_up import counts_of, was_counted
 from agentgate.protection.browser_check.trial import Trial
 from agentgate.protection.browser_check.work import Level
 from agentgate.protection.signals.evidence import read_evidence
+from agentgate.protection.tokens.repository import RedemptionStore
+
+# A browser of a person solves its work and runs its program: a few wrong answers from one network (the /24 of IPv4, the
+# /48 of IPv6) within an hour are a program's. Such a network gets harder work for a while.
+FAILED_VERIFICATIONS = Window("browser-failed-network", 5, HOUR_MS)
 
 
 class Findings(Struct, frozen=True):
@@ -34,16 +43,24 @@ class Findings(Struct, frozen=True):
 class Scrutiny:
     """Raises work where others like this one failed, and collects the evidence of a verification."""
 
-    def __init__(self, probes: ProbeChecker, crowd: Crowd, shared_cache: SharedCache) -> None:
+    def __init__(
+        self, probes: ProbeChecker, *, limiter: Limiter, shared_cache: SharedCache, redemptions: RedemptionStore
+    ) -> None:
         self.probes = probes
+        self.private_tokens = PrivateTokens(redemptions, shared_cache)
+        self._limiter = limiter
         self._shared_cache = shared_cache
-        self.private_tokens = crowd.private_tokens
-        self._crowd = crowd
+        self._clusters = Clusters(shared_cache)
 
     async def level(self, call: Call, visit: Visit) -> Level:
         """Return the least work that network and cluster get."""
-        failed = await self.probes.has_failed(call.request.address)
-        return max(Level.RAISED if failed else Level.USUAL, await self._crowd.level(call.request, visit.site.number))
+        request = call.request
+        is_raised = (
+            self._clusters.is_suspected(visit.site.number, request)
+            or await self.probes.has_failed(request.address)
+            or await self._limiter.is_over(FAILED_VERIFICATIONS, network_of(request.address))
+        )
+        return Level.RAISED if is_raised else Level.USUAL
 
     async def inspect(
         self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, proof: Proof
@@ -67,8 +84,8 @@ class Scrutiny:
             evidence["interaction"] = body.interaction
         if not visit.test:
             if not (proof.work and proof.instrument):
-                await self._crowd.failures.record(request.address)
-            clusters = await self._crowd.clusters.observe(
+                await self._limiter.count(FAILED_VERIFICATIONS, network_of(request.address))
+            clusters = await self._clusters.observe(
                 visit.site.number, request, body.signals, body.interaction, call.now
             )
             evidence["clusters"] = clusters + await self.private_tokens.labels(challenge, visit.site)

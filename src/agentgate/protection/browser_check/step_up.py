@@ -12,9 +12,9 @@ from typing import Any
 from msgspec import UNSET
 
 from agentgate.lib.enums import WidgetMode
-from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.probes.checker import DrawnProbes
 from agentgate.protection.browser_check.records import AnswerInput, Probes, StepInput, StepUp, Work
+from agentgate.protection.browser_check.repository import StoredChallenge
 from agentgate.protection.browser_check.work import is_solved, step_up_work
 
 KIND = "confirm"

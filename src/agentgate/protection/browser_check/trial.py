@@ -1,15 +1,57 @@
-"""Trial: one attempt at a challenge, and everything that its verdict follows from."""
+"""Trial: one attempt at a challenge, the facts it is decided by, the event that it leaves, the token that it earns."""
 
-from msgspec import Struct
+from collections.abc import Mapping
+from typing import Any
 
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from agentgate.events.recorder import Recorder
+from agentgate.events.records import CounterName
 from agentgate.http.call import Call
-from agentgate.lib.enums import Mode, SolveType, WidgetMode
+from agentgate.lib.decision_ids import DecisionIds, write_id
+from agentgate.lib.enums import (
+    ChallengeStage,
+    ClearanceLevel,
+    DecisionKind,
+    Mode,
+    ReceiptKind,
+    SolveType,
+    VerifyStatus,
+    WidgetMode,
+)
+from agentgate.lib.ids import new_receipt_id
 from agentgate.lib.limits import VERIFY_ATTEMPTS_PER_CHALLENGE
+from agentgate.lib.records import optional
 from agentgate.protection.browser_check.admission import Visit
-from agentgate.protection.browser_check.judge import CheckVerdict
-from agentgate.protection.browser_check.ports import StoredChallenge
-from agentgate.protection.decision.engine import EngineDecision
-from agentgate.protection.signals.facts import RequestFacts
+from agentgate.protection.browser_check.judge import CheckVerdict, recorded
+from agentgate.protection.browser_check.records import ClearanceCookie, VerifyResult
+from agentgate.protection.browser_check.repository import StoredChallenge
+from agentgate.protection.decision.correlation import read_trace_id
+from agentgate.protection.decision.engine import POLICY, EngineDecision
+from agentgate.protection.decision.event import Answered, make_event
+from agentgate.protection.signals.facts import Rates, RequestFacts
+from agentgate.protection.tokens.binding import Bindings, TokenHolder
+from agentgate.protection.tokens.clearance import Clearances, IssuedClearance
+from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
+
+
+def facts_of(call: Call, visit: Visit, rates: Rates, evidence: Mapping[str, Any] | None = None) -> RequestFacts:
+    """Return the facts. The route is none of the site's: the SDK calls the service itself."""
+    request = call.request
+    return RequestFacts(
+        now_ms=call.now,
+        method=request.method,
+        target=request.path,
+        address=request.address,
+        headers=tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers),
+        action=visit.action,
+        rates=rates,
+        evidence=evidence,
+        visitor=visit.visitor,
+        # Behind a proxy that ends TLS without saying so, browsers show by Sec-Fetch that they see a secure origin.
+        is_plain=not request.secure and request.header("sec-fetch-site") is None,
+    )
 
 
 class Trial(Struct, frozen=True, kw_only=True):
@@ -43,3 +85,111 @@ class Trial(Struct, frozen=True, kw_only=True):
         if self.challenge.stepped_ms is not None and widget is not WidgetMode.INTERACTIVE:
             return SolveType.STEP_UP
         return SolveType(widget.value)
+
+
+class BrowserCheckEventLog:
+    """Records challenges. A step-up is the middle of one and leaves nothing."""
+
+    def __init__(self, recorder: Recorder, ids: DecisionIds) -> None:
+        self._recorder = recorder
+        self._ids = ids
+
+    def issued(self, call: Call, visit: Visit, facts: RequestFacts, decision: EngineDecision) -> None:
+        """Record that a challenge was issued."""
+        if visit.test:
+            return
+        answered = Answered(
+            id=self._ids.next(),
+            visitor=visit.visitor,
+            status=200,
+            request_id=call.request_id,
+            trace_id=read_trace_id(call.request.header("traceparent")),
+            kind=DecisionKind.CHALLENGE,
+            stage=ChallengeStage.ISSUED,
+        )
+        self._recorder.put(make_event(facts, visit.site, decision, answered))
+
+    def concluded(self, trial: Trial) -> str:
+        """Record how a trial ended and return the ID of its decision; the token, if there is one, will name it."""
+        decision_id = self._ids.next()
+        if trial.visit.test:
+            return write_id(decision_id)
+        passed = trial.applied is CheckVerdict.PASSED
+        answered = Answered(
+            id=decision_id,
+            visitor=trial.visit.visitor,
+            status=200 if passed else 403,
+            request_id=trial.call.request_id,
+            trace_id=read_trace_id(trial.call.request.header("traceparent")),
+            kind=DecisionKind.CHALLENGE,
+            stage=ChallengeStage.PASSED if passed else ChallengeStage.FAILED,
+            solve_type=trial.solve_type if passed else None,
+            solve_ms=trial.call.now - trial.challenge.issued_ms if passed else None,
+        )
+        site, ruled = trial.visit.site, trial.decision.verdict.outcome
+        event = make_event(trial.facts, site, trial.decision, answered)
+        outcome, would = recorded(trial.verdict, ruled, site.mode)
+        if (outcome, would) != (event.outcome, event.would):
+            # The rules had nothing against it; the proofs or the person's answer were wrong.
+            event = msgspec.structs.replace(event, outcome=outcome, would=would, reasons=POLICY, ruled=False)
+        self._recorder.put(event)
+        if passed:
+            self._recorder.count(site.number, CounterName.TOKENS_ISSUED, now_ms=trial.call.now)
+        return write_id(decision_id)
+
+
+class Grants:
+    """Issues tokens and clearances."""
+
+    def __init__(self, receipts: ReceiptIssuer, clearances: Clearances, bindings: Bindings) -> None:
+        self._receipts = receipts
+        self._clearances = clearances
+        self._bindings = bindings
+
+    def give(self, trial: Trial, decision_id: str) -> VerifyResult:
+        """Return the answer to a trial that was passed."""
+        binding, clearance = trial.challenge.binding, self._clearance(trial)
+        receipt_id = new_receipt_id()
+        grant = Grant(
+            site_key=trial.visit.site.site_key,
+            kind=ReceiptKind.BROWSER,
+            action=binding.action,
+            subject=binding.visitor,
+            decision_id=decision_id,
+            origin=binding.origin,
+            c_data=optional(trial.challenge.c_data),
+            test=trial.visit.test,
+            binding=self._bind(trial, receipt_id, clearance),
+        )
+        issued = self._receipts.issue(grant, now_ms=trial.call.now, receipt_id=receipt_id)
+        return VerifyResult(
+            status=VerifyStatus.PASSED,
+            token=issued.receipt,
+            expires_at=issued.expires_at,
+            decision_id=decision_id,
+            clearance=UNSET
+            if clearance is None
+            else ClearanceCookie(name=clearance.name, value=clearance.value, expires_at=clearance.expires_at),
+        )
+
+    def _bind(self, trial: Trial, receipt_id: str, clearance: IssuedClearance | None) -> str | UnsetType:
+        if trial.visit.test:
+            # Tried out from anywhere.
+            return UNSET
+        request = trial.call.request
+        clearances = () if clearance is None else (clearance.id,)
+        holder = TokenHolder(request.address, request.header("user-agent") or "", clearances)
+        return self._bindings.bind(trial.visit.site.site_key, receipt_id, holder)
+
+    def _clearance(self, trial: Trial) -> IssuedClearance | None:
+        action = trial.visit.site.actions.get(trial.visit.action)
+        if action is None or action.clearance is not True:
+            return None
+        binding = trial.challenge.binding
+        return self._clearances.issue(
+            site_key=trial.visit.site.site_key,
+            origin=binding.origin,
+            visitor=binding.visitor,
+            level=ClearanceLevel.STEP_UP if trial.answered else ClearanceLevel.CHECKED,
+            now_ms=trial.call.now,
+        )

@@ -1,6 +1,7 @@
 """Verifying what a page found out: one attempt, one verdict, at most one token."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,24 +11,45 @@ from agentgate.http.call import Call
 from agentgate.lib import limits
 from agentgate.lib.enums import VerifyStatus
 from agentgate.lib.errors import Refused
+from agentgate.lib.tasks.keyed_locks import KeyedLocks
 from agentgate.protection.browser_check.admission import VERIFICATIONS, CheckAdmission, Visit
-from agentgate.protection.browser_check.challenge_locks import Turns
-from agentgate.protection.browser_check.event_log import BrowserCheckEventLog
-from agentgate.protection.browser_check.facts import facts_of
-from agentgate.protection.browser_check.grant import Grants
 from agentgate.protection.browser_check.instrument.program import Answer, check_answer
 from agentgate.protection.browser_check.issue import CHALLENGE_ID
 from agentgate.protection.browser_check.judge import CheckVerdict, Proof, judge
-from agentgate.protection.browser_check.ports import StoredChallenge
-from agentgate.protection.browser_check.proving import Prover
 from agentgate.protection.browser_check.records import VerifyInput, VerifyResult, Work
-from agentgate.protection.browser_check.repository import ChallengeStore
+from agentgate.protection.browser_check.repository import ChallengeStore, StoredChallenge
 from agentgate.protection.browser_check.scrutiny import Scrutiny
 from agentgate.protection.browser_check.step_up import is_right, pointer_traits, step_up_of, work_of
-from agentgate.protection.browser_check.trial import Trial
+from agentgate.protection.browser_check.trial import BrowserCheckEventLog, Grants, Trial, facts_of
 from agentgate.protection.browser_check.work import Level, challenge_work, is_solved
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.sites.test_keys import ALWAYS_FAIL
+
+# Each takes a processor for two milliseconds, which the event loop has better uses for.
+MOST_RUNNING = 2
+# Some 200 milliseconds of waiting.
+MOST_WAITING = 128
+
+
+class Prover:
+    """Runs what checks a proof: at once where that is quick, else in a thread."""
+
+    def __init__(self) -> None:
+        self._running = asyncio.Semaphore(MOST_RUNNING)
+        self._waiting = 0
+
+    async def run(self, prove: Callable[[], Proof], *, needs_memory: bool) -> Proof:
+        """Return what a verification proves; refuse it unseen while too many wait."""
+        if not needs_memory:
+            return prove()
+        if self._waiting >= MOST_WAITING:
+            raise Refused("unavailable", headers={"retry-after": "5"})
+        self._waiting += 1
+        try:
+            async with self._running:
+                return await asyncio.to_thread(prove)
+        finally:
+            self._waiting -= 1
 
 
 class ChallengeVerifier:
@@ -49,7 +71,9 @@ class ChallengeVerifier:
         self._event_log = event_log
         self._grants = grants
         self._scrutiny = scrutiny
-        self._turns = Turns()
+        # Verifications of one challenge, one after the other: whoever comes while a token is being made learns that the
+        # challenge was used, and not that its attempts are gone. That it makes one token only is the store's doing.
+        self._locks = KeyedLocks()
         self._prover = Prover()
 
     async def verify(self, call: Call, body: VerifyInput) -> VerifyResult:
@@ -58,7 +82,7 @@ class ChallengeVerifier:
         visit = await self._admission.admit(call, body.site_key, body.action, VERIFICATIONS)
         if not CHALLENGE_ID.match(body.challenge_id):
             raise Refused("challenge_invalid")
-        async with self._turns.of(body.challenge_id):
+        async with self._locks.of(body.challenge_id):
             challenge = await self._attempt(call, visit, body.challenge_id)
             if isinstance(body.c_data, str):
                 challenge = msgspec.structs.replace(challenge, c_data=body.c_data)

@@ -17,15 +17,11 @@ from agentgate.lib import errors
 from agentgate.lib.decision_ids import read_id, write_id
 from agentgate.lib.enums import Outcome
 from agentgate.protection.appeals.records import StoredAppeal
-from agentgate.protection.challenge_page import appeal_view
-from agentgate.protection.challenge_page.appeal_ticket import AppealTickets, Opened
-from agentgate.protection.challenge_page.challenge_pass import Passes
+from agentgate.protection.challenge_page.challenge_pass import WAIT_MS, AppealTickets, Opened, Passes
 from agentgate.protection.challenge_page.languages import Languages
-from agentgate.protection.challenge_page.page import ChallengePage, Check, View
-from agentgate.protection.challenge_page.proxied_call import ProxiedCall
-from agentgate.protection.challenge_page.return_url import back_of, is_own, return_of
-from agentgate.protection.challenge_page.saved_form import read_form
-from agentgate.protection.challenge_page.wait import WAIT_MS
+from agentgate.protection.challenge_page.page import ChallengePage, Check, View, appeal_form, appeal_state
+from agentgate.protection.challenge_page.proxied_call import ProxiedCall, back_of, is_own, return_of
+from agentgate.protection.challenge_page.sealed_token import read_form
 from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.receipts import TOKEN_HEADER, Receipts
@@ -108,7 +104,7 @@ class ChallengePages:
     def show_appeal(self, proxied: ProxiedCall, appeal: StoredAppeal, return_url: str) -> Reply[Text]:
         """Return the page that says where an appeal stands."""
         language = self._languages.choose(proxied.call.request.header("accept-language"))
-        title, content = appeal_view.standing(language, appeal, return_url)
+        title, content = appeal_state(language, appeal, return_url)
         return self._say(proxied, title, content, None)
 
     def answer_appeal(
@@ -121,7 +117,7 @@ class ChallengePages:
         if retry is not None:
             opened, written = retry
             ticket = self.tickets.give(proxied, write_id(opened.decision), opened.return_url, wait_ms=0)
-            form = None if ticket is None else appeal_view.form(language, ticket, written, is_open=True)
+            form = None if ticket is None else appeal_form(language, ticket, written, is_open=True)
         said = None if text is None else element("p", language.words[text])
         content = joined((element("h1", language.words[title]), said, form))
         return self._say(proxied, language.words[title], content, Ruling(Outcome.BLOCK, "invalid_request"))
@@ -176,12 +172,14 @@ class ChallengePages:
         waits = proxied.site.clearance_without_script and not (found.protection.required or stuck)
         # A form is sent again by hand: who waited is led back to it.
         url = back_of(original, request.header("referer")) if posted else found.return_url
-        ticket = self._passes.ticket(proxied, url) if waits and "clearance" not in found.states else None
+        ticket = self._passes.waits.begin(proxied, url) if waits and "clearance" not in found.states else None
         return Check(
             site_key=proxied.site.site_key,
             action=action,
             framed=proxied.framed,
-            saved_form=None if form is None else self._passes.enclose(proxied, form),
+            saved_form=None
+            if form is None
+            else self._passes.saved_forms.close(form, proxied.holder, now_ms=proxied.call.now),
             resend=posted and form is None,
             stuck=stuck,
             ticket=ticket,

@@ -1,26 +1,141 @@
-"""Passes: what the challenge page brings back. A token becomes a clearance, a saved form is given back to its page."""
+"""Passes: what a visitor carries away from the challenge page and brings back.
+
+A token becomes a clearance, a saved form is given back to its page. Browsers without JavaScript get a low clearance
+for waiting, where a site allows it: a ticket is good once, for its visitor, after a wait, and with its cookie. That
+keeps out programs that were not written for it, and slows the others. With an appeal ticket a refused reader appeals.
+"""
 
 import hashlib
+import hmac
+import secrets
 
 from msgspec import UNSET, Struct, UnsetType, field
 
 from agentgate.events.records import CounterName
 from agentgate.http.replies import set_cookie
-from agentgate.lib.clock import SECOND_MS
+from agentgate.lib.clock import HOUR_MS, MINUTE_MS, SECOND_MS
+from agentgate.lib.decision_ids import read_id
 from agentgate.lib.enums import ClearanceLevel, ReceiptKind
 from agentgate.lib.records import Input
 from agentgate.lib.shared_cache import SharedCache
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.proxied_call import ProxiedCall
-from agentgate.protection.challenge_page.saved_form import SavedForm, SavedForms
-from agentgate.protection.challenge_page.sealed_token import SealedTokens
-from agentgate.protection.challenge_page.wait import Waits, WaitTicket
+from agentgate.protection.challenge_page.sealed_token import SavedForms, SealedTokens
 from agentgate.protection.gateway.event_log import GatewayEventLog
 from agentgate.protection.gateway.receipts import Receipts
-from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances, IssuedClearance
-from agentgate.protection.tokens.format import NotAReceipt, read_receipt
-from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.protection.tokens.receipts import Claims, NotAReceipt, SigningKeys, is_of_the_future, read_receipt
+
+TICKET = "ticket"
+# How long somebody waits, and how long the way on stays open after that.
+WAIT_MS = 8 * SECOND_MS
+TICKET_MS = 5 * MINUTE_MS
+# So many clearances an address gets in this way, in so much time. People behind one address share them.
+MOST_PASSES = 20
+WINDOW_MS = 10 * MINUTE_MS
+
+COOKIE = "agentgate-wait"
+COOKIE_PATH = "/.agentgate/"
+_SECRET_BYTES = 16
+_DIGEST_BYTES = 32
+
+
+class WaitTicket(Struct, frozen=True):
+    """What the page carries, and the cookie without which it is good for nothing."""
+
+    text: str
+    set_cookie: tuple[str, str]
+
+
+class Waits:
+    """Gives tickets and takes them."""
+
+    def __init__(self, sealed_tokens: SealedTokens, shared_cache: SharedCache) -> None:
+        self._sealed_tokens = sealed_tokens
+        self._shared_cache = shared_cache
+
+    def begin(self, proxied: ProxiedCall, url: str) -> WaitTicket:
+        """Return a ticket to an address of the site."""
+        secret = secrets.token_urlsafe(_SECRET_BYTES)
+        ready_ms = proxied.call.now + WAIT_MS
+        text = self._sealed_tokens.seal(
+            TICKET,
+            _digest(secret) + url.encode(),
+            proxied.holder,
+            not_before_ms=ready_ms,
+            expires_ms=ready_ms + TICKET_MS,
+        )
+        cookie = set_cookie(
+            COOKIE,
+            secret,
+            path=COOKIE_PATH,
+            same_site="Lax",
+            secure=proxied.original.origin.startswith("https://"),
+            max_age_s=(WAIT_MS + TICKET_MS) // SECOND_MS,
+        )
+        return WaitTicket(text, cookie)
+
+    async def end(self, proxied: ProxiedCall, ticket: str) -> str | None:
+        """Take a ticket and return its address; None when it is not this browser's, not yet good, over or used."""
+        now_ms, secret = proxied.call.now, proxied.call.request.cookie(COOKIE) or ""
+        found = self._sealed_tokens.open(TICKET, ticket, proxied.holder, now_ms=now_ms)
+        # Before it is taken: who comes without the cookie, or too early, may come again.
+        if found is None or not hmac.compare_digest(found.content[:_DIGEST_BYTES], _digest(secret)):
+            return None
+        content = await self._sealed_tokens.take(TICKET, ticket, proxied.holder, now_ms=now_ms)
+        return None if content is None else content[_DIGEST_BYTES:].decode()
+
+    async def is_too_often(self, proxied: ProxiedCall) -> bool:
+        """Count a pass; say whether this address has had too many lately."""
+        key = f"gateway-wait:{proxied.site.number}:{proxied.visitor:016x}"
+        return await self._shared_cache.add(key, 1, ttl_ms=WINDOW_MS) > MOST_PASSES
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+APPEAL = "appeal"
+# Nobody reads, decides and presses a button in less.
+APPEAL_WAIT_MS = 2 * SECOND_MS
+APPEAL_MS = 6 * HOUR_MS
+_DECISION_BYTES = 8
+
+
+class Opened(Struct, frozen=True):
+    """What a ticket says: against which decision, and where the person wanted to go."""
+
+    decision: int
+    return_url: str
+
+
+class AppealTickets:
+    """Seals and opens tickets. A ticket may be shown again: of each decision there is one appeal all the same."""
+
+    def __init__(self, sealed_tokens: SealedTokens) -> None:
+        self._sealed_tokens = sealed_tokens
+
+    def give(
+        self, proxied: ProxiedCall, decision_id: str, return_url: str, *, wait_ms: int = APPEAL_WAIT_MS
+    ) -> str | None:
+        """Return a ticket for this visitor of this site; None for what is no decision."""
+        decision = read_id(decision_id)
+        if decision is None:
+            return None
+        now_ms = int(proxied.call.now)
+        content = decision.to_bytes(_DECISION_BYTES, "big") + return_url.encode()
+        return self._sealed_tokens.seal(
+            APPEAL, content, proxied.holder, not_before_ms=now_ms + wait_ms, expires_ms=now_ms + APPEAL_MS
+        )
+
+    def open(self, proxied: ProxiedCall, ticket: str) -> Opened | None:
+        """Return what a ticket says; None when it is another visitor's, too new or too old."""
+        found = self._sealed_tokens.open(APPEAL, ticket, proxied.holder, now_ms=int(proxied.call.now))
+        if found is None:
+            return None
+        content = found.content
+        return Opened(int.from_bytes(content[:_DECISION_BYTES], "big"), content[_DECISION_BYTES:].decode())
+
 
 # A page that is asked for again so soon after a pass was not helped by it.
 LATELY_MS = 30 * SECOND_MS
@@ -58,8 +173,8 @@ class Passes:
         self._keys = keys
         self._clearances = clearances
         self._receipts = receipts
-        self._waits = Waits(sealed_tokens, shared_cache)
-        self._saved_forms = SavedForms(sealed_tokens)
+        self.waits = Waits(sealed_tokens, shared_cache)
+        self.saved_forms = SavedForms(sealed_tokens)
         self._event_log = event_log
         self._shared_cache = shared_cache
 
@@ -80,16 +195,12 @@ class Passes:
         level, renewed = self._level(proxied)
         return Passed(self._issue(proxied, level, renewed), url, framed)
 
-    def ticket(self, proxied: ProxiedCall, url: str) -> WaitTicket:
-        """Return what becomes a low clearance for whoever waits."""
-        return self._waits.begin(proxied, url)
-
     async def wait_is_over(self, proxied: ProxiedCall, ticket: str) -> Passed | str:
         """Take a ticket and return the low clearance, or the reason why it is not good for one."""
-        url = await self._waits.end(proxied, ticket)
+        url = await self.waits.end(proxied, ticket)
         if url is None:
             return "invalid_clearance"
-        if await self._waits.is_too_often(proxied):
+        if await self.waits.is_too_often(proxied):
             return "rate_limited"
         await self._shared_cache.put(_lately(proxied, url), b"1", ttl_ms=LATELY_MS)
         return Passed(self._issue(proxied, ClearanceLevel.LOW, None), url)
@@ -97,14 +208,6 @@ class Passes:
     async def was_here_lately(self, proxied: ProxiedCall, url: str) -> bool:
         """Say whether this visitor passed a moment ago, on the way to the same address."""
         return await self._shared_cache.get(_lately(proxied, url)) is not None
-
-    def enclose(self, proxied: ProxiedCall, form: SavedForm) -> str:
-        """Return a form as the page carries it."""
-        return self._saved_forms.close(form, proxied.holder, now_ms=proxied.call.now)
-
-    async def release(self, proxied: ProxiedCall, saved_form: str) -> SavedForm | None:
-        """Return the form; None when it is not this visitor's, over, or was sent already."""
-        return await self._saved_forms.take(saved_form, proxied.holder, now_ms=proxied.call.now)
 
     def _issue(self, proxied: ProxiedCall, level: ClearanceLevel, renewed: str | None) -> IssuedClearance:
         holder = proxied.holder

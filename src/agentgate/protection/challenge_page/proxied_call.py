@@ -1,17 +1,62 @@
 """ProxiedCall: a call that an adapter passed on for a visitor: whose site, which original request, which visitor."""
 
+import re
+from urllib.parse import quote
+
 from msgspec import Struct
 
 from agentgate.http.bearer_secret import shown_secret
 from agentgate.http.call import Call
 from agentgate.http.navigation import framed_by, is_navigation
 from agentgate.http.request import joined_headers
+from agentgate.lib.errors import Refused
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.sealed_token import PageHolder
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.original_request import Malformed, Original, read_original
 from agentgate.protection.sites.directory import SiteDirectory, SiteView
+from agentgate.protection.sites.validate import canonical_origin
 from agentgate.protection.tokens.uses import CredentialUses
+
+# What the adapter passes on to the service, on the site's own origin.
+OWN_PATHS = "/.agentgate/"
+LONGEST = 4096
+_AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
+
+_ADDRESS = re.compile(r"(https?://[^/?#@\s\\]+)?(/[\x21-\x7e]*)?\Z", re.ASCII | re.IGNORECASE)
+
+
+def is_own(path: str) -> bool:
+    """Say whether a path of the site is the service's."""
+    return path.startswith(OWN_PATHS)
+
+
+def return_of(original: Original, asked: str | None) -> str:
+    """Return where to go. A page that stands in place of another one goes there; what was asked for is for our own."""
+    if not is_own(original.path):
+        # Bytes past ASCII came undecoded; a browser would take them for letters and encode them anew.
+        return original.origin + quote(original.target, safe=_AS_IT_IS, encoding="latin-1")
+    return within(original.origin, asked) or f"{original.origin}/"
+
+
+def back_of(original: Original, referer: str | None) -> str:
+    """Return where a form came from that has to be sent again."""
+    return within(original.origin, referer) or f"{original.origin}/"
+
+
+def within(origin: str, address: str | None) -> str | None:
+    """Return an address of this origin, absolute; None for any other, and for our own pages."""
+    if not address or len(address) > LONGEST or address.startswith(("//", "/\\")):
+        return None
+    match = _ADDRESS.match(address)
+    if match is None or not (match[1] or match[2]):
+        return None
+    try:
+        is_same = match[1] is None or canonical_origin(match[1]) == origin
+    except Refused:
+        return None
+    target = match[2] or "/"
+    return origin + target if is_same and not is_own(target) else None
 
 
 class ProxiedCall(Struct, frozen=True):

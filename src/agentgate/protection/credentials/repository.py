@@ -3,13 +3,11 @@
 from typing import Protocol
 
 from agentgate.lib.configuration_version import ConfigurationStores
-from agentgate.lib.database import LockingRepository, Row
-from agentgate.lib.moment import Moment
-from agentgate.lib.records import optional_moment
+from agentgate.lib.database import LockingRepository, RecordTable
 from agentgate.people.audit.repository import AuditStores
 from agentgate.protection.credentials.records import Credential
 
-_COLUMNS = "id, site_id, name, created_ms, expires_ms, revoked_ms, last_used_ms"
+_CREDENTIALS = RecordTable("credential", Credential)
 
 
 class CredentialStore(LockingRepository):
@@ -32,30 +30,15 @@ class CredentialStore(LockingRepository):
 
     async def find_credential(self, site_id: str, credential_id: str) -> Credential | None:
         """Return a site's credential; None when the site has none of this ID, whoever else may."""
-        row = await self._session.one(
-            f"SELECT {_COLUMNS} FROM credential WHERE site_id = $1 AND id = $2",  # noqa: S608
-            site_id,
-            credential_id,
-        )
-        return _credential(row) if row else None
+        return await _CREDENTIALS.find(self._session, "site_id = $1 AND id = $2", site_id, credential_id)
 
     async def list_credentials(self, site_id: str) -> list[Credential]:
         """Return a site's credentials, newest first, revoked ones included."""
-        rows = await self._session.all(
-            f"SELECT {_COLUMNS} FROM credential WHERE site_id = $1 ORDER BY created_ms DESC, id",  # noqa: S608
-            site_id,
-        )
-        return [_credential(row) for row in rows]
+        return await _CREDENTIALS.find_all(self._session, "site_id = $1 ORDER BY created_ms DESC, id", site_id)
 
     async def save_end(self, credential: Credential) -> None:
         """Keep a credential's `expiresAt` and `revokedAt`."""
-        await self._session.run(
-            "UPDATE credential SET expires_ms = $3, revoked_ms = $4 WHERE site_id = $1 AND id = $2",
-            credential.site_id,
-            credential.id,
-            credential.expires_at or None,
-            credential.revoked_at or None,
-        )
+        await _CREDENTIALS.update(self._session, credential, "expires_at", "revoked_at", key=("site_id", "id"))
 
     async def note_use(self, credential_id: str, now_ms: int) -> None:
         """Note that a credential was used."""
@@ -73,19 +56,6 @@ class CredentialStore(LockingRepository):
             site_id,
         )
         return int(row[0]) if row else 0
-
-
-def _credential(row: Row) -> Credential:
-    credential_id, site_id, name, created_ms, expires_ms, revoked_ms, last_used_ms = row
-    return Credential(
-        id=credential_id,
-        site_id=site_id,
-        name=name,
-        created_at=Moment(created_ms),
-        expires_at=optional_moment(expires_ms),
-        revoked_at=optional_moment(revoked_ms),
-        last_used_at=optional_moment(last_used_ms),
-    )
 
 
 class CredentialStores(AuditStores, ConfigurationStores, Protocol):

@@ -7,7 +7,7 @@ from agentgate.lib.database import Conflict, Store
 from agentgate.lib.tasks.job import Job
 from agentgate.people.accounts.lifecycle import PURGE_MS
 from agentgate.people.accounts.repository import AccountStores
-from agentgate.protection.sites.repositories.sites import ActivityStore
+from agentgate.protection.sites.repository import ActivityStore
 
 # One run deletes no more than this, so that a mistake is noticed before it is complete.
 ACCOUNTS_PER_RUN = 50

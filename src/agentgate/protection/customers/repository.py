@@ -10,7 +10,7 @@ from agentgate.lib.records import optional, optional_moment
 from agentgate.people.accounts.records import Limits, member_status
 from agentgate.people.accounts.repository import IS_PROTECTED, AccessRequestStores
 from agentgate.protection.customers.records import Account, CustomerFilter, CustomerSummary
-from agentgate.protection.sites.repositories import SiteStores
+from agentgate.protection.sites.repository import SiteStores
 
 _COLUMNS = """id, name, status, protected, limit_sites, limit_credentials, limit_members, limit_tokens, limit_origins,
     created_ms"""

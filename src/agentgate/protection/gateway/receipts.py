@@ -12,12 +12,10 @@ from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.sites.directory import SiteView
 from agentgate.protection.tokens.binding import Bindings, TokenHolder
-from agentgate.protection.tokens.claims import Claims, is_of_the_future
 from agentgate.protection.tokens.clearance import ClearanceRefused, Clearances
-from agentgate.protection.tokens.format import NotAReceipt, read_receipt
-from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.protection.tokens.receipts import Claims, NotAReceipt, SigningKeys, is_of_the_future, read_receipt
 from agentgate.protection.tokens.redeem import KEPT_MS
-from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
+from agentgate.protection.tokens.repository import Redemption, RedemptionStore
 
 TOKEN_HEADER = b"x-agentgate-token"
 BODY_DIGEST = b"x-original-body-digest"

@@ -22,7 +22,7 @@ from agentgate.protection.gateway.receipts import OTHERS_TOKEN, TOKEN_HEADER, Re
 from agentgate.protection.gateway.route_protection import Protection
 from agentgate.protection.gateway.ruling import refuse, rule, unavailable
 from agentgate.protection.sites.directory import SiteView
-from agentgate.protection.tokens.claims import Claims
+from agentgate.protection.tokens.receipts import Claims
 
 # Tokens that may wait for the store at once.
 MOST_SPENDING = 512

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Protocol
 
 from agentgate.lib.decision_ids import write_id
 from agentgate.lib.enums import ListKind, ListOutcome, Outcome
@@ -16,13 +17,24 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.time_ranges import TimeRange
 from agentgate.lib.visitor_ids import read_visitor
-from agentgate.protection.lists.ports import VisitorNames
 from agentgate.protection.lists.records import ListBacktestReport, ListFlip, StoredEntry
-from agentgate.protection.lists.replay_records import ClientEvent
-from agentgate.protection.lists.repositories.replay import ClientReplay
+from agentgate.protection.lists.repository import ClientEvent, ClientReplay
 from agentgate.protection.lists.site_lists import verdict_of
 from agentgate.protection.rules.backtest import BacktestQueue
 from agentgate.protection.rules.patterns.networks import read_strict_network
+
+
+class VisitorNames(Protocol):
+    """Makes the visitor IDs under which decisions are stored."""
+
+    def find(self, site_key: str, address: str) -> int:
+        """Return the visitor's number of an address at a site."""
+        ...
+
+    def named_since_ms(self) -> int:
+        """Return since when addresses have the names that they have now."""
+        ...
+
 
 MOST_EVENTS = 1_000_000
 # So many visitor IDs are made for one entry: the addresses of an IPv4 /20, or the /64 networks of an IPv6 /52.

@@ -10,12 +10,12 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_list_entry_id
 from agentgate.lib.limits import LIST_ENTRIES_PER_SITE, LIST_PROGRAMS_PER_SITE
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import optional_moment
+from agentgate.lib.records import shown
 from agentgate.lib.visitor_ids import read_visitor
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.lists.records import ListBacktestInput, ListEntry, ListEntryInput, StoredEntry
-from agentgate.protection.lists.repositories import ListStores
+from agentgate.protection.lists.repository import ListStores
 from agentgate.protection.rules.patterns.glob import split_glob
 from agentgate.protection.rules.patterns.networks import read_strict_network
 from agentgate.protection.rules.request_conditions import glob_problem, network_problem
@@ -90,17 +90,7 @@ def canonical_value(kind: ListKind, text: str) -> str:
 
 def show(entry: StoredEntry, now_ms: int) -> ListEntry:
     """Return an entry as people see it."""
-    return ListEntry(
-        id=entry.id,
-        kind=entry.kind,
-        value=entry.value,
-        outcome=entry.outcome,
-        note=entry.note,
-        created_at=Moment(entry.created_ms),
-        created_by=entry.created_by,
-        expired=entry.is_over(now_ms),
-        expires_at=optional_moment(entry.expires_ms),
-    )
+    return shown(entry, ListEntry, expired=entry.is_over(now_ms))
 
 
 def _end(body: ListEntryInput, now_ms: int) -> int | None:

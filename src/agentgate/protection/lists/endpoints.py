@@ -14,7 +14,7 @@ from agentgate.protection.lists.records import (
     ListEntry,
     ListEntryInput,
 )
-from agentgate.protection.lists.repositories import ListStores
+from agentgate.protection.lists.repository import ListStores
 
 BACKTEST_DAYS = 7
 

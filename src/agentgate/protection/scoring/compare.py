@@ -16,7 +16,7 @@ from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, Traits
 from agentgate.protection.scoring.bands import band_labels
 from agentgate.protection.scoring.features import SCORE_LABELS
 from agentgate.protection.scoring.model_file import read_model
-from agentgate.protection.scoring.ports import RulesInForce
+from agentgate.protection.scoring.models import find_model, summarise
 from agentgate.protection.scoring.records import (
     CompareReport,
     LabelRates,
@@ -24,11 +24,10 @@ from agentgate.protection.scoring.records import (
     StoredModel,
     WouldChange,
 )
-from agentgate.protection.scoring.repositories import ScoringStores
-from agentgate.protection.scoring.repositories.score_samples import ScoreSamples
-from agentgate.protection.scoring.roles import find_model, summarise
+from agentgate.protection.scoring.repository import ScoreSamples, ScoringStores
 from agentgate.protection.scoring.score import Scorer, make_scorer
 from agentgate.protection.signals.numbers import NUMBERS
+from agentgate.protection.sites.directory import SiteDirectory
 
 COMPARED_DAYS = 7
 MOST_SAMPLES = 20_000
@@ -41,7 +40,7 @@ _TRAINED_ON = (DecisionLabelValue.HUMAN, DecisionLabelValue.BOT, DecisionLabelVa
 
 
 async def compare(
-    store: Store[ScoringStores], samples: ScoreSamples, rules: RulesInForce, kind: ModelKind, now: Moment
+    store: Store[ScoringStores], samples: ScoreSamples, sites: SiteDirectory, kind: ModelKind, now: Moment
 ) -> CompareReport:
     """Return the report, or refuse when there is nothing to compare."""
     active = await find_model(store.read, kind, ModelRole.ACTIVE)
@@ -60,7 +59,7 @@ async def compare(
     )
     labels = await store.read.decision_labels.list_newest_labels(MOST_LABELS)
     # Tens of thousands of evaluations: beside the loop, so that nobody waits for them.
-    would_change = await asyncio.to_thread(count_changes, found, rules, kind)
+    would_change = await asyncio.to_thread(count_changes, found, sites, kind)
     per_label = await asyncio.to_thread(_rates, labels, active, candidate)
     return CompareReport(
         kind=kind,
@@ -83,11 +82,11 @@ def agreement(samples: list[ScoreSample], kind: ModelKind) -> float | None:
     return round(same / len(samples), 4)
 
 
-def count_changes(samples: Iterable[ScoreSample], rules: RulesInForce, kind: ModelKind) -> WouldChange:
+def count_changes(samples: Iterable[ScoreSample], sites: SiteDirectory, kind: ModelKind) -> WouldChange:
     """Count the outcomes that today's rules would decide otherwise with the candidate's score."""
     stricter = looser = 0
     for sample in samples:
-        compiled = rules.compiled(sample.site)
+        compiled = sites.compiled(sample.site)
         if compiled is None or not sample.ruled:
             continue
         labels = tuple(label for label in sample.labels if not label.startswith(SCORE_LABELS))

@@ -8,14 +8,13 @@ from agentgate.events.label_records import DecisionLabel
 from agentgate.events.ports import EventStore
 from agentgate.http.call import Call, SiteCall
 from agentgate.lib.database import Store
-from agentgate.lib.enums import ModelKind, ModelRole
+from agentgate.lib.enums import LabelSource, ModelKind, ModelRole
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import LABELS_LIMIT
 from agentgate.lib.records import Query, SiteKey, json_decoder
-from agentgate.protection.scoring import compare, feature_capture, labels, roles
+from agentgate.protection.scoring import compare, feature_capture, labels, models
 from agentgate.protection.scoring.model_file import ModelFile
-from agentgate.protection.scoring.ports import RulesInForce
 from agentgate.protection.scoring.records import (
     ClearedModel,
     CompareReport,
@@ -28,9 +27,8 @@ from agentgate.protection.scoring.records import (
     ModelSummary,
     ModelSwap,
 )
-from agentgate.protection.scoring.repositories import ScoringStores
-from agentgate.protection.scoring.repositories.evidence import KeptEvents
-from agentgate.protection.scoring.repositories.score_samples import ScoreSamples
+from agentgate.protection.scoring.repository import KeptEvents, ScoreSamples, ScoringStores
+from agentgate.protection.sites.directory import SiteDirectory
 
 
 class SiteQuery(Query, frozen=True, kw_only=True):
@@ -58,7 +56,8 @@ async def label_decision(
     The decision's evidence is copied with the first label, so that labels outlive the events.
     """
     decision = labels.parse_decision(call.params["decisionId"])
-    return await labels.put_label(store, events, call, decision, labels.operator_label(body.label, body.note))
+    given = LabelRequest(label=body.label, source=LabelSource.OPERATOR, note=body.note)
+    return await labels.put_label(store, events, call, decision, given)
 
 
 async def list_labels(call: SiteCall, query: LabelsQuery, store: Store[ScoringStores], keyring: Keyring) -> LabelPage:
@@ -100,13 +99,13 @@ async def list_models(
     store: Store[ScoringStores],
 ) -> ModelList:
     """List the models of each kind: active, candidate, previous."""
-    return ModelList(models=await roles.list_roles(store.read))
+    return ModelList(models=await models.list_roles(store.read))
 
 
 async def read_model(call: Call, store: Store[ScoringStores]) -> ModelFile:
     """Read a model file."""
     kind, role = _kind(call), _role(call)
-    model = await roles.find_model(store.read, kind, role)
+    model = await models.find_model(store.read, kind, role)
     if model is None:
         raise Refused("not_found", f"There is no {role} model of kind {kind}.")
     file: ModelFile = json_decoder(ModelFile).decode(model.file)
@@ -119,36 +118,36 @@ async def install_model(call: Call, body: ModelFile, store: Store[ScoringStores]
     Only `candidate` can be installed; a model becomes active by being promoted.
     """
     kind = _candidate_of(call)
-    return await store.change(lambda stores: roles.install_candidate(stores, call, kind, body))
+    return await store.change(lambda stores: models.install_candidate(stores, call, kind, body))
 
 
 async def clear_model(call: Call, store: Store[ScoringStores]) -> ClearedModel:
     """Clear the candidate: shadow scoring stops."""
     kind = _candidate_of(call)
-    return ClearedModel(cleared=await store.change(lambda stores: roles.clear_candidate(stores, call, kind)))
+    return ClearedModel(cleared=await store.change(lambda stores: models.clear_candidate(stores, call, kind)))
 
 
 async def compare_models(
-    call: Call, store: Store[ScoringStores], samples: ScoreSamples, rules: RulesInForce
+    call: Call, store: Store[ScoringStores], samples: ScoreSamples, sites: SiteDirectory
 ) -> CompareReport:
     """Compare the candidate with the active model on the traffic of the last 7 days.
 
     `wouldChange` counts decisions that today's rules would make otherwise with the candidate's score. `perLabel` has
     the share of labelled decisions that each model scores at 0.5 or above.
     """
-    return await compare.compare(store, samples, rules, _kind(call), call.now)
+    return await compare.compare(store, samples, sites, _kind(call), call.now)
 
 
 async def promote_model(call: Call, store: Store[ScoringStores]) -> ModelSwap:
     """Promote the candidate: it decides from now on, and what decided before becomes the previous model."""
     kind = _kind(call)
-    return await store.change(lambda stores: roles.promote(stores, call, kind))
+    return await store.change(lambda stores: models.promote(stores, call, kind))
 
 
 async def roll_back_model(call: Call, store: Store[ScoringStores]) -> ModelSwap:
     """Let the previous model decide again. The two change places, so a second rollback undoes the first."""
     kind = _kind(call)
-    return await store.change(lambda stores: roles.roll_back(stores, call, kind))
+    return await store.change(lambda stores: models.roll_back(stores, call, kind))
 
 
 def _kind(call: Call) -> ModelKind:

@@ -5,7 +5,7 @@ from agentgate.lib.clock import HOUR_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.tasks.job import Job
 from agentgate.protection.scoring.feature_capture import expire_features
-from agentgate.protection.scoring.repositories import ScoringStores
+from agentgate.protection.scoring.repository import ScoringStores
 
 
 def scoring_jobs(store: Store[ScoringStores], events: EventStore, clock: Clock) -> tuple[Job, ...]:

@@ -9,15 +9,13 @@ from agentgate.http.call import SiteCall
 from agentgate.lib.cursors import Cursors
 from agentgate.lib.database import Store
 from agentgate.lib.decision_ids import id_time_ms, read_id
-from agentgate.lib.enums import DecisionLabelValue, LabelSource
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.scoring.records import LabelPage, LabelRequest
-from agentgate.protection.scoring.repositories import ScoringStores
-from agentgate.protection.scoring.repositories.evidence import KeptEvents
+from agentgate.protection.scoring.repository import KeptEvents, ScoringStores
 
 
 async def find_decision(store: Store[ScoringStores], events: KeptEvents, call: SiteCall, body: LabelRequest) -> int:
@@ -62,7 +60,12 @@ async def find_evidence(
 ) -> LabelEvidence:
     """Return what is kept with a label: that of the first one, else that of the event, else refuse."""
     known = await store.read.decision_labels.find_label(call.site_id, decision)
-    return known.evidence if known else await _read_evidence(store, events, call, decision)
+    if known is not None:
+        return known.evidence
+    event = await events.find_event(await store.read.sites.find_number(call.site_id), decision)
+    if event is None:
+        raise _unknown()
+    return evidence_of(event)
 
 
 async def save_label(
@@ -85,11 +88,6 @@ async def save_label(
         label = replace(label, created_ms=before.created_ms, evidence=before.evidence)
     await stores.decision_labels.save_label(label)
     return label
-
-
-def operator_label(label: DecisionLabelValue, note: str | UnsetType) -> LabelRequest:
-    """Return what an operator who looks at a decision says about it."""
-    return LabelRequest(label=label, source=LabelSource.OPERATOR, note=note)
 
 
 async def list_labels(
@@ -128,15 +126,6 @@ def evidence_of(event: Event) -> LabelEvidence:
         visitor_id=UNSET if event.visitor is None else write_visitor(event.visitor),
         features=UNSET if event.features is None else dict(event.features),
     )
-
-
-async def _read_evidence(
-    store: Store[ScoringStores], events: KeptEvents, call: SiteCall, decision: int
-) -> LabelEvidence:
-    event = await events.find_event(await store.read.sites.find_number(call.site_id), decision)
-    if event is None:
-        raise _unknown()
-    return evidence_of(event)
 
 
 def _unknown() -> Refused:

@@ -69,12 +69,12 @@ class FeatureCaptureInput(Input, frozen=True, kw_only=True):
 
 
 class StoredCapture(Struct, frozen=True, kw_only=True):
-    """A site's feature capture as stored."""
+    """A site's feature capture as stored; that of a site that never set it has these values."""
 
-    enabled: bool
-    retention_days: int
-    updated_ms: int
-    updated_by: str
+    enabled: bool = False
+    retention_days: int = 30
+    updated_ms: int | None = None
+    updated_by: str | None = None
 
 
 class CapturingSite(Struct, frozen=True, kw_only=True):

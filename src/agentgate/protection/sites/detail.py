@@ -1,14 +1,21 @@
-"""A site put together for reading: summary, detail, and the one-word health a list shows."""
+"""A site put together for reading: summary, detail, one-word health, install status, and the agent prompt.
 
-from agentgate.lib.enums import Outcome, SiteHealthStatus
+The agent prompt is Markdown that tells a coding agent, or a person, how to add the check to one site. No secrets.
+"""
+
+from functools import cache
+from importlib import resources
+
+from agentgate.events.health_records import InstallStatus
+from agentgate.http.call import Call
+from agentgate.lib.enums import InstallState, Outcome, SiteHealthStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.limits import CHANGES_LIMIT
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.protection.rules.effective import summary_of
-from agentgate.protection.sites.records import SiteDetail, SiteHealthSummary, SiteSummary
-from agentgate.protection.sites.repositories import SiteStores
-from agentgate.protection.sites.repositories.sites import ActivityStore, ListedSite, SiteActivity
+from agentgate.protection.sites.records import Site, SiteDetail, SiteHealthSummary, SiteSummary
+from agentgate.protection.sites.repository import ActivityStore, ListedSite, Sighting, SiteActivity, SiteStores
 
 QUIET = SiteActivity(today={}, last_event_at=None)
 
@@ -61,3 +68,52 @@ async def read_detail(
         changes=await stores.audit.list_site_changes(site_id, CHANGES_LIMIT.default, account_id=account_id),
         rules=summary_of(await stores.rules.find_rules(site_id)),
     )
+
+
+def install_status(site_key: str, sighting: Sighting | None) -> InstallStatus:
+    """Return a site's install status."""
+    if sighting is None:
+        return InstallStatus(site_key=site_key, status=InstallState.WAITING)
+    return InstallStatus(
+        site_key=site_key,
+        status=InstallState.LIVE,
+        first_seen_at=Moment(sighting.first_ms),
+        last_seen_at=Moment(sighting.last_ms),
+    )
+
+
+class AgentPrompt:
+    """Writes the prompt of a site."""
+
+    def __init__(self, public_base_url: str, *, token_seconds: int) -> None:
+        self._public_base_url = public_base_url.rstrip("/")
+        self._token_seconds = token_seconds
+
+    def write(self, site: Site, origin: str) -> str:
+        """Return the prompt; `origin` is where the service is reached unless an address is configured."""
+        actions = sorted(site.actions)
+        return _template().format(
+            base_url=self._public_base_url or origin,
+            site_key=site.site_key,
+            mode=site.mode.value,
+            widget_mode=site.widget_mode.value,
+            action=actions[0] if actions else "submit",
+            actions=_listed(actions) or "none yet: add one to the site",
+            origins=_listed(site.allowed_origins) or "none yet: add the origin of every page to the site",
+            token_seconds=self._token_seconds,
+        )
+
+
+def request_origin(call: Call) -> str:
+    """Return the origin under which a request reached the service."""
+    host = call.request.header("host") or "localhost"
+    return f"{'https' if call.request.secure else 'http'}://{host.lower()}"
+
+
+@cache
+def _template() -> str:
+    return resources.files("agentgate.protection.sites").joinpath("prompt.md").read_text("utf-8")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

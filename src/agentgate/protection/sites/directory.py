@@ -25,8 +25,7 @@ from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy,
 from agentgate.protection.sites.open_paths import NO_OPEN_PATHS, OpenPaths
 from agentgate.protection.sites.private_tokens import Issuer, read_issuers
 from agentgate.protection.sites.records import Site, SiteAction
-from agentgate.protection.sites.repositories import DirectoryStores
-from agentgate.protection.sites.repositories.directory import DirectorySecret, DirectorySite
+from agentgate.protection.sites.repository import DirectorySecret, DirectorySite, DirectoryStores
 from agentgate.protection.sites.request_matcher import RequestMatcher, make_matcher
 from agentgate.protection.sites.route_table import RouteTable
 

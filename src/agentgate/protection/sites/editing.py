@@ -16,9 +16,8 @@ from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.sites.records import OwnSiteInput, Site, SiteAction, SiteChange, SiteInput
-from agentgate.protection.sites.repositories import SiteStores
-from agentgate.protection.sites.validate import canonical_origins, check_site
-from agentgate.protection.sites.wanted_programs import canonical_programs
+from agentgate.protection.sites.repository import SiteStores
+from agentgate.protection.sites.validate import canonical_origins, canonical_programs, check_site
 
 DEFAULT_ACTIONS = {"submit": SiteAction(browser_required=True)}
 # The check of whole-site protection, where no action of the site's own gives a clearance.
@@ -109,7 +108,7 @@ async def change_site(stores: SiteStores, call: SiteCall, body: SiteChange) -> N
     """Change what is given and keep the rest. A change that changes nothing leaves no trace."""
     # Deleting the account looks for sites that enforce: it must not miss one that begins to meanwhile.
     await stores.accounts.lock_account(call.account_id)
-    before = await _locked_site(stores, call)
+    before = await locked_site(stores, call)
     after = _with_changes(before, body)
     changes = diff(before, after, CHANGEABLE)
     if not changes:
@@ -135,7 +134,7 @@ async def move_site(stores: SiteStores, call: SiteCall, customer_id: str) -> Non
     # In one order, so that two moves in opposite directions do not wait for each other.
     for account_id in sorted({call.account_id, customer_id}):
         await stores.accounts.lock_account(account_id)
-    site = await _locked_site(stores, call)
+    site = await locked_site(stores, call)
     source = await stores.accounts.find_account(site.customer_id)
     target = await stores.accounts.find_account(customer_id)
     if target is None or target.status == AccountStatus.DELETED:
@@ -163,13 +162,10 @@ def _subject(site: Site) -> Subject:
     return Subject(account_id=site.customer_id, site_id=site.id, target=site.site_key)
 
 
-async def _locked_site(stores: SiteStores, call: SiteCall) -> Site:
-    # Read again under the lock: a diff must be against what is stored now, not against what the scope saw.
+async def locked_site(stores: SiteStores, call: SiteCall) -> Site:
+    """Return the site under its lock: a diff must be against what is stored now, not against what the scope saw."""
     await stores.sites.lock_site(call.site_id)
-    site = await stores.sites.find_site(call.site_key, account_id=call.actor.account_id)
-    if site is None:
-        raise Refused("site_not_found")
-    return site
+    return await stores.sites.get_site(call.site_key, account_id=call.actor.account_id)
 
 
 def _with_changes(site: Site, body: SiteChange) -> Site:

@@ -5,17 +5,22 @@ from agentgate.http.call import Call, SiteCall
 from agentgate.http.replies import Text
 from agentgate.lib.database import Store
 from agentgate.lib.enums import ActorKind
-from agentgate.lib.errors import Refused
 from agentgate.people.identity.links import LinkUrls
-from agentgate.protection.sites import detail, editing
-from agentgate.protection.sites.adapters import Adapter, AdapterQuery, AdapterWriter
+from agentgate.protection.sites import editing
+from agentgate.protection.sites.detail import AgentPrompt, install_status, list_summaries, read_detail, request_origin
 from agentgate.protection.sites.health import HealthReader
-from agentgate.protection.sites.install import install_status
-from agentgate.protection.sites.prompt import AgentPrompt, request_origin
-from agentgate.protection.sites.records import MoveInput, OwnSiteInput, SiteChange, SiteDetail, SiteInput, SiteList
-from agentgate.protection.sites.repositories import SiteStores
-from agentgate.protection.sites.repositories.health import SiteHealthStore
-from agentgate.protection.sites.repositories.sites import ActivityStore
+from agentgate.protection.sites.records import (
+    Adapter,
+    AdapterQuery,
+    AdapterWriter,
+    MoveInput,
+    OwnSiteInput,
+    SiteChange,
+    SiteDetail,
+    SiteInput,
+    SiteList,
+)
+from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore, SiteStores
 
 MARKDOWN = "text/markdown; charset=utf-8"
 # What is in the text, for those who read the API's documents.
@@ -24,7 +29,7 @@ PROMPT_TEXTS = {"text/markdown": "What to tell a coding agent so that it protect
 
 async def list_sites(call: Call, store: Store[SiteStores], activity: ActivityStore) -> SiteList:
     """List sites, newest first."""
-    summaries = await detail.list_summaries(store.read, activity, account_id=call.actor.account_id, now=call.now)
+    summaries = await list_summaries(store.read, activity, account_id=call.actor.account_id, now=call.now)
     return SiteList(items=summaries)
 
 
@@ -40,7 +45,7 @@ async def create_site(call: Call, body: SiteInput, store: Store[SiteStores], act
         return (await editing.create_site(stores, call, body, account)).id
 
     site_id = await store.change(work)
-    return await detail.read_detail(store.read, activity, site_id, now=call.now)
+    return await read_detail(store.read, activity, site_id, now=call.now)
 
 
 async def read_site(call: SiteCall, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
@@ -73,7 +78,7 @@ async def create_own_site(
     account_id = call.actor.account_id
     assert account_id is not None, "the guard lets in members of an account only"
     site = await store.change(lambda stores: editing.create_own_site(stores, call, body, account_id))
-    return await detail.read_detail(store.read, activity, site.id, now=call.now, account_id=account_id)
+    return await read_detail(store.read, activity, site.id, now=call.now, account_id=account_id)
 
 
 async def change_own_site(
@@ -85,7 +90,7 @@ async def change_own_site(
 
 
 async def _read(call: SiteCall, store: Store[SiteStores], activity: ActivityStore) -> SiteDetail:
-    return await detail.read_detail(store.read, activity, call.site_id, now=call.now, account_id=call.actor.account_id)
+    return await read_detail(store.read, activity, call.site_id, now=call.now, account_id=call.actor.account_id)
 
 
 async def read_install(call: SiteCall, store: Store[SiteStores], health: SiteHealthStore) -> InstallStatus:
@@ -101,10 +106,7 @@ async def read_health(call: SiteCall, reader: HealthReader) -> SiteHealth:
 
 async def read_agent_prompt(call: SiteCall, store: Store[SiteStores], prompt: AgentPrompt, urls: LinkUrls) -> Text:
     """Read a text that tells a coding agent how to add the check to the site. It never contains a secret."""
-    site = await store.read.sites.find_site(call.site_key, account_id=call.actor.account_id)
-    if site is None:
-        # Moved or purged between the scope and here.
-        raise Refused("site_not_found")
+    site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
     # An operator is on the admin listener, where no browser of a site reaches the service.
     origin = urls.origin(call) if call.actor.kind is ActorKind.OPERATOR else request_origin(call)
     return Text(prompt.write(site, origin).encode(), MARKDOWN)
@@ -115,7 +117,5 @@ async def read_adapter(call: SiteCall, query: AdapterQuery, store: Store[SiteSto
 
     `upstream` is where the site's own server listens, `origin` one of the site's origins; without it, the first one.
     """
-    site = await store.read.sites.find_site(call.site_key, account_id=call.actor.account_id)
-    if site is None:
-        raise Refused("site_not_found")
+    site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
     return writer.write(call.params["proxy"], site, query)

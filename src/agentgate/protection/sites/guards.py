@@ -8,24 +8,20 @@ from agentgate.http.guards import declares
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.protection.sites.records import Site
-from agentgate.protection.sites.repositories import SiteStores
+from agentgate.protection.sites.repository import SiteStores
 
 
 @declares(refuses=("site_not_found",))
 async def site_in_path(call: Call, store: Store[SiteStores]) -> SiteCall:
     """Find the site that the path names. Malformed, unknown and another account's all answer alike."""
-    site = await store.read.sites.find_site(call.params["siteKey"], account_id=call.actor.account_id)
-    if site is None:
-        raise Refused("site_not_found")
+    site = await store.read.sites.get_site(call.params["siteKey"], account_id=call.actor.account_id)
     return site_call(call, site)
 
 
 @declares(refuses=("site_not_found",))
 async def site_in_query(call: Call, store: Store[SiteStores]) -> SiteCall:
     """Find the site that `siteKey` in the query names; the route's query type has already checked its form."""
-    site = await store.read.sites.find_site(call.request.query()["siteKey"], account_id=call.actor.account_id)
-    if site is None:
-        raise Refused("site_not_found")
+    site = await store.read.sites.get_site(call.request.query()["siteKey"], account_id=call.actor.account_id)
     return site_call(call, site)
 
 

@@ -13,8 +13,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.enums import HealthCheck, HealthSeverity
 from agentgate.lib.moment import Moment
 from agentgate.protection.credentials.records import Credential
-from agentgate.protection.sites.repositories import SiteStores
-from agentgate.protection.sites.repositories.health import HealthCounts, Sighting, SiteHealthStore
+from agentgate.protection.sites.repository import HealthCounts, Sighting, SiteHealthStore, SiteStores
 
 WINDOW_MS = 24 * HOUR_MS
 ORIGINS_SHOWN = 10

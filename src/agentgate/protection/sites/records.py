@@ -1,12 +1,13 @@
 """Sites as they go over the wire."""
 
-from typing import Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Protocol
 
 from msgspec import UNSET, Meta, UnsetType, field
 
 from agentgate.lib.enums import Mode, SiteHealthStatus, TokenBinding, WidgetMode
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import Input, Record, SiteKey
+from agentgate.lib.records import Input, Query, Record, SiteKey
 from agentgate.people.audit.records import ConfigChange
 from agentgate.protection.credentials.records import Credential
 from agentgate.protection.rules.records import RulesSummary
@@ -178,3 +179,35 @@ class MoveInput(Input, frozen=True, kw_only=True):
     """Which account the site goes to."""
 
     customer_id: str
+
+
+class AdapterQuery(Query, frozen=True, kw_only=True):
+    """Where the site's own server listens, and which of its origins is meant."""
+
+    upstream: str | UnsetType = UNSET
+    origin: str | UnsetType = UNSET
+
+
+class AdapterFile(Record, frozen=True, kw_only=True):
+    """One file of a proxy's configuration."""
+
+    name: str
+    text: str
+
+
+class Adapter(Record, frozen=True, kw_only=True):
+    """A proxy's configuration for a site. In place of the secret stands `placeholder`: only its owner has it."""
+
+    proxy: str
+    files: list[AdapterFile]
+    placeholder: str
+
+
+class AdapterWriter(Protocol):
+    """Writes the configuration of a proxy."""
+
+    proxies: Sequence[str]
+
+    def write(self, proxy: str, site: Site, query: AdapterQuery) -> Adapter:
+        """Return the files; refuse values that cannot stand in them."""
+        ...

@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import ACTION_PATTERN
+from agentgate.protection.signals.detectors.user_agent import slug
 from agentgate.protection.sites.open_paths import find_open_path_problem
 from agentgate.protection.sites.private_tokens import find_issuer_problem
 from agentgate.protection.sites.records import Site, SiteRoute
@@ -134,3 +135,37 @@ def _is_ipv4(host: str) -> bool:
 
 def _invalid(message: str) -> Refused:
     return Refused("invalid_site", message)
+
+
+MOST_PROGRAMS = 50
+MOST_CHARACTERS = 64
+# What people call the classes -> the class.
+CLASSES = {
+    "feeds": "feed_reader",
+    "podcasts": "feed_reader",
+    "monitors": "uptime",
+    "previews": "preview",
+    "webhooks": "webhook",
+}
+# A site that wants all scanners or all driven browsers has misread the setting.
+NEVER_WANTED = frozenset({"scanner", "headless", "automation"})
+
+
+def canonical_programs(programs: list[str]) -> list[str]:
+    """Return the words as signals compare them, each once; refuse what can be no class and no name."""
+    if len(programs) > MOST_PROGRAMS:
+        raise _invalid(f"wantedPrograms may have at most {MOST_PROGRAMS} entries.")
+    return list(dict.fromkeys(_canonical_program(program) for program in programs))
+
+
+def _canonical_program(program: str) -> str:
+    word = slug(program)
+    if word == "unnamed" or len(program) > MOST_CHARACTERS:
+        raise _invalid(
+            f"wantedPrograms: {program[:80]!r} is no name. Give one of {', '.join(CLASSES)}, or a program's name "
+            f"such as UptimeRobot, of at most {MOST_CHARACTERS} characters."
+        )
+    word = CLASSES.get(word, word)
+    if word in NEVER_WANTED:
+        raise _invalid(f"wantedPrograms: {program!r} would let in every {word}; name the one program that you want.")
+    return word

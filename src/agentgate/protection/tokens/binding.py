@@ -16,7 +16,7 @@ from agentgate.lib.enums import TokenBinding
 from agentgate.lib.keyring import Keyring
 from agentgate.protection.signals.detectors.browser_class import browser_class
 from agentgate.protection.sites.directory import SiteView
-from agentgate.protection.tokens.claims import Claims
+from agentgate.protection.tokens.receipts import Claims
 
 # The key that rotates with a day's grace: a token lives for minutes.
 PURPOSE = "clearance"

@@ -3,25 +3,31 @@
 from typing import cast
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from agentgate.http.call import Call
 from agentgate.http.cors import OPEN_TO_ALL
 from agentgate.http.replies import Reply
 from agentgate.lib.limits import PUBLISHED_KEYS_MAX_AGE_S
-from agentgate.protection.tokens import siteverify
-from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.lib.records import Record
+from agentgate.protection.tokens.receipts import SigningKeys
 from agentgate.protection.tokens.records import (
     KeySet,
     ReceiptInput,
     ReceiptVerdict,
-    SiteverifyFailure,
     SiteverifyInput,
     SiteverifySuccess,
 )
 from agentgate.protection.tokens.redeem import Redeemer
-from agentgate.protection.tokens.verdict import judge_receipt
+from agentgate.protection.tokens.siteverify import judge_receipt, verify
 
-__all__ = ["SiteverifyFailure", "read_keys", "verify_receipt", "verify_site_token"]
+
+class SiteverifyFailure(Record, frozen=True, kw_only=True):
+    """The token was not accepted, and is not spent by that. `error` is stable; `message` is for people."""
+
+    success: bool
+    error: str
+    message: str | UnsetType = UNSET
 
 
 async def verify_site_token(call: Call, body: SiteverifyInput, redeemer: Redeemer) -> Reply[SiteverifySuccess]:
@@ -31,7 +37,7 @@ async def verify_site_token(call: Call, body: SiteverifyInput, redeemer: Redeeme
     same call may then be repeated, and gets the same answer for 24 hours. A refused token is not spent.
     """
     authorization = call.request.header("authorization")
-    answer = await siteverify.verify(redeemer, body, authorization=authorization, now_ms=call.now)
+    answer = await verify(redeemer, body, authorization=authorization, now_ms=call.now)
     # The bytes themselves, which are the record's: a repeated call gets exactly what the first one got.
     return Reply(body=cast("SiteverifySuccess", msgspec.Raw(answer)))
 

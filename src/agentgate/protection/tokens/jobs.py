@@ -2,7 +2,7 @@
 
 from agentgate.lib.clock import MINUTE_MS, Clock
 from agentgate.lib.tasks.job import Job, delete_in_units
-from agentgate.protection.tokens.repositories.redemptions import RedemptionStore
+from agentgate.protection.tokens.repository import RedemptionStore
 
 REDEMPTIONS_PER_UNIT = 1_000
 # Five thousand a second: as many as are made, on a busy machine.

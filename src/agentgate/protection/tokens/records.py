@@ -8,7 +8,7 @@ from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.limits import REQUEST_ID_CHARACTERS
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import Input, Record
-from agentgate.protection.tokens.keys import PublishedKey
+from agentgate.protection.tokens.receipts import PublishedKey
 
 REQUEST_ID_PATTERN = rf"^[A-Za-z0-9._:-]{{{REQUEST_ID_CHARACTERS.least},{REQUEST_ID_CHARACTERS.most}}}\Z"
 DIGEST_CHARACTERS = 300
@@ -70,11 +70,3 @@ class KeySet(Record, frozen=True, kw_only=True):
     """The public keys (RFC 7517)."""
 
     keys: list[PublishedKey]
-
-
-class SiteverifyFailure(Record, frozen=True, kw_only=True):
-    """The token was not accepted, and is not spent by that. `error` is stable; `message` is for people."""
-
-    success: bool
-    error: str
-    message: str | UnsetType = UNSET

@@ -6,6 +6,8 @@ calls back: a task for each call would cost more than all of them.
 """
 
 import asyncio
+import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -15,20 +17,83 @@ from agentgate.events.recorder import Recorder
 from agentgate.events.records import CounterName
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.errors import Refused
 from agentgate.lib.limits import REDEMPTION_KEPT_HOURS
+from agentgate.lib.moment import Moment
 from agentgate.lib.records import to_json
 from agentgate.lib.secrets import digest
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
-from agentgate.protection.tokens import testing_secrets
-from agentgate.protection.tokens.answer import success
 from agentgate.protection.tokens.binding import Bindings
-from agentgate.protection.tokens.claims import Claims, is_of_the_future
-from agentgate.protection.tokens.deadline import DeadlineQueue
-from agentgate.protection.tokens.format import NotAReceipt, read_receipt
-from agentgate.protection.tokens.keys import SigningKeys
-from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore, SpendOutcome
+from agentgate.protection.tokens.receipts import Claims, NotAReceipt, SigningKeys, is_of_the_future, read_receipt
+from agentgate.protection.tokens.records import SiteverifySuccess
+from agentgate.protection.tokens.repository import Redemption, RedemptionStore, SpendOutcome
+from agentgate.protection.tokens.testing_secrets import ALWAYS_FAIL, KNOWN, PREFIX, TOKEN_SPENT
 from agentgate.protection.tokens.uses import CredentialUses
+
+# Looking this up in the enumeration costs as much as a small function.
+_BROWSER = ReceiptKind.BROWSER
+
+
+def success(claims: Claims, request_id: str | None) -> SiteverifySuccess:
+    """Return the answer."""
+    is_browser = claims.kind is _BROWSER
+    return SiteverifySuccess(
+        success=True,
+        site_key=claims.aud,
+        action=claims.action,
+        kind=claims.kind,
+        issued_at=Moment(claims.iat * 1000),
+        expires_at=Moment(claims.exp * 1000),
+        decision_id=claims.decision_id,
+        origin=claims.origin,
+        visitor_id=claims.sub if is_browser else UNSET,
+        agent=UNSET if is_browser else claims.sub,
+        request_id=UNSET if request_id is None else request_id,
+        c_data=claims.c_data,
+        test=claims.test,
+    )
+
+
+# How many calls are queued before finished ones are dropped.
+KEPT_MORE = 256
+
+
+class DeadlineQueue:
+    """Calls in the order in which they came. One that is not done in time is given up."""
+
+    def __init__(self, most_s: float, give_up: Callable[["PendingRedemption"], None]) -> None:
+        self._most_s = most_s
+        self._give_up = give_up
+        self._waiting: deque[tuple[float, PendingRedemption]] = deque()
+        self._most_kept = KEPT_MORE
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, call: "PendingRedemption") -> None:
+        """Watch a call from now on."""
+        self._waiting.append((time.monotonic(), call))
+        if len(self._waiting) >= self._most_kept:
+            self._let_go()
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._most_s, self._expire)
+
+    def _let_go(self) -> None:
+        # Once for many calls, because looking after each costs more.
+        while self._waiting and self._waiting[0][1].is_done:
+            self._waiting.popleft()
+        self._most_kept = len(self._waiting) + KEPT_MORE
+
+    def _expire(self) -> None:
+        waiting, due_s = self._waiting, time.monotonic() - self._most_s
+        self._timer = None
+        while waiting and (waiting[0][1].is_done or waiting[0][0] <= due_s):
+            _, call = waiting.popleft()
+            if not call.is_done:
+                self._give_up(call)
+        self._most_kept = len(waiting) + KEPT_MORE
+        if waiting:
+            self._timer = asyncio.get_running_loop().call_later(waiting[0][0] - due_s, self._expire)
+
 
 KEPT_MS = REDEMPTION_KEPT_HOURS * HOUR_MS
 # A caller waits no longer for the store. What it does after that shows when the same call is repeated.
@@ -100,7 +165,7 @@ class Redeemer:
         self._bindings = bindings
         # Redeemed tokens by site number and hour, since the counters were last written.
         self._spent: dict[tuple[int, int], int] = {}
-        self._deadlines: DeadlineQueue[PendingRedemption] = DeadlineQueue(STORE_S, self._give_up)
+        self._deadlines = DeadlineQueue(STORE_S, self._give_up)
         # Kept, because the loop alone does not keep a task alive.
         self._lookups: set[asyncio.Task[None]] = set()
 
@@ -120,8 +185,8 @@ class Redeemer:
 
     def recognise(self, secret: str, *, now_ms: int) -> SiteCaller | TestCaller:
         """Return the caller with this secret, from a fresh directory; refuse an unknown secret."""
-        if secret.startswith(testing_secrets.PREFIX):
-            if secret in testing_secrets.KNOWN:
+        if secret.startswith(PREFIX):
+            if secret in KNOWN:
                 return TestCaller(secret)
             raise Refused("invalid_credential")
         caller = self._sites.find_caller(digest(secret), now_ms=now_ms)
@@ -251,11 +316,11 @@ class Redeemer:
 
     def _try_out(self, caller: TestCaller, demand: Demand, *, now_ms: int) -> Outcome:
         """Answer as the test secret says. Nothing is spent, and nothing is counted."""
-        if caller.secret == testing_secrets.ALWAYS_FAIL:
+        if caller.secret == ALWAYS_FAIL:
             return Refused("invalid_token", "This test secret refuses every token.")
         try:
             claims = read_token(demand.token, self._keys, test=True, now_ms=now_ms)
-            if caller.secret == testing_secrets.TOKEN_SPENT:
+            if caller.secret == TOKEN_SPENT:
                 return Refused("token_used", "This test secret takes every test token for spent.")
             check_fits(claims, demand, None, now_ms=now_ms)
         except Refused as refused:

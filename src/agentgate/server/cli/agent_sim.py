@@ -13,8 +13,8 @@ from agentgate.lib.clock import SystemClock
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
 
 if TYPE_CHECKING:
-    from agentgate.protection.agents.signing.sign import AgentSigningKey
     from agentgate_tools.agent_simulator.cases import Policy, Writer
+    from agentgate_tools.agent_simulator.sign import AgentSigningKey
     from agentgate_tools.agent_simulator.simulator import Result
 
 AGENT = "https://agent-sim.example"
@@ -103,8 +103,8 @@ def _submit(url: str, submit: str, policy: Path | None, key: "AgentSigningKey") 
 
 
 def _writer(key: "AgentSigningKey", origin: str, path: str, *, policy: "tuple[str, Policy]") -> "Writer":
-    from agentgate.protection.agents.signing.sign import AgentSigningKey  # noqa: PLC0415 - keeps the command line quick
     from agentgate_tools.agent_simulator.cases import Writer  # noqa: PLC0415 - likewise
+    from agentgate_tools.agent_simulator.sign import AgentSigningKey  # noqa: PLC0415 - keeps the command line quick
 
     agent, terms = policy
     return Writer(
@@ -119,7 +119,7 @@ def _writer(key: "AgentSigningKey", origin: str, path: str, *, policy: "tuple[st
 
 
 def _own_key() -> "AgentSigningKey":
-    from agentgate.protection.agents.signing.sign import AgentSigningKey  # noqa: PLC0415 - keeps the command line quick
+    from agentgate_tools.agent_simulator.sign import AgentSigningKey  # noqa: PLC0415 - keeps the command line quick
 
     if not KEY_FILE.exists():
         KEY_FILE.touch(mode=0o600)

@@ -12,8 +12,8 @@ from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command
 
 if TYPE_CHECKING:
-    from agentgate.protection.browser_check.probes.making.browsers import Browser
     from agentgate.protection.browser_check.probes.pool import Pool
+    from agentgate_tools.probe_making.browsers import Browser
 
 PROGRAMS = 5_000
 LEAST_KEPT = 100
@@ -26,7 +26,7 @@ probes = typer.Typer(
 
 def probes_folder(settings: Settings) -> Path:
     """Return the folder of this installation's own pools."""
-    from agentgate.protection.browser_check.probes.pools import FOLDER  # noqa: PLC0415 - keeps the command line quick
+    from agentgate.protection.browser_check.probes.pool import FOLDER  # noqa: PLC0415 - keeps the command line quick
 
     return settings.probes_dir or settings.data_dir / FOLDER
 
@@ -54,7 +54,6 @@ def make(
 
     A running service takes the pool over within a minute; the one before retires a day later. Only loopback is used.
     """
-    from agentgate.protection.browser_check.probes.making import make as making  # noqa: PLC0415 - keeps the rest quick
     from agentgate.protection.browser_check.probes.pool import (  # noqa: PLC0415 - likewise
         FILE_SUFFIX,
         SEED_BYTES,
@@ -62,6 +61,7 @@ def make(
         read_pool,
         write_pool,
     )
+    from agentgate_tools.probe_making import make as making  # noqa: PLC0415 - keeps the rest quick
 
     today = to_rfc3339(SystemClock().now_ms())[:10]
     found = _browsers(browser or [])
@@ -93,7 +93,7 @@ def make(
 @command(probes, "show", "agentgate probes show --json")
 def show(settings: Settings) -> CommandAnswer:
     """Print the pools that a service with these settings draws from now."""
-    from agentgate.protection.browser_check.probes.pools import Pools  # noqa: PLC0415 - keeps the command line quick
+    from agentgate.protection.browser_check.probes.pool import Pools  # noqa: PLC0415 - keeps the command line quick
 
     live = Pools(probes_folder(settings)).live(SystemClock().now_ms())
     people: list[str | PrintedTable] = []
@@ -126,7 +126,7 @@ def _families(pool: "Pool") -> dict[str, int]:
 
 
 def _browsers(further: list[str]) -> "list[Browser]":
-    from agentgate.protection.browser_check.probes.making.browsers import browser_at, find_browsers  # noqa: PLC0415 - as above
+    from agentgate_tools.probe_making.browsers import browser_at, find_browsers  # noqa: PLC0415 - as above
 
     found = find_browsers()
     for path in further:

@@ -30,7 +30,7 @@ from agentgate.protection.credentials import issue
 from agentgate.protection.credentials.records import CredentialSecret
 from agentgate.protection.sites.editing import change_site, create_site
 from agentgate.protection.sites.records import Site, SiteAction, SiteChange, SiteInput, SiteRoute
-from agentgate.protection.sites.repositories import SiteStores
+from agentgate.protection.sites.repository import SiteStores
 from agentgate.server.application import Application
 from agentgate.server.demo.traffic import Traffic
 

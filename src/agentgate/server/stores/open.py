@@ -28,14 +28,11 @@ from agentgate.protection.agents.handoff.repository import GrantStore, HandoffSt
 from agentgate.protection.agents.signing.repository import ReplayStore
 from agentgate.protection.agents.submission_repository import SubmissionStore
 from agentgate.protection.browser_check.repository import ChallengeStore
-from agentgate.protection.lists.repositories.replay import ClientReplay
+from agentgate.protection.lists.repository import ClientReplay
 from agentgate.protection.rules.repositories.replay import SqlReplay
-from agentgate.protection.scoring.repositories.evidence import KeptEvents
-from agentgate.protection.scoring.repositories.score_samples import ScoreSamples
-from agentgate.protection.sites.repositories.health import SiteHealthStore
-from agentgate.protection.sites.repositories.sites import ActivityStore
-from agentgate.protection.tokens.repositories.redemptions import RedemptionStore
-from agentgate.protection.tokens.repositories.spend_marks import SpendMarks
+from agentgate.protection.scoring.repository import KeptEvents, ScoreSamples
+from agentgate.protection.sites.repository import ActivityStore, SiteHealthStore
+from agentgate.protection.tokens.repository import RedemptionStore, SpendMarks
 from agentgate.server.stores.files import check_files
 from agentgate.server.stores.token_lifetime import longest_lifetime_s
 from agentgate.server.stores.unit_of_work import SqlStore

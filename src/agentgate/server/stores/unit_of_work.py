@@ -15,11 +15,10 @@ from agentgate.people.outbox.repository import OutboxStore
 from agentgate.protection.appeals.repository import AppealStore
 from agentgate.protection.credentials.repository import CredentialStore
 from agentgate.protection.customers.repository import CustomerStore
-from agentgate.protection.lists.repositories.entries import ListStore
+from agentgate.protection.lists.repository import ListStore
 from agentgate.protection.rules.repositories import RuleStore
-from agentgate.protection.scoring.repositories.models import CaptureStore, ModelStore
-from agentgate.protection.sites.repositories.directory import DirectoryStore
-from agentgate.protection.sites.repositories.sites import SiteStore
+from agentgate.protection.scoring.repository import CaptureStore, ModelStore
+from agentgate.protection.sites.repository import DirectoryStore, SiteStore
 from agentgate.server.scheduler.repository import JobStore
 from agentgate.storage.repositories.configuration_version import SqlConfiguration
 from agentgate.storage.repositories.keys import SqlKeys

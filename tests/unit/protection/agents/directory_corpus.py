@@ -8,7 +8,7 @@ import gzip
 import itertools
 import json
 
-from agentgate.protection.agents.signing.sign import AgentSigningKey
+from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from tests.unit.protection.agents.key_server import PIECE, PUBLIC, Peer, Serve
 
 TEN_GIGABYTES = 10_000_000_000

@@ -17,7 +17,7 @@ from agentgate.protection.agents.signing.directories import (
     STALE_MS,
     STRANGERS_FETCHES,
 )
-from agentgate.protection.agents.signing.sign import AgentSigningKey
+from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from tests.unit.protection.agents.key_server import world
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pytest
 
 from agentgate.lib.outbound.public_address import is_public
-from agentgate.protection.agents.ports import KeyFound
 from agentgate.protection.agents.signing.directories import FETCH_S, MOST_READ_BYTES
-from agentgate.protection.agents.signing.sign import AgentSigningKey
+from agentgate.protection.agents.signing.key_sets import KeyFound
+from agentgate_tools.agent_simulator.sign import AgentSigningKey
 from tests.unit.protection.agents.directory_corpus import ADDRESSES, BEHAVING_BADLY, REFUSED
 from tests.unit.protection.agents.key_server import PUBLIC, World, world
 

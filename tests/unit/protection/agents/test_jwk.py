@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from agentgate.protection.agents.signing.jwk import TEST_KEYS, is_current, read_key, thumbprint
-from agentgate.protection.agents.signing.sign import AgentSigningKey
+from agentgate.protection.agents.signing.key_sets import TEST_KEYS, is_current, read_key, thumbprint
+from agentgate_tools.agent_simulator.sign import AgentSigningKey
 
 JWK = AgentSigningKey(bytes(range(32))).jwk
 # RFC 8032 7.1, tests 1 to 3.

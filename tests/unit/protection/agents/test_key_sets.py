@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agentgate.protection.agents.signing.key_sets import MOST_KEYS, NotAKeySet, kept_s, read_key_set
-from agentgate.protection.agents.signing.sign import AgentSigningKey
+from agentgate_tools.agent_simulator.sign import AgentSigningKey
 
 NOW_MS = 1_790_000_000_000
 KEY = AgentSigningKey(b"k" * 32)

@@ -7,7 +7,7 @@ import pytest
 
 from agentgate.lib.enums import ChargeSource
 from agentgate.lib.moment import Moment
-from agentgate.protection.agents.ledger.statements import make_statement, month_of, range_of, write_table
+from agentgate.protection.agents.ledger import make_statement, month_of, range_of, write_table
 from agentgate.protection.agents.submission_repository import ChargedSum
 from agentgate.protection.sites.agent_policy import read_policy
 

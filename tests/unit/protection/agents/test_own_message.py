@@ -3,7 +3,7 @@
 import pytest
 
 from agentgate.http.request import Request
-from agentgate.protection.agents.signing.own_message import OwnAddress
+from agentgate.protection.agents.admission import OwnAddress
 
 
 def request(host, *, secure=False, path="/v1/handoff/x", query=b""):

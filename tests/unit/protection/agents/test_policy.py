@@ -6,8 +6,14 @@ from msgspec import UNSET
 
 from agentgate.lib.enums import AgentPolicyAction, AgentPolicyDefault
 from agentgate.lib.price import Price
-from agentgate.protection.agents.policy.decision import DEFAULT_POLICY, AgentPolicy, policy_decision
-from agentgate.protection.sites.agent_policy import canonical_agent, find_problem, read_policy
+from agentgate.protection.agents.policy.decision import policy_decision
+from agentgate.protection.sites.agent_policy import (
+    DEFAULT_POLICY,
+    AgentPolicy,
+    canonical_agent,
+    find_problem,
+    read_policy,
+)
 
 AGENT = "https://agent.example"
 

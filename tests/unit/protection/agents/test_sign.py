@@ -5,8 +5,8 @@ import requests
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from http_message_signatures import HTTPMessageVerifier, HTTPSignatureKeyResolver, InvalidSignature, algorithms
 
-from agentgate.protection.agents.signing.jwk import read_key, thumbprint
-from agentgate.protection.agents.signing.sign import AgentForm, AgentSigningKey
+from agentgate.protection.agents.signing.key_sets import read_key, thumbprint
+from agentgate_tools.agent_simulator.sign import AgentForm, AgentSigningKey
 from tests.support.agent_client import SigningAgent
 
 URL = "https://Shop.Example:443/a%20b/c?d=e&f"

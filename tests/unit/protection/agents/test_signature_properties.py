@@ -12,10 +12,9 @@ from msgspec import structs
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import SignedMessage
 from agentgate.protection.agents.signing import fields
-from agentgate.protection.agents.signing.digest import matches
-from agentgate.protection.agents.signing.fields import Unreadable, read_inputs
-from agentgate.protection.agents.signing.sign import AgentForm
+from agentgate.protection.agents.signing.fields import Unreadable, matches, read_inputs
 from agentgate.protection.agents.signing.verify import AgentVerifier
+from agentgate_tools.agent_simulator.sign import AgentForm
 from tests.support.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import DIRECTORY, KnownKeys, message_of, policy_with, verify
 

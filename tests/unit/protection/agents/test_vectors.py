@@ -17,10 +17,16 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import SignedMessage
-from agentgate.protection.agents.signing.digest import digest_of, matches
-from agentgate.protection.agents.signing.fields import SignatureInput, Unreadable, read_inputs, read_signatures
-from agentgate.protection.agents.signing.jwk import TEST_KEYS, is_current, read_key, thumbprint
-from agentgate.protection.agents.signing.signature_agent import agent_address
+from agentgate.protection.agents.signing.fields import (
+    SignatureInput,
+    Unreadable,
+    digest_of,
+    matches,
+    read_inputs,
+    read_signatures,
+)
+from agentgate.protection.agents.signing.key_sets import TEST_KEYS, is_current, read_key, thumbprint
+from agentgate.protection.agents.signing.signatures import agent_address
 from agentgate.protection.agents.signing.signed_text import binary_value, signed_text
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from tests.unit.protection.agents.verifying import KnownKeys, message_of, verify

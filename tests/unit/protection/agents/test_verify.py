@@ -6,9 +6,9 @@ import pytest
 
 from agentgate.lib.enums import AgentVerdict
 from agentgate.protection.agents.identity import Identity
-from agentgate.protection.agents.signing.sign import AgentForm
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, read_policy
+from agentgate_tools.agent_simulator.sign import AgentForm
 from tests.support.agent_client import SigningAgent
 from tests.unit.protection.agents.verifying import AGENT, DIRECTORY, KnownKeys, message_of, policy_with, verify
 

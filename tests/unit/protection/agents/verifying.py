@@ -6,8 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentgate.protection.agents.identity import Identity, SignedMessage
-from agentgate.protection.agents.ports import KeyFound
-from agentgate.protection.agents.signing.jwk import read_key, thumbprint
+from agentgate.protection.agents.signing.key_sets import KeyFound, read_key, thumbprint
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, read_policy
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from agentgate.lib.ids import new_challenge_id
-from agentgate.protection.browser_check.challenge_locks import Turns
+from agentgate.lib.tasks.keyed_locks import KeyedLocks
 from agentgate.protection.browser_check.issue import CHALLENGE_ID, new_seed
 
 pytestmark = pytest.mark.anyio
@@ -40,7 +40,7 @@ def test_what_no_challenge_was_ever_called_is_not_looked_up(text):
 
 
 async def test_those_who_verify_one_challenge_take_turns():
-    turns = Turns()
+    turns = KeyedLocks()
     order = []
 
     async def verify(name, challenge_id):
@@ -56,7 +56,7 @@ async def test_those_who_verify_one_challenge_take_turns():
 
 
 async def test_a_turn_that_is_over_leaves_nothing_behind():
-    turns = Turns()
+    turns = KeyedLocks()
 
     async def verify(number):
         async with turns.of(f"ch_{number % 10}"):

@@ -7,8 +7,8 @@ import pytest
 
 from agentgate.lib.enums import WidgetMode
 from agentgate.lib.records import to_builtins
-from agentgate.protection.browser_check.ports import Binding, StoredChallenge
 from agentgate.protection.browser_check.records import AnswerInput, PressInput, StepInput
+from agentgate.protection.browser_check.repository import StoredChallenge
 from agentgate.protection.browser_check.step_up import (
     WAIT_MS,
     is_right,
@@ -24,7 +24,10 @@ SEED = bytes(range(16))
 STEPPED_MS = 1_000_000
 CHALLENGE = StoredChallenge(
     id="ch_0",
-    binding=Binding(site=1, action="login", origin="https://shop.example", visitor="0" * 16),
+    site=1,
+    action="login",
+    origin="https://shop.example",
+    visitor="0" * 16,
     seed=SEED,
     level=0,
     widget=WidgetMode.MANAGED,

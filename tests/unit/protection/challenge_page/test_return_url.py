@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentgate.protection.challenge_page.return_url import back_of, return_of, within
+from agentgate.protection.challenge_page.proxied_call import back_of, return_of, within
 from agentgate.protection.gateway.original_request import Original
 
 ORIGIN = "https://shop.example"

@@ -5,9 +5,15 @@ import pytest
 
 from agentgate.http.decode import RawBody
 from agentgate.lib.keyring import Keyring, StoredKey
-from agentgate.protection.challenge_page.saved_form import LIFETIME_MS, SavedForm, SavedForms, read_form
-from agentgate.protection.challenge_page.sealed_token import PageHolder, SealedTokens
-from agentgate.protection.tokens.repositories.redemptions import Redemption
+from agentgate.protection.challenge_page.sealed_token import (
+    LIFETIME_MS,
+    PageHolder,
+    SavedForm,
+    SavedForms,
+    SealedTokens,
+    read_form,
+)
+from agentgate.protection.tokens.repository import Redemption
 
 NOW_MS = 1_794_744_000_000
 HOLDER = PageHolder("st_1", "site_shop", "https://shop.example", "0123456789abcdef")

@@ -4,8 +4,7 @@ import pytest
 
 from agentgate.lib.enums import ModelKind, ModelRole
 from agentgate.protection.scoring.model_file import read_model
-from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.scoring.roles import shipped_model, summarise
+from agentgate.protection.scoring.models import ModelDirectory, shipped_model, summarise
 from agentgate.protection.signals.facts import Observation, Rates, RequestFacts
 from agentgate.protection.signals.observe import observe
 from agentgate.protection.threat_data.intel import load_intel

@@ -10,7 +10,7 @@ from agentgate.lib.enums import Mode, SiteHealthStatus, WidgetMode
 from agentgate.lib.moment import Moment
 from agentgate.protection.sites.detail import QUIET, summarise
 from agentgate.protection.sites.records import CredentialCounts, Site, SiteAction, SiteRoute
-from agentgate.protection.sites.repositories.sites import ListedSite, SiteActivity
+from agentgate.protection.sites.repository import ListedSite, SiteActivity
 
 SITE = Site(
     id="st_1",

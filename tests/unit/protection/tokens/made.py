@@ -8,9 +8,7 @@ from msgspec.structs import replace
 
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import PURPOSES, Keyring, StoredKey
-from agentgate.protection.tokens.claims import Claims
-from agentgate.protection.tokens.format import write_receipt
-from agentgate.protection.tokens.keys import TYPE, SigningKeys
+from agentgate.protection.tokens.receipts import TYPE, Claims, SigningKeys, write_receipt
 
 NOW_MS = 1_794_744_000_000
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from agentgate.lib import errors
-from agentgate.protection.tokens.compat import HCAPTCHA, RECAPTCHA, TURNSTILE, refusal_writer, request_id_of
+from agentgate.protection.tokens.compat_endpoints import HCAPTCHA, RECAPTCHA, TURNSTILE, refusal_writer, request_id_of
 from agentgate.protection.tokens.records import REQUEST_ID_PATTERN
 
 # As the documentation of each lists them, and `internal-error`, which only the first one has.

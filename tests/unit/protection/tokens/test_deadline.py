@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from agentgate.protection.tokens.deadline import KEPT_MORE, DeadlineQueue
+from agentgate.protection.tokens.redeem import KEPT_MORE, DeadlineQueue
 
 pytestmark = pytest.mark.anyio
 MOST_S = 0.1

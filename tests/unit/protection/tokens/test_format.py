@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentgate.lib.enums import ReceiptKind
-from agentgate.protection.tokens.claims import Claims
-from agentgate.protection.tokens.format import NotAReceipt, read_receipt, write_receipt
+from agentgate.protection.tokens.receipts import Claims, NotAReceipt, read_receipt, write_receipt
 from tests.unit.protection.tokens.made import CLAIMS, HEADER, KEYS, receipt, resigned
 from tests.unit.protection.tokens.malformed import cases
 

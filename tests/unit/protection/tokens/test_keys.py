@@ -10,9 +10,7 @@ import pytest
 from agentgate.lib.ed25519 import PrivateKey, PublicKey
 from agentgate.lib.enums import ReceiptKind
 from agentgate.lib.keyring import Keyring
-from agentgate.protection.tokens.format import NotAReceipt, read_receipt
-from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
-from agentgate.protection.tokens.keys import SigningKeys
+from agentgate.protection.tokens.receipts import Grant, NotAReceipt, ReceiptIssuer, SigningKeys, read_receipt
 from tests.unit.protection.tokens.made import CLAIMS, NOW_MS, key, keyring, receipt
 
 

@@ -19,7 +19,7 @@ from agentgate.people.identity.records import OperatorSession, SessionStage, Use
 from agentgate.people.outbox.jobs import outbox_jobs
 from agentgate.protection.customers import jobs
 from agentgate.protection.customers.jobs import customer_jobs
-from agentgate.protection.sites.repositories.sites import ActivityStore
+from agentgate.protection.sites.repository import ActivityStore
 from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.stores.unit_of_work import SqlStore
 from tests.store.account_rows import account, add_accounts, link, message, site, user

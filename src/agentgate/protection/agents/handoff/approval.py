@@ -1,6 +1,10 @@
-"""Approval: a person looks at an agent's request and decides about it. How that looks is in `handoff_page`."""
+"""Both sides of a handoff: the agent asks what became of it, and a person looks at the request and decides about it.
+
+How the page looks is in `page.py`. To everybody but the agent that received it, a handoff does not exist.
+"""
 
 from enum import Enum
+from typing import NoReturn
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -10,21 +14,25 @@ from agentgate.http.call import Call
 from agentgate.http.origin import check_same_origin
 from agentgate.lib.clock import MINUTE_MS
 from agentgate.lib.database import Store
-from agentgate.lib.enums import HandoffStatus
+from agentgate.lib.enums import AgentVerdict, HandoffStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.lib.limits import HANDOFF_PAGES_PER_MINUTE_PER_ADDRESS
+from agentgate.lib.limits import (
+    HANDOFF_PAGES_PER_MINUTE_PER_ADDRESS,
+    HANDOFF_POLLS_PER_MINUTE_PER_ADDRESS,
+)
 from agentgate.lib.moment import Moment
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.agents.handoff.grants import AgentGrants, may_grant
-from agentgate.protection.agents.handoff.handoffs import Handoffs
-from agentgate.protection.agents.handoff.records import ChoiceInput
-from agentgate.protection.agents.handoff.repository import StoredGrant, StoredHandoff
-from agentgate.protection.agents.handoff.summary import Lines, read_summary
+from agentgate.protection.agents.admission import Admission
+from agentgate.protection.agents.handoff.handoffs import Handoffs, Lines, is_of, may_grant, read_summary
+from agentgate.protection.agents.handoff.repository import ChoiceInput, HandoffAnswer, StoredGrant, StoredHandoff
+from agentgate.protection.browser_check.admission import OwnPage
 from agentgate.protection.sites.directory import SiteCaller, SiteDirectory, SiteView
-from agentgate.protection.sites.repositories import SiteStores
+from agentgate.protection.sites.repository import SiteStores
 from agentgate.protection.tokens.redeem import Demand, Redeemer
+
+POLLS = Window("handoff-poll-address", HANDOFF_POLLS_PER_MINUTE_PER_ADDRESS, MINUTE_MS)
 
 PAGES = Window("handoff-page-address", HANDOFF_PAGES_PER_MINUTE_PER_ADDRESS, MINUTE_MS)
 # The service's own page has no secret, so there is no credential that this could be the use of.
@@ -78,24 +86,47 @@ _UNKNOWN = Sight(phase=Phase.UNKNOWN)
 
 
 class Approvals:
-    """Shows requests to people and takes their decisions."""
+    """Shows requests to people, takes their decisions, and tells the agents of them.
+
+    To the browser check these are pages of the service itself (OwnPages): the key of a page is the ID of its handoff.
+    """
+
+    prefix = "ho_"
 
     def __init__(
         self,
         handoffs: Handoffs,
-        grants: AgentGrants,
-        *,
         sites: SiteDirectory,
+        *,
+        admission: Admission,
         redeemer: Redeemer,
         store: Store[SiteStores],
         limiter: Limiter,
     ) -> None:
         self._handoffs = handoffs
-        self._grants = grants
         self._sites = sites
+        self._admission = admission
         self._redeemer = redeemer
         self._store = store
         self._limiter = limiter
+
+    async def poll(self, call: Call, handoff_id: str) -> HandoffAnswer:
+        """Return what the agent that received a handoff is told; refuse everybody else as if there were none."""
+        if not await self._limiter.count(POLLS, source_of(call.request.address)):
+            raise Refused("rate_limited")
+        handoff, site = await self._find(handoff_id) or _refuse_unknown()
+        identity = await self._admission.identify_caller(call, site) or _refuse_unknown()
+        if identity.verdict is not AgentVerdict.VERIFIED or not is_of(handoff, identity, site):
+            _refuse_unknown()
+        # Last, so that nobody's guess is written down. A poll that was copied on its way is nobody's.
+        if not await self._admission.replays.is_new(identity, unsafe=False):
+            _refuse_unknown()
+        return await self._handoffs.answer(handoff, site, now_ms=call.now)
+
+    async def find_page(self, key: str, *, now_ms: int) -> OwnPage | None:
+        """Return the page of a handoff that waits for a person."""
+        found = await self._find(key)
+        return None if found is None or _over(found[0], now_ms) is not None else OwnPage(found[1], found[0].action)
 
     async def show(self, call: Call, handoff_id: str) -> Sight:
         """Return what a person sees who opens the page."""
@@ -170,7 +201,7 @@ class Approvals:
     ) -> StoredGrant | None:
         if body.remember is UNSET or not may_grant(site, handoff.action):
             return None
-        grant = await self._grants.give(handoff, uses=int(body.uses), hours=int(body.hours), now_ms=call.now)
+        grant = await self._handoffs.give_grant(handoff, uses=int(body.uses), hours=int(body.hours), now_ms=call.now)
         subject = Subject(account_id=site.account_id, site_id=site.id, target=grant.id)
         detail = {
             "agent": grant.agent,
@@ -182,6 +213,10 @@ class Approvals:
         }
         await self._store.change(lambda stores: record(stores, call, Action.AGENT_GRANT_CREATE, subject, detail))
         return grant
+
+
+def _refuse_unknown() -> NoReturn:
+    raise Refused("not_found")
 
 
 def _over(handoff: StoredHandoff, now_ms: int) -> Sight | None:

@@ -4,26 +4,77 @@ Over and redeemed are no states of their own: time says the one, the table of sp
 """
 
 import hashlib
+import json
 import re
 import secrets
+import unicodedata
 from enum import StrEnum
+from typing import Any
 
 from msgspec import UNSET
 
-from agentgate.lib.clock import SECOND_MS
+from agentgate.lib.clock import HOUR_MS, SECOND_MS
 from agentgate.lib.enums import HandoffStatus, ReceiptKind
 from agentgate.lib.errors import Refused
-from agentgate.lib.ids import new_handoff_id, new_receipt_id
-from agentgate.lib.limits import HANDOFF_LIFETIME_S, HANDOFF_POLL_INTERVAL_S
+from agentgate.lib.ids import new_agent_grant_id, new_handoff_id, new_receipt_id
+from agentgate.lib.limits import AGENT_GRANT_HOURS, AGENT_GRANT_USES, HANDOFF_LIFETIME_S, HANDOFF_POLL_INTERVAL_S
 from agentgate.lib.moment import Moment
-from agentgate.protection.agents.handoff.records import Handoff, HandoffAnswer, HandoffRequest
-from agentgate.protection.agents.handoff.repository import HandoffStore, StoredHandoff
-from agentgate.protection.agents.handoff.summary import summarise
+from agentgate.protection.agents.handoff.repository import (
+    GrantStore,
+    Handoff,
+    HandoffAnswer,
+    HandoffRequest,
+    HandoffStore,
+    StoredGrant,
+    StoredHandoff,
+)
 from agentgate.protection.agents.identity import Identity
 from agentgate.protection.sites.directory import SiteView
-from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
+from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
 from agentgate.protection.tokens.redeem import KEPT_MS
-from agentgate.protection.tokens.repositories.redemptions import Redemption, RedemptionStore
+from agentgate.protection.tokens.repository import Redemption, RedemptionStore
+
+MOST_ENTRIES = 12
+NAME_CHARACTERS = 60
+VALUE_CHARACTERS = 300
+
+Lines = list[tuple[str, str]]
+
+
+def summarise(content: Any) -> str:
+    """Return the lines as JSON, as they are kept until the person has decided."""
+    members = list(content.items()) if isinstance(content, dict) else [("", content)]
+    lines = [
+        (_plain(str(name), NAME_CHARACTERS), _plain(_text(value), VALUE_CHARACTERS))
+        for name, value in members[:MOST_ENTRIES]
+    ]
+    if len(members) > MOST_ENTRIES:
+        lines.append(("", f"… +{len(members) - MOST_ENTRIES}"))
+    return json.dumps(lines, ensure_ascii=False)
+
+
+def read_summary(summary: str | None) -> Lines:
+    """Return the lines again: name and value each."""
+    return [(name, value) for name, value in json.loads(summary)] if summary else []
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _plain(text: str, most: int) -> str:
+    # Control and format characters could turn what follows around, or hide it: a space stands for each.
+    kept = text[: most + 1]
+    clean = "".join(" " if unicodedata.category(character)[0] == "C" else character for character in kept)
+    short = " ".join(clean.split())
+    return short if len(text) <= most else short[: most - 1] + "…"
+
+
+def may_grant(site: SiteView, action: str) -> bool:
+    """Say whether people may allow agents further uses of an action: where the policy says so in as many words."""
+    terms = site.agent_policy.actions.get(action)
+    return terms is not None and terms.handoff is True
+
 
 LIFETIME_MS = HANDOFF_LIFETIME_S * SECOND_MS
 HANDOFF_ID = re.compile(r"ho_[0-7][0-9a-hjkmnp-tv-z]{25}\Z", re.ASCII)
@@ -46,12 +97,23 @@ class Redeeming(StrEnum):
 
 
 class Handoffs:
-    """Keeps handoffs."""
+    """Keeps handoffs, and the grants that people give at them.
+
+    A grant is bound to agent, key, site and action: another key of the same agent has none of them. Each use of a grant
+    is taken by one statement.
+    """
 
     def __init__(
-        self, store: HandoffStore, redemptions: RedemptionStore, *, receipts: ReceiptIssuer, base_url: str
+        self,
+        store: HandoffStore,
+        grants: GrantStore,
+        *,
+        redemptions: RedemptionStore,
+        receipts: ReceiptIssuer,
+        base_url: str,
     ) -> None:
         self._store = store
+        self._grants = grants
         self._redemptions = redemptions
         self._receipts = receipts
         self._base_url = base_url
@@ -120,6 +182,36 @@ class Handoffs:
             earlier = await self._redemptions.find_redemption(site.id, handoff.receipt_id)
         is_mine = earlier is not None and earlier.request_id == mine
         return Redeeming.REDEEMED if is_mine else Redeeming.SPENT
+
+    async def give_grant(self, handoff: StoredHandoff, *, uses: int, hours: int, now_ms: int) -> StoredGrant:
+        """Keep what a person allowed at a handoff."""
+        if not (1 <= uses <= AGENT_GRANT_USES and 1 <= hours <= AGENT_GRANT_HOURS):
+            raise ValueError(f"a grant has 1 to {AGENT_GRANT_USES} uses within 1 to {AGENT_GRANT_HOURS} hours")
+        grant = StoredGrant(
+            id=new_agent_grant_id(),
+            site=handoff.site,
+            agent=handoff.agent,
+            keyid=handoff.keyid,
+            action=handoff.action,
+            handoff_id=handoff.id,
+            uses=uses,
+            uses_left=uses,
+            created_ms=now_ms,
+            expires_ms=now_ms + hours * HOUR_MS,
+        )
+        await self._grants.add_grant(grant)
+        return grant
+
+    async def use_grant(self, site: SiteView, identity: Identity, *, action: str, now_ms: int) -> str | None:
+        """Take one use for a verified agent and return the grant's ID; None when there is nothing to take.
+
+        A policy that no longer lets agents ask a person lets no grant stand either.
+        """
+        agent, keyid = identity.agent, identity.keyid
+        if agent is None or keyid is None or not may_grant(site, action):
+            return None
+        taken = await self._grants.use_grant(site=site.number, agent=agent, keyid=keyid, action=action, now_ms=now_ms)
+        return None if taken is None else taken.id
 
     async def _completed(self, handoff: StoredHandoff, site: SiteView, *, now_ms: int) -> HandoffAnswer:
         # A receipt that ran out before anybody used it is given again, under the same ID: never two that can be spent.

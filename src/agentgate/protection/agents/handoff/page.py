@@ -1,10 +1,15 @@
-"""How the handoff page looks. Everything that came from outside is text, never markup; no other host is asked."""
+"""How the handoff page looks. Everything that came from outside is text, never markup; no other host is asked.
 
+Its words are in `words/`, a file for each language. The check inside it brings its own.
+"""
+
+import json
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 
 from agentgate.http.markup import Markup, element, joined
 from agentgate.protection.agents.handoff.approval import Phase, Question, Sight
-from agentgate.protection.agents.handoff.words import LANGUAGES
 
 # The check needs its own files, its calls, and a worker that it makes of a file.
 POLICY = (
@@ -29,9 +34,25 @@ _USUAL_USES = "10"
 Words = Mapping[str, str]
 
 
+@cache
+def languages() -> Mapping[str, Words]:
+    """Return the words of each language that the page has."""
+    found = sorted(files("agentgate.protection.agents.handoff").joinpath("words").iterdir(), key=lambda each: each.name)
+    return {each.name.removesuffix(".json"): json.loads(each.read_text("utf-8")) for each in found}
+
+
+def choose_language(accepted: str | None) -> str:
+    """Return the first language of an Accept-Language header that the page has, else English."""
+    for wish in (accepted or "")[:200].split(","):
+        tag = wish.partition(";")[0].strip().lower().partition("-")[0]
+        if tag in languages():
+            return tag
+    return "en"
+
+
 def handoff_page(sight: Sight, language: str) -> str:
     """Return the page."""
-    words = LANGUAGES[language]
+    words = languages()[language]
     if sight.question is None:
         name = sight.phase.value[0]
         granted = element("p", words["granted"]) if sight.grant is not None else None
@@ -53,7 +74,7 @@ def handoff_page(sight: Sight, language: str) -> str:
 
 def message_page(message: str, language: str = "en") -> str:
     """Return a page that says what went wrong. It goes out under the policy of every refusal, so without a style."""
-    return _document(LANGUAGES[language]["refused_title"], language, element("p", message), style=None)
+    return _document(languages()[language]["refused_title"], language, element("p", message), style=None)
 
 
 def _document(

@@ -1,9 +1,89 @@
-"""Handoffs and grants in SQL. Each step is one statement, so that two at the same time cannot both take it."""
+"""Handoffs and grants: as they go over the wire, the form that a person sends, and how they are kept in SQL.
 
-from msgspec import Struct
+Each step is one statement, so that two at the same time cannot both take it.
+"""
 
-from agentgate.lib.database import Repository, Row, Value
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from agentgate.lib.database import RecordTable, Repository
 from agentgate.lib.enums import HandoffStatus
+from agentgate.lib.limits import RECEIPT_CHARACTERS
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Input, Record
+
+
+class HandoffRequest(Struct, frozen=True, kw_only=True):
+    """What an agent submitted, as far as a handoff needs to know it."""
+
+    submission_id: str
+    # `sha-256=:…:` of the content, as the receipt will have it.
+    content_digest: str
+    # The decision that asked for a person.
+    decision_id: str
+    # Summed up for the person, and forgotten once that one has decided.
+    content: Any
+
+
+class Handoff(Record, frozen=True, kw_only=True):
+    """What a challenged agent is given: where a person can approve, and where to ask what became of it."""
+
+    id: str
+    status: HandoffStatus
+    url: str
+    user_code: str
+    poll_url: str
+    # Seconds between two polls.
+    interval: int
+    expires_in: int
+    expires_at: Moment
+    site_key: str
+    action: str
+
+
+class HandoffAnswer(Record, frozen=True, kw_only=True):
+    """What became of a handoff. `receipt` is there when a person approved; the same one until it is redeemed."""
+
+    id: str
+    status: HandoffStatus
+    expires_at: Moment
+    interval: int | UnsetType = UNSET
+    receipt: str | UnsetType = UNSET
+    receipt_expires_at: Moment | UnsetType = UNSET
+
+
+class ChoiceInput(Input, frozen=True, kw_only=True, rename={"token": "agentgate-token"}):
+    """The form of the page. The token is the check's; `remember` allows further uses beforehand."""
+
+    choice: Literal["approve", "decline"]
+    token: Annotated[str, Meta(max_length=RECEIPT_CHARACTERS)] = ""
+    remember: Literal["on"] | UnsetType = UNSET
+    uses: Annotated[str, Meta(pattern=r"^(?:[1-9][0-9]?|100)\Z")] = "1"
+    hours: Annotated[str, Meta(pattern=r"^(?:1|24|168|720)\Z")] = "1"
+
+
+class AgentGrant(Record, frozen=True, kw_only=True):
+    """What a person allowed an agent beforehand: uses of one action, with one key, until a moment."""
+
+    id: str
+    agent: str
+    key_id: str
+    action: str
+    uses: int
+    uses_left: int
+    created_at: Moment
+    expires_at: Moment
+    # The handoff at which it was given.
+    handoff_id: str
+    last_used_at: Moment | UnsetType = UNSET
+    revoked_at: Moment | UnsetType = UNSET
+
+
+class AgentGrantList(Record, frozen=True, kw_only=True):
+    """A site's grants, the newest first."""
+
+    items: list[AgentGrant]
 
 
 class StoredHandoff(Struct, frozen=True, kw_only=True):
@@ -49,10 +129,8 @@ class StoredGrant(Struct, frozen=True, kw_only=True):
     revoked_ms: int | None = None
 
 
-_COLUMNS = """id, request_key, site, agent, keyid, action, submission_id, content_digest, decision_id, user_code,
-    summary, status, receipt_id, issued_ms, created_ms, expires_ms"""
-_GRANT_COLUMNS = """id, site, agent, keyid, action, handoff_id, uses, uses_left, created_ms, expires_ms, last_used_ms,
-    revoked_ms"""
+_HANDOFFS = RecordTable("handoff", StoredHandoff)
+_GRANTS = RecordTable("agent_grant", StoredGrant)
 # Of two who take the last use of a grant, one finds it gone and looks for another grant. Nobody has many.
 LOOKS = 5
 MOST_LISTED = 1_000
@@ -68,23 +146,13 @@ class HandoffStore(Repository):
             handoff.request_key,
             handoff.created_ms,
         )
-        await self._session.run(
-            f"""INSERT INTO handoff ({_COLUMNS})
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-                ON CONFLICT (request_key) DO NOTHING""",  # noqa: S608 - a constant
-            *_values(handoff),
-        )
-        row = await self._session.one(
-            f"SELECT {_COLUMNS} FROM handoff WHERE request_key = $1",  # noqa: S608 - likewise
-            handoff.request_key,
-        )
+        await _HANDOFFS.add(self._session, handoff, "ON CONFLICT (request_key) DO NOTHING")
         # Released in between, the request is its own again.
-        return _handoff(row) if row else handoff
+        return await _HANDOFFS.find(self._session, "request_key = $1", handoff.request_key) or handoff
 
     async def find_handoff(self, handoff_id: str) -> StoredHandoff | None:
         """Return a handoff in whatever state it is; None when there is none or it was forgotten."""
-        row = await self._session.one(f"SELECT {_COLUMNS} FROM handoff WHERE id = $1", handoff_id)  # noqa: S608 - likewise
-        return _handoff(row) if row else None
+        return await _HANDOFFS.find(self._session, "id = $1", handoff_id)
 
     async def release_request(self, handoff_id: str) -> None:
         """Let another handoff stand for the same request."""
@@ -97,13 +165,13 @@ class HandoffStore(Repository):
         row = await self._session.one(
             f"""UPDATE handoff SET status = $2, expires_ms = $4, summary = NULL
                 WHERE id = $1 AND status = 'pending' AND expires_ms > $3
-                RETURNING {_COLUMNS}""",  # noqa: S608 - likewise
+                RETURNING {_HANDOFFS.columns}""",  # noqa: S608 - a constant
             handoff_id,
             status.value,
             now_ms,
             expires_ms,
         )
-        return _handoff(row) if row else None
+        return _HANDOFFS.read(row) if row else None
 
     async def issue_receipt(self, handoff_id: str, *, now_ms: int, over_ms: int) -> StoredHandoff | None:
         """Let the receipt be good from now on unless it was given since `over_ms`; return the handoff after that."""
@@ -137,10 +205,7 @@ class GrantStore(Repository):
 
     async def add_grant(self, grant: StoredGrant) -> None:
         """Keep a new grant."""
-        await self._session.run(
-            f"INSERT INTO agent_grant ({_GRANT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",  # noqa: S608 - likewise
-            *_values(grant),
-        )
+        await _GRANTS.add(self._session, grant)
 
     async def use_grant(self, *, site: int, agent: str, keyid: str, action: str, now_ms: int) -> StoredGrant | None:
         """Take one use from the grant that ends first and return it after that; None when there is nothing to take."""
@@ -161,22 +226,19 @@ class GrantStore(Repository):
             row = await self._session.one(
                 f"""UPDATE agent_grant SET uses_left = uses_left - 1, last_used_ms = $2
                     WHERE id = $1 AND uses_left > 0 AND revoked_ms IS NULL AND expires_ms > $2
-                    RETURNING {_GRANT_COLUMNS}""",  # noqa: S608 - likewise
+                    RETURNING {_GRANTS.columns}""",  # noqa: S608 - likewise
                 found[0],
                 now_ms,
             )
             if row is not None:
-                return _grant(row)
+                return _GRANTS.read(row)
         return None
 
     async def list_grants(self, site: int) -> list[StoredGrant]:
         """Return a site's grants, the newest first."""
-        rows = await self._session.all(
-            f"SELECT {_GRANT_COLUMNS} FROM agent_grant WHERE site = $1 ORDER BY created_ms DESC, id LIMIT $2",  # noqa: S608 - likewise
-            site,
-            MOST_LISTED,
+        return await _GRANTS.find_all(
+            self._session, "site = $1 ORDER BY created_ms DESC, id LIMIT $2", site, MOST_LISTED
         )
-        return [_grant(row) for row in rows]
 
     async def revoke_grant(self, site: int, grant_id: str, *, now_ms: int) -> bool | None:
         """End a grant; False when it was revoked before, None when the site has no such grant."""
@@ -199,20 +261,3 @@ class GrantStore(Repository):
             before_ms,
             most,
         )
-
-
-def _values(record: StoredHandoff | StoredGrant) -> list[Value]:
-    values = (getattr(record, name) for name in record.__struct_fields__)
-    return [value.value if isinstance(value, HandoffStatus) else value for value in values]
-
-
-def _handoff(row: Row) -> StoredHandoff:
-    values = dict(zip(StoredHandoff.__struct_fields__, row, strict=True))
-    key = values["request_key"]
-    values["request_key"] = None if key is None else bytes(key)
-    values["status"] = HandoffStatus(values["status"])
-    return StoredHandoff(**values)
-
-
-def _grant(row: Row) -> StoredGrant:
-    return StoredGrant(**dict(zip(StoredGrant.__struct_fields__, row, strict=True)))

@@ -11,11 +11,11 @@ from agentgate.lib.records import to_builtins, to_json
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.agents.policy.decision import DEFAULT_POLICY, AgentPolicy
-from agentgate.protection.agents.signing.jwk import read_key
-from agentgate.protection.sites.agent_policy import find_problem, read_policy
+from agentgate.protection.agents.signing.key_sets import read_key
+from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, find_problem, read_policy
+from agentgate.protection.sites.editing import locked_site
 from agentgate.protection.sites.records import Site
-from agentgate.protection.sites.repositories import SiteStores
+from agentgate.protection.sites.repository import SiteStores
 
 # More than this and reading all sites would take longer for everybody.
 MOST_BYTES = 128 * 1024
@@ -46,11 +46,7 @@ def check_policy(policy: AgentPolicy, site: Site) -> None:
 
 async def replace_policy(stores: SiteStores, call: SiteCall, policy: AgentPolicy, *, expected: str | None) -> None:
     """Store a policy in place of the present one. One that is the same leaves no trace."""
-    # Read again under the lock: a diff must be against what is stored now, not against what the scope saw.
-    await stores.sites.lock_site(call.site_id)
-    site = await stores.sites.find_site(call.site_key, account_id=call.actor.account_id)
-    if site is None:
-        raise Refused("site_not_found")
+    site = await locked_site(stores, call)
     check_policy(policy, site)
     before = stored_policy(site)
     if expected is not None and expected != tag_of(before):

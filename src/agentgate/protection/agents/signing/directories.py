@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from agentgate.lib.clock import DAY_MS, MINUTE_MS
 from agentgate.lib.outbound.client import Outbound, OutboundAnswer, OutboundFailed, Target, look_up
-from agentgate.protection.agents.ports import KeyFound
-from agentgate.protection.agents.signing.key_sets import ListedKey, NotAKeySet, kept_s, read_key_set
+from agentgate.protection.agents.signing.key_sets import KeyFound, ListedKey, NotAKeySet, kept_s, read_key_set
 
 FETCH_S = 3.0
 # Who had less than this part of the time was kept waiting by others.

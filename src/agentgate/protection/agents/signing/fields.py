@@ -5,7 +5,10 @@ signed, so nothing needs to be written again; and one, with http-sf, for everyth
 in every request and names the same key, so the first way remembers both; only a nonce is new each time.
 """
 
+import base64
 import functools
+import hashlib
+import hmac
 import re
 from binascii import Error as NotBase64
 from binascii import a2b_base64
@@ -255,3 +258,27 @@ def refuse_long(value: bytes) -> None:
     """Refuse a field of which reading would take too long."""
     if len(value) > LONGEST_FIELD_BYTES:
         raise Unreadable(f"a field may have at most {LONGEST_FIELD_BYTES} bytes; this one has {len(value)}")
+
+
+# The others of the registry are too weak to bind a body to a signature.
+_ALGORITHMS = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
+
+
+def digest_of(body: bytes) -> str:
+    """Return the value of Content-Digest for a body."""
+    return f"sha-256=:{base64.b64encode(hashlib.sha256(body).digest()).decode()}:"
+
+
+def matches(content_digest: bytes, body: bytes) -> bool:
+    """Say whether a header names this body: every digest of a kind that we know is right, and there is one."""
+    try:
+        named = read_dictionary(content_digest)
+    except Unreadable:
+        return False
+    known = {name: member for name, member in named.items() if name in _ALGORITHMS}
+    return bool(known) and all(_is_digest(name, member, body) for name, member in known.items())
+
+
+def _is_digest(algorithm: str, member: object, body: bytes) -> bool:
+    value = member[0] if isinstance(member, tuple) else member
+    return isinstance(value, bytes) and hmac.compare_digest(value, _ALGORITHMS[algorithm](body).digest())

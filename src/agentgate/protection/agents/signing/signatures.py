@@ -1,12 +1,126 @@
-"""The signatures of a request, read from both of their headers. Only those by Ed25519 are checked."""
+"""The signatures of a request: whom each is made for (Signature-Agent), and what it covers and says of itself.
 
+Usual signatures, written as nearly every agent writes them, are read and checked once for all of one second. Whatever
+is unusual or wrong is read in full. All forms in use are read; only signatures by Ed25519 are checked.
+"""
+
+import functools
+import re
+from binascii import Error as NotBase64
+from binascii import a2b_base64
 from collections.abc import Mapping
 
+from http_sf import Token
+from http_sf.types import BareItemType
 from msgspec import Struct
 
 from agentgate.protection.agents.identity import SignedMessage
-from agentgate.protection.agents.signing.fields import SignatureInput, Unreadable, read_inputs, read_signatures
+from agentgate.protection.agents.signing.fields import (
+    Coverage,
+    SignatureInput,
+    Unreadable,
+    read_dictionary,
+    read_inputs,
+    read_signatures,
+    read_split,
+    refuse_long,
+    split_input,
+)
+from agentgate.protection.agents.signing.key_sets import is_thumbprint
 from agentgate.protection.agents.signing.signed_text import signed_text
+from agentgate.protection.sites.agent_policy import WELL_KNOWN
+
+NAME = "signature-agent"
+# A receipt names the agent, and has room for 2048 characters in all.
+LONGEST_URL = 512
+# Of agents that come again and again.
+ADDRESSES_REMEMBERED = 512
+HTTPS_PORT = "443"
+_URL = re.compile(
+    r"https://(?P<host>(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*|\[[0-9a-f:.]+\])"
+    r"(?::(?P<port>[1-9][0-9]{0,4}))?(?P<path>/[^?#\\\s]*)?(?P<query>\?[^#\\\s]*)?\Z",
+    re.ASCII,
+)
+_STRING = re.compile(rb'"([ !#-\[\]-~]*)"\Z')
+# Some clients leave the quotes to whoever uses them, who forgets them.
+_UNQUOTED = re.compile(rb"(https://[!#-+\--:<-\[\]-~]+)\Z")
+# How the value is to be read, in revisions that say so.
+_TYPES = frozenset(("directory", "jwks_uri"))
+
+
+class AgentAddress(Struct, frozen=True):
+    """Who an agent says it is."""
+
+    # As policies and people know it.
+    agent: str
+    # Where its keys are.
+    key_url: str
+
+
+def agent_address(headers: Mapping[bytes, bytes], label: str, signature: SignatureInput) -> AgentAddress | None:
+    """Return whom a signature is made for. None when it does not say so in a way that can be looked up.
+
+    Unreadable when the header is malformed, is not covered by the signature, or leaves open which agent is meant.
+    """
+    sent = headers.get(NAME.encode())
+    if sent is None:
+        return None
+    refuse_long(sent)
+    covered = [component for component in signature.coverage.components if component.name == NAME]
+    if len(covered) != 1:
+        raise Unreadable("the signature must cover signature-agent, once")
+    return _read(sent, label, covered[0].parameters.get("key"))
+
+
+# By type too: a token is equal to the string with the same characters, and only one of them can be a key.
+@functools.lru_cache(maxsize=ADDRESSES_REMEMBERED, typed=True)
+def _read(sent: bytes, label: str, by_key: BareItemType | None) -> AgentAddress | None:
+    value = _value(sent.strip(b" \t"), label, by_key)
+    return None if value is None else _address(value)
+
+
+def _value(sent: bytes, label: str, by_key: BareItemType | None) -> str | None:
+    simple = _STRING.match(sent) or _UNQUOTED.match(sent)
+    if simple is not None and by_key is None:
+        return simple[1].decode()
+    try:
+        members = read_dictionary(sent)
+    except Unreadable as problem:
+        raise Unreadable(
+            f'Signature-Agent must be a URL in double quotes, or a dictionary such as {label}="https://agent.example" '
+            f"({problem})"
+        ) from None
+    # Without a key the whole header is covered. Then the label tells, or there is nothing to tell apart.
+    name = by_key if by_key is not None else label if label in members else next(iter(members), "")
+    if not isinstance(name, str) or name not in members or (by_key is None and name != label and len(members) > 1):
+        raise Unreadable("the signature must say which member of Signature-Agent it is made for")
+    return _member_value(members[name])
+
+
+def _member_value(member: object) -> str | None:
+    value, parameters = member if isinstance(member, tuple) else (member, {})
+    if not isinstance(value, str | Token):
+        raise Unreadable("Signature-Agent must be a URL in double quotes")
+    # The last revision has no parameters, earlier ones a type. What else there may be is not for us to guess.
+    is_plain = not parameters or (list(parameters) == ["type"] and str(parameters["type"]) in _TYPES)
+    return str(value) if is_plain else None
+
+
+def _address(value: str) -> AgentAddress:
+    if len(value) > LONGEST_URL:
+        raise Unreadable(f"the URL of Signature-Agent may have at most {LONGEST_URL} characters")
+    start, separator, rest = value.partition("://")
+    host, slash, path = rest.partition("/")
+    url = _URL.match(f"{start.lower()}{separator}{host.lower()}{slash}{path}")
+    if url is None:
+        raise Unreadable("Signature-Agent must be an https URL without user and fragment")
+    port = "" if url["port"] in {None, HTTPS_PORT} else f":{url['port']}"
+    origin = f"https://{url['host']}{port}"
+    where, query = url["path"] or "/", url["query"] or ""
+    if where in {"/", WELL_KNOWN}:
+        return AgentAddress(origin, origin + WELL_KNOWN + (query if where != "/" else ""))
+    return AgentAddress(origin + where, origin + where + query)
+
 
 TAG = "web-bot-auth"
 ALGORITHM = "ed25519"
@@ -47,3 +161,75 @@ def tagged_signatures(headers: Mapping[bytes, bytes]) -> list[Signature]:
     if missing:
         raise Unreadable(f"the header Signature has no member {missing[0]}")
     return [Signature(label, found, values[label]) for label, found in tagged.items()]
+
+
+FORMS_REMEMBERED = 512
+# Longer headers are read anew each time, so that there is a bound to what is remembered.
+LONGEST_BYTES = 1_024
+ORIGIN_PARTS = frozenset(("@authority", "@target-uri"))
+
+
+class Form(Struct, frozen=True):
+    """What a signature says of itself but for a nonce."""
+
+    label: str
+    coverage: Coverage
+    created_s: int
+    expires_s: int
+    keyid: str
+    address: AgentAddress
+    # What the header Signature begins with, where that is known to be the one way it is usually written.
+    start: bytes = b""
+
+
+class UsualSignature(Struct, frozen=True):
+    """A signature as a request carries it."""
+
+    form: Form
+    nonce: str | None
+    # What it covers and says of itself, as that is signed.
+    text: str
+    value: bytes
+
+
+def usual_signature(headers: Mapping[bytes, bytes]) -> UsualSignature | None:
+    """Return the one signature of a request, complete but checked against no clock and no key; None for any other."""
+    agent, value = headers.get(b"signature-agent"), headers.get(b"signature")
+    parts = split_input(headers.get(b"signature-input", b""))
+    if parts is None or agent is None or value is None or len(agent) > LONGEST_BYTES or len(value) > LONGEST_BYTES:
+        return None
+    text, start, before, nonce, after = parts
+    form = _form(start, before, after, agent)
+    signature = None if form is None else signature_in(value, form.start)
+    if form is None or signature is None:
+        return None
+    return UsualSignature(form, nonce, text[len(form.label) + 1 :], signature)
+
+
+def signature_in(value: bytes, start: bytes) -> bytes | None:
+    """Return the one signature of a header that begins so and is written as usual; None for any other."""
+    if not value.startswith(start) or not value.endswith(b":", len(start)):
+        return None
+    try:
+        return a2b_base64(value[len(start) : -1], strict_mode=True)
+    except NotBase64:
+        return None
+
+
+@functools.lru_cache(maxsize=FORMS_REMEMBERED)
+def _form(start: str, before: str, after: str, agent: bytes) -> Form | None:
+    try:
+        read = read_split(start, before, after)
+        if read is None:
+            return None
+        label, coverage, said = read
+        address = agent_address({NAME.encode(): agent}, label, SignatureInput(coverage, said, ""))
+    except Unreadable:
+        return None
+    created_s, expires_s, keyid = said.get("created"), said.get("expires"), said.get("keyid")
+    if type(created_s) is not int or type(expires_s) is not int or not isinstance(keyid, str):
+        return None
+    is_usual = said.get("tag") == TAG and said.get("alg", ALGORITHM) == ALGORITHM and "nonce" not in said
+    if not is_usual or address is None or not is_thumbprint(keyid) or ORIGIN_PARTS.isdisjoint(coverage.whole):
+        return None
+    return Form(label, coverage, created_s, expires_s, keyid, address, f"{label}=:".encode())

@@ -133,28 +133,12 @@ def _one_line(line: bytes) -> bytes:
     return _FOLD.sub(b" ", line) if b"\n" in line else line
 
 
-def _root(message: SignedMessage) -> str:
-    return f"{message.scheme.lower()}://{authority_of(message)}"
-
-
-def _path(target: str) -> str:
-    return target.partition("?")[0] or "/"
-
-
-def _query(target: str) -> str:
-    return "?" + target.partition("?")[2]
-
-
-def _whole(target: str) -> str:
-    return target or "/"
-
-
 _DERIVED: Mapping[str, Callable[[SignedMessage], str]] = {
     "@method": lambda message: message.method,
     "@authority": authority_of,
     "@scheme": lambda message: message.scheme.lower(),
-    "@path": lambda message: _path(message.target),
-    "@query": lambda message: _query(message.target),
-    "@request-target": lambda message: _whole(message.target),
-    "@target-uri": lambda message: _root(message) + _whole(message.target),
+    "@path": lambda message: message.target.partition("?")[0] or "/",
+    "@query": lambda message: "?" + message.target.partition("?")[2],
+    "@request-target": lambda message: message.target or "/",
+    "@target-uri": lambda message: f"{message.scheme.lower()}://{authority_of(message)}{message.target or '/'}",
 }

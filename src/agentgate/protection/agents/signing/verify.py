@@ -12,13 +12,29 @@ from agentgate.lib.ed25519 import PublicKey
 from agentgate.lib.enums import AgentVerdict
 from agentgate.lib.limits import SIGNATURE_SKEW_S
 from agentgate.protection.agents.identity import UNSIGNED, Identity, SignedMessage
-from agentgate.protection.agents.ports import KeyFound, KeySource
 from agentgate.protection.agents.signing.fields import Coverage, Unreadable
-from agentgate.protection.agents.signing.jwk import TEST_KEYS, is_current, is_thumbprint, read_key, thumbprint
-from agentgate.protection.agents.signing.signature_agent import AgentAddress, agent_address
-from agentgate.protection.agents.signing.signatures import ALGORITHM, OTHER_ALGORITHMS, Signature, tagged_signatures
+from agentgate.protection.agents.signing.key_sets import (
+    TEST_KEYS,
+    KeyFound,
+    KeySource,
+    is_current,
+    is_thumbprint,
+    read_key,
+    thumbprint,
+)
+from agentgate.protection.agents.signing.signatures import (
+    ALGORITHM,
+    ORIGIN_PARTS,
+    OTHER_ALGORITHMS,
+    AgentAddress,
+    Form,
+    Signature,
+    UsualSignature,
+    agent_address,
+    tagged_signatures,
+    usual_signature,
+)
 from agentgate.protection.agents.signing.signed_text import text_over
-from agentgate.protection.agents.signing.usual import ORIGIN_PARTS, Form, UsualSignature, usual_signature
 from agentgate.protection.sites.agent_policy import AgentPolicy, InlineKeys
 
 # Key sets written in policies, each read once: they stay the same objects as long as a site's settings do.

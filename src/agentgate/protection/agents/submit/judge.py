@@ -1,22 +1,23 @@
-"""What stands against a submission: policy, quota, price, and what the rules make of its content; and its event."""
+"""Submissions over the wire, what stands against one (policy, quota, price, rules on its content), and its event."""
+
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agentgate.events.recorder import Recorder
-from agentgate.events.records import CounterName
+from agentgate.events.records import CounterName, Event
 from agentgate.http.call import Call
 from agentgate.lib import errors
 from agentgate.lib.decision_ids import DecisionIds
 from agentgate.lib.enums import AgentPolicyAction, AgentVerdict, Mode, Outcome
+from agentgate.lib.moment import Moment
 from agentgate.lib.price import Price
+from agentgate.lib.records import Input, Record
 from agentgate.protection.agents.identity import Identity, SignedMessage
-from agentgate.protection.agents.policy import prices
-from agentgate.protection.agents.policy.decision import policy_decision
-from agentgate.protection.agents.policy.quota import Quotas
+from agentgate.protection.agents.policy.decision import PriceOffer, Quotas, policy_decision, read_offer
 from agentgate.protection.agents.policy_checker import facts_of
 from agentgate.protection.agents.submit.canonical import texts
-from agentgate.protection.agents.submit.records import SubmissionInput
 from agentgate.protection.decision.correlation import read_trace_id
 from agentgate.protection.decision.decider import Decider
 from agentgate.protection.decision.engine import EngineDecision
@@ -24,6 +25,44 @@ from agentgate.protection.decision.event import Answered, make_event
 from agentgate.protection.decision.outcome import apply_mode
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.sites.directory import SiteView
+
+
+class SubmissionInput(Input, frozen=True, kw_only=True):
+    """What an agent submits. `id` is the agent's own: the same one again is the same submission."""
+
+    site_key: Annotated[str, Meta(max_length=100)]
+    action: Annotated[str, Meta(max_length=100)]
+    id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}\Z")]
+    # Text, or the fields of a form. It is scored and digested, and never kept.
+    content: Any
+    # The tool of the site's manifest that the agent had in mind.
+    tool: Annotated[str, Meta(min_length=1, max_length=128)] | UnsetType = UNSET
+    # Where the content would go.
+    url: Annotated[str, Meta(min_length=1, max_length=2048)] | UnsetType = UNSET
+    handoff_id: Annotated[str, Meta(min_length=1, max_length=64)] | UnsetType = UNSET
+
+
+class SubmittingAgent(Record, frozen=True, kw_only=True):
+    """Who submitted: the agent by its verified key, and what the site calls it."""
+
+    id: str
+    key_id: str
+    name: str | UnsetType = UNSET
+
+
+class SubmissionAnswer(Record, frozen=True, kw_only=True):
+    """An accepted submission. The receipt goes to the site, whose server redeems it with siteverify."""
+
+    status: Literal["accepted"]
+    id: str
+    decision: Outcome
+    decision_id: str
+    agent: SubmittingAgent
+    receipt: str
+    receipt_expires_at: Moment
+    # What the agent owes for it, such as `USD 0.05`.
+    charged: str | None
+
 
 ROUTE = "/agent/submit"
 # What says something about the way here and not about the agent.
@@ -104,7 +143,7 @@ class Judge:
             return Obstacle("agent_denied", Outcome.BLOCK), None
         if not await self._quotas.is_within(case.site, case.agent, case.body.action):
             return Obstacle("rate_limited", Outcome.BLOCK), None
-        offer = prices.read_offer(policy.price_for(case.agent, case.body.action), message.headers, case.identity)
+        offer = read_offer(policy.price_for(case.agent, case.body.action), message.headers, case.identity)
         if offer.reason is not None:
             headers = tuple((name.decode(), value.decode()) for name, value in offer.headers)
             return Obstacle(offer.reason, Outcome.BLOCK, _about(offer), headers), None
@@ -119,14 +158,7 @@ class Judge:
         """Record a decision, with what enforce mode would have done where monitor mode let it through."""
         outcome, would = apply_mode(Outcome.ALLOW if obstacle is None else obstacle.outcome, case.site.mode)
         is_accepted = outcome is Outcome.ALLOW
-        answered = Answered(
-            id=case.decision_id,
-            visitor=case.visitor,
-            status=200 if obstacle is None or is_accepted else errors.AGENTS.lookup(obstacle.code).status,
-            request_id=case.call.request_id,
-            trace_id=read_trace_id(case.call.request.header("traceparent")),
-        )
-        event = make_event(case.facts, case.site, case.decision, answered)
+        event = _event(case, None if obstacle is None or is_accepted else obstacle.code)
         if (outcome, would) != (event.outcome, event.would) or (obstacle is not None and obstacle.code != "policy"):
             reason = "allowed" if obstacle is None else _REASONS.get(obstacle.code, obstacle.code)
             event = msgspec.structs.replace(
@@ -138,18 +170,21 @@ class Judge:
 
     def record_stranger(self, case: Case, code: str) -> None:
         """Record that somebody did not prove who he is. Monitor mode does not change that."""
-        row = errors.AGENTS.lookup(code)
-        answered = Answered(
-            id=case.decision_id,
-            visitor=case.visitor,
-            status=row.status,
-            request_id=case.call.request_id,
-            trace_id=read_trace_id(case.call.request.header("traceparent")),
-        )
-        event = make_event(case.facts, case.site, case.decision, answered)
+        event = _event(case, code)
         self._recorder.put(
             msgspec.structs.replace(event, outcome=Outcome.BLOCK, would=None, reasons=(code,), ruled=False, rule=None)
         )
+
+
+def _event(case: Case, refused: str | None) -> Event:
+    answered = Answered(
+        id=case.decision_id,
+        visitor=case.visitor,
+        status=200 if refused is None else errors.AGENTS.lookup(refused).status,
+        request_id=case.call.request_id,
+        trace_id=read_trace_id(case.call.request.header("traceparent")),
+    )
+    return make_event(case.facts, case.site, case.decision, answered)
 
 
 def applies(obstacle: Obstacle | None, site: SiteView) -> bool:
@@ -164,7 +199,7 @@ def as_stranger(identity: Identity, code: str) -> Identity:
     return identity
 
 
-def _about(offer: prices.PriceOffer) -> str:
+def _about(offer: PriceOffer) -> str:
     assert offer.price is not None and offer.error is not None, "an offer is refused for a reason"  # noqa: PT018 - one thought
     return f"{offer.error.value}. The price is {offer.price.text()}: offer it in a header that the signature covers."
 

@@ -4,9 +4,6 @@ The order is the contract's: body, signature, digest, replay, earlier answer, po
 by a person. What is accepted is kept with its charge in one transaction, so a repeated submission is charged once.
 """
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -21,20 +18,28 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limits import SUBMISSION_KEPT_DAYS
 from agentgate.lib.price import Price
 from agentgate.lib.records import to_json
-from agentgate.protection.agents.handoff.records import HandoffRequest
+from agentgate.lib.tasks.keyed_locks import KeyedLocks
+from agentgate.protection.agents.admission import Admission
+from agentgate.protection.agents.handoff.handoffs import Handoffs, Redeeming
+from agentgate.protection.agents.handoff.repository import HandoffRequest
 from agentgate.protection.agents.identity import SignedMessage
-from agentgate.protection.agents.signing import digest
+from agentgate.protection.agents.signing.fields import digest_of
 from agentgate.protection.agents.submission_repository import Charge, Submission, SubmissionStore
-from agentgate.protection.agents.submit.admission import Admission
 from agentgate.protection.agents.submit.canonical import NotCanonical, content_bytes, submission_hash
-from agentgate.protection.agents.submit.confirmation import Confirmation
-from agentgate.protection.agents.submit.judge import Case, Judge, Obstacle, applies, as_stranger
-from agentgate.protection.agents.submit.records import SubmissionAnswer, SubmissionInput, SubmittingAgent
+from agentgate.protection.agents.submit.judge import (
+    Case,
+    Judge,
+    Obstacle,
+    SubmissionAnswer,
+    SubmissionInput,
+    SubmittingAgent,
+    applies,
+    as_stranger,
+)
 from agentgate.protection.sites.directory import SiteDirectory, SiteView
-from agentgate.protection.tokens.issue import Grant, ReceiptIssuer
+from agentgate.protection.tokens.receipts import Grant, ReceiptIssuer
 
 KEPT_MS = SUBMISSION_KEPT_DAYS * DAY_MS
-Key = tuple[str, str, str]
 
 
 class GivenSubmission(Struct, frozen=True, kw_only=True):
@@ -57,16 +62,18 @@ class Submissions:
         *,
         admission: Admission,
         judge: Judge,
-        confirmation: Confirmation,
+        handoffs: Handoffs,
         receipts: ReceiptIssuer,
     ) -> None:
         self._sites = sites
         self._store = store
         self._admission = admission
         self._judge = judge
-        self._confirmation = confirmation
+        self._handoffs = handoffs
         self._receipts = receipts
-        self._turns: dict[Key, tuple[asyncio.Lock, int]] = {}
+        # Equal submissions one after the other: those behind the first then find its answer, where each of them would
+        # else use up a unit of the agent's quota.
+        self._locks = KeyedLocks()
 
     async def submit(self, call: Call, body: SubmissionInput, content: bytes) -> bytes:
         """Return the answer to a submission; the first one's, byte for byte, when it was accepted before."""
@@ -80,7 +87,7 @@ class Submissions:
             self._judge.record_stranger(self._judge.open_case(call, body, site, identity=known), problem.code)
             raise problem
         assert identity.agent is not None, "a verified identity has an agent"
-        async with self._turn((site.id, identity.agent, body.id)):
+        async with self._locks.of((site.id, identity.agent, body.id)):
             earlier = await self._earlier(site, identity.agent, given)
             if earlier is not None:
                 return earlier
@@ -90,13 +97,38 @@ class Submissions:
     async def _decide(self, case: Case, given: GivenSubmission) -> bytes:
         obstacle, price = await self._judge.find_obstacle(case, given.message)
         if obstacle is not None and obstacle.outcome is Outcome.CHALLENGE and applies(obstacle, case.site):
-            obstacle = await self._confirmation.check(case, obstacle, _request(case, given))
+            obstacle = await self._confirm(case, obstacle, _request(case, given))
         if obstacle is not None and applies(obstacle, case.site):
             self._judge.record(case, obstacle)
             raise await self._refusal(case, obstacle, given)
         # In monitor mode nobody is refused for not paying, so nobody pays.
         charged = None if case.site.mode is Mode.MONITOR else price
         return await self._accept(case, given, obstacle, charged)
+
+    async def _confirm(self, case: Case, obstacle: Obstacle, request: HandoffRequest) -> Obstacle | None:
+        """Return what still stands against a challenged submission; None when a person has confirmed it."""
+        handoff_id = case.body.handoff_id
+        if isinstance(handoff_id, UnsetType):
+            used = await self._handoffs.use_grant(
+                case.site, case.identity, action=case.body.action, now_ms=case.call.now
+            )
+            return obstacle if used is None else None
+        result = await self._handoffs.redeem(
+            handoff_id,
+            case.identity,
+            site=case.site,
+            request=request,
+            action=case.body.action,
+            now_ms=case.call.now,
+        )
+        if result is Redeeming.REDEEMED:
+            return None
+        if result is Redeeming.UNKNOWN:
+            raise Refused("invalid_request", "handoffId names no handoff of this agent for this submission.")
+        if result is Redeeming.DECLINED:
+            return Obstacle("agent_denied", Outcome.BLOCK, "A person was asked and declined.")
+        # It waits, was too late, or was used for something else: a person has to be asked, perhaps once more.
+        return obstacle
 
     async def _accept(
         self, case: Case, given: GivenSubmission, obstacle: Obstacle | None, charged: Price | None
@@ -152,7 +184,13 @@ class Submissions:
         shown = "block" if obstacle.outcome is Outcome.DROP else obstacle.outcome.value
         extra: dict[str, Any] = {"decision": shown, "decisionId": write_id(case.decision_id)}
         if obstacle.outcome is Outcome.CHALLENGE and case.site.agent_policy.allows_handoff(case.body.action):
-            extra["handoff"] = await self._confirmation.hand_off(case, _request(case, given))
+            extra["handoff"] = await self._handoffs.open(
+                site=case.site,
+                action=case.body.action,
+                identity=case.identity,
+                request=_request(case, given),
+                now_ms=case.call.now,
+            )
         return Refused(obstacle.code, obstacle.message, headers=dict(obstacle.headers), **extra)
 
     async def _earlier(self, site: SiteView, agent: str, given: GivenSubmission) -> bytes | None:
@@ -171,24 +209,6 @@ class Submissions:
             raise Refused("action_invalid")
         return site
 
-    @asynccontextmanager
-    async def _turn(self, key: Key) -> AsyncIterator[None]:
-        """Let equal submissions in one after the other: those behind the first then find its answer.
-
-        Otherwise each of them would use up a unit of the agent's quota.
-        """
-        lock, waiting = self._turns.get(key) or (asyncio.Lock(), 0)
-        self._turns[key] = (lock, waiting + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, waiting = self._turns[key]
-            if waiting == 1:
-                del self._turns[key]
-            else:
-                self._turns[key] = (lock, waiting - 1)
-
 
 def charged_in(answer: bytes) -> str | None:
     """Return what an answer says was charged."""
@@ -206,7 +226,7 @@ def _given(body: SubmissionInput, message: SignedMessage) -> GivenSubmission:
             body=body,
             message=message,
             content_hash=submission_hash(body.site_key, body.action, tool, body.content),
-            content_digest=digest.digest_of(content_bytes(body.content)),
+            content_digest=digest_of(content_bytes(body.content)),
         )
     except NotCanonical as problem:
         raise Refused("invalid_request", str(problem)) from None

@@ -14,8 +14,7 @@ Change = Callable[[int], int]
 
 def lookup(maker: Maker) -> Piece:
     """An element at a computed place."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     values = [draw.word() for _ in range(draw.pick((4, 8)))]
     shift, last = draw.below(28), len(values) - 1
     script = f"[{','.join(map(draw.literal, values))}][{name}>>>{shift}&{last}]"
@@ -24,8 +23,7 @@ def lookup(maker: Maker) -> Piece:
 
 def machine(maker: Maker) -> Piece:
     """A small machine: a switch in a loop, with jumps that depend on the value."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     at, left, value = draw.names(3)
     count, turns = draw.between(3, 5), draw.between(5, 11)
     numbers = draw.some(range(1, 120), count)
@@ -56,8 +54,7 @@ def machine(maker: Maker) -> Piece:
 
 def closures(maker: Maker) -> Piece:
     """Functions that share one variable and each have another."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     shared, make, own, *made = draw.names(5)
     factor, literal = draw.factor()
     values = [draw.word(), draw.word()]
@@ -79,8 +76,7 @@ def closures(maker: Maker) -> Piece:
 
 def finally_order(maker: Maker) -> Piece:
     """What try, catch and finally do to a value that is returned or thrown."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     value, inner, caught = draw.names(3)
     before, first = maker.round(value)
     last, end = maker.round(value)
@@ -107,8 +103,7 @@ def finally_order(maker: Maker) -> Piece:
 
 def labels(maker: Maker) -> Piece:
     """Nested loops left and continued by a label."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     value, label, outer, inner = draw.names(4)
     rows, columns, stop = draw.between(3, 6), draw.between(3, 6), draw.between(4, 8)
     skip = draw.below(4)
@@ -136,8 +131,7 @@ def labels(maker: Maker) -> Piece:
 
 def getters(maker: Maker) -> Piece:
     """Getters with effects, read in the order that destructuring gives."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     value, one, other = draw.names(3)
     properties = [draw.letters(2), draw.letters(3), draw.letters(4)]
     scripts, changes = zip(*(maker.round(value) for _ in properties), strict=True)
@@ -160,8 +154,7 @@ def getters(maker: Maker) -> Piece:
 
 def generator(maker: Maker) -> Piece:
     """A generator that is left early and cleans up."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     value, make, given, count, item = draw.names(5)
     turns = draw.between(1, 4)
     step, change = maker.round(given)
@@ -185,8 +178,7 @@ def generator(maker: Maker) -> Piece:
 
 def classes(maker: Maker) -> Piece:
     """The order in which classes evaluate keys, static fields, fields and constructors."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     value, log, mark, base, derived = draw.names(5)
     factor, literal = draw.factor()
     marks = [draw.below(1000) for _ in range(6)]
@@ -200,19 +192,12 @@ def classes(maker: Maker) -> Piece:
     )
     order = (static, before, first, second, third, after)
 
-    def run(state: State) -> int:
-        word = state[place]
-        for each in order:
-            word = (word ^ each) * factor & MASK
-        return word
-
-    return Piece(maker.call(body), run)
+    return maker.folded(body, place, order, factor)
 
 
 def evaluation_order(maker: Maker) -> Piece:
     """Operands that change what their neighbours read."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     one, other = draw.names(2)
     value, literal = draw.constant()
     factor, factor_literal = draw.factor()
@@ -245,8 +230,7 @@ def evaluation_order(maker: Maker) -> Piece:
 
 def loop_variables(maker: Maker) -> Piece:
     """Functions made in a loop: each sees its own variable with let, one for all with var."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     own, same, index, all_index = draw.names(4)
     count, shift = draw.pick((4, 8)), draw.below(28)
     factor = draw.below(50_000)
@@ -266,8 +250,7 @@ def loop_variables(maker: Maker) -> Piece:
 
 def parameters(maker: Maker) -> Piece:
     """Defaults, rest parameters and spread."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     first, second, rest, extra = draw.names(4)
     value, literal = draw.constant()
     factor, factor_literal = draw.factor()

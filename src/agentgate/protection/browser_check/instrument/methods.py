@@ -42,8 +42,7 @@ def worker_facts(maker: Maker) -> Piece:
 
 def matches(maker: Maker) -> Piece:
     """Named groups of a pattern, found one after the other."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     value, found = draw.names(2)
     factor, literal = draw.factor()
     parts = [(draw.below(9999), draw.letters(draw.between(1, 3))) for _ in range(draw.between(2, 4))]
@@ -114,8 +113,7 @@ def sorting(maker: Maker) -> Piece:
 
 def radix(maker: Maker) -> Piece:
     """Numbers written and read in another number system."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     digits, hashed = draw.between(3, 36), maker.hash_of
     if draw.below(2):
         return Piece(

@@ -29,6 +29,21 @@ class Maker:
         place = self.draw.below(WORDS)
         return self.state[place], place
 
+    def begin(self) -> tuple[RandomChoices, str, int]:
+        """Begin a piece: return the choices, and a drawn word of the state by its name and its place."""
+        return self.draw, *self.read()
+
+    def folded(self, body: str, place: int, numbers: Sequence[int], factor: int) -> Piece:
+        """Make a piece of a function that mixes numbers into a word of the state, one after the other."""
+
+        def run(state: State) -> int:
+            word = state[place]
+            for number in numbers:
+                word = (word ^ number) * factor & MASK
+            return word
+
+        return Piece(self.call(body), run)
+
     def call(self, body: str) -> str:
         """Make a function body an expression."""
         way = self.draw.below(4)

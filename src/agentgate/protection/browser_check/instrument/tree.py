@@ -95,8 +95,8 @@ class ElementTree:
 
 def positions(page: DocumentAccess) -> Piece:
     """Where nodes of a tree stand to each other."""
-    maker, draw = page.maker, page.maker.draw
-    name, place = maker.read()
+    maker = page.maker
+    draw, name, place = maker.begin()
     nodes, parent, value = draw.names(3)
     parents = [draw.below(number + 1) for number in range(draw.between(4, 7))]
     tree = ElementTree(parents)
@@ -123,8 +123,8 @@ def positions(page: DocumentAccess) -> Piece:
 
 def selectors(page: DocumentAccess) -> Piece:
     """How many elements each selector finds."""
-    maker, draw = page.maker, page.maker.draw
-    name, place = maker.read()
+    maker = page.maker
+    draw, name, place = maker.begin()
     nodes, parent, value = draw.names(3)
     parents = [draw.below(number + 1) for number in range(draw.between(5, 8))]
     tree = ElementTree(parents)
@@ -204,8 +204,8 @@ def attributes(page: DocumentAccess) -> Piece:
 
 def bubbling(page: DocumentAccess) -> Piece:
     """An event goes up until it is stopped."""
-    maker, draw = page.maker, page.maker.draw
-    name, place = maker.read()
+    maker = page.maker
+    draw, name, place = maker.begin()
     value, nodes, index, event = draw.names(4)
     depth = draw.between(3, 6)
     stop, start = draw.below(depth), draw.below(depth)
@@ -232,8 +232,8 @@ def bubbling(page: DocumentAccess) -> Piece:
 
 def ranges(page: DocumentAccess) -> Piece:
     """Points before, in and after a range."""
-    maker, draw = page.maker, page.maker.draw
-    name, place = maker.read()
+    maker = page.maker
+    draw, name, place = maker.begin()
     made, found, index = draw.names(3)
     count = draw.between(4, 7)
     low = draw.below(count - 1)
@@ -271,8 +271,8 @@ def texts(page: DocumentAccess) -> Piece:
 
 def controls(page: DocumentAccess) -> Piece:
     """Values that controls bring into their own bounds."""
-    maker, draw = page.maker, page.maker.draw
-    name, place = maker.read()
+    maker = page.maker
+    draw, name, place = maker.begin()
     made = draw.name()
     shift = draw.below(24)
     least, step, count = draw.below(50), draw.between(3, 9), draw.between(5, 12)

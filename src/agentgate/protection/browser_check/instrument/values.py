@@ -16,8 +16,7 @@ ESCAPES: Final = (("\\x41", 1), ("\\n", 1), ("\\u{1F600}", 2), ("\\u0062", 1), (
 
 def key_order(maker: Maker) -> Piece:
     """The order of an object's keys: numbers first, then as they came; deleted ones come last again."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     value, record, key = draw.names(3)
     words = [f"{draw.letters(2)}{number}" for number in range(3)]
     numbers = draw.some(range(60), 3)
@@ -33,19 +32,12 @@ def key_order(maker: Maker) -> Piece:
     order = [values[str(each)] for each in sorted(numbers)]
     order += [values[each] for each in values if each in words and each != again] + [later]
 
-    def run(state: State) -> int:
-        word = state[place]
-        for each in order:
-            word = (word ^ each) * factor & MASK
-        return word
-
-    return Piece(maker.call(body), run)
+    return maker.folded(body, place, order, factor)
 
 
 def template(maker: Maker) -> Piece:
     """What a tag sees of a template: raw and cooked texts, values."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     texts, values = draw.names(2)
     quasis = [[draw.pick(ESCAPES) for _ in range(draw.between(1, 4))] for _ in range(3)]
     raw = ["".join(written for written, _ in quasi) for quasi in quasis]
@@ -62,8 +54,7 @@ def template(maker: Maker) -> Piece:
 
 def traps(maker: Maker) -> Piece:
     """A proxy whose traps keep a record."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     value, proxy, key, given = draw.names(4)
     factor, literal = draw.factor()
     words = [draw.letters(draw.between(2, 4)) for _ in range(4)]
@@ -95,8 +86,7 @@ def traps(maker: Maker) -> Piece:
 
 def big_numbers(maker: Maker) -> Piece:
     """Whole numbers without a bound."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     factor, other = draw.odd() << 32 | draw.word(), draw.odd() << 32 | draw.word()
     shift = draw.between(1, 60)
     last = draw.pick((f"&{hex(MASK)}n", f"%{MASK + 1}n"))
@@ -112,8 +102,7 @@ def big_numbers(maker: Maker) -> Piece:
 
 def bytes_of_words(maker: Maker) -> Piece:
     """The order of bytes, as written and as read."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     view = draw.name()
     first, second, third = draw.below(5), draw.below(7), draw.below(5)
     little = [draw.below(2) for _ in range(3)]
@@ -135,8 +124,7 @@ def bytes_of_words(maker: Maker) -> Piece:
 
 def typed_values(maker: Maker) -> Piece:
     """What typed arrays make of a number, and the bytes of a fraction."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     divisor = draw.between(3, 999)
     if draw.below(2):
         half = draw.below(2)
@@ -165,8 +153,7 @@ def number_text(maker: Maker) -> Piece:
 
 def conversions(maker: Maker) -> Piece:
     """Sums of what the language makes of texts, nothing, truths and fractions."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     total, scripts = 0, []
     for make in draw.some(CONVERSIONS, draw.between(3, 5)):
         script, value = make(draw)
@@ -178,8 +165,7 @@ def conversions(maker: Maker) -> Piece:
 
 def hints(maker: Maker) -> Piece:
     """Which kind of value each operator asks an object for."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     value, asked, hint = draw.names(3)
     factor, literal = draw.factor()
     chosen = [draw.pick(HINTS) for _ in range(draw.between(2, 4))]
@@ -190,19 +176,12 @@ def hints(maker: Maker) -> Piece:
     )
     hashes = [maker.hash_of(kind) for _, kind in chosen]
 
-    def run(state: State) -> int:
-        word = state[place]
-        for each in hashes:
-            word = (word ^ each) * factor & MASK
-        return word
-
-    return Piece(maker.call(body), run)
+    return maker.folded(body, place, hashes, factor)
 
 
 def refusals(maker: Maker) -> Piece:
     """Which kind of error each mistake throws."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     value, error = draw.names(2)
     rights: list[int] = []
     scripts: list[str] = []
@@ -227,8 +206,7 @@ def refusals(maker: Maker) -> Piece:
 
 def patterns(maker: Maker) -> Piece:
     """Destructuring: holes, defaults, the rest, and nothing that is not undefined."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     first, second, third, rest = draw.names(4)
     values = [draw.below(60_000) for _ in range(5)]
     hole = draw.pick(("void 0", "null"))
@@ -244,8 +222,7 @@ def patterns(maker: Maker) -> Piece:
 
 def short_circuits(maker: Maker) -> Piece:
     """What is not evaluated leaves no trace."""
-    draw = maker.draw
-    name, place = maker.read()
+    draw, name, place = maker.begin()
     value, nothing = draw.names(2)
     words = [draw.word() for _ in range(4)]
     one, two, three, four = map(draw.literal, words)

@@ -11,18 +11,16 @@ from agentgate.lib.bounded_cache import BoundedCache
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.shared_cache import SharedCache
-from agentgate.protection.browser_check.ports import StoredChallenge
 from agentgate.protection.browser_check.probes.chains import CHAINS, draw_chains
 from agentgate.protection.browser_check.probes.dice import Dice
 from agentgate.protection.browser_check.probes.draw import Drawn, Recent, draw_programs
-from agentgate.protection.browser_check.probes.drift import DriftGuard
 from agentgate.protection.browser_check.probes.engines import BrowserClaim, claim_of
 from agentgate.protection.browser_check.probes.generate import Program, family_of, make_program
 from agentgate.protection.browser_check.probes.judge import FAILURES, Judgement, State, judge
-from agentgate.protection.browser_check.probes.learning import Learner
-from agentgate.protection.browser_check.probes.pool import AnsweredProgram, Pool
-from agentgate.protection.browser_check.probes.pools import Pools
+from agentgate.protection.browser_check.probes.learning import DriftGuard, Learner
+from agentgate.protection.browser_check.probes.pool import AnsweredProgram, Pool, Pools
 from agentgate.protection.browser_check.probes.ticket import AskedProgram, ProbeTicket, seal, unseal
+from agentgate.protection.browser_check.repository import StoredChallenge
 from agentgate.protection.signals.rates import network_of
 
 # A network with so many sessions without evidence of an engine within an hour gets raised work.

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from agentgate.http.call import Call
 from agentgate.lib.records import Record
 from agentgate.protection.browser_check.probes.checker import ProbeChecker
-from agentgate.protection.browser_check.probes.drift import Key
+from agentgate.protection.browser_check.probes.learning import Key
 from agentgate.protection.browser_check.probes.pool import count_families
 
 

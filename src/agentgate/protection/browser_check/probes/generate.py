@@ -4,6 +4,7 @@ A program is a tree of boxes and a list of what is done and measured there;
 `docs/probes.md` says what each measure means.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from agentgate.protection.browser_check.probes.dice import Dice
@@ -68,18 +69,6 @@ def _sizing(dice: Dice, box: int) -> Measure:
 
 def _rectangles(dice: Dice, tree: Box) -> Program:
     return [tree, [["r", box] for box in dice.some(range(1, count_boxes(tree)), SIMPLE_MEASURES)]]
-
-
-def _grid(dice: Dice) -> Program:
-    return _rectangles(dice, grid_tree(dice, 1))
-
-
-def _mix(dice: Dice) -> Program:
-    return _rectangles(dice, mixed_tree(dice))
-
-
-def _floats(dice: Dice) -> Program:
-    return _rectangles(dice, float_tree(dice))
 
 
 def _tracks(dice: Dice) -> Program:
@@ -183,12 +172,12 @@ def _segment(dice: Dice) -> str:
     return ("L", "Q", "C")[kind] + " ".join(_point(dice) for _ in range(kind + 1))
 
 
-MAKERS = {
+MAKERS: dict[str, Callable[[Dice], Program]] = {
     DEEP: _deep,
-    "grid": _grid,
+    "grid": lambda dice: _rectangles(dice, grid_tree(dice, 1)),
     "tracks": _tracks,
-    "mix": _mix,
-    "floats": _floats,
+    "mix": lambda dice: _rectangles(dice, mixed_tree(dice)),
+    "floats": lambda dice: _rectangles(dice, float_tree(dice)),
     "hit": _hit,
     "anim": _anim,
     "svg": _svg,

@@ -4,7 +4,7 @@ from collections import Counter
 
 from agentgate.protection.browser_check.probes.draw import HOUR_MS, MOST_NETWORKS, Recent, draw_programs
 from agentgate.protection.browser_check.probes.generate import SIMPLE
-from agentgate.protection.browser_check.probes.pools import Pools
+from agentgate.protection.browser_check.probes.pool import Pools
 
 POOL = Pools(None).shipped
 

@@ -3,15 +3,15 @@
 import pytest
 
 from agentgate.lib.enums import WidgetMode
-from agentgate.protection.browser_check.ports import Binding, StoredChallenge
 from agentgate.protection.browser_check.probes.chains import blink_answer, draw_chains, gecko_answer
 from agentgate.protection.browser_check.probes.checker import fresh_of, judge_answers
 from agentgate.protection.browser_check.probes.draw import draw_programs
 from agentgate.protection.browser_check.probes.engines import BrowserClaim, claim_of
 from agentgate.protection.browser_check.probes.judge import State, is_right, state_of
-from agentgate.protection.browser_check.probes.pools import Pools
+from agentgate.protection.browser_check.probes.pool import Pools
 from agentgate.protection.browser_check.probes.ticket import AskedProgram, ProbeTicket, seal, unseal
 from agentgate.protection.browser_check.records import ProbesInput
+from agentgate.protection.browser_check.repository import StoredChallenge
 
 POOL = Pools(None).shipped
 CHROME = BrowserClaim("blink", POOL.seen["blink"][0])
@@ -20,10 +20,12 @@ NEWER = BrowserClaim("blink", 999)
 
 def challenge(number):
     seed = number.to_bytes(16, "big")
-    binding = Binding(site=1, action="login", origin="https://shop.example", visitor="0" * 16)
     return StoredChallenge(
         id=f"ch_{number:026d}",
-        binding=binding,
+        site=1,
+        action="login",
+        origin="https://shop.example",
+        visitor="0" * 16,
         seed=seed,
         level=0,
         widget=WidgetMode.INVISIBLE,

@@ -7,12 +7,19 @@ import pytest
 from agentgate.lib.clock import DAY_MS, HOUR_MS, FixedClock
 from agentgate.lib.limiter import Limiter
 from agentgate.protection.browser_check.probes.checker import ProbeChecker, is_odd
-from agentgate.protection.browser_check.probes.drift import MOST_KEYS, DriftGuard
 from agentgate.protection.browser_check.probes.engines import BrowserClaim
 from agentgate.protection.browser_check.probes.generate import family_of
 from agentgate.protection.browser_check.probes.judge import Judgement, State, Vote
-from agentgate.protection.browser_check.probes.learning import HOURS, MOST_VOTES, OPEN, PROGRAMS, Learner
-from agentgate.protection.browser_check.probes.pools import Pools
+from agentgate.protection.browser_check.probes.learning import (
+    HOURS,
+    MOST_KEYS,
+    MOST_VOTES,
+    OPEN,
+    PROGRAMS,
+    DriftGuard,
+    Learner,
+)
+from agentgate.protection.browser_check.probes.pool import Pools
 from agentgate.protection.browser_check.probes.ticket import AskedProgram
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 

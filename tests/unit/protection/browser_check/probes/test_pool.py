@@ -9,18 +9,27 @@ import pytest
 
 from agentgate.lib.clock import DAY_MS
 from agentgate.protection.browser_check.probes.generate import family_of, make_program
-from agentgate.protection.browser_check.probes.making.choose import agreed, middle_of, narrowed, widened
-from agentgate.protection.browser_check.probes.making.collect import Run
-from agentgate.protection.browser_check.probes.making.make import choose, join, programs_of
 from agentgate.protection.browser_check.probes.pool import (
     FILE_SUFFIX,
+    LOOK_MS,
+    SHIPPED,
     AnsweredProgram,
     Pool,
     PoolRefused,
+    Pools,
     read_pool,
     write_pool,
 )
-from agentgate.protection.browser_check.probes.pools import LOOK_MS, SHIPPED, Pools
+from agentgate_tools.probe_making.browsers import Run
+from agentgate_tools.probe_making.make import (
+    agreed,
+    choose,
+    join,
+    middle_of,
+    narrowed,
+    programs_of,
+    widened,
+)
 
 SEED = b"s" * 32
 

@@ -1,0 +1,22 @@
+"""KeyedLocks: a lock for each key that somebody holds or waits for, within this worker."""
+
+import asyncio
+from collections.abc import Hashable
+from weakref import WeakValueDictionary
+
+
+class KeyedLocks:
+    """Locks by key. A lock lives as long as somebody holds it or waits for it."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+
+    def of(self, key: Hashable) -> asyncio.Lock:
+        """Return the lock of a key."""
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        return lock
+
+    def __len__(self) -> int:
+        return len(self._locks)

@@ -1,0 +1,215 @@
+"""Agents over HTTP: policy, charges, submissions, tools manifests, and handoffs with their page and grants.
+
+Operators and customers differ in guard only.
+"""
+
+from typing import cast
+
+import msgspec
+from msgspec import UnsetType
+
+from agentgate.http.call import Call, SiteCall
+from agentgate.http.cors import OPEN_TO_ALL
+from agentgate.http.replies import Reply, Text
+from agentgate.http.static_files import StaticFiles, read_file
+from agentgate.lib.database import Store
+from agentgate.lib.enums import HandoffStatus
+from agentgate.lib.errors import Refused
+from agentgate.lib.limits import AGENT_TOOLS_MAX_AGE_S
+from agentgate.lib.records import shown
+from agentgate.people.audit.actions import Action
+from agentgate.people.audit.trail import Subject, record
+from agentgate.protection.agents.handoff.approval import Approvals, Sight
+from agentgate.protection.agents.handoff.page import HEADERS, choose_language, handoff_page, message_page
+from agentgate.protection.agents.handoff.repository import (
+    AgentGrant,
+    AgentGrantList,
+    ChoiceInput,
+    GrantStore,
+    HandoffAnswer,
+)
+from agentgate.protection.agents.ledger import (
+    COLUMNS,
+    ChargeStatement,
+    StatementQuery,
+    make_statement,
+    month_of,
+    range_of,
+    write_table,
+)
+from agentgate.protection.agents.policy.editing import replace_policy, stored_policy, tag_of
+from agentgate.protection.agents.submission_repository import SubmissionStore
+from agentgate.protection.agents.submit.judge import SubmissionAnswer, SubmissionInput
+from agentgate.protection.agents.submit.submissions import Submissions, charged_in
+from agentgate.protection.agents.tools import Published, ToolsManifest, ToolsManifests
+from agentgate.protection.sites.agent_policy import AgentPolicy
+from agentgate.protection.sites.repository import SiteStores
+
+
+async def read_agent_policy(call: SiteCall, store: Store[SiteStores]) -> Reply[AgentPolicy]:
+    """Read what a site wants of agents; the defaults when nothing was ever set.
+
+    `ETag` names this version. Sent back with `If-Match`, a change replaces this version or is refused.
+    """
+    return _shown_policy(await _read_policy(call, store))
+
+
+async def replace_agent_policy(call: SiteCall, body: AgentPolicy, store: Store[SiteStores]) -> Reply[AgentPolicy]:
+    """Replace what a site wants of agents. What is left out has its default.
+
+    With `If-Match`, only the version that it names is replaced; otherwise the answer is 409 `revision_conflict`.
+    """
+    expected = call.request.header("if-match")
+    await store.change(lambda stores: replace_policy(stores, call, body, expected=expected))
+    return _shown_policy(await _read_policy(call, store))
+
+
+async def _read_policy(call: SiteCall, store: Store[SiteStores]) -> AgentPolicy:
+    site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
+    return stored_policy(site)
+
+
+def _shown_policy(policy: AgentPolicy) -> Reply[AgentPolicy]:
+    return Reply(body=policy, headers=(("etag", tag_of(policy)),))
+
+
+# What is in the table, for those who read the API's documents.
+TEXTS = {"text/csv": f"A row of names, then a row for each charge: {', '.join(COLUMNS)}"}
+
+
+async def read_agent_charges(
+    call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: SubmissionStore
+) -> ChargeStatement:
+    """Read what agents were charged at a site in a month (UTC), with totals per agent and currency."""
+    return await _statement(call, query, store, charges)
+
+
+async def export_agent_charges(
+    call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: SubmissionStore
+) -> Reply[Text]:
+    """Export what agents were charged at a site in a month (UTC) as CSV."""
+    statement = await _statement(call, query, store, charges)
+    name = f"agent-charges-{call.site_key}-{statement.month}.csv"
+    headers = (("content-disposition", f'attachment; filename="{name}"'),)
+    return Reply(body=Text(write_table(statement), "text/csv; charset=utf-8"), headers=headers)
+
+
+async def _statement(
+    call: SiteCall, query: StatementQuery, store: Store[SiteStores], charges: SubmissionStore
+) -> ChargeStatement:
+    site = await store.read.sites.get_site(call.site_key, account_id=call.actor.account_id)
+    month = month_of(call.now) if isinstance(query.month, UnsetType) else query.month
+    span = range_of(month)
+    sums = await charges.sum_charges(call.site_id, from_ms=span.from_ms, to_ms=span.to_ms)
+    return make_statement(call.site_key, month, sums, policy=stored_policy(site))
+
+
+async def submit(
+    call: Call, body: SubmissionInput, content: bytes, submissions: Submissions
+) -> Reply[SubmissionAnswer]:
+    """Submit something as an agent, and get a receipt for the site.
+
+    The request is signed (RFC 9421, `tag="web-bot-auth"`) and the signature covers `Content-Digest`. `id` is the
+    agent's own; the same one with the same content gets the same answer and is charged once.
+    """
+    answer = await submissions.submit(call, body, content)
+    charged = charged_in(answer)
+    headers = () if charged is None else (("crawler-charged", charged),)
+    # The bytes themselves, which are the record's: a repeated submission gets exactly what the first one got.
+    return Reply(body=cast("SubmissionAnswer", msgspec.Raw(answer)), headers=headers)
+
+
+async def read_site_tools(call: Call, manifests: ToolsManifests) -> Reply[ToolsManifest | None]:
+    """Read what agents can do at a site, and how.
+
+    Each tool is an MCP Tool object. A site may serve this as its own `/.well-known/agentgate-tools.json`.
+    """
+    found = await manifests.of_site(call.params["siteKey"])
+    if found is None:
+        raise Refused("site_not_found")
+    return _reply(call, found)
+
+
+async def read_own_tools(call: Call, manifests: ToolsManifests) -> Reply[ToolsManifest | None]:
+    """Read what agents can do at the service itself, and where sites list theirs. No customer is listed."""
+    return _reply(call, await manifests.own())
+
+
+def _reply(call: Call, found: Published) -> Reply[ToolsManifest | None]:
+    headers = (("cache-control", f"public, max-age={AGENT_TOOLS_MAX_AGE_S}"), ("etag", found.etag), *OPEN_TO_ALL)
+    if _is_known(call.request.header("if-none-match"), found.etag):
+        return Reply(body=None, status=304, headers=headers)
+    return Reply(body=cast("ToolsManifest", msgspec.Raw(found.content)), headers=headers)
+
+
+def _is_known(sent: str | None, etag: str) -> bool:
+    if sent is None:
+        return False
+    tags = [tag.strip().removeprefix("W/") for tag in sent.split(",")]
+    return "*" in tags or etag in tags
+
+
+HTML = "text/html; charset=utf-8"
+
+
+async def poll_handoff(call: Call, approvals: Approvals) -> Reply[HandoffAnswer]:
+    """Ask what became of a handoff.
+
+    Signed by the agent that received it, with a fresh signature each time; for everybody else there is no such handoff.
+    The receipt of an approved one stays the same until it is redeemed.
+    """
+    answer = await approvals.poll(call, call.params["id"])
+    wait = (("retry-after", str(answer.interval)),) if answer.status is HandoffStatus.PENDING else ()
+    return Reply(body=answer, headers=wait)
+
+
+async def read_handoff_page(call: Call, approvals: Approvals) -> Reply[Text]:
+    """Read the page at which a person decides about an agent's request."""
+    return _page(call, await approvals.show(call, call.params["id"]))
+
+
+async def decide_handoff(call: Call, body: ChoiceInput, approvals: Approvals) -> Reply[Text]:
+    """Approve or decline an agent's request.
+
+    Sent by the page's own form, with the token of the check that a person passed there.
+    """
+    return _page(call, await approvals.decide(call, call.params["id"], body))
+
+
+async def read_handoff_style(call: Call, static: StaticFiles) -> Reply[Text | None]:
+    """Read the style sheet of the page."""
+    return await read_file(call, static)
+
+
+async def list_agent_grants(call: SiteCall, store: Store[SiteStores], grants: GrantStore) -> AgentGrantList:
+    """List what people allowed agents beforehand at this site, the newest first."""
+    number = await store.read.sites.find_number(call.site_id)
+    return AgentGrantList(
+        items=[shown(grant, AgentGrant, key_id=grant.keyid) for grant in await grants.list_grants(number)]
+    )
+
+
+async def revoke_agent_grant(call: SiteCall, store: Store[SiteStores], grants: GrantStore) -> None:
+    """End a grant now.
+
+    The agent's next request is challenged again. Ending it twice does nothing more.
+    """
+    number = await store.read.sites.find_number(call.site_id)
+    grant_id = call.params["grantId"]
+    revoked = await grants.revoke_grant(number, grant_id, now_ms=call.now)
+    if revoked is None:
+        raise Refused("not_found", "The site has no such grant. List its grants for their IDs.")
+    if revoked:
+        subject = Subject(account_id=call.account_id, site_id=call.site_id, target=grant_id)
+        await store.change(lambda stores: record(stores, call, Action.AGENT_GRANT_REVOKE, subject))
+
+
+def write_refusal(_code: str, message: str) -> Text:
+    """Return a refusal as a page for people."""
+    return Text(message_page(message).encode(), HTML)
+
+
+def _page(call: Call, sight: Sight) -> Reply[Text]:
+    language = choose_language(call.request.header("accept-language"))
+    headers = (*HEADERS, ("content-language", language))
+    return Reply(body=Text(handoff_page(sight, language).encode(), HTML), status=sight.phase.status, headers=headers)

@@ -1,1 +1,0 @@
-"""What agents were charged, and monthly statements of it."""

@@ -1,1 +1,0 @@
-"""Manifests that tell agents what they can do at a site."""

@@ -1,1 +1,0 @@
-"""What operators do with accounts and their people, over HTTP."""

@@ -1,0 +1,145 @@
+"""Lists in SQL, and stored decisions as backtests of an entry read them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from agentgate.events.storage.codes import KIND_CODES, OUTCOMES, unsigned
+from agentgate.events.storage.days.days import EventDays, day_bounds
+from agentgate.events.storage.dictionary import OTHER_TEXT, KnownWords
+from agentgate.lib.configuration_version import ConfigurationStores
+from agentgate.lib.database import Database, LockingRepository, RecordTable, Row
+from agentgate.lib.decision_ids import first_id
+from agentgate.lib.enums import DecisionKind, Outcome
+from agentgate.people.audit.repository import AuditStores
+from agentgate.protection.lists.records import StoredEntry
+
+
+class ClientEvent(Struct, frozen=True, gc=False):
+    """Whom a stored decision was about, and what made it."""
+
+    id: int
+    visitor: int | None
+    # What enforce mode did, or would have done.
+    recorded: Outcome
+    agent: str | None
+    # Whether a signature proved the agent.
+    is_verified: bool
+    rule: str | None
+    # Whether rules decided, as opposed to a missing token, a bad signature, a price.
+    ruled: bool
+    reasons: frozenset[str]
+
+
+_ENTRIES = RecordTable("site_list_entry", StoredEntry)
+
+
+class ListStore(LockingRepository):
+    """The lists of sites."""
+
+    async def lock_lists(self, site_id: str) -> None:
+        """Keep other units of work from changing the site's lists until this one is done."""
+        await self._session.lock("lists", site_id)
+
+    async def list_entries(self, site_id: str) -> list[StoredEntry]:
+        """Return a site's entries, newest first, those whose term is over included."""
+        return await _ENTRIES.find_all(self._session, "site_id = $1 ORDER BY created_ms DESC, id", site_id)
+
+    async def list_all_entries(self) -> dict[str, tuple[StoredEntry, ...]]:
+        """Return the entries of all sites, by site ID; sites without any are absent."""
+        found: dict[str, list[StoredEntry]] = {}
+        for entry in await _ENTRIES.find_all(self._session, "TRUE ORDER BY site_id, id"):
+            found.setdefault(entry.site_id, []).append(entry)
+        return {site_id: tuple(entries) for site_id, entries in found.items()}
+
+    async def find_entry(self, site_id: str, entry_id: str) -> StoredEntry | None:
+        """Return a site's entry; None when the site has none of this ID, even if another site has."""
+        return await _ENTRIES.find(self._session, "site_id = $1 AND id = $2", site_id, entry_id)
+
+    async def add_entry(self, entry: StoredEntry) -> None:
+        """Keep a new entry."""
+        await _ENTRIES.add(self._session, entry)
+
+    async def delete_entry(self, site_id: str, entry_id: str) -> None:
+        """Forget an entry."""
+        await self._session.run("DELETE FROM site_list_entry WHERE site_id = $1 AND id = $2", site_id, entry_id)
+
+
+ROWS_PER_READ = 10_000
+_EVENTS = f"""SELECT id, visitor, outcome, would, agent, rule, ruled, reasons, labels FROM event
+    WHERE site = $1 AND id >= $2 AND id < $3 AND kind = {KIND_CODES[DecisionKind.REQUEST]}
+    ORDER BY id DESC LIMIT $4"""  # noqa: S608 - the code of a kind is a number of ours
+
+_numbers = msgspec.json.Decoder(tuple[int, ...])
+
+
+class ClientReplay:
+    """Stored decisions, with the clients that they were about."""
+
+    def __init__(self, config: Database, segments: EventDays, words: KnownWords) -> None:
+        self._config = config
+        self._segments = segments
+        self._words = words
+
+    async def replay(self, site_id: str, *, from_ms: int, to_ms: int, limit: int) -> AsyncIterator[list[ClientEvent]]:
+        """Return the newest decisions of a site, in batches, newest first, at most `limit`."""
+        row = await self._config.one("SELECT number FROM site WHERE id = $1", site_id)
+        if row is None:
+            return
+        start, end = first_id(from_ms), first_id(to_ms)
+        left = limit
+        for day in reversed(await self._segments.days()):
+            least, most = day_bounds(day)
+            async for rows in self._rows(day, row[0], max(least, start), min(most, end)):
+                batch = await self._decoded(rows[:left])
+                left -= len(batch)
+                yield batch
+                if left <= 0:
+                    return
+
+    async def _rows(self, day: int, site: int, start: int, end: int) -> AsyncIterator[list[Row]]:
+        session = self._segments.session(day)
+        while start < end:
+            rows = await session.all(_EVENTS, site, start, end, ROWS_PER_READ)
+            if rows:
+                yield rows
+            if len(rows) < ROWS_PER_READ:
+                return
+            end = rows[-1][0]
+
+    async def _decoded(self, rows: list[Row]) -> list[ClientEvent]:
+        lists = await asyncio.to_thread(_decode_lists, rows)
+        numbers = {number for row in rows for number in row[4:6] if number is not None}
+        numbers.update(number for listed in lists.values() for number in listed)
+        return await asyncio.to_thread(_events, rows, lists, await self._words.texts(numbers))
+
+
+def _decode_lists(rows: list[Row]) -> dict[str, tuple[int, ...]]:
+    return {text: _numbers.decode(text) for text in {text for row in rows for text in row[7:9]}}
+
+
+def _events(rows: list[Row], lists: Mapping[str, tuple[int, ...]], texts: Mapping[int, str]) -> list[ClientEvent]:
+    named = {text: frozenset(texts.get(number, OTHER_TEXT) for number in listed) for text, listed in lists.items()}
+    return [
+        ClientEvent(
+            decision,
+            None if visitor is None else unsigned(visitor),
+            OUTCOMES[outcome if would is None else would],
+            None if agent is None else texts.get(agent, OTHER_TEXT),
+            "agent.verified" in named[labels],
+            None if rule is None else texts.get(rule, OTHER_TEXT),
+            bool(ruled),
+            named[reasons],
+        )
+        for decision, visitor, outcome, would, agent, rule, ruled, reasons, labels in rows
+    ]
+
+
+class ListStores(AuditStores, ConfigurationStores, Protocol):
+    """The repositories that a unit of work on lists uses."""
+
+    @property
+    def lists(self) -> ListStore: ...

@@ -1,0 +1,374 @@
+"""Sites in SQL: one at a time, all of them for the directory, and the counts of their traffic."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from agentgate.events.queries.ports import CountStore, SightingStore
+from agentgate.events.records import CounterName
+from agentgate.events.storage.days.days import EventDays
+from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib.configuration_version import ConfigurationStores
+from agentgate.lib.database import LockingRepository, Reader, RecordTable, Repository, Row, SqlSession
+from agentgate.lib.enums import AccountStatus, Outcome
+from agentgate.lib.errors import Refused
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import to_json
+from agentgate.lib.time_ranges import TimeRange
+from agentgate.people.accounts.repository import AccountStores
+from agentgate.protection.credentials.repository import CredentialStores
+from agentgate.protection.lists.repository import ListStore
+from agentgate.protection.rules.repositories import RuleStore
+from agentgate.protection.sites.records import (
+    CredentialCounts,
+    Site,
+)
+
+
+class ListedSite(Struct, frozen=True, kw_only=True):
+    """A site with what a list shows beside it."""
+
+    site: Site
+    customer_name: str
+    credentials: CredentialCounts
+
+
+class SiteActivity(Struct, frozen=True, kw_only=True):
+    """What was seen of a site: outcomes since midnight UTC, and when an event last arrived."""
+
+    today: dict[str, int]
+    last_event_at: Moment | None
+
+
+_SITES = RecordTable(
+    "site",
+    Site,
+    named={"customer_id": "account_id"},
+    json=(
+        *("allowed_origins", "actions", "routes", "open_paths", "wanted_programs", "private_token_issuers"),
+        "agent_policy",
+    ),
+    # Rules are no column of their site.
+    absent=("rule_set",),
+)
+# What is saved with a site: the rest never changes, but for the agent policy, which is saved by itself.
+_SAVED = (
+    *("customer_id", "name", "mode", "widget_mode", "allowed_origins", "actions", "routes", "updated_at"),
+    *("form_method_override", "clearance_without_script", "whole_site", "open_paths", "wanted_programs"),
+    *("token_binding", "private_token_issuers"),
+)
+_LISTED = f"""SELECT {_SITES.qualified}, account.name,
+        (SELECT count(*) FROM credential WHERE credential.site_id = site.id AND revoked_ms IS NULL
+            AND (expires_ms IS NULL OR expires_ms > $1)),
+        (SELECT count(*) FROM credential WHERE credential.site_id = site.id)
+    FROM site JOIN account ON account.id = site.account_id"""  # noqa: S608 - the parts are constants
+
+_ACTIVITY = """SELECT site, max(last_event_ms),
+        sum(CASE WHEN hour >= $1 THEN allowed ELSE 0 END),
+        sum(CASE WHEN hour >= $1 THEN challenged ELSE 0 END),
+        sum(CASE WHEN hour >= $1 THEN blocked ELSE 0 END),
+        sum(CASE WHEN hour >= $1 THEN dropped ELSE 0 END),
+        sum(CASE WHEN hour >= $1 THEN would_challenge + would_block + would_drop ELSE 0 END)
+    FROM site_hour WHERE site >= $2 AND site <= $3 GROUP BY site"""
+# Days outlive their hours.
+_LAST_DAY = """SELECT site, max(last_event_ms), 0, 0, 0, 0, 0
+    FROM site_day WHERE site >= $1 AND site <= $2 GROUP BY site"""
+
+
+# Removes everything that was recorded about the site of a number.
+ForgetSite = Callable[[int], Awaitable[None]]
+
+
+class SiteStore(LockingRepository):
+    """The sites of all accounts."""
+
+    async def add_site(self, site: Site) -> bool:
+        """Keep a new site; False when its key exists already."""
+        # Numbers are given one after the other, and two sites must not get the same, not even one that is purged.
+        await self._session.lock("site-number")
+        added = await self._session.run(
+            f"""INSERT INTO site ({_SITES.columns}, number)
+                SELECT {_SITES.places}, 1 + coalesce(
+                    (SELECT max(number) FROM site WHERE number > (SELECT max(last) FROM site_number)),
+                    (SELECT max(last) FROM site_number))
+                WHERE NOT EXISTS (SELECT 1 FROM site WHERE site_key = $3)""",  # noqa: S608 - constants
+            *_SITES.values(site),
+        )
+        return added == 1
+
+    async def find_site(self, site_key: str, *, account_id: str | None) -> Site | None:
+        """Return a site; None when there is none, or when it is not of the given account."""
+        site = await _SITES.find(self._session, "site_key = $1", site_key)
+        return site if site is not None and account_id in {None, site.customer_id} else None
+
+    async def get_site(self, site_key: str, *, account_id: str | None) -> Site:
+        """Return a site of the given account; refuse where there is none, or where it was moved or purged meanwhile."""
+        site = await self.find_site(site_key, account_id=account_id)
+        if site is None:
+            raise Refused("site_not_found")
+        return site
+
+    async def list_own_site_keys(self) -> list[str]:
+        """Return the keys of the service's own sites, whether there is such a site or not."""
+        rows = await self._session.all("SELECT site_key FROM service_site ORDER BY site_key")
+        return [site_key for (site_key,) in rows]
+
+    async def save_own_site_keys(self, site_keys: Sequence[str]) -> None:
+        """Keep which sites are the service's own. Their accounts are protected from now on, and no others."""
+        # Several workers start at once, and each of them says the same.
+        await self._session.lock("service-site")
+        await self._session.run("DELETE FROM service_site")
+        for site_key in site_keys:
+            await self._session.run("INSERT INTO service_site (site_key) VALUES ($1)", site_key)
+
+    async def find_number(self, site_id: str) -> int:
+        """Return the number under which events know an existing site."""
+        row = await self._session.one("SELECT number FROM site WHERE id = $1", site_id)
+        if row is None:
+            # Purged between the guard and here.
+            raise Refused("site_not_found")
+        return int(row[0])
+
+    async def list_sites(self, *, account_id: str | None, now_ms: int) -> list[ListedSite]:
+        """Return the sites of an account, or all with None, newest first."""
+        if account_id is None:
+            rows = await self._session.all(f"{_LISTED} ORDER BY site.created_ms DESC, site.number DESC", now_ms)
+        else:
+            rows = await self._session.all(
+                f"{_LISTED} WHERE site.account_id = $2 ORDER BY site.created_ms DESC, site.number DESC",
+                now_ms,
+                account_id,
+            )
+        return [_listed(row) for row in rows]
+
+    async def find_listed(self, site_id: str, *, now_ms: int) -> ListedSite | None:
+        """Return one site as a list shows it, or None."""
+        row = await self._session.one(f"{_LISTED} WHERE site.id = $2", now_ms, site_id)
+        return _listed(row) if row else None
+
+    async def save_site(self, site: Site) -> None:
+        """Keep a site's changed fields."""
+        await _SITES.update(self._session, site, *_SAVED)
+
+    async def save_agent_policy(self, site_id: str, policy: Mapping[str, Any], now_ms: int) -> None:
+        """Keep a site's agent policy."""
+        text = to_json(policy).decode()
+        await self._session.run(
+            "UPDATE site SET agent_policy = $2, updated_ms = $3 WHERE id = $1", site_id, text, now_ms
+        )
+
+    async def lock_site(self, site_id: str) -> None:
+        """Keep other units of work from changing the site until this one is done."""
+        await self._session.lock("site", site_id)
+
+
+class ActivityStore:
+    """Counts of traffic, as far as sites show them. They lie in other databases than the sites."""
+
+    def __init__(
+        self,
+        config: SqlSession,
+        counted: Reader,
+        *,
+        forget_site: ForgetSite,
+        hot: SqlSession | None = None,
+        days: EventDays | None = None,
+    ) -> None:
+        """`counted` has `site_hour` and `site_day`; `days` those hours that are not there yet, where they lie apart."""
+        self._config = config
+        self._counted = counted
+        self._forget_site = forget_site
+        self._hot = hot
+        self._days = days
+
+    async def list_activity(self, site_ids: Sequence[str], *, now_ms: int) -> dict[str, SiteActivity]:
+        """Return the activity of those sites that had any."""
+        numbers: dict[int, str] = dict(await self._numbers(site_ids))
+        bounds = (now_ms // DAY_MS * DAY_MS // HOUR_MS, min(numbers, default=0), max(numbers, default=0))
+        found: dict[int, tuple[int, ...]] = {}
+        for rows in await self._read_counts(now_ms // DAY_MS, bounds):
+            for site, *counts in rows:
+                last_ms, *sums = map(int, counts)
+                last_before_ms, *sums_before = found.get(site, (0,) * len(counts))
+                found[site] = (max(last_ms, last_before_ms), *map(sum, zip(sums, sums_before, strict=True)))
+        keys = (*(outcome.value for outcome in Outcome), "monitored")
+        # Which of a set of numbers is meant differs between dialects; the few rows of sites not asked for are dropped.
+        return {
+            numbers[site]: SiteActivity(
+                today=dict(zip(keys, counts, strict=True)),
+                last_event_at=Moment(last_event_ms) if last_event_ms else None,
+            )
+            for site, (last_event_ms, *counts) in found.items()
+            if site in numbers
+        }
+
+    async def forget_sites(self, account_id: str) -> None:
+        """Forget the activity of all sites of an account."""
+        rows = await self._config.all("SELECT number, id FROM site WHERE account_id = $1", account_id)
+        for number, site_id in rows:
+            await self._forget_site(number)
+            if self._hot is not None:
+                await self._hot.run("DELETE FROM charge WHERE site_id = $1", site_id)
+                await self._hot.run("DELETE FROM submission WHERE site_id = $1", site_id)
+
+    async def _read_counts(self, today: int, bounds: tuple[int, int, int]) -> list[list[Row]]:
+        """Return rows of a site, its last event and today's counts, from everywhere these lie."""
+        found = [await self._counted.all(_ACTIVITY, *bounds), await self._counted.all(_LAST_DAY, *bounds[1:])]
+        if self._days is not None:
+            # Yesterday may not be closed yet; it counts for the last event only.
+            found += [await self._days.session(day).all(_ACTIVITY, *bounds) for day in (today - 1, today)]
+        return found
+
+    async def _numbers(self, site_ids: Sequence[str]) -> list[Any]:
+        if len(site_ids) == 1:
+            return await self._config.all("SELECT number, id FROM site WHERE id = $1", site_ids[0])
+        wanted = set(site_ids)
+        rows = await self._config.all("SELECT number, id FROM site")
+        return [row for row in rows if row[1] in wanted]
+
+
+def _listed(row: Row) -> ListedSite:
+    *site, customer_name, active, total = row
+    return ListedSite(
+        site=_SITES.read(tuple(site)),
+        customer_name=customer_name,
+        credentials=CredentialCounts(active=active, total=total),
+    )
+
+
+class DirectorySite(Struct, frozen=True, kw_only=True):
+    """A site as stored, with what the directory needs beside it."""
+
+    site: Site
+    number: int
+    account_status: AccountStatus
+    captures_features: bool
+
+
+class DirectorySecret(Struct, frozen=True, kw_only=True):
+    """A credential that is not revoked, under what its secret leaves behind."""
+
+    secret_digest: bytes
+    credential_id: str
+    site_id: str
+    # None for one that was not rotated.
+    expires_ms: int | None
+
+
+class DirectoryStore(Repository):
+    """All sites at once."""
+
+    async def list_secrets(self) -> list[DirectorySecret]:
+        """Return every credential that is not revoked, whether its overlap is over or not."""
+        rows = await self._session.all(
+            "SELECT secret_digest, id, site_id, expires_ms FROM credential WHERE revoked_ms IS NULL"
+        )
+        return [
+            DirectorySecret(secret_digest=bytes(digest), credential_id=credential, site_id=site, expires_ms=expires_ms)
+            for digest, credential, site, expires_ms in rows
+        ]
+
+    async def list_directory(self) -> list[DirectorySite]:
+        """Return every site."""
+        rows = await self._session.all(
+            f"""SELECT {_SITES.qualified}, site.number, account.status, coalesce(feature_capture.enabled, 0)
+                FROM site JOIN account ON account.id = site.account_id
+                LEFT JOIN feature_capture ON feature_capture.site_id = site.id"""  # noqa: S608 - constants
+        )
+        return [
+            DirectorySite(
+                site=_SITES.read(tuple(site)),
+                number=number,
+                account_status=AccountStatus(status),
+                captures_features=bool(captures),
+            )
+            for *site, number, status, captures in rows
+        ]
+
+
+class Sighting(Struct, frozen=True):
+    """When the first event of a site that is known arrived, and when the last one."""
+
+    first_ms: int
+    last_ms: int
+
+
+class HealthCounts(Struct, frozen=True, kw_only=True):
+    """What was counted of a site within a while."""
+
+    # Browser tokens given out long enough ago to have been redeemed or to be void by now.
+    tokens: int
+    # Calls with one of the site's credentials, of whatever kind.
+    server_checks: int
+    siteverify_success: int
+    # By code, and by page origin.
+    siteverify_failures: Mapping[str, int]
+    refused_origins: Mapping[str, int]
+
+
+class SeenCounts(CountStore, SightingStore, Protocol):
+    """Counts of a site's events, and when it was seen."""
+
+
+class SiteHealthStore:
+    """What the checks of a site's health count, and when the site was seen. Sites are asked for by number."""
+
+    def __init__(self, stats: Reader, counts: SeenCounts) -> None:
+        self._stats = stats
+        self._counts = counts
+
+    async def find_sighting(self, site: int) -> Sighting | None:
+        """Return when a site was seen, or None when it never was."""
+        seen = await self._counts.find_sighting(site)
+        return None if seen is None else Sighting(*seen)
+
+    async def count_health(self, site: int, *, from_ms: int, to_ms: int, tokens_to_ms: int) -> HealthCounts:
+        """Return the counts of a range, tokens only of its part up to a moment."""
+        rows = await self._stats.all(
+            """SELECT name, value, sum(counted) FROM counter_hour
+                WHERE site = $1 AND hour >= $2 AND hour <= $3 GROUP BY name, value""",
+            site,
+            from_ms // HOUR_MS,
+            (to_ms - 1) // HOUR_MS,
+        )
+        counted: dict[str, Counter[str]] = {name.value: Counter() for name in CounterName}
+        for name, value, count in rows:
+            # A newer release may count what this one does not know.
+            counted.setdefault(name, Counter())[value] = int(count)
+        return HealthCounts(
+            tokens=await self._count_passed(site, TimeRange(from_ms, tokens_to_ms)) if tokens_to_ms > from_ms else 0,
+            server_checks=counted[CounterName.SERVER_CHECK].total(),
+            siteverify_success=counted[CounterName.SITEVERIFY_SUCCESS].total(),
+            siteverify_failures=counted[CounterName.SITEVERIFY_FAILURE],
+            refused_origins=counted[CounterName.ORIGIN_REFUSED],
+        )
+
+    async def _count_passed(self, site: int, span: TimeRange) -> int:
+        # Every challenge that is passed gives out a token.
+        hours = await self._counts.list_hours(site, span)
+        return sum(counts.challenges_passed for counts in hours.values())
+
+
+class SiteStores(AccountStores, CredentialStores, Protocol):
+    """The ports that a unit of work on sites uses."""
+
+    @property
+    def sites(self) -> SiteStore: ...
+
+    @property
+    def rules(self) -> RuleStore: ...
+
+
+class DirectoryStores(ConfigurationStores, Protocol):
+    """The ports that the directory reads."""
+
+    @property
+    def directory(self) -> DirectoryStore: ...
+
+    @property
+    def rules(self) -> RuleStore: ...
+
+    @property
+    def lists(self) -> ListStore: ...

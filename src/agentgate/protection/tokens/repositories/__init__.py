@@ -1,1 +1,0 @@
-"""Spent receipts in SQL."""
