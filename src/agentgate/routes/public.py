@@ -31,7 +31,7 @@ PUBLIC = Surface(
         ),
         get("/sdk/v1/i18n/{file}", static_files.read_language, any_query=True, refuses=("not_found",)),
         get("/.well-known/agentgate-keys.json", tokens.read_keys),
-        get("/.well-known/agentgate-agents.json", agents.read_own_tools),
+        get("/.well-known/agentgate-tools.json", agents.read_own_tools),
         get("/v1/agent-tools/{siteKey}", agents.read_site_tools, refuses=("site_not_found",)),
         get("/openapi/", openapi.read_index, media_type="text/html"),
         get("/openapi/style.css", openapi.read_style, media_type="text/css"),
