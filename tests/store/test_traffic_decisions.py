@@ -15,7 +15,7 @@ from agentgate.events.queries.records import Decision
 from agentgate.events.records import Event
 from agentgate.events.storage.days import postings
 from agentgate.events.storage.queries import decisions as traffic_decisions
-from agentgate.events.storage.queries import pattern_scan
+from agentgate.events.storage.queries import scan
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.decision_ids import first_id, write_id
 from agentgate.lib.enums import (
@@ -113,7 +113,7 @@ BOUNDS = (
 @pytest.fixture
 def bounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, bound in request.param.items():
-        monkeypatch.setattr(postings if name == "TOGETHER" else pattern_scan, name, bound)
+        monkeypatch.setattr(postings if name == "TOGETHER" else scan, name, bound)
 
 
 @pytest.mark.usefixtures("bounds")

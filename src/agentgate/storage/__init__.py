@@ -1,1 +1,1 @@
-"""Databases, and nothing of what lies in them: drivers, migrations, rate windows. A concept has its SQL itself."""
+"""Database drivers, migrations, the shared cache. The SQL of a concept is in the concept's own repository."""

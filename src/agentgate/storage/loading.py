@@ -86,7 +86,7 @@ def insert_new_statement(new: NewRows) -> str:
 
 def _from_json(place: int, name: str) -> str:
     value = f"given->>{place}"
-    # Bytes stand in JSON as base64.
+    # In JSON, bytes are base64.
     return f"decode({value}, 'base64')" if name == "bytea" else f"({value})::{name}"
 
 

@@ -42,7 +42,7 @@ COUNT_TABLE = {
 LIMITS = {"sqlite": "", "postgres": "SET LOCAL lock_timeout = '4s'; SET LOCAL statement_timeout = '5s';"}
 
 
-class MigrationRefused(Exception):  # noqa: N818 - named after what happened, as in core.database
+class MigrationRefused(Exception):  # noqa: N818 - named after the event, as in lib.database
     """The files and the database do not belong together. Nothing was changed by the attempt that raised this."""
 
 
@@ -78,7 +78,7 @@ class MigratedDatabase(Database, Protocol):
 
 
 async def pending(database: MigratedDatabase, set_name: str, *, folder: Path = FOLDER) -> list[Migration]:
-    """Return what has not been applied yet, in order."""
+    """Return the migrations that have not been applied yet, in order."""
     migrations = read_migrations(folder / set_name, dialect=database.dialect)
     return _unapplied(migrations, await _applied(database, set_name, dialect=database.dialect))
 
@@ -91,7 +91,7 @@ async def apply(
     progress: Callable[[Migration], None] | None = None,
     folder: Path = FOLDER,
 ) -> list[Migration]:
-    """Apply what is pending and return what this call applied; `progress` hears of each when it is committed.
+    """Apply pending migrations and return those that this call applied; `progress` is called after each commit.
 
     Several processes may do this together: one applies, the others wait and find nothing left to do.
     """
@@ -156,7 +156,7 @@ def _read(path: Path, number: int) -> Migration:
 
 
 async def _applied(session: SqlSession, set_name: str, *, dialect: str) -> dict[int, tuple[str, str]]:
-    """Return name and checksum of what was applied, by number."""
+    """Return name and checksum of applied migrations, by number."""
     counted = await session.one(COUNT_TABLE[dialect])
     if counted is None or counted[0] == 0:
         return {}

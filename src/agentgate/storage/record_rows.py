@@ -42,7 +42,7 @@ class RecordRows(Generic[S]):
 
 
 def _reader(stored: Any) -> Any:
-    """Return what makes a field's value of a column's; None where they are the same."""
+    """Return the function from a column's value to the field's; None where they are the same."""
     if isinstance(stored, type) and (stored is bool or issubclass(stored, Enum)):
         return stored
     is_json = (stored not in _PLAIN) if isinstance(stored, type) else hasattr(stored, "__origin__")

@@ -12,7 +12,7 @@ TOO_LARGE = "an integer for the database must fit into 64 bits with its sign"
 def check_values(values: Sequence[Value]) -> None:
     """Raise ValueError for a value that one of the databases would refuse, change or cut off."""
     for value in values:
-        # Every row of every group goes through here, so what is usual is told by as little as possible.
+        # Every row of every group goes through here, so the usual types are checked first and by little.
         if type(value) is str:
             if not value.isascii() or "\0" in value:
                 _check_text(value)

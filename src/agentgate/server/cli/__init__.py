@@ -22,7 +22,7 @@ from agentgate.server.cli.copy import copy
 from agentgate.server.cli.doctor import doctor
 from agentgate.server.cli.intel import intel
 from agentgate.server.cli.keys import keys
-from agentgate.server.cli.mcp.server import mcp
+from agentgate.server.cli.mcp_server import mcp
 from agentgate.server.cli.migrate import migrate
 from agentgate.server.cli.probes import probes
 from agentgate.server.cli.remote.apply import apply

@@ -110,7 +110,7 @@ class ClickhouseClient:
             "query": f"INSERT INTO {table} ({', '.join(columns)}) FORMAT JSONCompactEachRow",
             "insert_deduplicate": "1",
             "insert_deduplication_token": token,
-            # The roll-ups too know what they have: an insert may have stopped between the table and its views.
+            # Roll-ups deduplicate by the token too: an insert may have stopped between the table and its views.
             "deduplicate_blocks_in_dependent_materialized_views": "1",
             # All rows are one block, hence one part, hence all of them or none.
             "max_insert_block_size": "1048576",

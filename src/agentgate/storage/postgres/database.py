@@ -195,7 +195,7 @@ class PostgresDatabase(_Statements):
         await self.one("SELECT 1")
 
     async def close(self) -> None:
-        """Wait for what was accepted, then close the connections."""
+        """Wait for accepted units of work, then close the connections."""
         await self._pool.close()
 
     async def _transact(self, work: Callable[[PostgresTransaction], Awaitable[T]]) -> T:
@@ -249,7 +249,7 @@ def changed_rows(status: str) -> int:
 
 
 def translated(error: Exception) -> Exception:
-    """Return what a caller should see for this error: itself when it is a mistake in a statement."""
+    """Return the exception for the caller: the same one when the statement itself is wrong."""
     if isinstance(error, CONFLICTS):
         return Conflict(str(error))
     if isinstance(error, RETRYABLE):

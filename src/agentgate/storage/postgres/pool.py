@@ -14,7 +14,7 @@ from agentgate.lib.database import Note, StoreUnavailable
 
 CLOSE_S = 10.0
 
-# What asyncpg raises by itself, as opposed to what a unit of work raises.
+# Exceptions of asyncpg, as opposed to those of a unit of work.
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 
 
@@ -56,7 +56,7 @@ class PostgresPool:
     async def give_back(self, connection: Any, *, is_well: bool) -> None:
         """Take a connection back. One in which something failed goes through the pool, which looks at it."""
         try:
-            # Whoever stands in line has it first, and gets it from the pool.
+            # Callers that wait in line come first, and get it from the pool.
             if is_well and self._at_hand is None and not self._closed and not self._places.locked():
                 self._at_hand = connection
             else:
@@ -65,7 +65,7 @@ class PostgresPool:
             self._count_back()
 
     async def close(self) -> None:
-        """Wait for what is lent, then close the connections."""
+        """Wait until all lent connections are back, then close them."""
         if self._closed:
             return
         self._closed = True
@@ -116,7 +116,7 @@ class PostgresPool:
 
     async def _return(self, connection: Any) -> None:
         try:
-            # What is committed stays committed, even if the connection then breaks.
+            # A commit stands, even if the connection breaks afterwards.
             with contextlib.suppress(*DRIVER_ERRORS):
                 await self._pool.release(connection)
         finally:

@@ -12,7 +12,7 @@ class SqlConfiguration:
         self.bumped = False
 
     async def bump(self) -> None:
-        """Say that what decides has changed."""
+        """Say that the configuration has changed."""
         await self._session.run("UPDATE configuration_version SET version = version + 1 WHERE id = 1")
         self.bumped = True
 

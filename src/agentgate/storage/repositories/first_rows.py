@@ -1,6 +1,6 @@
-"""Rows of which the first with a key wins. Those who put rows at the same time share one commit.
+"""Rows of which the first with a key wins. Concurrent callers share one commit.
 
-No timer: alone, a row is put at once; what arrives while a commit is under way goes with the next one.
+No timer: alone, a row is put at once; rows that arrive during a commit go with the next one.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import structlog
 from agentgate.lib.database import NewRows, Row, StoreUnavailable, Value
 from agentgate.storage.values import check_values
 
-# A larger group would make the first of it wait longer than it saves the others.
+# A larger group would delay its first row by more than it saves the others.
 LARGEST_GROUP = 1_000
 # A smaller one is not made smaller still.
 SMALLEST_HALF = 16
@@ -25,12 +25,12 @@ TOLD_AT_ONCE = 16
 # Whether the row is new, or why nobody knows.
 Outcome = bool | StoreUnavailable
 Done = Callable[[Outcome], None]
-# One who wants to be first: the key, the row, and who is told.
+# A row that waits: its key, the row, and the callback for the outcome.
 Waiting = tuple[Row, tuple[Value, ...], Done]
 
 
 class Inserter(Protocol):
-    """What the rows are put into: a database, or what stands before it."""
+    """A database, or a wrapper of one."""
 
     async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
         """Insert the rows whose key is not there yet; return the keys of those."""
@@ -46,7 +46,7 @@ class FirstRows:
         self._key_width = len(table.key)
         self._waiting: list[Waiting] = []
         self._is_putting = False
-        # How many of those who come next are sent together.
+        # The size of the next group.
         self._most = LARGEST_GROUP
         # Kept, because the loop alone does not keep a task alive.
         self._groups: set[asyncio.Task[None]] = set()
@@ -75,7 +75,7 @@ class FirstRows:
 
     async def _put_group(self, most: int) -> None:
         group, self._waiting = self._waiting[:most], self._waiting[most:]
-        # Of several with the same key the first stands for all: it wins, or the row was there before.
+        # Of several rows with the same key only the first is inserted: it wins, or the key was there before.
         firsts: dict[Row, Waiting] = {}
         for waiting in group:
             firsts.setdefault(waiting[0], waiting)
@@ -127,7 +127,7 @@ async def _tell_all(outcomes: list[tuple[Done, bool]]) -> None:
             for done, outcome in portion:
                 _tell(done, outcome)
     finally:
-        # Whoever ends this task early does not take the news from those who wait for it.
+        # Callers hear the outcome also when this task is cancelled.
         for done, outcome in outcomes[at:]:
             _tell(done, outcome)
 
@@ -135,12 +135,12 @@ async def _tell_all(outcomes: list[tuple[Done, bool]]) -> None:
 def _tell(done: Done, outcome: Outcome) -> None:
     try:
         done(outcome)
-    except Exception:  # noqa: BLE001 - one who cannot bear the news must not keep it from the others
+    except Exception:  # noqa: BLE001 - a failing callback must not keep the outcome from the others
         structlog.get_logger().exception("what became of a row could not be told")
 
 
 def _fill(future: asyncio.Future[bool], outcome: Outcome) -> None:
-    # Who wanted it may have been cancelled meanwhile; the row is there all the same.
+    # The caller may have been cancelled meanwhile; the row is there all the same.
     if future.done():
         return
     if isinstance(outcome, bool):
@@ -150,7 +150,7 @@ def _fill(future: asyncio.Future[bool], outcome: Outcome) -> None:
 
 
 def _unknown(failure: BaseException) -> StoreUnavailable:
-    # One for each who waits: an exception that several raise collects all their tracebacks.
+    # One exception for each caller: a shared one would collect all their tracebacks.
     told = StoreUnavailable(str(failure) if isinstance(failure, StoreUnavailable) else f"putting rows: {failure!r}")
     told.__cause__ = failure
     return told

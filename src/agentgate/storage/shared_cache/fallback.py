@@ -1,4 +1,4 @@
-"""FallbackSharedCache: goes on with this process's memory while the shared store is away.
+"""FallbackSharedCache: uses this process's memory while the shared store is away.
 
 The local store counts for all workers, so that limits hold at about the same height, and counts all the time.
 """
@@ -22,7 +22,7 @@ MOST_MISSED = 50_000
 
 @runtime_checkable
 class RestoredSharedCache(SharedCache, Protocol):
-    """A shared store that can be told what it missed. One in memory that was replaced has a new incarnation."""
+    """A shared store that can be given the counts it missed. One in memory that was replaced has a new incarnation."""
 
     async def restore(self, counters: Sequence[tuple[str, int, int]]) -> None:
         """Add to counters: key, count, remaining time to live of each."""
@@ -90,7 +90,7 @@ class FallbackSharedCache:
                 self._note(answers=True)
                 if not await self._catch_up(counted_there=(key, amount)):
                     return shared
-                # What it was told just now may be of this key.
+                # The counts that it was given just now may be of this key.
                 return await self._ask(lambda store: store.add(key, 0, ttl_ms=ttl_ms))
         if amount and self._restored is not None and len(self._missed) < MOST_MISSED:
             self._missed[key] = self._missed.get(key, 0) + amount
@@ -145,7 +145,7 @@ class FallbackSharedCache:
         return await act(self._local)
 
     async def _catch_up(self, counted_there: Addition = ("", 0)) -> bool:
-        """Tell the primary what it has missed of this process's counts; return whether there was anything.
+        """Give the primary the counts of this process that it missed; return whether there were any.
 
         That is all of them when it was replaced; the other workers do the same. Otherwise, whoever has used a limit up
         could start anew. `counted_there` is the one addition that a new primary has already.

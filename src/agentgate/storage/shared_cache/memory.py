@@ -1,4 +1,4 @@
-"""MemorySharedCache: the shared cache of one process. It is bounded: what expires soonest makes room."""
+"""MemorySharedCache: the shared cache of one process. When it is full, the keys that expire soonest are evicted."""
 
 import heapq
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ SLACK = 1_024
 
 
 class MemorySharedCache:
-    """Expiring values and counters in a dictionary, with a heap that knows what expires next."""
+    """Expiring values and counters in a dictionary, with a heap of their expiry times."""
 
     kind = "memory"
     # No other process counts here.
@@ -120,7 +120,7 @@ class MemorySharedCache:
             heapq.heapify(self._expiries)
 
     def _make_room(self, now_ms: int, *, needed: int) -> None:
-        """Drop what has expired, and what expires soonest while the store is full."""
+        """Drop expired keys, and those that expire soonest while the store is full."""
         while self._expiries:
             expires_ms, key = self._expiries[0]
             if expires_ms > now_ms and len(self._entries) + needed <= self._max_keys:

@@ -41,7 +41,7 @@ BLOCKING_TIMEOUT_S = 0.025
 BLOCK_AGAIN_S = 0.25
 # So many of one caller's calls stay together.
 CALLS_AT_ONCE = 500
-# What a call takes in a message beside key and value.
+# Bytes of a call in a message besides key and value.
 CALL_BYTES = 32
 
 
@@ -119,7 +119,7 @@ class OwnedSharedCache:
         if now_s < self._block_again_s:
             return None
         deadline_s = now_s + self._blocking_timeout_s
-        # What was asked before is done before: whoever exchanges both ways relies on it.
+        # Earlier calls are done first: callers that exchange both ways rely on it.
         self._flush()
         while self._under_way and self._wait_until(deadline_s):
             self._receive()
@@ -163,7 +163,7 @@ class OwnedSharedCache:
         asked = _Asked(calls, self._loop.create_future())
         self._waiting.append(asked)
         if not self._under_way and not self._is_flush_due:
-            # Not at once: what else is asked in this turn goes along.
+            # Not at once: other calls of this turn of the event loop go in the same message.
             self._is_flush_due = True
             self._loop.call_soon(self._flush)
         return asked.results
@@ -228,7 +228,7 @@ class OwnedSharedCache:
             self._fail_all("did not answer in time")
 
     def _fail_all(self, reason: str) -> None:
-        """Fail what is under way and what waits behind it, which would wait as long again."""
+        """Fail the calls under way and those behind them, which would wait as long again."""
         self._stop_timer()
         failed = [*self._under_way, *self._waiting]
         self._waiting.clear()

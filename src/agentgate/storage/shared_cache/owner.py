@@ -25,7 +25,7 @@ MOST_WORKERS = 200
 
 GET, PUT, TAKE_ONCE, ADD, DELETE, EXCHANGE, PING = range(7)
 
-# What is to be done, the key, a value or an amount, the time to live in milliseconds.
+# The operation, the key, a value or an amount, the time to live in milliseconds.
 OwnerCall = tuple[int, bytes, bytes | int, int]
 Result = bytes | int | bool | None
 
@@ -40,7 +40,7 @@ class OwnerRequest(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class OwnerAnswer(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What the calls of the request with this number gave. `owner` changes when an owner is replaced."""
+    """The results of the request with this number. `owner` changes when an owner is replaced."""
 
     number: int
     owner: int
@@ -87,7 +87,7 @@ async def _own(ends: Sequence[socket.socket], beat: Callable[[], None]) -> None:
 
 
 class Owner:
-    """The store in memory, and what answers for it."""
+    """The counters in memory, and the answers to workers."""
 
     def __init__(self, clock: Clock) -> None:
         self._name = secrets.randbits(63)
@@ -98,7 +98,7 @@ class Owner:
         self._encoder = msgspec.msgpack.Encoder()
 
     def serve(self, end: socket.socket) -> None:
-        """Answer what comes through this socket from now on."""
+        """Answer the requests of this socket from now on."""
         asyncio.get_running_loop().add_reader(end, self._answer_next, end)
 
     def _answer_next(self, end: socket.socket) -> None:
@@ -106,7 +106,7 @@ class Owner:
             request = self._decoder.decode(end.recv(2 * MESSAGE_BYTES))
         except (BlockingIOError, msgspec.DecodeError):
             return
-        # Whoever has given up counts elsewhere, or asks again: doing it too would count twice.
+        # A caller that has given up counts elsewhere or asks again: to add now would count twice.
         if time.monotonic_ns() > request.deadline_ns:
             return
         answer = OwnerAnswer(request.number, self._name, [self._do(*call) for call in request.calls])

@@ -25,7 +25,7 @@ end
 return count
 """
 
-# What is told after an outage: so many counters in one round trip, those together that end at about the same time.
+# After an outage: so many counters in one round trip, grouped by their remaining time to live.
 MOST_TOGETHER = 1_000
 TTL_STEP_MS = 10_000
 
@@ -83,7 +83,7 @@ class RedisSharedCache:
         return [int(count) for count in await self._answer(self._add(additions, ttl_ms))]
 
     async def restore(self, counters: Sequence[tuple[str, int, int]]) -> None:
-        """Add to counters what was counted elsewhere meanwhile: key, count, remaining time to live of each."""
+        """Add counts that were made elsewhere during an outage: key, count, remaining time to live of each."""
         groups: dict[int, list[Addition]] = {}
         for key, count, ttl_ms in counters:
             groups.setdefault(-(-ttl_ms // TTL_STEP_MS) * TTL_STEP_MS, []).append((key, count))

@@ -92,7 +92,7 @@ class RedisClusterSharedCache(RedisSharedCache):
             return await pending
 
     async def _find_masters(self) -> None:
-        """Let one caller learn who is master of what, before the others open connections too."""
+        """Let one caller learn the masters of all slots, before the others open connections too."""
         if not self._is_ready:
             async with self._starting:
                 if not self._is_ready:
@@ -100,7 +100,7 @@ class RedisClusterSharedCache(RedisSharedCache):
                     self._is_ready = True
 
     async def _close_later(self, cluster: RedisCluster) -> None:
-        """Close a client when those who still ask it have their answers."""
+        """Close a client after its open calls have been answered."""
         try:
             await asyncio.sleep(2 * self._timeout_s)
         finally:

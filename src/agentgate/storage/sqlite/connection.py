@@ -1,6 +1,6 @@
 """One SQLite connection: opening it with our settings, running a statement on it, and naming its errors.
 
-Which thread uses which connection is decided in sqlite.py and sqlite_writer.py.
+Which thread uses which connection is decided in database.py, readers.py and writer.py.
 """
 
 import contextlib
@@ -20,14 +20,14 @@ from agentgate.lib.database import Conflict, Row, StoreUnavailable, Value
 Synchronous = Literal["FULL", "NORMAL"]
 
 WRITER_BUSY_S = 1.0
-# A reader stands in the event loop, where nothing may sleep for long. In WAL mode it is almost never refused.
+# A reader runs in the event loop, which must not sleep for long. In WAL mode it is almost never refused.
 READER_BUSY_S = 0.05
 
 # Releases before this one can lose committed pages when a checkpoint and a reset of the WAL cross.
 OLDEST_LIBRARY = (3, 51, 3)
 WAL_PAGES = 4_000
 WAL_KEPT_BYTES = 64 * 1024 * 1024
-# What a writer may keep in memory. With SQLite's own 2 MB, writing events to a large day takes a fifth longer.
+# The page cache of a writer. With SQLite's own 2 MB, writing events to a large day takes a fifth longer.
 WRITER_CACHE_KIB = 16 * 1024
 STATEMENTS_CACHED = 512
 REMEDY = "put the databases of a backup in place with `agentgate restore`, or the right file back"
@@ -69,7 +69,7 @@ class Statement(NamedTuple):
 
 
 def check_library(version: str) -> None:
-    """Refuse an SQLite library that can lose what it committed."""
+    """Refuse an SQLite library that can lose commits."""
     if tuple(int(part) for part in version.split(".")[:3]) < OLDEST_LIBRARY:
         oldest = ".".join(str(part) for part in OLDEST_LIBRARY)
         raise RuntimeError(f"SQLite {version} can lose commits (the WAL-reset bug): at least {oldest} is needed")
@@ -104,7 +104,7 @@ def create_private(path: Path) -> None:
 
 
 def translated(error: apsw.Error) -> Exception:
-    """Return what a caller should see for this error: itself when it is a mistake in a statement."""
+    """Return the exception for the caller: the same one when the statement itself is wrong."""
     if isinstance(error, apsw.ConstraintError) and getattr(error, "extendedresult", None) in CONFLICTS:
         return Conflict(str(error))
     if isinstance(error, UNAVAILABLE):
@@ -148,7 +148,7 @@ def fetch_all(connection: apsw.Connection, prepared: Statement, values: Sequence
 
 
 def change(connection: apsw.Connection, prepared: Statement, values: Sequence[Value]) -> int:
-    """Run a statement and return how many rows it changed itself, without what triggers and cascades did."""
+    """Run a statement and return how many rows it changed itself, without those of triggers and cascades."""
     before = connection.total_changes()
     fetch_all(connection, prepared, values)
     # A statement that changes no rows leaves changes() as the one before it set it.

@@ -141,7 +141,7 @@ class SqliteDatabase:
             self._writer.disk_failed = False
 
     async def close(self) -> None:
-        """Commit what was accepted, empty the WAL into the file, then let go of it."""
+        """Commit accepted units of work, move the WAL into the file, then close it."""
         if self._closed:
             return
         self._closed = True
@@ -174,7 +174,7 @@ class SqliteDatabase:
         await asyncio.to_thread(partial.replace, path)
 
     async def integrity(self) -> list[str]:
-        """Read the whole file and return what is wrong with it: nothing when it is sound."""
+        """Read the whole file and return its problems: none when it is sound."""
         return await asyncio.to_thread(self._check_integrity)
 
     def _check_integrity(self) -> list[str]:
@@ -218,7 +218,7 @@ class SqliteDatabase:
 
 
 async def _write_again(transaction: SqliteTransaction) -> None:
-    """Write what is there already: a page goes to the disk, and nothing changes."""
+    """Write the present user_version again: a page goes to the disk, and nothing changes."""
     row = await transaction.one("PRAGMA user_version")
     assert row is not None
     await transaction.script(f"PRAGMA user_version = {int(row[0])}")

@@ -41,7 +41,7 @@ class SqliteReaders:
         return await reading
 
     def close(self) -> None:
-        """Close what is idle; what is still reading closes itself afterwards."""
+        """Close the idle connections; a connection that still reads is closed afterwards."""
         self._closed = True
         while (connection := self._take()) is not None:
             _close(connection)

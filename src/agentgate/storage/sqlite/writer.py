@@ -177,14 +177,14 @@ class Unit(NamedTuple):
 
 
 class UnitOutcome(NamedTuple):
-    """What became of a unit; it is told only after the commit."""
+    """The result or the error of a unit; its caller hears of it only after the commit."""
 
     future: asyncio.Future[Any]
     result: Any = None
     error: BaseException | None = None
 
 
-class TransactionLost(Exception):  # noqa: N818 - named after what happened, as in core.database
+class TransactionLost(Exception):  # noqa: N818 - named after the event, as in lib.database
     """SQLite undid the whole transaction because of one statement in it, as it may on a full disk."""
 
 
@@ -247,7 +247,7 @@ class SqliteWriter:
                 units[0].future.get_loop().call_soon_threadsafe(_tell, outcomes)
 
     def _take(self) -> tuple[list[Unit], bool]:
-        """Wait for a unit, then take all that wait with it. False: none will follow."""
+        """Wait for a unit, then take all waiting units. False: none will follow."""
         units: list[Unit] = []
         unit = self._queue.get()
         while unit is not None:

@@ -19,8 +19,7 @@ from agentgate.events.storage.events import read_events
 from agentgate.events.storage.queries.days import DayPart, TrafficDays
 from agentgate.events.storage.queries.filters import ALL, LABEL_IN_INDEX, MOST_IN_INDEX, WORD, Filter, choose, resolve
 from agentgate.events.storage.queries.packs import count_json_values, count_packed_values
-from agentgate.events.storage.queries.pattern_scan import find_newest, find_patterns
-from agentgate.events.storage.queries.scan import scan_part
+from agentgate.events.storage.queries.scan import find_newest, find_patterns, scan_part
 from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Reader, Row
 from agentgate.lib.decision_ids import first_id, id_day, id_time_ms, write_id
