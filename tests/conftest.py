@@ -1,17 +1,21 @@
 """What every test may ask for: real servers, and the whole service on either store."""
 
+import asyncio
 import gc
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from agentgate.lib.clock import FixedClock
 from agentgate.lib.settings.schema import Settings, read_settings
+from agentgate.server.application import Application
 from tests.support.clickhouse_server import ClickhouseServer, clickhouse_server
 from tests.support.migrated_schemas import MigratedSchemas
 from tests.support.servers import PostgresServer, RedisServer, empty_database, free_port, postgres_server, redis_server
-from tests.support.service import ADMIN_KEY, RunningService, running_service
+from tests.support.service import ADMIN_KEY, NOON_MS, RunningService, running_service
 from tests.support.store_owner import StoreOwner, store_owner
 
 # Tests of the API that run on PostgreSQL too, where the two stores could differ: one call of every route, races and
@@ -131,6 +135,19 @@ def clickhouse_url(clickhouse: ClickhouseServer) -> str:
     return clickhouse.new_database()
 
 
+@pytest.fixture(scope="session")
+def opened_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder that a service has opened once. A copy of it spares a test the migrations and new keys."""
+    folder = tmp_path_factory.mktemp("opened") / "data"
+
+    async def open_once() -> None:
+        settings = read_settings({"AGENTGATE_DATA_DIR": str(folder), "AGENTGATE_ADMIN_KEY": ADMIN_KEY})
+        await (await Application.open(settings, clock=FixedClock(NOON_MS))).close()
+
+    asyncio.run(open_once())
+    return folder
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     """Settings for a service on SQLite and memory, then for one on PostgreSQL and Redis."""
@@ -147,6 +164,8 @@ def settings_on(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Se
         "AGENTGATE_DRAIN_SECONDS": "0",
         "AGENTGATE_CONFIRM_CRAWLERS": "off",
     }
+    if kind != "postgres":
+        shutil.copytree(request.getfixturevalue("opened_folder"), tmp_path / "data")
     if kind == "clickhouse":
         environ["AGENTGATE_EVENTS_URL"] = request.getfixturevalue("clickhouse_url")
     if kind == "postgres":

@@ -7,8 +7,7 @@ from importlib.resources import files
 
 from agentgate.http.call import Call
 from agentgate.http.documentation.layout import article_page, llms_text, search_page
-from agentgate.http.documentation.library import Library
-from agentgate.http.documentation.render import render
+from agentgate.http.documentation.library import DocumentPage, Library
 from agentgate.http.documentation.search import Section, find, index, index_json
 from agentgate.http.replies import Reply, Text
 from agentgate.http.static_files import StaticFile, made_file, serve_file
@@ -81,9 +80,13 @@ class Documentation:
             return None
         if is_twin:
             return lambda: made_file(page.markdown.encode(), MARKDOWN)
-        return lambda: made_file(
-            article_page(page, render(page, self._library), self._library, feedback=self._feedback).encode(), HTML
-        )
+        return lambda: self._article(page)
+
+    def _article(self, page: DocumentPage) -> StaticFile:
+        from agentgate.http.documentation.render import render  # noqa: PLC0415 - a start need not read Markdown
+
+        html = article_page(page, render(page, self._library), self._library, feedback=self._feedback)
+        return made_file(html.encode(), HTML)
 
 
 async def read_page(call: Call, documentation: Documentation) -> Reply[Text | None]:

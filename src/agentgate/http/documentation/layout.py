@@ -1,7 +1,6 @@
 """The frame of a page: navigation, contents of the page, search, feedback, the ways to read it as Markdown."""
 
-from agentgate.http.documentation.library import DocumentPage, Group, Library
-from agentgate.http.documentation.render import Heading, RenderedDocument
+from agentgate.http.documentation.library import DocumentPage, Group, Heading, Library, RenderedDocument
 from agentgate.http.documentation.search import Section
 from agentgate.http.markup import Markup, element, joined
 

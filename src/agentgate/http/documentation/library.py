@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from agentgate.http.markup import Markup
+
 # Where `setup.py` puts the copies, with the folders of the repository kept.
 PACKAGED = Path(__file__).parent / "pages"
 CHECKOUT = Path(__file__).parents[4]
@@ -45,6 +47,23 @@ class DocumentPage:
         """Its first heading, as plain text."""
         found = _TITLE.search(self.markdown)
         return re.sub(r"[`*]", "", found[1]) if found else self.slug
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading of a page: its level, its anchor and its words."""
+
+    level: int
+    anchor: str
+    text: str
+
+
+@dataclass(frozen=True)
+class RenderedDocument:
+    """A page as HTML, with the headings that its table of contents lists."""
+
+    html: Markup
+    headings: tuple[Heading, ...]
 
 
 @dataclass(frozen=True)

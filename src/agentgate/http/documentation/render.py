@@ -5,7 +5,6 @@ Raw HTML in a document is shown as text and never passed on.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,28 +13,11 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from agentgate.http.documentation.library import DocumentPage, Library, resolve
+from agentgate.http.documentation.library import DocumentPage, Heading, Library, RenderedDocument, resolve
 from agentgate.http.markup import Markup, element
 
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//|/|#", re.IGNORECASE)
 _LANGUAGES = {"sh": "shell", "py": "Python", "python": "Python", "js": "JavaScript", "ts": "TypeScript"}
-
-
-@dataclass(frozen=True)
-class Heading:
-    """A heading of a page: its level, its anchor and its words."""
-
-    level: int
-    anchor: str
-    text: str
-
-
-@dataclass(frozen=True)
-class RenderedDocument:
-    """A page as HTML, with the headings that its table of contents lists."""
-
-    html: Markup
-    headings: tuple[Heading, ...]
 
 
 def render(page: DocumentPage, library: Library) -> RenderedDocument:

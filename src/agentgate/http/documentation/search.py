@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agentgate.http.documentation.library import Entry, Library
-from agentgate.http.documentation.render import sections
 
 # Of each section. What is longer is a table of a reference, whose first rows say what it is about.
 MOST_TEXT = 1_200
@@ -28,6 +27,8 @@ class Section:
 
 def index(library: Library) -> tuple[Section, ...]:
     """Return the sections of all pages, those of the guides before the decisions and the documents beside them."""
+    from agentgate.http.documentation.render import sections  # noqa: PLC0415 - a start need not read Markdown
+
     order = {entry.page.slug: place for place, entry in enumerate(_listed(library))}
     pages = sorted(library.pages.values(), key=lambda page: order.get(page.slug, len(order)))
     return tuple(
