@@ -75,7 +75,7 @@ class SnapshotRefresher:
         # Alone, or as one of several workers.
         exchange = None if shared_cache.is_alone else RateExchange(shared_cache, workers=settings.workers)
         # A server on the network cannot be asked while a request waits.
-        pages = None if exchange is None or settings.redis_url else PageExchange(shared_cache)
+        pages = None if exchange is None or settings.redis_url else PageExchange(shared_cache, clock)
         self._rates = RateWindows(exchange=exchange, pages=pages)
         self.ids = DecisionIds(clock)
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))

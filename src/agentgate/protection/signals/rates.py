@@ -42,7 +42,7 @@ LATE_SYNCS = 2
 FILES_OF_A_PAGE = 4
 COUNTED_OF_PAGES = 8
 # How long a visitor of whom no page is known is counted before the other workers are asked again.
-ASK_AGAIN_MS = 100
+ASK_AGAIN_MS = 20
 # Budgets of the young generation; as many again are kept of the one before.
 BUDGETS = 50_000
 
@@ -176,10 +176,10 @@ class RateWindows:
     def earn(self, counted: Counted, now_ms: int) -> None:
         """Note that a page was allowed: its parts may be loaded."""
         budget = counted.budget or self._find_budget(counted, now_ms)
-        budget.earn(now_ms)
-        if self._pages is not None:
-            budget.pages += 1
-            self._pages.tell(counted.key, now_ms)
+        if self._pages is None:
+            budget.earn(now_ms)
+        elif pages := budget.earn_and_tell(now_ms):
+            self._pages.tell(counted.key, pages)
 
     def _spend(self, key: Key, budget: PartBudget, now_ms: int) -> PartState:
         """Take a part out of a budget, after asking whether another worker allowed its page."""

@@ -1,7 +1,15 @@
 """PartBudget: a page earns its parts, within bounds and for as long as it may be open."""
 
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
-from agentgate.protection.signals.part_budget import FREE, FREE_UNKNOWN, MOST, PER_PAGE, PartBudget, PartState
+from agentgate.protection.signals.part_budget import (
+    FREE,
+    FREE_UNKNOWN,
+    MOST,
+    PER_PAGE,
+    TOLD_FOR_MS,
+    PartBudget,
+    PartState,
+)
 
 NOW_MS = 1_700_000_000_000
 
@@ -74,3 +82,16 @@ def test_where_nothing_can_be_learnt_there_is_enough_for_a_page():
     budget.earn_elsewhere(None, NOW_MS)
 
     assert spend_all(budget, NOW_MS) == [PartState.ORPHAN] * FREE_UNKNOWN
+
+
+def test_pages_are_told_at_first_and_then_a_few_times():
+    budget = PartBudget(6, 6, NOW_MS)
+
+    told = [budget.earn_and_tell(NOW_MS) for _ in range(100)]
+    later = budget.earn_and_tell(NOW_MS + TOLD_FOR_MS)
+
+    assert told[0] == 1
+    assert len([pages for pages in told if pages]) <= 12
+    # The others know of two pages in three at least.
+    assert sum(told) * 3 >= 100 * 2
+    assert later > 0
