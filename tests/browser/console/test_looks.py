@@ -29,9 +29,9 @@ class Onlooker:
         self._looks = looks
         self._seen = count()
         self._asked: set[Request] = set()
-        page.on("request", self._asked.add)
-        page.on("requestfinished", self._asked.discard)
-        page.on("requestfailed", self._asked.discard)
+        page.on("request", self._note)
+        page.on("requestfinished", self._drop)
+        page.on("requestfailed", self._drop)
 
     def look(self, url: str, there: str, key: str = "") -> None:
         """Open a page, press a key if there is one to press, and check the page when `there` is on it."""
@@ -48,6 +48,12 @@ class Onlooker:
         wait_for(self.page, self._is_still)
         assert self.page.evaluate("document.documentElement.lang") == language, url
         check_page(self.page)
+
+    def _note(self, request: Request) -> None:
+        self._asked.add(request)
+
+    def _drop(self, request: Request) -> None:
+        self._asked.discard(request)
 
     def _is_still(self) -> bool:
         """Say whether all is there that was asked for; what is loading is dimmed, and its contrast with it."""

@@ -1,18 +1,31 @@
 // Walks through journeys in a real Firefox. Reads {executable, journeys: {name: [step, ...]}}; a step is one of
-// ["goto", url], ["fill", selector, text], ["press", key], ["click", selector], ["see", selector, text],
-// ["keep", selector]. Writes {name: {kept: [text, ...], error}}.
+// ["goto", url], ["see", selector, text], ["keep", selector], ["press", key]; with a pointer ["click", selector] and
+// ["fill", selector, text]; with the keyboard alone ["reach", selector] (by Tab) and ["type", text].
+// Writes {name: {kept: [text, ...], error}}.
 import { text } from 'node:stream/consumers';
 import puppeteer from 'puppeteer-core';
 
 const MOST_MS = 20000;
+const MOST_TABS = 80;
 
 const steps = {
   goto: (page, url) => page.goto(url, { waitUntil: 'load' }),
   press: (page, key) => page.keyboard.press(key),
   async fill(page, selector, value) {
     await page.waitForSelector(selector, { timeout: MOST_MS });
-    await page.focus(selector);
+    await steps.click(page, selector);
     await page.keyboard.type(value);
+  },
+  type: (page, value) => page.keyboard.type(value),
+  async reach(page, selector) {
+    await page.waitForSelector(selector, { timeout: MOST_MS });
+    /* eslint-disable-next-line no-undef -- runs in the page */
+    const here = (wanted) => document.activeElement.matches(wanted);
+    for (let tabs = 0; tabs < MOST_TABS; tabs++) {
+      if (await page.evaluate(here, selector)) return;
+      await page.keyboard.press('Tab');
+    }
+    throw new Error(`Tab does not reach it at ${page.url()}`);
   },
   async click(page, selector) {
     const found = await page.waitForSelector(selector, { timeout: MOST_MS });
@@ -33,7 +46,7 @@ const steps = {
 };
 
 const { executable, journeys } = JSON.parse(await text(process.stdin));
-const browser = await puppeteer.launch({ browser: 'firefox', executablePath: executable, headless: true });
+const browser = await puppeteer.launch({ browser: 'firefox', executablePath: executable, headless: true, defaultViewport: null, args: ['--width=1280', '--height=800'] });
 const found = {};
 try {
   for (const [name, journey] of Object.entries(journeys)) {
