@@ -247,9 +247,7 @@ that the shipped one finds.
 
 Of `GET /v1/admin/models/bot/compare`, after the gateway's requests and a few sessions with the candidate in shadow:
 
-```json
 {compared}
-```
 
 ## What it does not know
 
@@ -286,7 +284,7 @@ def report(models: dict[str, ModelFile], labelled: Sequence[Labelled], compared:
         possible=POSSIBLE,
         rows="\n".join(rows),
         alone="\n".join(alone),
-        compared=json.dumps({name: compared[name] for name in COMPARED}, indent=1),
+        compared="\n".join(f"- `{name}`: `{json.dumps(compared[name])}`" for name in COMPARED),
     )
 
 
