@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 HOME = Path(os.environ.get("AGENTGATE_LAB") or HERE.parents[1] / "build" / "lab")
 
 
-WITHOUT_BROWSER = frozenset(["http_clients", "documents.mjs"])
+WITHOUT_BROWSER = frozenset(["http_clients", "documents.mjs", "solver.mjs"])
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ JITTERY = Hand(tremor=2.2, bow=0.2, overshoot=0.6, typo=0.07, hold_s=0.11)
 SLOW = Hand(reach_s=0.35, doubling_s=0.3, tremor=1.3, gap_s=0.38, hold_s=0.13, thought_s=1.6, typo=0.05)
 HURRIED = Hand(reach_s=0.05, doubling_s=0.085, bow=0.08, tremor=0.5, gap_s=0.105, hold_s=0.085, thought_s=0.15)
 STEADY = Hand(bow=0.05, tremor=0.3, overshoot=0.15, typo=0.0)
+# With a screen reader: the keyboard alone, and a pause at each field to hear what it is.
+READER = Hand(gap_s=0.24, hold_s=0.11, thought_s=3.5, typo=0.03)
 
 STRICT = (
     ("browser.contentblocking.category", "strict"),
@@ -76,6 +78,8 @@ PERSONAS = (
     Persona(
         "firefox no WebGL paste", TUNING, _c(browser="firefox", preferences=(("webgl.disabled", True),)), way="paste"
     ),
+    Persona("chromium screen reader", HELD_OUT, hand=READER, way="keyboard"),
+    Persona("firefox screen reader", TUNING, _c(browser="firefox"), hand=READER, way="keyboard"),
     Persona("webkit curved", HELD_OUT, _c(browser="webkit")),
     Persona("webkit tabs slow", TUNING, _c(browser="webkit"), hand=SLOW, way="tabs"),
     Persona("webkit private", HELD_OUT, _c(browser="webkit", private=True), hand=STEADY),

@@ -34,6 +34,10 @@ PROGRAMS: tuple[Program, ...] = (
     *_all("curl_cffi", HELD_OUT, "http_clients", "curl_cffi", "curl_cffi headers signals"),
     Program("solver", "httpx headers copied", TUNING, "http_clients", copies=True),
     Program("solver", "curl_cffi headers copied", HELD_OUT, "http_clients", copies=True),
+    *(
+        Program("solver of formulas", f"solver {claim}", TUNING, "solver.mjs", copies=True)
+        for claim in ("seen", "newer", "old", "webkit", "none", "error")
+    ),
     *_all("jsdom", TUNING, "documents.mjs", "jsdom", "jsdom shims"),
     *_all("happy-dom", HELD_OUT, "documents.mjs", "happy-dom", "happy-dom shims"),
     *_all(

@@ -138,7 +138,8 @@ class Runner:
             result.skipped = result.error or "it never reached the service"
             return result
         self._judge(plan, visit, result)
-        if plan.kind == "person" and visit.bodies:
+        # Copies say that they are Chromium: what another browser said would give them away.
+        if plan.kind == "person" and plan.driver == "chromium" and visit.bodies:
             self._recorded = visit.bodies[-1]
         return result
 

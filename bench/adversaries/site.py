@@ -25,7 +25,7 @@ class Laboratory:
     def __init__(self, service: RunningService, lanes: list[Lane]) -> None:
         self.service = service
         self.lanes = lanes
-        self._secret = ""
+        self.secret = ""
         self._numbers = itertools.count(1)
 
     def new_address(self) -> str:
@@ -35,7 +35,7 @@ class Laboratory:
 
     def redeem(self, token: str, address: str) -> dict[str, Any]:
         """Validate a token as the site's server does, with the address that it saw."""
-        body = {"token": token, "expectedAction": ACTION, "secret": self._secret, "remoteAddress": address}
+        body = {"token": token, "expectedAction": ACTION, "secret": self.secret, "remoteAddress": address}
         for _ in range(ATTEMPTS):
             reply = self.service.public.post("/v1/siteverify", json=body)
             if reply.status_code != UNAVAILABLE:
@@ -60,7 +60,7 @@ class Laboratory:
         assert made.status_code == 201, made.text
         made = operator.post(f"/v1/admin/sites/{SITE_KEY}/credentials")
         assert made.status_code == 201, made.text
-        self._secret = made.json()["secret"]
+        self.secret = made.json()["secret"]
         made = operator.put(f"/v1/admin/sites/{SITE_KEY}/feature-capture", json={"enabled": True, "retentionDays": 30})
         assert made.status_code == 200, made.text
 
@@ -77,8 +77,11 @@ class Laboratory:
 
 
 @contextmanager
-def laboratory(folder: Path, lanes: int = 2, widget: str = "managed") -> Iterator[Laboratory]:
-    """Start the service and its site; stop it afterwards. An `interactive` widget shows everybody the check."""
+def laboratory(folder: Path, lanes: int = 2, widget: str = "managed", probes: str = "") -> Iterator[Laboratory]:
+    """Start the service and its site; stop it afterwards.
+
+    An `interactive` widget shows everybody the check; `probes` is a folder with the installation's own pools.
+    """
     settings = read_settings(
         {
             "AGENTGATE_DATA_DIR": str(folder / "data"),
@@ -87,6 +90,7 @@ def laboratory(folder: Path, lanes: int = 2, widget: str = "managed") -> Iterato
             "AGENTGATE_ADMIN_KEY": ADMIN_KEY,
             "AGENTGATE_DRAIN_SECONDS": "0",
             "AGENTGATE_CONFIRM_CRAWLERS": "off",
+            "AGENTGATE_PROBES_DIR": probes,
         }
     )
     with running_service(settings, SystemClock()) as service, ExitStack() as stack:

@@ -1,8 +1,9 @@
 """Trains the `bot` model from the lab's sessions through the product's own pipeline.
 
-The sessions run with feature capture on; each of their decisions is labelled through the admin API; the labels of the
-tuning half are exported and handed to `agentgate train`; the candidate is installed and scores a second, short run in
-shadow; its scores of the held-out half decide whether it would be promoted.
+The sessions run with feature capture on, and a part of the made-up population asks the gateway beside them; each of
+their decisions is labelled through the admin API; the labels of the tuning half are exported and handed to
+`agentgate train`; the candidate is installed and scores a second, short run in shadow; its scores of the held-out half
+decide whether it is promoted.
 """
 
 import json
@@ -15,6 +16,7 @@ from typing import Any
 
 from agentgate.protection.scoring.model_file import ModelFile, read_model
 from agentgate.protection.scoring.score import make_scorer
+from agentgate.protection.signals.families import FAMILIES
 from bench.adversaries.personas import HELD_OUT, TUNING
 from bench.adversaries.runner import ROOT, Result
 from bench.adversaries.site import SITE_KEY, Laboratory
@@ -23,7 +25,27 @@ SHIPPED = ROOT / "src/agentgate/protection/scoring/shipped/bot.json"
 LEAST_LABELS = 40
 # People above the threshold, at most: the bar is 0.5%, which so few people show only as none at all.
 MOST_PEOPLE = 0.005
+# Sizes, rates, cookies and paths are those of the lab and of one made-up site; a crawler's name is another model's.
+# Headers have managed rules of their own, which know the devices that send fewer.
+NOT_LEARNED = (
+    *("header_count", "ua_length", "accept_language_count", "cookie_count", "target_length", "query_count"),
+    *("rate_visitor", "rate_network", "rate", "net", "http", "path", "agent.name", "ua.refused"),
+    # Never a reason.
+    *("behavior.none", "behavior.keyboard_only", "browser.software_renderer", "ua.webview", "ua.old"),
+)
 STEPS = [step / 100 for step in range(5, 100, 5)]
+# The score from which on the managed rules ask, and that of `model.bot.possible`, which rules of sites may name.
+ASKED, POSSIBLE = 0.9, 0.5
+# Programs of which the lab has few, or which show more there than this. Who is sure of them now must stay so.
+KNOWN = (
+    ("ua.browser", "browser.evidence", "browser.webdriver", "browser.headless"),
+    ("ua.headless", "net.datacenter", "http.accept_language_missing"),
+    ("ua.browser", "http.client_hints_mismatch", "http.order_mismatch", "net.datacenter"),
+    ("ua.missing", "http.few_headers"),
+    ("ua.scanner", "net.datacenter"),
+)
+# What everybody has who passes the check.
+USUAL = ("browser.evidence", "probes.right", "ua.browser")
 
 
 @dataclass(frozen=True)
@@ -78,6 +100,7 @@ def train(labelled: Sequence[Labelled], folder: Path, kind: str, least: int = LE
     source.write_text("".join(json.dumps(item.exported) + "\n" for item in labelled))
     command = [sys.executable, "-m", "agentgate", "train", str(source), "--kind", "bot", "--type", kind]
     command += ["--out", str(model), "--report", str(folder / f"report-{kind}.html"), "--min-labels", str(least)]
+    command += ["--exclude", ",".join(NOT_LEARNED)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"agentgate train: {done.stderr.strip() or done.stdout.strip()}")
@@ -129,12 +152,54 @@ def people_in(labelled: Sequence[Labelled]) -> int:
     return sum(item.person for item in labelled)
 
 
+def highest_alone(model: ModelFile) -> tuple[float, str]:
+    """Return the highest score of a visitor with a single label of evidence, and that label."""
+    scorer = make_scorer(model)
+    single = [label for labels in FAMILIES.values() for label in labels]
+    checked = [(float(scorer.score((*USUAL, label), {})), label) for label in single]
+    # At the gateway there is no evidence for anybody.
+    return max(*checked, *((float(scorer.score(("ua.browser", label), {})), label) for label in single))
+
+
 def is_better(candidate: ModelFile, active: ModelFile, labelled: Sequence[Labelled]) -> bool:
-    """Tell whether a candidate finds more held-out bots, each at its threshold, and no held-out person."""
-    tuning, held_out = halves_of(labelled)
-    new = quality(candidate, held_out, threshold_for(candidate, tuning))
-    old = quality(active, held_out, threshold_for(active, tuning))
-    return new.people_found <= MOST_PEOPLE * new.people and new.bots_found > old.bots_found
+    """Tell whether a candidate finds more held-out bots where rules ask, and no person where they may.
+
+    Nor may one label of evidence be enough, or a known program be lost.
+    """
+    _, held_out = halves_of(labelled)
+    new, old = quality(candidate, held_out, ASKED), quality(active, held_out, ASKED)
+    people = quality(candidate, labelled, POSSIBLE)
+    is_fair = people.people_found <= MOST_PEOPLE * people.people and highest_alone(candidate)[0] < POSSIBLE
+    return is_fair and not lost(candidate, active) and new.bots_found > old.bots_found
+
+
+def lost(candidate: ModelFile, active: ModelFile) -> list[str]:
+    """Return the known programs that the active model calls possible bots and the candidate does not."""
+    new, old = make_scorer(candidate), make_scorer(active)
+    return [" + ".join(labels) for labels in KNOWN if new.score(labels, {}) < POSSIBLE <= float(old.score(labels, {}))]
+
+
+def read_kept(path: Path | None) -> list[Labelled]:
+    """Return the labelled sessions of earlier runs."""
+    if path is None or not path.exists():
+        return []
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return [Labelled(line["exported"], Result(**line["session"])) for line in lines]
+
+
+def keep(path: Path | None, labelled: Sequence[Labelled]) -> None:
+    """Add labelled sessions to a file."""
+    if path is not None:
+        with path.open("a") as file:
+            for item in labelled:
+                file.write(json.dumps({"exported": item.exported, "session": item.result.line()}) + "\n")
+
+
+def as_shipped(model: bytes) -> bytes:
+    """Return a model file as the package has it: with the day that it was made."""
+    content = json.loads(model)
+    content["metadata"]["madeAt"] = content["metadata"]["to"]
+    return json.dumps(content, indent=1).encode() + b"\n"
 
 
 def install(lab: Laboratory, model: bytes) -> dict[str, Any]:
@@ -152,38 +217,78 @@ def compare(lab: Laboratory) -> dict[str, Any]:
     return answer
 
 
+COMPARED = ("samples", "agreement", "wouldChange", "perLabel")
+PAGE = """\
+# The bot model and the lab
+
+What `python -m bench.adversaries.train` found when it ran last: the [lab](lab.md)'s sessions and a part of the made-up
+population at the gateway, labelled and learned through the [product's own pipeline](training.md): feature capture,
+labels, `agentgate train`, candidate, compare, promote. Learned on the tuning half, judged on the other.
+
+**Result**: {said}
+
+Decisions: {tuning} of the tuning half ({tuning_people} of people), {held_out} held out ({held_out_people} of people).
+The managed rules ask from {asked} on; the label `model.bot.possible` begins at {possible}. The lowest threshold of each
+model is that at which at most 0.5% of the tuning half's people are found.
+
+| model | half | where | threshold | people found | bots found |
+| --- | --- | --- | --- | --- | --- |
+{rows}
+
+A candidate is promoted if it finds more held-out bots at {asked} than the shipped one, no more than 0.5% of all people
+at {possible}, nobody at {possible} by one label of evidence alone, which has innocent causes, and every known program
+that the shipped one finds.
+
+| model | highest score by one label | known programs that it would lose |
+| --- | --- | --- |
+{alone}
+
+## In shadow
+
+Of `GET /v1/admin/models/bot/compare`, after the gateway's requests and a few sessions with the candidate in shadow:
+
+{compared}
+
+## What it does not know
+
+- A few dozen people in browsers prove little about one in two hundred: none found among *n* leaves up to 3 / *n*.
+- Sizes, rates, cookies, paths, headers, networks and crawlers' names are left out: they would be the lab's own. Rates,
+  headers and lists act by rules of their own, and so do the scrapers that only these tell.
+- Traits that are never a reason (drawing by software, a keyboard alone, no input, apps, old releases) are left out.
+- The model scores labels. A client that shows none, such as a copy of a person's evidence with a real engine, scores
+  like a person.
+"""
+
+
 def report(models: dict[str, ModelFile], labelled: Sequence[Labelled], compared: dict[str, Any], said: str) -> str:
     """Return the page about it, as Markdown."""
     tuning, held_out = halves_of(labelled)
-    lines = [
-        "# The bot model and the lab",
-        "",
-        "What `python -m bench.adversaries.train` found when it ran last: the [lab](lab.md)'s sessions, labelled and",
-        "learned through the [product's own pipeline](training.md): learned on the tuning half, judged on the other.",
-        "",
-        f"**Result**: {said}",
-        "",
-        f"Decisions: {len(tuning)} of the tuning half ({people_in(tuning)} of people), {len(held_out)} held out",
-        f"({people_in(held_out)} of people). The threshold of each model is the lowest at which at most 0.5% of the",
-        "tuning half's people are found.",
-        "",
-        "| model | half | threshold | people found | bots found |",
-        "| --- | --- | --- | --- | --- |",
+    rows = [
+        f"| {name} (`{model.version}`) | {half} | {where} | {quality(model, some, threshold).line} |"
+        for name, model in models.items()
+        for half, members in ((TUNING, tuning), (HELD_OUT, held_out))
+        for where, some in _places(members)
+        for threshold in sorted({threshold_for(model, tuning), POSSIBLE, ASKED})
     ]
+    alone = []
     for name, model in models.items():
-        threshold = threshold_for(model, tuning)
-        for half, members in ((TUNING, tuning), (HELD_OUT, held_out)):
-            lines.append(f"| {name} (`{model.version}`) | {half} | {quality(model, members, threshold).line} |")
-    lines += [
-        "",
-        "## In shadow",
-        "",
-        "`GET /v1/admin/models/bot/compare` after a run with the candidate in shadow:",
-        "",
-    ]
-    lines += ["```json", json.dumps(compared, indent=1), "```", ""]
-    lines += [
-        "A few dozen people prove little about one in two hundred: none found among *n* leaves up to 3 / *n*.",
-        "",
-    ]
-    return "\n".join(lines)
+        score, label = highest_alone(model)
+        alone.append(f"| {name} | {score:.2f} (`{label}`) | {'; '.join(lost(model, models['shipped'])) or 'none'} |")
+    return PAGE.format(
+        said=said,
+        tuning=len(tuning),
+        tuning_people=people_in(tuning),
+        held_out=len(held_out),
+        held_out_people=people_in(held_out),
+        asked=ASKED,
+        possible=POSSIBLE,
+        rows="\n".join(rows),
+        alone="\n".join(alone),
+        compared="\n".join(f"- `{name}`: `{json.dumps(compared[name])}`" for name in COMPARED),
+    )
+
+
+def _places(labelled: Sequence[Labelled]) -> list[tuple[str, list[Labelled]]]:
+    """Split by where the decision was made."""
+    at_gateway = [item for item in labelled if item.result.driver == "gateway"]
+    return [("browser check", [item for item in labelled if item not in at_gateway]), ("gateway", at_gateway)]

@@ -4,7 +4,7 @@ import type { AgentGate, Result, Target } from "../types/agentgate";
 import { makeDisplay } from "./display";
 import { defineElement } from "./element";
 import { AgentGateError, asError } from "./errors";
-import { loadEvidence } from "./evidence";
+import { keepEvents, loadEvidence } from "./evidence";
 import { fetchProtected } from "./fetch";
 import { type Given, settle, type Settings } from "./options";
 import { callBack, listen } from "./page";
@@ -87,6 +87,7 @@ const page = window as unknown as { agentgate?: Partial<AgentGate> };
 if (typeof page.agentgate?.execute !== "function") {
   page.agentgate = api;
   // What people do before a check is evidence too. One that does not load is tried again by the check.
+  keepEvents();
   quietly(loadEvidence());
   if (ofDocument("readyState") === "loading") listen(document, "DOMContentLoaded", begin);
   else begin();

@@ -143,3 +143,17 @@ def test_a_page_sends_sums_of_behaviour_and_no_positions_or_keys(page, site, add
     for sums in (body["interaction"], *parts):
         assert all(isinstance(value, int | float) for value in sums.values())
     assert "secret" not in sent[0].post_data
+
+
+def test_who_is_quicker_than_the_evidence_is_seen_all_the_same(page, site, address):
+    page.route("**/evidence.js", lambda route: (page.wait_for_timeout(1500), route.continue_()))
+    page.goto(address, wait_until="commit")
+    page.wait_for_function("window.agentgate")
+    with page.expect_request("**/v1/browser/verify") as sent:
+        page.mouse.click(40, 60)
+        page.keyboard.press("a")
+        execute(page, site)
+
+    interaction = sent.value.post_data_json["interaction"]
+    assert (interaction["clicks"], interaction["keys"]) == (1, 1)
+    assert interaction["pointer"]["presses"] == 1

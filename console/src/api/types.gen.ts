@@ -1420,10 +1420,14 @@ export interface Probes {
   programs: unknown[];
 }
 
-/** What a browser answered to each program: numbers, null where its window is too small; `none` without layout. */
+/**
+ * What a browser answered to each program: numbers, null where its window is too small.
+ *
+ * `none` where nothing is laid out, `error` where the page lets no program run.
+ */
 export interface ProbesInput {
   draw: string;
-  answers: "none" | (number[] | null)[];
+  answers: "error" | "none" | (number[] | null)[];
 }
 
 /** What the worker that answers knows: each learns and counts by itself. */

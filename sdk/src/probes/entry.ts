@@ -21,7 +21,8 @@ async function probe({ draw, programs }: Draw): Promise<Answers> {
       }
     }
   } catch {
-    return { draw, answers: "none" };
+    // Something of the page or of an extension throws: that says nothing about the layout.
+    return { draw, answers: "error" };
   }
   return { draw, answers };
 }

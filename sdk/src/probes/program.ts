@@ -13,8 +13,8 @@ export interface Draw {
 
 export interface Answers {
   readonly draw: string;
-  /** `none` where nothing is laid out; null for a program that the window is too small for. */
-  readonly answers: readonly (readonly number[] | null)[] | "none";
+  /** `none` where nothing is laid out, `error` where the page lets none run; null for one that the window is too small for. */
+  readonly answers: readonly (readonly number[] | null)[] | "none" | "error";
 }
 
 export type Probe = (draw: Draw) => Promise<Answers>;

@@ -192,7 +192,8 @@ function press(event: PointerEvent): void {
   approach = 0;
   pressedAt = here;
   endStroke(true);
-  const target = event.composedPath()[0];
+  // An event that waited has no path any more.
+  const target = event.composedPath()[0] ?? event.target;
   if (!(target instanceof Element)) return;
   const { left, top, width, height } = target.getBoundingClientRect();
   const centre: Point = [left + width / 2, top + height / 2];
@@ -266,10 +267,18 @@ export function countUntrusted(): void {
   counts.untrusted++;
 }
 
+const handlers: Record<string, (event: Event) => void> = {};
+
+/** See what happened before anybody watched. */
+export function replay(events: readonly Event[]): void {
+  if (events[0]) watchedMs = Math.min(watchedMs, events[0].timeStamp);
+  for (let at = 0; at < events.length; at++) handlers[events[at]!.type]?.(events[at]!);
+}
+
 export function watchInput(): void {
   watchedMs = performance.now();
   for (const [type, count, see] of EVENTS) {
-    const handle = (event: Event): void => {
+    const handle = (handlers[type] = (event: Event): void => {
       if (event.isTrusted) {
         if (count) {
           counts[count]++;
@@ -278,7 +287,7 @@ export function watchInput(): void {
         }
         see?.(event as never);
       } else if (count === "pointerMoves") countUntrusted();
-    };
+    });
     listen(window, type, handle, passive);
   }
 }

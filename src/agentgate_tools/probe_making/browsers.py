@@ -181,7 +181,7 @@ globalThis["agentgate:probes"] = async (probe) => {
   const answers = [];
   for (let at = 0; at < programs.length; at += %d) {
     const found = await probe({ draw: "", programs: programs.slice(at, at + %d) });
-    answers.push(...(found.answers === "none" ? [] : found.answers));
+    answers.push(...(typeof found.answers === "string" ? [] : found.answers));
   }
   await fetch("/answers", { method: "POST", body: JSON.stringify({ userAgent: navigator.userAgent, answers }) });
 };

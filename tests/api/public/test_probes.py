@@ -182,13 +182,64 @@ def test_answers_of_another_challenge_are_wrong(page: Page) -> None:
     assert page.verify(second, **page.probes(first)).json()["status"] == "step_up"
 
 
-def test_a_frame_that_is_not_displayed_has_no_layout_and_a_page_has(page: Page) -> None:
+UNPROVEN = {"probes.unproven", "evidence.doubtful"}
+
+
+@pytest.mark.parametrize("first", ["error", "none"])
+def test_where_no_program_could_run_the_check_is_shown_and_its_own_programs_count(page: Page, first: str) -> None:
+    challenge, step_up = asked_without_evidence(page, first)
+    right = page.probes_again(step_up, challenge["challengeId"])
+
+    # Of several verifications of a challenge the first one's answers count.
+    reply = page.verify(challenge, answer=page.answer(step_up, probes=right)).json()
+
+    assert reply["status"] == "passed"
+    labels = set(decision_of(page.service, page.site_key, reply["decisionId"])["labels"])
+    assert labels >= UNPROVEN
+    assert labels.isdisjoint({"probes.missing", "probes.no_layout", "evidence.contradictory"})
+
+
+def test_a_page_that_lets_no_program_run_is_excused_once_in_an_hour(page: Page) -> None:
+    page.service.clock.advance(seconds=3600)
+
+    assert [answer_of_errors(page) for _ in range(3)] == ["passed", "challenge_failed", "challenge_failed"]
+
+
+def test_a_program_that_throws_and_another_sign_are_no_refusal(page: Page) -> None:
+    challenge = page.challenge().json()
+
+    assert page.verify(challenge, **without(page, challenge, "error"), signals=ELSEWHERE).json()["status"] == "step_up"
+
+
+def without(page: Page, challenge: dict[str, Any], said: str) -> dict[str, Any]:
+    probes = {"probes": {**page.probes(challenge)["probes"], "answers": said}}
+    if said == "error":
+        return probes
+    # A frame that is not displayed, which nobody has pointed at.
+    return {**probes, "interaction": {**some_interaction(), "pointerMoves": 0, "clicks": 0}}
+
+
+def asked_without_evidence(page: Page, said: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    challenge = page.challenge().json()
+    reply = page.verify(challenge, **without(page, challenge, said)).json()
+    assert reply["status"] == "step_up"
+    page.service.clock.advance(seconds=5)
+    return challenge, reply["stepUp"]
+
+
+def answer_of_errors(page: Page) -> str:
+    challenge, step_up = asked_without_evidence(page, "error")
+    error = {**page.probes_again(step_up, challenge["challengeId"]), "answers": "error"}
+    reply = page.verify(challenge, **without(page, challenge, "error"), answer=page.answer(step_up, probes=error))
+    said = reply.json()
+    return str(said.get("status") or said["error"])
+
+
+def test_a_page_that_lays_nothing_out_sends_no_answer(page: Page) -> None:
     challenge = page.challenge().json()
     none = {**page.probes(challenge)["probes"], "answers": "none"}
-    untouched = {**some_interaction(), "pointerMoves": 0, "clicks": 0}
 
-    assert page.verify(page.challenge().json(), probes=none).json()["status"] == "step_up"
-    assert page.labels(challenge, probes=none, interaction=untouched) == set()
+    assert page.verify(challenge, probes=none, signals=ELSEWHERE).json()["error"] == "challenge_failed"
 
 
 def test_the_answers_of_the_first_verification_count(page: Page) -> None:
@@ -203,17 +254,22 @@ def test_the_answers_of_the_first_verification_count(page: Page) -> None:
     assert "probes.wrong" in decision_of(page.service, page.site_key, reply["decisionId"])["labels"]
 
 
-def test_a_version_that_nobody_has_seen_is_not_wrong_while_anything_is_right(page: Page) -> None:
-    page.agent = CHROME.replace("156", "157")
+@pytest.mark.parametrize("version", ["157", "83"])
+def test_a_version_that_nobody_has_seen_is_asked_and_not_wrong(page: Page, version: str) -> None:
+    page.agent = CHROME.replace("156", version)
     challenge = page.challenge().json()
     right = page.probes(challenge)["probes"]
     # The fresh program has no answer yet.
     known = next(at for at, answer in enumerate(right["answers"]) if answer)
     answers = [answer if at == known else [0] * len(answer) for at, answer in enumerate(right["answers"])]
 
-    assert page.labels(challenge, probes={**right, "answers": answers}) == set()
-    other = page.challenge().json()
-    assert page.verify(other, probes=zeros(page.probes(other)["probes"])).json()["status"] == "step_up"
+    probes = {**right, "answers": answers}
+    step_up = page.verify(challenge, probes=probes).json()["stepUp"]
+    page.service.clock.advance(seconds=5)
+    answer = page.answer(step_up, probes=page.probes_again(step_up, challenge["challengeId"]))
+    reply = page.verify(challenge, probes=probes, answer=answer).json()
+    assert reply["status"] == "passed"
+    assert set(decision_of(page.service, page.site_key, reply["decisionId"])["labels"]) >= UNPROVEN
 
 
 def test_another_browser_at_the_verification_is_a_mismatch(shared_service: RunningService) -> None:
@@ -227,8 +283,8 @@ def test_another_browser_at_the_verification_is_a_mismatch(shared_service: Runni
     assert "probes.engine_mismatch" in decision_of(page.service, page.site_key, decision)["labels"]
 
 
-@pytest.mark.parametrize("agent", ["curl/8.5.0", "AcmeShop/3.1 (iOS)", CHROME.replace("156", "83")])
-def test_who_claims_no_browser_that_can_gets_none_and_no_label(page: Page, agent: str) -> None:
+@pytest.mark.parametrize("agent", ["curl/8.5.0", "AcmeShop/3.1 (iOS)"])
+def test_who_claims_no_engine_gets_no_programs(page: Page, agent: str) -> None:
     page.agent = agent
     challenge = page.challenge().json()
 
@@ -256,13 +312,17 @@ def test_what_cannot_be_an_answer_is_refused_with_a_reason(page: Page, probes: A
     assert "probes" in reply.json()["message"]
 
 
-def test_a_network_with_five_wrong_sessions_gets_raised_work(shared_service: RunningService, site_key: str) -> None:
+@pytest.mark.parametrize("said", ["wrong", "error"])
+def test_a_network_with_five_sessions_without_evidence_gets_raised_work(
+    shared_service: RunningService, site_key: str, said: str
+) -> None:
     network = new_network()
     for host in range(FAILED.most):
         page = Page(shared_service, site_key, address=f"{network}.{host}")
         challenge = page.challenge().json()
         assert challenge["work"]["count"] == USUAL
-        page.verify(challenge, probes=zeros(page.probes(challenge)["probes"]))
+        probes = page.probes(challenge)["probes"]
+        page.verify(challenge, probes=zeros(probes) if said == "wrong" else {**probes, "answers": said})
 
     again = Page(shared_service, site_key, address=f"{network}.200")
     elsewhere = Page(shared_service, site_key, address=new_network() + ".9")

@@ -128,10 +128,13 @@ class InstrumentInput(Input, frozen=True, kw_only=True):
 
 
 class ProbesInput(Input, frozen=True, kw_only=True):
-    """What a browser answered to each program: numbers, null where its window is too small; `none` without layout."""
+    """What a browser answered to each program: numbers, null where its window is too small.
+
+    `none` where nothing is laid out, `error` where the page lets no program run.
+    """
 
     draw: Annotated[str, Meta(max_length=TICKET_CHARACTERS)]
-    answers: Literal["none"] | Annotated[list[ProbeAnswer | None], Meta(max_length=MOST_PROBES)]
+    answers: Literal["none", "error"] | Annotated[list[ProbeAnswer | None], Meta(max_length=MOST_PROBES)]
 
 
 class PressInput(Input, frozen=True, kw_only=True):

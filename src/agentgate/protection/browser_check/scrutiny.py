@@ -17,7 +17,7 @@ from agentgate.protection.browser_check.clusters import Clusters
 from agentgate.protection.browser_check.judge import Proof
 from agentgate.protection.browser_check.private_tokens import PrivateTokens
 from agentgate.protection.browser_check.probes.checker import KEPT_MS, DrawnProbes, ProbeChecker
-from agentgate.protection.browser_check.probes.judge import Judgement, State
+from agentgate.protection.browser_check.probes.judge import UNKNOWN, Judgement, State
 from agentgate.protection.browser_check.records import VerifyInput
 from agentgate.protection.browser_check.repository import StoredChallenge
 from agentgate.protection.browser_check.step_up import counts_of, was_counted
@@ -89,7 +89,8 @@ class Scrutiny:
                 visit.site.number, request, body.signals, body.interaction, call.now
             )
             evidence["clusters"] = clusters + await self.private_tokens.labels(challenge, visit.site)
-        return Findings(evidence, judgement, visit.test or await self._holds(call, challenge, body, judgement))
+        holds = visit.test or not proof.answer or await self._holds(call, challenge, body, judgement)
+        return Findings(evidence, judgement, holds)
 
     async def ask(self, trial: Trial) -> DrawnProbes | None:
         """Draw the shown check's probes, and remember what the page had counted when it was asked for."""
@@ -109,16 +110,22 @@ class Scrutiny:
             return True
         if challenge.widget is WidgetMode.INTERACTIVE:
             # It was asked for with the challenge, whose probes are as fresh.
-            return first.state not in {State.WRONG, State.MISSING}
+            return self._is_engine(call, first.state, first.state)
         given = None if isinstance(answer.probes, msgspec.UnsetType) else answer.probes
         fresh = self.probes.judge_again(challenge, given, user_agent=call.request.header("user-agent"))
-        # A copy of an older SDK, kept by a cache, knows one draw only.
-        if fresh is State.WRONG or (fresh is State.MISSING and first.state is not State.RIGHT):
-            return False
         kept = await self._shared_cache.get(_shown(challenge))
         before = (0.0, 0.0) if kept is None else msgspec.msgpack.decode(kept, type=tuple[float, float])
         interaction = body.interaction if isinstance(body.interaction, dict) else {}
-        return was_counted(answer.steps, interaction, before)
+        return was_counted(answer.steps, interaction, before) and self._is_engine(call, first.state, fresh)
+
+    def _is_engine(self, call: Call, first: State, fresh: State) -> bool:
+        """Say whether the answers are an engine's, or excused."""
+        if fresh is State.WRONG:
+            return False
+        # A copy of an older SDK, kept by a cache, knows one draw only.
+        if first is State.RIGHT or fresh not in {State.MISSING, *UNKNOWN}:
+            return True
+        return fresh is not State.MISSING and self.probes.excuses.give(call.now)
 
     def learn(self, call: Call, findings: Findings, labels: tuple[str, ...]) -> None:
         """Let the probes learn from a session about which this was decided."""

@@ -71,6 +71,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 # Families that extensions and privacy tools do not explain: without one of these, somebody is asked and never refused.
 OF_PROGRAMS = frozenset(("driver", "window", "synthetic", "device", "path", "robotic", "engine", "layout"))
+# Asks by itself, and counts towards no refusal: there is no evidence of an engine, nor any against one.
+UNPROVEN = "probes.unproven"
 ENOUGH_TO_ASK = 2
 ENOUGH_TO_REFUSE = 3
 
@@ -92,7 +94,7 @@ def evidence_labels(labels: Iterable[str]) -> list[str]:
     together = []
     if not MISSING.isdisjoint(found):
         together.append("evidence.missing")
-    if len(families) >= ENOUGH_TO_ASK:
+    if len(families) >= ENOUGH_TO_ASK or UNPROVEN in found:
         together.append("evidence.doubtful")
     if len(families) >= ENOUGH_TO_REFUSE and not OF_PROGRAMS.isdisjoint(families):
         together.append("evidence.contradictory")

@@ -161,6 +161,7 @@ PROBES = {
     "probes.wrong": "Programs that need a real engine were answered otherwise than the claimed browser answers them",
     "probes.missing": "A browser that can answer programs which need a real engine sent no answers",
     "probes.no_layout": "None of the programs that nest every layout was answered as engines do, or no answer came",
+    "probes.unproven": "No evidence of an engine, nor against one: an unknown or old version, or no program could run",
     "probes.engine_mismatch": "Another kind of engine than the User-Agent's answered: Gecko for Blink, or the reverse",
 }
 BEHAVIOR = {

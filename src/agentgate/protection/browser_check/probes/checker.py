@@ -15,6 +15,7 @@ from agentgate.protection.browser_check.probes.chains import CHAINS, draw_chains
 from agentgate.protection.browser_check.probes.dice import Dice
 from agentgate.protection.browser_check.probes.draw import Drawn, Recent, draw_programs
 from agentgate.protection.browser_check.probes.engines import BrowserClaim, claim_of
+from agentgate.protection.browser_check.probes.excuses import Excuses
 from agentgate.protection.browser_check.probes.generate import Program, family_of, make_program
 from agentgate.protection.browser_check.probes.judge import FAILURES, Judgement, State, judge
 from agentgate.protection.browser_check.probes.learning import DriftGuard, Learner
@@ -31,7 +32,8 @@ MOST_PROGRAMS_KEPT = 2_048
 # What a session may show and still be learned from. Of other sources than these every label is fine.
 PLAIN = frozenset(
     (
-        *("browser.evidence", "browser.software_renderer", "behavior.none", "behavior.keyboard_only", "probes.right"),
+        *("browser.evidence", "browser.software_renderer", "behavior.none", "behavior.keyboard_only"),
+        *("probes.right", "probes.unproven"),
         *("ua.browser", "ua.old", "ua.webview", "http.plain_origin", "http.via"),
     )
 )
@@ -53,6 +55,7 @@ class ProbeChecker:
         self.pools = pools
         self.learner = Learner()
         self.guard = DriftGuard()
+        self.excuses = Excuses()
         # How many verifications were judged in each way.
         self.judged = {state.value: 0 for state in State}
         self._shared_cache = shared_cache
@@ -61,9 +64,9 @@ class ProbeChecker:
         self._programs: BoundedCache[tuple[str, int], msgspec.Raw] = BoundedCache(MOST_PROGRAMS_KEPT)
 
     def issue(self, challenge: StoredChallenge, *, user_agent: str | None, address: str) -> DrawnProbes | None:
-        """Draw the probes of a challenge; None for a client that claims no browser which could answer them."""
+        """Draw the probes of a challenge; None for a client that claims no engine."""
         claim, now_ms = claim_of(user_agent), challenge.issued_ms
-        if not claim.is_able:
+        if claim.engine is None:
             return None
         network = network_of(address)
         drawn = draw_programs(
@@ -112,6 +115,8 @@ class ProbeChecker:
                 return msgspec.msgpack.decode(kept, type=Judgement)
         judged = judge_answers(challenge, given, claim_of(user_agent), is_displayed=is_displayed)
         self.judged[judged.state.value] += 1
+        if judged.state is State.RIGHT:
+            self.excuses.earn(challenge.issued_ms)
         await self._shared_cache.put(
             key, msgspec.msgpack.encode(msgspec.structs.replace(judged, votes=())), ttl_ms=KEPT_MS
         )
@@ -173,8 +178,8 @@ def judge_answers(
     if ticket is None:
         # A draw that is not this challenge's: somebody brings answers from elsewhere.
         return Judgement(state=State.WRONG, of=0, no_layout=True)
-    if given.answers == "none":
-        return Judgement(state=State.NONE)
+    if isinstance(given.answers, str):
+        return Judgement(state=State(given.answers))
     if len(given.answers) != len(ticket.asked) + CHAINS:
         return Judgement(state=State.WRONG, of=len(ticket.asked), no_layout=True)
     return judge(ticket, draw_chains(challenge.seed), given.answers, claim)

@@ -8,8 +8,8 @@ BLINK, GECKO, WEBKIT = "blink", "gecko", "webkit"
 ENGINES = (BLINK, GECKO, WEBKIT)
 
 LOOKED_AT_CHARACTERS = 1_024
-# By the engine's name in a browser's class. `webkit` is that of other makers, whose versions are their own.
-KIND_OF = {"chromium": BLINK, "firefox": GECKO, "safari": WEBKIT}
+# By the engine's name in a browser's class. `webkit` is that of other makers.
+KIND_OF = {"chromium": BLINK, "firefox": GECKO, "safari": WEBKIT, "webkit": WEBKIT}
 # Closed shadow trees, animations with a time, `elementsFromPoint`, `gap` in flex boxes, `clamp`.
 ABLE_FROM = {BLINK: 84, GECKO: 75, WEBKIT: 15}
 

@@ -38,10 +38,14 @@ class State(StrEnum):
     NONE = "none"
     # No browser that can answer was claimed.
     UNABLE = "unable"
+    # The page lets no program run: something of it or of an extension throws.
+    ERROR = "error"
 
 
-# What is no evidence of an engine from somebody who claims one: it raises the work of the network.
-FAILURES = frozenset((State.WRONG, State.MISSING, State.UNPROVEN))
+# Neither evidence of an engine nor evidence against one: the check is shown, and nobody is refused for it alone.
+UNKNOWN = frozenset((State.UNPROVEN, State.NONE, State.UNABLE, State.ERROR))
+# What is no evidence of an engine: it raises the work of the network.
+FAILURES = UNKNOWN | {State.WRONG, State.MISSING}
 
 
 class Vote(Struct, frozen=True):
@@ -89,6 +93,9 @@ def judge(ticket: ProbeTicket, chains: Sequence[Chain], answers: Given, claim: B
     judged = [vote for vote in votes if vote.asked.answer is not None]
     right = sum(vote.right for vote in judged)
     state = state_of(right, len(judged), is_seen=ticket.seen)
+    if state is State.WRONG and not claim.is_able:
+        # A browser from before 2020 lacks what the programs need.
+        state = State.UNPROVEN
     # A browser does not change between two requests of one check.
     is_other = BrowserClaim(ticket.engine, ticket.version) != claim
     return Judgement(

@@ -6,8 +6,13 @@ They are judged by the browser check itself; its verdict comes as the part `prob
 from agentgate.protection.signals.evidence import read_evidence
 from agentgate.protection.signals.signal_input import Labels, SignalInput
 
-# Other states are no evidence, for or against anybody.
-LABEL_OF_STATE = {"right": "probes.right", "wrong": "probes.wrong", "missing": "probes.missing"}
+# In the state `drift`, the answers are no evidence for or against anybody.
+LABEL_OF_STATE = {
+    "right": "probes.right",
+    "wrong": "probes.wrong",
+    "missing": "probes.missing",
+    **dict.fromkeys(("unproven", "none", "unable", "error"), "probes.unproven"),
+}
 
 
 def probe_labels(request: SignalInput) -> Labels:
