@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,3 +108,17 @@ def plain_user_agent(browser: Browser) -> str:
     """Return what the same browser calls itself when it has a window."""
     major = browser.version.partition(".")[0]
     return f"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{major}.0.0.0 Safari/537.36"
+
+
+def run_node(script, given):
+    """Run one of the scripts in `engines/` with an input, and return what it prints."""
+    done = subprocess.run(
+        [node_path(), Path(__file__).parent / "engines" / script],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

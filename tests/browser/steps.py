@@ -1,5 +1,6 @@
 """Steps that browser tests share: run the check, wait for something, look at what the service recorded."""
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -105,3 +106,14 @@ def read_decision(site: ProtectedSite, result: dict[str, Any]) -> dict[str, Any]
             return found
         assert time.monotonic() < deadline_s, reply.text
         time.sleep(0.05)
+
+
+# The heading of a refusal on the challenge page.
+BLOCKED = "This page cannot be opened"
+# What a clearance, of whatever level, satisfies.
+UNCLEARED = {"name": "uncleared", "action": "challenge", "match": {"none_labels": ["receipt.clearance"]}}
+
+
+def heading(page: Page, text: str) -> None:
+    """Wait for the visible heading of this text."""
+    page.wait_for_selector(f"h1:visible:text-is({json.dumps(text)})")

@@ -1,20 +1,17 @@
 """The instrument in real engines, which all find the answer, and in documents written in JavaScript, which do not."""
 
-import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from agentgate.protection.browser_check.instrument.program import Answer, check_answer, make_program, right_answer
-from tests.browser.chromium import firefox_path, node_path
+from tests.browser.chromium import firefox_path, run_node
 from tests.browser.origin import page_server
 
 # Several engines start for the first of these tests, and share the machine with others.
 pytestmark = pytest.mark.timeout(300)
 
-ENGINES = Path(__file__).parent / "engines"
 PAGES = Path(__file__).parent / "pages"
 # `make soak` asks for many more.
 PROGRAMS = int(os.environ.get("INSTRUMENT_PROGRAMS", "90"))
@@ -110,19 +107,6 @@ def pages():
 def elsewhere():
     """What every engine that is no browser answers."""
     return run_node("documents.mjs", {"programs": made(PROGRAMS), "counts": NOT_BROWSERS})
-
-
-def run_node(script, given):
-    done = subprocess.run(
-        [node_path(), ENGINES / script],
-        input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def answers_of_a_page(page, pages, html, *, before="", after=""):

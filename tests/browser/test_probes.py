@@ -11,8 +11,8 @@ from agentgate.protection.browser_check.probes.generate import make_program
 from agentgate.protection.browser_check.probes.judge import is_right
 from agentgate.protection.browser_check.probes.pool import Pools
 from agentgate_tools.probe_making.browsers import collect, find_browsers
+from tests.browser.chromium import run_node
 from tests.browser.origin import page_server
-from tests.browser.test_instrument_engines import run_node
 
 pytestmark = pytest.mark.timeout(300)
 

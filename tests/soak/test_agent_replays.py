@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from tests.api.public.test_agent_replays import REPLAYS, send_at_once
 from tests.support.agent_client import SigningAgent
+from tests.support.agent_replays import REPLAYS, send_at_once
 from tests.support.processes import serving
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]

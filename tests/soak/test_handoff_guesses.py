@@ -3,7 +3,7 @@
 import pytest
 
 from agentgate.lib.settings.schema import Settings
-from tests.security.test_handoff_guesses import check_guesses
+from tests.support.handoff_guesses import check_guesses
 from tests.support.service import running_service
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1_200)]

@@ -6,47 +6,21 @@ An image of the files at one moment is what a crash leaves: the journal is in it
 import asyncio
 import random
 import shutil
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from agentgate.lib.clock import FixedClock
 from agentgate.lib.database import StoreUnavailable
-from agentgate.protection.tokens.repository import Redemption, RedemptionStore, SpendMarks, SpendOutcome
-from agentgate.server.stores.open import HOT
-from agentgate.storage.migrate import apply
-from agentgate.storage.sqlite.database import SqliteDatabase
+from agentgate.protection.tokens.repository import Redemption, SpendMarks, SpendOutcome
 from tests.store.sql_objects import NOW_MS
+from tests.support.spend_marks import LONGEST_MS, SITE, journal, opened, spend
 
 pytestmark = pytest.mark.anyio
 
-SITE = "st_0123456789abcdef"
-LONGEST_MS = 90_000_000
 SPENT = [f"rcp_{number:02}" for number in range(12)]
 FLIPS = 40
 SEED = 20_261_116
-
-
-@asynccontextmanager
-async def opened(folder: Path, worker: str = "worker-1", now_ms: int = NOW_MS) -> AsyncIterator[RedemptionStore]:
-    """Open the store as a worker does when it starts."""
-    database = SqliteDatabase(folder / "hot.db")
-    try:
-        await apply(database, HOT, clock=FixedClock(NOW_MS))
-        marks = SpendMarks(folder, worker, longest_ms=LONGEST_MS)
-        redemptions = RedemptionStore(database, marks, clock=FixedClock(now_ms))
-        await redemptions.check_marks(now_ms)
-        yield redemptions
-    finally:
-        await database.close()
-
-
-def spend(redemptions: RedemptionStore, receipt: str, *, issued_ms: int = NOW_MS) -> asyncio.Future[bool]:
-    return asyncio.ensure_future(
-        redemptions.spend(SITE, receipt, Redemption("mine", b"{}"), kept_until_ms=issued_ms + LONGEST_MS)
-    )
 
 
 @pytest.fixture
@@ -61,10 +35,6 @@ async def image(tmp_path: Path) -> Path:
             assert await spend(redemptions, receipt)
         shutil.copytree(folder, tmp_path / "image")
     return tmp_path / "image"
-
-
-def journal(folder: Path) -> Path:
-    return folder / "hot.db-wal"
 
 
 def flip(folder: Path, draw: random.Random) -> None:

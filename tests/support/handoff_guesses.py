@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from agentgate.lib.ids import new_handoff_id
 from tests.support.handoff import HandoffScene
+from tests.support.service import RunningService
 
 CONNECTIONS = 16
 LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -66,3 +67,20 @@ def _request(scene: HandoffScene, path: str, number: int) -> bytes:
     headers = {"Host": urlsplit(url).netloc, "X-Forwarded-For": source, **signed}
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     return f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode()
+
+
+def check_guesses(service: RunningService, count: int) -> None:
+    """Guess so many times while a handoff is open: nothing may be found, and all answers of a door are the same."""
+    scene = HandoffScene(service)
+    handoff = scene.open(submission_id="guessed")
+
+    told = guess(scene, guesses(handoff.id, count, seed=count))
+
+    assert sorted((door, status, number) for (door, status, _), number in told.items()) == [
+        ("/handoff/", 404, count),
+        ("/v1/handoff/", 404, count),
+    ]
+    # It is there all the time, for those who know it; to another agent it looks like one that is not.
+    assert scene.poll(handoff.id).json()["status"] == "pending"
+    stranger = scene.poll(handoff.id, scene.other)
+    assert ("/v1/handoff/", stranger.status_code, stranger.content) in told

@@ -17,8 +17,8 @@ from agentgate.protection.tokens.repository import Redemption
 from agentgate.storage.sqlite.database import SqliteDatabase
 from tests.api.public.test_gateway import Gate, said
 from tests.store.sql_objects import NOW_MS
-from tests.store.test_spend_marks import LONGEST_MS, SITE, journal, opened, spend
 from tests.support.service import RunningService, running_service
+from tests.support.spend_marks import LONGEST_MS, SITE, journal, opened, spend
 from tests.support.tokens import mint
 from tests.whole.test_gateway_faults import environ
 

@@ -6,8 +6,7 @@ from playwright.sync_api import Browser, Page
 from tests.browser.axe import load_axe, run_axe
 from tests.browser.chromium import plain_user_agent
 from tests.browser.gateway.conftest import SITE_KEY, GatedSite
-from tests.browser.gateway.test_challenge_page import BLOCKED, heading
-from tests.browser.steps import COLLECT_VIOLATIONS
+from tests.browser.steps import BLOCKED, COLLECT_VIOLATIONS, heading
 
 APPEALS = f"/v1/admin/sites/{SITE_KEY}/appeals"
 CANARY = "<img src=x onerror='window.ran=1'>"

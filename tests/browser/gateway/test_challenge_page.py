@@ -8,17 +8,9 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.chromium import Chromium, plain_user_agent
 from tests.browser.gateway.conftest import GatedSite
-from tests.browser.steps import COLLECT_VIOLATIONS, press_by_hand
+from tests.browser.steps import BLOCKED, COLLECT_VIOLATIONS, UNCLEARED, heading, press_by_hand
 
 STUCK = "The check was passed, but the page still does not open"
-BLOCKED = "This page cannot be opened"
-# What a clearance, of whatever level, satisfies.
-UNCLEARED = {"name": "uncleared", "action": "challenge", "match": {"none_labels": ["receipt.clearance"]}}
-
-
-def heading(page: Page, text: str) -> None:
-    """Wait for the visible heading of this text."""
-    page.wait_for_selector(f"h1:visible:text-is({json.dumps(text)})")
 
 
 def test_a_person_gets_through_and_notices_little(gated: GatedSite, page: Page) -> None:

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page, Route
 
 from tests.browser.chromium import plain_user_agent
 from tests.browser.gateway.conftest import GatedSite
-from tests.browser.gateway.test_challenge_page import UNCLEARED, heading
+from tests.browser.steps import UNCLEARED, heading
 
 PHOTO_BYTES = 100_000
 
