@@ -230,7 +230,9 @@ class RecordTable(Generic[R]):
     async def update(self, session: SqlSession, record: R, *fields: str, key: tuple[str, ...] = ("id",)) -> None:
         """Save some fields of the record that its key finds."""
         sets = ", ".join(f"{self._columns[field]} = ${number}" for number, field in enumerate(fields, start=1))
-        found = " AND ".join(f"{each} = ${number}" for number, each in enumerate(key, start=len(fields) + 1))
+        found = " AND ".join(
+            f"{self._columns[field]} = ${number}" for number, field in enumerate(key, start=len(fields) + 1)
+        )
         sql = f"UPDATE {self._name} SET {sets} WHERE {found}"  # noqa: S608 - likewise
         await session.run(sql, *(self._value(record, field) for field in (*fields, *key)))
 
