@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import to_json
+from agentgate.lib.records import decode_extra, to_json
 
 Row = tuple[Any, ...]
 Value = int | float | str | bytes | None
@@ -189,16 +189,17 @@ class RecordTable(Generic[R]):
         wire_names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
         self._wire = {field: wire for field, wire in wire_names if field not in absent}
         self._columns = {field: (named or {}).get(field) or _column(field) for field in self._wire}
-        self.columns = ", ".join(self._columns.values())
+        self.names = tuple(self._columns.values())
+        self.columns = ", ".join(self.names)
         # With the table's name, for joins.
         self.qualified = ", ".join(f"{name}.{column}" for column in self._columns.values())
         self.places = ", ".join(f"${number}" for number in range(1, len(self._columns) + 1))
         self.insert = f"INSERT INTO {name} ({self.columns}) VALUES ({self.places})"  # noqa: S608 - our own names
         self.select = f"SELECT {self.columns} FROM {name}"  # noqa: S608 - likewise
 
-    def read(self, row: Row) -> R:
-        """Return the record of a row of these columns."""
-        values: dict[str, Any] = {}
+    def read(self, row: Row, **others: Any) -> R:
+        """Return the record of a row of these columns; `others` are the fields that are no columns."""
+        values: dict[str, Any] = dict(others)
         for (field, wire), value in zip(self._wire.items(), row, strict=True):
             if value is not None or field not in self._optional:
                 values[wire] = msgspec.json.decode(value) if field in self._json else value
@@ -251,6 +252,5 @@ def _column(field: str) -> str:
 
 
 def _decode(kind: type, value: Any) -> Any:
-    if kind is Moment and isinstance(value, int):
-        return Moment(value)
-    raise TypeError(f"{kind.__name__} cannot be read from a column")
+    # A column has a moment as a number, JSON as a text.
+    return Moment(value) if kind is Moment and isinstance(value, int) else decode_extra(kind, value)

@@ -81,7 +81,8 @@ def _encode_extra(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def _decode_extra(kind: type, value: Any) -> Any:
+def decode_extra(kind: type, value: Any) -> Any:
+    """Read what is no type of msgspec's from its form in JSON."""
     if kind is Moment:
         if not isinstance(value, str):
             raise TypeError("Expected a date and time such as 2026-01-31T09:30:00Z")
@@ -104,9 +105,9 @@ def to_builtins(value: Any) -> Any:
 
 def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     """Return a strict decoder for a record type."""
-    return msgspec.json.Decoder(kind, dec_hook=_decode_extra)
+    return msgspec.json.Decoder(kind, dec_hook=decode_extra)
 
 
 def convert(value: Any, kind: type[S], *, strict: bool = True) -> S:
     """Turn plain dicts and lists into a record; `strict=False` also reads numbers from text."""
-    return msgspec.convert(value, kind, strict=strict, dec_hook=_decode_extra, str_keys=True)
+    return msgspec.convert(value, kind, strict=strict, dec_hook=decode_extra, str_keys=True)

@@ -3,17 +3,16 @@
 from typing import Protocol
 
 from agentgate.events.webhooks.records import Delivery, LiveWebhook, Progress, StoredWebhook
-from agentgate.lib.database import LockingRepository, Row
+from agentgate.lib.database import LockingRepository, RecordTable, Row
 from agentgate.people.audit.repository import AuditStores
-from agentgate.storage.record_rows import RecordRows
 
-_WEBHOOK, _PROGRESS, _DELIVERY = (
-    RecordRows(StoredWebhook, without=("progress",)),
-    RecordRows(Progress),
-    RecordRows(Delivery),
-)
+# Both are columns of one table.
+_WEBHOOK = RecordTable("webhook", StoredWebhook, json=("events", "filter"), absent=("progress",))
+_PROGRESS = RecordTable("webhook", Progress)
+_DELIVERIES = RecordTable("webhook_delivery", Delivery)
 _NAMES = _WEBHOOK.names + _PROGRESS.names
-_COLUMNS = ", ".join(f"webhook.{name}" for name in _NAMES)
+_PLACES = ", ".join(f"${place}" for place in range(1, len(_NAMES) + 1))
+_COLUMNS = f"{_WEBHOOK.qualified}, {_PROGRESS.qualified}"
 # What people decide about a webhook, and what deliveries change of it; the first column of each finds the row.
 _EDITED = ", ".join(f"{name} = ${place}" for place, name in enumerate(_WEBHOOK.names, 1) if place > 1)
 _PROGRESSED = ", ".join(f"{name} = ${place}" for place, name in enumerate(_PROGRESS.names, 2) if name != "revision")
@@ -29,8 +28,7 @@ class WebhookStore(LockingRepository):
     async def add_webhook(self, webhook: StoredWebhook) -> None:
         """Keep a new webhook."""
         await self._session.run(
-            f"""INSERT INTO webhook ({", ".join(_NAMES)})
-                VALUES ({_WEBHOOK.places()}, {_PROGRESS.places(len(_WEBHOOK.names) + 1)})""",  # noqa: S608
+            f"INSERT INTO webhook ({', '.join(_NAMES)}) VALUES ({_PLACES})",  # noqa: S608
             *_WEBHOOK.values(webhook),
             *_PROGRESS.values(webhook.progress),
         )
@@ -93,13 +91,7 @@ class WebhookStore(LockingRepository):
 
     async def save_delivery(self, delivery: Delivery, *, keep: int) -> None:
         """Keep a delivery, in place of its earlier attempts; forget the oldest of the webhook beyond `keep`."""
-        await self._session.run(
-            f"""INSERT INTO webhook_delivery ({_DELIVERY.columns}) VALUES ({_DELIVERY.places()})
-                ON CONFLICT (id) DO UPDATE SET time_ms = excluded.time_ms, items = excluded.items,
-                    delivered = excluded.delivered, attempts = excluded.attempts, status = excluded.status,
-                    duration_ms = excluded.duration_ms, error = excluded.error""",  # noqa: S608
-            *_DELIVERY.values(delivery),
-        )
+        await _DELIVERIES.save(self._session, delivery, "id")
         await self._session.run(
             """DELETE FROM webhook_delivery WHERE webhook_id = $1 AND id IN (SELECT id FROM webhook_delivery
                 WHERE webhook_id = $1 ORDER BY time_ms DESC, id DESC LIMIT 1000 OFFSET $2)""",
@@ -109,13 +101,8 @@ class WebhookStore(LockingRepository):
 
     async def list_deliveries(self, webhook_id: str, limit: int) -> list[Delivery]:
         """Return a webhook's newest deliveries, newest first."""
-        rows = await self._session.all(
-            f"""SELECT {_DELIVERY.columns} FROM webhook_delivery WHERE webhook_id = $1
-                ORDER BY time_ms DESC, id DESC LIMIT $2""",  # noqa: S608
-            webhook_id,
-            limit,
-        )
-        return [_DELIVERY.read(row) for row in rows]
+        newest = "webhook_id = $1 ORDER BY time_ms DESC, id DESC LIMIT $2"
+        return await _DELIVERIES.find_all(self._session, newest, webhook_id, limit)
 
 
 def _webhook(row: Row) -> StoredWebhook:

@@ -4,8 +4,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from agentgate.lib.database import Repository
-from agentgate.storage.record_rows import RecordRows
+from agentgate.lib.database import RecordTable, Repository
 
 
 class Lease(Struct, frozen=True):
@@ -32,7 +31,7 @@ class JobResult(Struct, frozen=True, kw_only=True):
     failure: str = ""
 
 
-_RUN, _RESULT = RecordRows(JobRun), RecordRows(JobResult)
+_RUNS, _RESULTS = RecordTable("job_run", JobRun), RecordTable("job_result", JobResult)
 
 
 class JobStore(Repository):
@@ -64,28 +63,19 @@ class JobStore(Repository):
 
     async def list_runs(self) -> list[JobRun]:
         """Return what is known of each job's runs."""
-        return [_RUN.read(row) for row in await self._session.all(f"SELECT {_RUN.columns} FROM job_run")]  # noqa: S608
+        return [_RUNS.read(row) for row in await self._session.all(_RUNS.select)]
 
     async def save_run(self, run: JobRun) -> None:
         """Note a run, over an earlier one of the same name."""
-        await self._session.run(
-            f"""INSERT INTO job_run ({_RUN.columns}) VALUES ({_RUN.places()})
-                ON CONFLICT (name) DO UPDATE SET last_ms = excluded.last_ms, held_until_ms = excluded.held_until_ms""",  # noqa: S608
-            *_RUN.values(run),
-        )
+        await _RUNS.save(self._session, run, "name")
 
     async def list_results(self) -> list[JobResult]:
         """Return how the last run of each job ended."""
-        return [_RESULT.read(row) for row in await self._session.all(f"SELECT {_RESULT.columns} FROM job_result")]  # noqa: S608
+        return [_RESULTS.read(row) for row in await self._session.all(_RESULTS.select)]
 
     async def save_result(self, result: JobResult) -> None:
         """Note how a run ended, over an earlier one of the same name."""
-        await self._session.run(
-            f"""INSERT INTO job_result ({_RESULT.columns}) VALUES ({_RESULT.places()})
-                ON CONFLICT (name) DO UPDATE SET started_ms = excluded.started_ms, took_ms = excluded.took_ms,
-                    failure = excluded.failure""",  # noqa: S608
-            *_RESULT.values(result),
-        )
+        await _RESULTS.save(self._session, result, "name")
 
 
 class JobStores(Protocol):

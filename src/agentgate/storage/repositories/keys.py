@@ -1,10 +1,9 @@
 """The service's keys in SQL."""
 
-from agentgate.lib.database import LockingRepository
+from agentgate.lib.database import LockingRepository, RecordTable
 from agentgate.lib.keyring import StoredKey
-from agentgate.storage.record_rows import RecordRows
 
-_KEY = RecordRows(StoredKey)
+_KEYS = RecordTable("service_key", StoredKey)
 
 
 class SqlKeys(LockingRepository):
@@ -12,15 +11,11 @@ class SqlKeys(LockingRepository):
 
     async def list_keys(self) -> list[StoredKey]:
         """Return every key that was ever made and not swept, newest first."""
-        rows = await self._session.all(f"SELECT {_KEY.columns} FROM service_key ORDER BY created_ms DESC, id")  # noqa: S608
-        return [_KEY.read(row) for row in rows]
+        return [_KEYS.read(row) for row in await self._session.all(f"{_KEYS.select} ORDER BY created_ms DESC, id")]
 
     async def add_key(self, key: StoredKey) -> None:
         """Keep a new key."""
-        await self._session.run(
-            f"INSERT INTO service_key ({_KEY.columns}) VALUES ({_KEY.places()})",  # noqa: S608
-            *_KEY.values(key),
-        )
+        await _KEYS.add(self._session, key)
 
     async def retire_keys(self, purpose: str, retired_ms: int) -> None:
         """Give every key of the purpose that has no end yet this one."""
