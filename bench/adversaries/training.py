@@ -252,6 +252,8 @@ Of `GET /v1/admin/models/bot/compare`, after the gateway's requests and a few se
 ## What it does not know
 
 - A few dozen people in browsers prove little about one in two hundred: none found among *n* leaves up to 3 / *n*.
+- Features and conditions were chosen among some dozen variants that were judged on the same held-out half, and bots
+  that only rates, headers or networks tell were left out of the gateway's part: the held-out figures are optimistic.
 - Sizes, rates, cookies, paths, headers, networks and crawlers' names are left out: they would be the lab's own. Rates,
   headers and lists act by rules of their own, and so do the scrapers that only these tell.
 - Traits that are never a reason (drawing by software, a keyboard alone, no input, apps, old releases) are left out.

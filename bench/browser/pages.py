@@ -28,8 +28,8 @@ from agentgate.server.demo.installation import DEMO_SITE_KEY, seed
 from agentgate.server.demo.traffic import Traffic
 from tests.browser.chromium import running_chromium
 from tests.browser.console.furniture import sign_in_operator
+from tests.browser.console.page_lists import CONSOLE_PAGES, MANAGEMENT_PAGES, OPERATOR_PAGES
 from tests.browser.console.steps import EMAIL, PASSWORD, Console, sign_in
-from tests.browser.console.test_looks import CONSOLE_PAGES, MANAGEMENT_PAGES, OPERATOR_PAGES
 from tests.support.api_client import ApiClient
 from tests.support.processes import environment, serving
 from tests.support.service import ADMIN_KEY

@@ -10,11 +10,13 @@ from bench.adversaries.personas import HELD_OUT, TUNING
 from bench.adversaries.runner import Result
 from bench.adversaries.training import Labelled
 
+ROBOT = ("browser.debugger", "input.robotic")
 
-def model(weight, version="bot-test-1"):
-    """A model that knows one label of robots."""
-    file = {"version": version, "kind": "bot", "type": "logistic", "bias": -2.0, "metadata": {}}
-    return read_model(json.dumps({**file, "features": ["input.robotic"], "weights": [weight]}))
+
+def model(weight, *, bias=-6.0):
+    """A model that knows two labels of robots, of which it needs both."""
+    file = {"version": "bot-test-1", "kind": "bot", "type": "logistic", "bias": bias, "metadata": {}}
+    return read_model(json.dumps({**file, "features": ROBOT, "weights": [weight, weight]}))
 
 
 def labelled(number, kind, half, *labels):
@@ -39,15 +41,15 @@ def decisions():
     """Twenty people and forty bots, of which a quarter shows nothing."""
     found = [labelled(number, "person", (TUNING, HELD_OUT)[number % 2]) for number in range(20)]
     for number in range(20, 60):
-        shown = ["input.robotic"] if number % 4 else []
+        shown = ROBOT if number % 4 else ()
         found.append(labelled(number, "bot", (TUNING, HELD_OUT)[number // 4 % 2], *shown))
     return found
 
 
 def test_the_threshold_is_the_lowest_without_a_person(decisions):
     tuning, held_out = training.halves_of(decisions)
-    threshold = training.threshold_for(model(4.0), tuning)
-    found = training.quality(model(4.0), held_out, threshold)
+    threshold = training.threshold_for(model(4.5, bias=-2.0), tuning)
+    found = training.quality(model(4.5, bias=-2.0), held_out, threshold)
 
     # People score 0.12: the next step is above that.
     assert threshold == 0.15
@@ -55,16 +57,26 @@ def test_the_threshold_is_the_lowest_without_a_person(decisions):
 
 
 def test_better_is_who_finds_more_and_no_person(decisions):
-    assert training.is_better(model(4.0), model(0.0), decisions)
-    assert not training.is_better(model(0.0), model(4.0), decisions)
-    spoiled = [*decisions, labelled(99, "person", HELD_OUT, "input.robotic")]
-    assert not training.is_better(model(4.0), model(0.0), spoiled)
+    assert training.is_better(model(4.5), model(0.0), decisions)
+    assert not training.is_better(model(0.0), model(4.5), decisions)
+    spoiled = [*decisions, labelled(99, "person", HELD_OUT, *ROBOT)]
+    assert not training.is_better(model(4.5), model(0.0), spoiled)
+
+
+def test_one_label_alone_may_not_be_enough_and_no_known_program_may_be_lost(decisions):
+    knowing = read_model(training.SHIPPED.read_bytes())
+
+    assert not training.is_better(model(9.0), model(0.0), decisions)
+    assert training.lost(model(4.5), model(0.0)) == []
+    assert training.lost(model(4.5), knowing)
+    assert not training.is_better(model(4.5), knowing, decisions)
 
 
 def test_a_model_comes_out_of_the_products_own_command(decisions, tmp_path):
     made = training.train(decisions, tmp_path, "logistic")
 
-    assert "input.robotic" in made.features
-    page = training.report({"new": made}, decisions, {"samples": 3}, "it is better.")
+    assert set(made.features) & set(ROBOT)
+    compared = {"samples": 3, "agreement": 1.0, "wouldChange": {}, "perLabel": {}}
+    page = training.report({"shipped": model(0.0), "new": made}, decisions, compared, "it is better.")
     assert "**Result**: it is better." in page
     assert f"| new (`{made.version}`) | held-out |" in page

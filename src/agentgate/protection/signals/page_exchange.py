@@ -12,8 +12,6 @@ from agentgate.protection.signals.rate_exchange import Key
 # Pages are counted by slot. Parts come soon after their page: the present slot and the one before are asked for.
 SLOT_MS = TOLD_FOR_MS
 TTL_MS = 2 * SLOT_MS
-# Pages are told together: sooner than the site has answered and the browser has read which parts there are.
-TELL_S = 0.02
 
 
 class PageExchange:
@@ -26,9 +24,12 @@ class PageExchange:
         self._task: asyncio.Task[None] | None = None
 
     def tell(self, key: Key, pages: int) -> None:
-        """Tell of allowed pages within a moment."""
+        """Tell of allowed pages at the end of this turn of the loop, all together.
+
+        Not later: a browser asks for a hundred pictures as soon as it has read the page.
+        """
         if not self._untold:
-            asyncio.get_running_loop().call_later(TELL_S, self._start)
+            asyncio.get_running_loop().call_soon(self._start)
         self._untold[key] = self._untold.get(key, 0) + pages
 
     def count(self, key: Key, now_ms: int) -> int | None:

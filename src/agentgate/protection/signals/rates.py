@@ -42,7 +42,7 @@ LATE_SYNCS = 2
 FILES_OF_A_PAGE = 4
 COUNTED_OF_PAGES = 8
 # How long a visitor of whom no page is known is counted before the other workers are asked again.
-ASK_AGAIN_MS = 20
+ASK_AGAIN_MS = 5
 # Budgets of the young generation; as many again are kept of the one before.
 BUDGETS = 50_000
 
