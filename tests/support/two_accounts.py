@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from agentgate.lib.decision_ids import read_id
 from agentgate.lib.enums import AccountRole, AgentVerdict, ApiTokenScope, AppealState, Outcome
 from agentgate.lib.ids import new_appeal_id
+from agentgate.lib.visitor_ids import write_visitor
 from agentgate.people.identity.records import LinkKind, StoredUser
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE
 from agentgate.protection.agents.handoff.repository import HandoffRequest
@@ -147,7 +148,7 @@ def _appeal(service: RunningService, site_id: str, decision: int, visitor: int, 
         site_id=site_id,
         link_digest=new_appeal_id(),
         decision=decision,
-        visitor=visitor,
+        visitor=write_visitor(visitor),
         outcome=Outcome.BLOCK,
         method="GET",
         route="/",

@@ -8,15 +8,18 @@ after a deadlock (PostgreSQL).
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from types import NoneType, UnionType
+from typing import Annotated, Any, Generic, NamedTuple, Protocol, TypeVar, Union, get_args, get_origin
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import decode_extra, to_json
 
 Row = tuple[Any, ...]
+# What a column holds as the record does.
+_PLAIN = (int, float, str, bytes, NoneType, UnsetType)
 Value = int | float | str | bytes | None
 
 # Told how long a unit of work took, in seconds.
@@ -184,11 +187,13 @@ class RecordTable(Generic[R]):
         self._name = name
         self._kind = kind
         self._json = frozenset(json)
+        fields = [field for field in msgspec.structs.fields(kind) if field.name not in absent]
         # What has a default is left to it where the column is NULL.
-        self._optional = frozenset(field.name for field in msgspec.structs.fields(kind) if not field.required)
-        wire_names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
-        self._wire = {field: wire for field, wire in wire_names if field not in absent}
-        self._columns = {field: (named or {}).get(field) or _column(field) for field in self._wire}
+        self._optional = frozenset(field.name for field in fields if not field.required)
+        # The types of what a column holds in another form than the record.
+        self._types = {field.name: _unbounded(field.type) for field in fields}
+        self._converted = frozenset(name for name, type_ in self._types.items() if not _is_plain(type_))
+        self._columns = {field.name: (named or {}).get(field.name) or _column(field.name) for field in fields}
         self.names = tuple(self._columns.values())
         self.columns = ", ".join(self.names)
         # With the table's name, for joins.
@@ -200,10 +205,15 @@ class RecordTable(Generic[R]):
     def read(self, row: Row, **others: Any) -> R:
         """Return the record of a row of these columns; `others` are the fields that are no columns."""
         values: dict[str, Any] = dict(others)
-        for (field, wire), value in zip(self._wire.items(), row, strict=True):
-            if value is not None or field not in self._optional:
-                values[wire] = msgspec.json.decode(value) if field in self._json else value
-        return msgspec.convert(values, self._kind, strict=False, dec_hook=_decode)
+        for field, value in zip(self._columns, row, strict=True):
+            if value is None and field in self._optional:
+                continue
+            values[field] = self._convert(field, value) if field in self._converted else value
+        return self._kind(**values)
+
+    def _convert(self, field: str, value: Any) -> Any:
+        plain = msgspec.json.decode(value) if field in self._json and value is not None else value
+        return msgspec.convert(plain, self._types[field], strict=False, dec_hook=_decode)
 
     def values(self, record: R) -> tuple[Value, ...]:
         """Return the values of a record, in the order of the columns."""
@@ -245,6 +255,20 @@ class RecordTable(Generic[R]):
             return to_json(value).decode()
         plain: Value = value.value if isinstance(value, Enum) else int(value) if isinstance(value, bool) else value
         return plain
+
+
+def _unbounded(type_: Any) -> Any:
+    """Return a type without its bounds: those are for what comes in, and what is stored was in bounds when it came."""
+    if get_origin(type_) is Annotated:
+        return _unbounded(get_args(type_)[0])
+    if get_origin(type_) in {Union, UnionType}:
+        return Union[tuple(map(_unbounded, get_args(type_)))]  # noqa: UP007 - made of parts
+    return type_
+
+
+def _is_plain(type_: Any) -> bool:
+    parts = get_args(type_) if get_origin(type_) is Union else (type_,)
+    return all(part in _PLAIN for part in parts)
 
 
 def _column(field: str) -> str:

@@ -138,7 +138,7 @@ def _plant_decision(garden: Gardener, site_key: str, secret: str) -> str:
         site_id=decision["siteId"],
         link_digest=f"{7:064x}",
         decision=read_id(decision_id) or 0,
-        visitor=int(decision["visitorId"], 16),
+        visitor=decision["visitorId"],
         outcome=Outcome.CHALLENGE,
         method=decision["method"],
         route=decision["route"],

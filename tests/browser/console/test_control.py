@@ -37,7 +37,7 @@ def add_appeal(console: Console, decision: dict[str, Any], number: int, message:
         site_id=console.service.operator.get(f"/v1/admin/sites/{SITE}").json()["id"],
         link_digest=f"{number:064x}",
         decision=read_id(decision["id"]) or 0,
-        visitor=int(decision["visitorId"], 16),
+        visitor=decision["visitorId"],
         outcome=Outcome.CHALLENGE,
         method=decision["method"],
         route=decision["route"],
