@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 GatewayDecision = Literal["allow", "challenge", "block"]
 
@@ -23,13 +23,30 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not a fault; "Error" 
         if "error" in extra:
             raise ValueError("the field `error` holds the code; give the further field another name")
         super().__init__(code)
-        self.code: Final = code
-        # What to tell people instead of the table's message, or None.
-        self.message: Final = message
-        # Headers that the answer carries besides those of the table.
-        self.headers: Final = MappingProxyType(dict(headers or {}))
-        # Further fields of the body, such as `decisionId`.
-        self.extra: Final = MappingProxyType(extra)
+        self._code = code
+        self._message = message
+        self._headers = MappingProxyType(dict(headers or {}))
+        self._extra = MappingProxyType(extra)
+
+    @property
+    def code(self) -> str:
+        """The stable code."""
+        return self._code
+
+    @property
+    def message(self) -> str | None:
+        """What to tell people instead of the table's message, or None."""
+        return self._message
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Headers the answer carries besides those of the table."""
+        return self._headers
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """Further fields of the body, such as `decisionId`."""
+        return self._extra
 
 
 @dataclass(frozen=True, slots=True)
