@@ -23,7 +23,7 @@ PAGES = ("/", "/signup", "/login", "/comment", "/api")
 class Demo:
     """A running demo: what it printed, and where its shop is."""
 
-    def __init__(self, folder: Path, *arguments: str, shop_line: str = "http://") -> None:
+    def __init__(self, folder: Path, *arguments: str, shop_line: str = r"Visit the demo shop.*\nhttp.*\n") -> None:
         self.printed = folder / "printed"
         with self.printed.open("w") as printed, (folder / "log").open("a") as log:
             self.process = subprocess.Popen(
@@ -35,7 +35,8 @@ class Demo:
                 stderr=log,
             )
         deadline_s = time.monotonic() + START_S
-        while not any(line.startswith(shop_line) for line in self.lines()):
+        # The console's address is printed before; the shop's is the last line, when it is whole.
+        while not re.search(shop_line, self.printed.read_text()):
             assert self.process.poll() is None, (folder / "log").read_text()
             assert time.monotonic() < deadline_s, self.lines()
             time.sleep(0.05)
@@ -154,7 +155,7 @@ def test_a_browser_passes_all_four_checks_and_the_decisions_can_be_looked_at(dem
 def test_a_port_in_use_is_told_and_the_service_goes_on(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        demo = Demo(tmp_path, "--demo-port", port, shop_line="The demo shop is not running")
+        demo = Demo(tmp_path, "--demo-port", port, shop_line=r"The demo shop is not running.*\n")
         try:
             assert demo.shop.startswith(f"The demo shop is not running: port {port}: Address already in use")
             log = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
