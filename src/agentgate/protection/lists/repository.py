@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from agentgate.events.storage.codes import KIND_CODES, OUTCOMES, unsigned
-from agentgate.events.storage.days.days import EventDays, day_bounds
+from agentgate.events.storage.days.days import EventDays, read_newest_rows
 from agentgate.events.storage.dictionary import OTHER_TEXT, KnownWords
 from agentgate.lib.configuration_version import ConfigurationStores
 from agentgate.lib.database import Database, LockingRepository, RecordTable, Row
@@ -68,7 +68,6 @@ class ListStore(LockingRepository):
         await self._session.run("DELETE FROM site_list_entry WHERE site_id = $1 AND id = $2", site_id, entry_id)
 
 
-ROWS_PER_READ = 10_000
 _EVENTS = f"""SELECT id, visitor, outcome, would, agent, rule, ruled, reasons, labels FROM event
     WHERE site = $1 AND id >= $2 AND id < $3 AND kind = {KIND_CODES[DecisionKind.REQUEST]}
     ORDER BY id DESC LIMIT $4"""  # noqa: S608 - the code of a kind is a number of ours
@@ -91,24 +90,12 @@ class ClientReplay:
             return
         start, end = first_id(from_ms), first_id(to_ms)
         left = limit
-        for day in reversed(await self._segments.days()):
-            least, most = day_bounds(day)
-            async for rows in self._rows(day, row[0], max(least, start), min(most, end)):
-                batch = await self._decoded(rows[:left])
-                left -= len(batch)
-                yield batch
-                if left <= 0:
-                    return
-
-    async def _rows(self, day: int, site: int, start: int, end: int) -> AsyncIterator[list[Row]]:
-        session = self._segments.session(day)
-        while start < end:
-            rows = await session.all(_EVENTS, site, start, end, ROWS_PER_READ)
-            if rows:
-                yield rows
-            if len(rows) < ROWS_PER_READ:
+        async for rows in read_newest_rows(self._segments, _EVENTS, row[0], range(start, end)):
+            batch = await self._decoded(rows[:left])
+            left -= len(batch)
+            yield batch
+            if left <= 0:
                 return
-            end = rows[-1][0]
 
     async def _decoded(self, rows: list[Row]) -> list[ClientEvent]:
         lists = await asyncio.to_thread(_decode_lists, rows)

@@ -3,13 +3,13 @@
 All SQL on a session is bounded by `id >= $a AND id < $b` (`day_bounds`), so that one text serves both databases.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol, TypeVar
 
 from agentgate.events.storage.encoding import EncodedEvents
 from agentgate.lib.clock import DAY_MS, Clock
-from agentgate.lib.database import Reader, Transaction
+from agentgate.lib.database import Reader, Row, Transaction
 from agentgate.lib.decision_ids import first_id
 
 T = TypeVar("T")
@@ -20,6 +20,9 @@ VALUE_TABLE = "dimension_pack"
 
 # The lock for replacing or removing counts by value.
 PACKING = "event-counts"
+
+# So many that reading them is worth a thread, so few that nobody waits for their decoding.
+ROWS_PER_READ = 10_000
 
 
 class Layout(NamedTuple):
@@ -116,6 +119,23 @@ def newest_bounds(days: Sequence[int], layout: Layout) -> list[tuple[int, int]]:
     if layout.days_together and days:
         return [(day_bounds(days[0])[0], day_bounds(days[-1])[1])]
     return [day_bounds(day) for day in reversed(days)]
+
+
+async def read_newest_rows(days: EventDays, sql: str, site: int, ids: range) -> AsyncIterator[list[Row]]:
+    """Yield a site's rows in a range of IDs, newest first, in batches.
+
+    The statement takes site, least ID, end and limit, and its first column is the ID.
+    """
+    for day in reversed(await days.days()):
+        least, most = day_bounds(day)
+        start, end = max(least, ids.start), min(most, ids.stop)
+        while start < end:
+            rows = await days.session(day).all(sql, site, start, end, ROWS_PER_READ)
+            if rows:
+                yield rows
+            if len(rows) < ROWS_PER_READ:
+                break
+            end = rows[-1][0]
 
 
 def day_name(day: int) -> str:

@@ -6,15 +6,13 @@ from collections.abc import AsyncIterator, Mapping
 import msgspec
 
 from agentgate.events.storage.codes import KIND_CODES, OUTCOMES
-from agentgate.events.storage.days.days import EventDays, day_bounds
+from agentgate.events.storage.days.days import EventDays, read_newest_rows
 from agentgate.events.storage.dictionary import OTHER, OTHER_TEXT, KnownWords
 from agentgate.lib.database import Database, Row
 from agentgate.lib.decision_ids import first_id
 from agentgate.lib.enums import DecisionKind, DecisionLabelValue
 from agentgate.protection.rules.replay_records import ReplayedEvent
 
-# So many that reading them is worth a thread, so few that nobody waits for their decoding.
-ROWS_PER_READ = 10_000
 # Lists of labels are few; an attacker's may be many, so the cache is bounded.
 CACHED_LISTS = 50_000
 NO_SCORES: Mapping[str, float] = {}
@@ -46,14 +44,12 @@ class SqlReplay:
         start, end = first_id(from_ms), first_id(to_ms)
         decoder = _Decoder(await self._humans(site_id, start, end))
         left = limit
-        for day in reversed(await self._segments.days()):
-            least, most = day_bounds(day)
-            async for rows in self._rows(day, row[0], max(least, start), min(most, end)):
-                batch = await self._decoded(rows[:left], decoder)
-                left -= len(batch)
-                yield batch
-                if left <= 0:
-                    return
+        async for rows in read_newest_rows(self._segments, _EVENTS, row[0], range(start, end)):
+            batch = await self._decoded(rows[:left], decoder)
+            left -= len(batch)
+            yield batch
+            if left <= 0:
+                return
 
     async def _humans(self, site_id: str, start: int, end: int) -> dict[int, bool]:
         rows = await self._config.all(
@@ -64,16 +60,6 @@ class SqlReplay:
         )
         known = ((decision, _HUMAN.get(DecisionLabelValue(label))) for decision, label in rows)
         return {decision: human for decision, human in known if human is not None}
-
-    async def _rows(self, day: int, site: int, start: int, end: int) -> AsyncIterator[list[Row]]:
-        session = self._segments.session(day)
-        while start < end:
-            rows = await session.all(_EVENTS, site, start, end, ROWS_PER_READ)
-            if rows:
-                yield rows
-            if len(rows) < ROWS_PER_READ:
-                return
-            end = rows[-1][0]
 
     async def _decoded(self, rows: list[Row], decoder: "_Decoder") -> list[ReplayedEvent]:
         numbers = await asyncio.to_thread(decoder.learn, rows)
