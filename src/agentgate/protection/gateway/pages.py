@@ -61,11 +61,11 @@ class Pages:
         check_method(claims.method)
         start, target = split_url(url or b"")
         origin = self._origins.get(start) or self._origins.put(start, read_origin(start))
-        host = origin.partition("://")[2].encode()
-        protections = protections_of(site.view, claims, target.encode("latin-1"), host)
+        host, data = origin.partition("://")[2], target.encode("latin-1")
+        protections = protections_of(site.view, claims, data, host.encode())
         traits = NO_TRAITS
         if site.view.matcher is not None:
-            traits = site.view.matcher.of_page(claims.method, claims.overrides, target.encode("latin-1"), host.decode())
+            traits = site.view.matcher.of_page(claims.method, claims.overrides, data, host)
         # What signals and counting see of a target, beside its length.
         seen = (path_labels(claims.method, target), is_file(target))
         open_path = site.view.open_paths.find(target)

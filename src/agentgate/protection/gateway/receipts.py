@@ -21,7 +21,7 @@ TOKEN_HEADER = b"x-agentgate-token"
 BODY_DIGEST = b"x-original-body-digest"
 
 
-class Shown(Struct, frozen=True, gc=False):
+class Shown(Struct, frozen=True, gc=False, cache_hash=True):
     """The state of a token or clearance for the signals, the reason of a refusal, and the token that must be spent."""
 
     states: tuple[str, ...]

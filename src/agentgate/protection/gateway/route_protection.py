@@ -55,10 +55,10 @@ def protections_of(site: SiteView, claims: MethodClaims, target: bytes, host: by
         form_override=site.form_method_override,
     )
     matches = site.routes.matches(methods, target, host)
-    if any(each.route == ALL_PATHS for each in matches) and is_open_path(claims.method, target.decode("latin-1")):
+    if site.routes.has_all_paths and is_open_path(claims.method, target.decode("latin-1")):
         # Who protects all pages does not mean robots.txt, the certificate's renewal and the feed.
         matches = tuple(each for each in matches if each.route != ALL_PATHS)
-    return tuple(_protection_of(site, matched) for matched in matches) or (OPEN,)
+    return tuple([_protection_of(site, matched) for matched in matches]) or (OPEN,)
 
 
 def strongest(protections: tuple[Protection, ...]) -> Protection:

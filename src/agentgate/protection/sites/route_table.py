@@ -45,6 +45,7 @@ class RouteTable:
             distinct.setdefault((each.method, _path(each), _is_prefix(each)), each)
         ordered = sorted(distinct.values(), key=lambda each: (_is_prefix(each), -len(_path(each))))
         self.is_empty = not ordered
+        self.has_all_paths = any(_is_prefix(each) and _path(each) == "/" for each in ordered)
         self._methods = [route.method for route in ordered]
         self._matched = [MatchedRoute(_path(each) + "*" * _is_prefix(each), each.action) for each in ordered]
         self._as_is = self._folded = _PathIndex()
@@ -72,7 +73,7 @@ class RouteTable:
                 for number, method in enumerate(self._methods)
                 if (named is None or number in named) and (methods is None or method == ANY_METHOD or method in methods)
             ]
-        return tuple(dict.fromkeys(self._matched[number] for number in numbers))
+        return tuple(dict.fromkeys(map(self._matched.__getitem__, numbers)))
 
     def find(self, method: str, target: str) -> MatchedRoute:
         """Return the route that a sample request falls under, as it stands."""
@@ -82,16 +83,19 @@ class RouteTable:
     def _match_plain(self, methods: Methods, path: bytes) -> list[int]:
         text = path.decode("latin-1")
         folded = folded_path(path)
-        index = self._as_is
+        index, other = self._as_is, _other_slash(text)
+        is_folded = folded != text or self._folded is not index
         found: list[int] = []
         others: list[int] = []
         for method in self._every_method if methods is None else methods:
             found += index.find(method, text)
-            others += index.find_whole(method, _other_slash(text))
-            if folded != text or self._folded is not index:
+            others += index.find_whole(method, other)
+            if is_folded:
                 others += self._folded.find(method, folded)
                 others += self._folded.find_whole(method, _other_slash(folded))
-        return [*sorted(found), *sorted(others)]
+        found.sort()
+        others.sort()
+        return found + others
 
 
 class _PathIndex:
