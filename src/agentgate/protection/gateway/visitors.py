@@ -4,33 +4,33 @@ from hashlib import blake2b
 
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.gateway.original_request import read_address
-from agentgate.protection.gateway.receipts import Receipts, Shown, cookies_of
+from agentgate.protection.gateway.receipts import Receipts, Shown
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.rules.evaluate import Traits
 from agentgate.protection.signals.detectors.address import find_address
 from agentgate.protection.signals.rates import Counted
 from agentgate.protection.threat_data.intel import Intel
+from agentgate.protection.tokens.clearance import LONGEST
 
 
 class Visitor(Counted):
     """An address at one site. `Counted` holds its rate windows."""
 
     __slots__ = (
-        "address", "clearances", "cookies", "counted", "labels", "number", "origin", "shown", "traits", "until_ms"
+        "address", "clearances", "counted", "labels", "origin", "shown", "traits", "until_ms"
     )  # fmt: skip
 
     def __init__(
         self, site: int, number: int, address: str, labels: tuple[str, ...], traits: Traits | None = None
     ) -> None:
         super().__init__(site, number, address)
-        self.number = number
         # In its one spelling.
         self.address = address
         self.labels = labels
         # Results of the site's rules and lists on the address; None where no rule or list reads addresses.
         self.traits = traits
-        # The last `Cookie` header: its clearances, their origin, their state, and until when that holds.
-        self.cookies = b""
+        # The clearances of the last request, their origin, their state, and until when that holds. Not the whole
+        # `Cookie` header, which other cookies make long and different on each page.
         self.clearances: tuple[bytes, ...] | None = None
         self.origin = ""
         self.shown: Shown | None = None
@@ -38,15 +38,17 @@ class Visitor(Counted):
         # Whose rate a request with these cookies counts towards: the clearance if it is valid, else the address.
         self.counted: Counted = self
 
-    def read_cookies(self, cookies: bytes, site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int) -> None:
-        """Find the clearances in a `Cookie` header, verify them unless that was done, note their worth."""
-        clearances = cookies_of(cookies, site.cookie_name)
-        if clearances != self.clearances or origin != self.origin or now_ms >= self.until_ms:
-            self.shown, self.until_ms, good = receipts.clearance(
-                clearances, site_key=site.view.site_key, origin=origin, visitor=self.number, now_ms=now_ms
-            )
-            self.counted = self if good is None else _count_clearance(site.view.number, good)
-        self.cookies, self.clearances, self.origin = cookies, clearances, origin
+    def verify(
+        self, clearances: tuple[bytes, ...], site: SiteSnapshot, origin: str, receipts: Receipts, now_ms: int
+    ) -> None:
+        """Verify the clearances of a request, and note their worth."""
+        self.shown, self.until_ms, good = receipts.clearance(
+            clearances, site_key=site.view.site_key, origin=origin, visitor=self.number, now_ms=now_ms
+        )
+        self.counted = self if good is None else _count_clearance(site.view.number, good)
+        # Longer ones are refused without a look at them, and would fill the memory.
+        self.clearances = clearances if all(len(each) <= LONGEST for each in clearances) else None
+        self.origin = origin
 
 
 def _count_clearance(site: int, clearance: bytes) -> Counted:

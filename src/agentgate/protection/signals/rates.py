@@ -82,16 +82,28 @@ _NO_WINDOW = _Window()
 class Counted:
     """A visitor of a site who is counted again and again, with its windows of the present minute."""
 
-    __slots__ = ("budget", "key", "network", "network_key", "turn", "window")
+    __slots__ = ("budget", "network", "network_address", "number", "site", "turn", "window")
 
-    def __init__(self, site: int, visitor: int, address: str | None) -> None:
-        self.key = visitor_key(site, visitor)
-        # None with a clearance: the browser proved itself, and counts against no neighbour.
-        self.network_key = None if address is None else network_key(site, address)
+    def __init__(self, site: int, number: int, address: str | None) -> None:
+        self.site, self.number = site, number
+        # The address whose network it counts towards; None with a clearance: the browser proved itself.
+        self.network_address = address
         self.budget: PartBudget | None = None
         # The number of the minute that the windows belong to, not the minute itself: idle visitors would keep it alive.
         self.turn = -1
         self.window = self.network = _NO_WINDOW
+
+    # Made when they are needed, seldom: two hundred thousand visitors have much of a worker's memory.
+
+    @property
+    def key(self) -> Key:
+        """What it is counted by."""
+        return visitor_key(self.site, self.number)
+
+    @property
+    def network_key(self) -> Key | None:
+        """What its network is counted by."""
+        return None if self.network_address is None else network_key(self.site, self.network_address)
 
 
 class RateWindows:
@@ -147,8 +159,8 @@ class RateWindows:
         network.own += 1
         if window.own >= window.ask_at or network.own >= network.ask_at:
             self._ask(counted.key, window, now_ms)
-            if counted.network_key is not None:
-                self._ask(counted.network_key, network, now_ms)
+            if (key := counted.network_key) is not None:
+                self._ask(key, network, now_ms)
         return self._rates(counted, now_ms)
 
     def count_part(self, counted: Counted, now_ms: int, *, is_file: bool) -> tuple[int, int, PartState]:
@@ -204,22 +216,23 @@ class RateWindows:
 
     def _find(self, counted: Counted) -> None:
         counted.turn = self._turns
-        counted.window = self._present.get(counted.key) or self._open(counted.key)
-        if counted.network_key is None:
+        key, network_key = counted.key, counted.network_key
+        counted.window = self._present.get(key) or self._open(key)
+        if network_key is None:
             # Without a network of its own, it gets a window that nobody else counts in.
             counted.network = _Window()
         else:
-            counted.network = self._present.get(counted.network_key) or self._open(counted.network_key)
+            counted.network = self._present.get(network_key) or self._open(network_key)
 
     def _find_budget(self, counted: Counted, now_ms: int) -> PartBudget:
-        budgets = self._budgets
-        budget = budgets.get(counted.key)
+        key = counted.key
+        budget = self._budgets.get(key)
         if budget is None:
             budget = PartBudget(self._free, self._free, now_ms)
-            if counted.network_key is None:
+            if counted.network_address is None:
                 # The page on which the check was passed is open, and it was loaded under the address.
                 budget = PartBudget(PER_PAGE, PER_PAGE, now_ms, page_ms=now_ms)
-            budgets.put(counted.key, budget)
+            self._budgets.put(key, budget)
         counted.budget = budget
         return budget
 

@@ -7,7 +7,7 @@ import msgspec
 from agentgate.lib.enums import ClearanceLevel
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.gateway.original_request import Original
-from agentgate.protection.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARANCES, Receipts, fit
+from agentgate.protection.gateway.receipts import CLEARED, EXPIRED, MOST_CLEARANCES, Receipts, cookies_of, fit
 from agentgate.protection.gateway.route_protection import OPEN, Protection
 from agentgate.protection.gateway.site_snapshot import SiteSnapshot
 from agentgate.protection.gateway.visitors import Visitor
@@ -74,8 +74,9 @@ def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_anew():
         now_ms = NOW_MS + chance.choice((0, 1, LIFETIME_S * 1000 - 1, LIFETIME_S * 1000))
         visitor, protection = visitors[site.site_key, number], chance.choice(PROTECTIONS)
         # As the check asks.
-        if cookies != visitor.cookies or now_ms >= visitor.until_ms or origin != visitor.origin:
-            visitor.read_cookies(cookies, sites[site.site_key], origin, receipts, now_ms)
+        clearances = cookies_of(cookies, sites[site.site_key].cookie_name)
+        if clearances != visitor.clearances or now_ms >= visitor.until_ms or origin != visitor.origin:
+            visitor.verify(clearances, sites[site.site_key], origin, receipts, now_ms)
         anew = inspect(
             reading(ring), cookies, site=site, origin=origin, visitor=number, now_ms=now_ms, protection=protection
         )
@@ -85,6 +86,20 @@ def test_what_a_visitor_is_known_to_have_shown_is_what_would_be_found_anew():
         assert found == anew or visitor.shown is EXPIRED
         shown.add((found.states, found.reason))
     assert len(shown) > 8
+
+
+def test_a_visitor_with_a_long_cookie_takes_no_more_memory_than_another():
+    ring = keyring()
+    name, _, value = cookie(ring).partition(b"=")
+    site, visitor = snapshot_of(SITES[0]), Visitor(1, 1, "203.0.113.9", ())
+
+    for values in ((value,), (value, b"agc1." + b"A" * 8_000), (b"A" * 8_000,)):
+        cookies = b"; ".join([b"other=" + b"x" * 8_000, *(name + b"=" + each for each in values)])
+        visitor.verify(cookies_of(cookies, site.cookie_name), site, HERE, reading(ring), NOW_MS)
+
+        assert (visitor.shown is CLEARED) == (value in values)
+        held = [getattr(visitor, slot) for slot in Visitor.__slots__]
+        assert len(msgspec.msgpack.encode([each for each in held if isinstance(each, bytes | str | tuple)])) < 1_000
 
 
 def test_a_clearance_made_with_a_key_that_was_replaced_is_worth_nothing_at_once():
