@@ -19,11 +19,11 @@ import msgspec
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from agentgate.protection.threat_data.crawlers import ReadTokens, read_agents  # noqa: E402 - after the path is set
 from agentgate.protection.threat_data.intel import TokenFile  # noqa: E402
-from agentgate.protection.threat_data.name_evidence import judge_names  # noqa: E402
-from agentgate.protection.threat_data.name_lists import read_lines, read_names  # noqa: E402
 from agentgate.protection.threat_data.user_agent_tokens import Token  # noqa: E402
+from agentgate_tools.threat_lists.crawlers import ReadTokens, read_agents  # noqa: E402 - after the path is set
+from agentgate_tools.threat_lists.name_evidence import judge_names  # noqa: E402
+from agentgate_tools.threat_lists.name_lists import read_lines, read_names  # noqa: E402
 
 DATA = ROOT / "src/agentgate/protection/threat_data/data"
 TARGET, BY_HAND = DATA / "user_agents.json", DATA / "clients.json"

@@ -1,1 +1,1 @@
-"""What helps to run the service and is no part of it: doctor, adapters, agent simulator, training."""
+"""What helps to run the service and is no part of it: doctor, adapters, agent simulator, training, threat lists."""

@@ -14,7 +14,7 @@ from agentgate.lib.database import Conflict
 from agentgate.lib.enums import ActorKind
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts.records import Limits
-from agentgate.protection.credentials import issue
+from agentgate.protection.credentials.endpoints import revoke
 from agentgate.server.stores.unit_of_work import SqlStores
 from tests.store.sql_objects import (
     NOW_MS,
@@ -149,7 +149,7 @@ async def test_a_revocation_waits_for_a_rotation_that_has_read_the_credential(op
 
     async def rotate(stores: SqlStores) -> None:
         await stores.credentials.lock_site("st_1")
-        old = await issue.get(stores, "st_1", new_credential(1).id)
+        old = await stores.credentials.find_credential("st_1", new_credential(1).id)
         has_read.set()
         await may_write.wait()
         await stores.credentials.save_end(replace(old, expires_at=Moment(NOW_MS + 500)))
@@ -157,7 +157,7 @@ async def test_a_revocation_waits_for_a_rotation_that_has_read_the_credential(op
     rotating = asyncio.create_task(opened.store.change(rotate))
     await has_read.wait()
     revoking = asyncio.create_task(
-        opened.store.change(lambda stores: issue.revoke(stores, site_call(), new_credential(1).id))
+        opened.store.change(lambda stores: revoke(stores, site_call(), new_credential(1).id))
     )
     done, _ = await asyncio.wait([revoking], timeout=0.3)
     may_write.set()

@@ -43,7 +43,6 @@ async def test_a_site_with_a_set_of_its_own_says_so(opened: Opened) -> None:
     await add(opened, "st_1", '{"version":"7"}', '{"a":"off","b":"on"}', revision=4)
 
     assert await opened.store.read.rules.find_rules("st_1") == StoredRules(
-        source=RulesSource.SITE,
         effective_version="7-st_1",
         overrides={"a": "off", "b": "on"},
         revision=4,

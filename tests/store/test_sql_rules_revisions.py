@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentgate.lib.enums import RulesSource
 from agentgate.protection.rules.records import StoredRules
 from tests.store.sql_objects import NOW_MS, Opened, add_two_tenants, migrated
 
 pytestmark = pytest.mark.anyio
 
 RULES = StoredRules(
-    source=RulesSource.SITE,
     effective_version="7-0123abcd",
     overrides={"a": "count"},
     revision=1,
@@ -48,7 +46,7 @@ async def test_what_is_saved_is_found_whole(opened: Opened) -> None:
 
 
 async def test_rules_of_all_sites_are_listed_by_site(opened: Opened) -> None:
-    server = replace(RULES, source=RulesSource.SERVER, rule_set=None)
+    server = replace(RULES, rule_set=None)
     await save(opened, RULES)
     await save(opened, server, "st_2")
 

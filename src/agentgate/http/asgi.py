@@ -35,7 +35,7 @@ from agentgate.http.request import Request
 from agentgate.http.routing import RouteMatch, Routes
 from agentgate.http.surface import Surface
 from agentgate.lib.clock import Clock
-from agentgate.lib.database import StoreUnavailable
+from agentgate.lib.database import Store, StoreUnavailable
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_request_id
 from agentgate.lib.moment import Moment
@@ -252,11 +252,22 @@ class HttpApp:
 
 
 def _bind(function: Callable[..., Any], dependencies: Mapping[Any, Any]) -> Callable[..., Any]:
-    wanted = shape_of(function).dependencies
+    wanted = dict(shape_of(function).dependencies)
+    in_transaction = wanted.pop("stores", None) is not None
+    if in_transaction:
+        wanted["store"] = Store
     missing = [f"{name}: {kind}" for name, kind in wanted.items() if kind not in dependencies]
     if missing:
         raise LookupError(f"{function.__module__}.{function.__qualname__} asks for what nobody made: {missing}")
-    return partial(function, **{name: dependencies[kind] for name, kind in wanted.items()})
+    given = {name: dependencies[kind] for name, kind in wanted.items()}
+    if not in_transaction:
+        return partial(function, **given)
+    store, work = given.pop("store"), partial(function, **given)
+
+    async def change(call: Call, **inputs: Any) -> Any:
+        return await store.change(lambda stores: work(call, stores=stores, **inputs))
+
+    return change
 
 
 def _refusal(refused: Refused, surface: Surface) -> HttpAnswer:

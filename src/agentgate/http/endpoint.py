@@ -69,7 +69,8 @@ class HandlerSignature:
     reply: Any
     # The handler also wants the body as it was sent, byte for byte, as `content`: a signature may cover it.
     takes_content: bool
-    # Parameter name -> the type whose instance `server/application.py` hands in.
+    # Parameter name -> the type whose instance `server/application.py` hands in. `stores` are those of a transaction: a
+    # handler that takes them is one unit of work.
     dependencies: dict[str, Any]
 
 

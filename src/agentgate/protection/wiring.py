@@ -54,7 +54,7 @@ from agentgate.protection.lists.repository import ClientReplay
 from agentgate.protection.rules.backtest import Backtests
 from agentgate.protection.rules.endpoints import Explainer
 from agentgate.protection.rules.repositories.replay import SqlReplay
-from agentgate.protection.scoring.jobs import scoring_jobs
+from agentgate.protection.scoring.feature_capture import scoring_jobs
 from agentgate.protection.scoring.repository import KeptEvents, ScoreSamples
 from agentgate.protection.sites.detail import AgentPrompt
 from agentgate.protection.sites.directory import SiteDirectory

@@ -13,7 +13,7 @@ from agentgate.lib.keyring import load_keys, rotate_key
 from agentgate.lib.limits import LIST_ENTRIES_PER_SITE
 from agentgate.lib.moment import Moment
 from agentgate.lib.visitor_ids import write_visitor
-from agentgate.protection.lists import editing
+from agentgate.protection.lists import endpoints
 from tests.api.console.steps import CONSOLE, at_once, refusal, told, trail
 from tests.api.traffic_steps import record
 from tests.support.cast import Cast
@@ -120,7 +120,7 @@ def test_a_site_has_no_more_entries_than_it_may_not_even_at_once(
     service: RunningService, people: Cast, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert LIST_ENTRIES_PER_SITE == 1_000
-    monkeypatch.setattr(editing, "LIST_ENTRIES_PER_SITE", 5)
+    monkeypatch.setattr(endpoints, "LIST_ENTRIES_PER_SITE", 5)
 
     statuses = at_once(
         service, people.bob, lambda bob, number: bob.post(path, json={**ENTRY, "value": f"203.0.113.{number}"})

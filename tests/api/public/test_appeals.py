@@ -10,7 +10,7 @@ import pytest
 
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.limits import APPEAL_CHARACTERS, APPEAL_KEPT_DAYS
-from agentgate.protection.appeals import answering, filing
+from agentgate.protection.appeals import endpoints, filing
 from agentgate.protection.appeals.filing import PER_VISITOR, SAME_MOST, clean
 from agentgate.protection.appeals.jobs import forget_appeals
 from tests.api.public.challenge_page import NAVIGATION, ORIGIN, Visitor
@@ -360,7 +360,7 @@ def test_a_label_without_its_entry_in_the_trail_is_not_kept(
     async def fail(*_: object) -> None:
         raise StoreUnavailable
 
-    monkeypatch.setattr(answering, "record", fail)
+    monkeypatch.setattr(endpoints, "record", fail)
     path = at(shop, f"/{appeal['id']}")
     assert people.bob.put(f"{path}/label", json={"label": "human"}).status_code == 503
 

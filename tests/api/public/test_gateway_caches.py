@@ -8,9 +8,9 @@ import pytest
 from agentgate.lib.keyring import load_keys, rotate_key
 from agentgate.lib.limits import GATEWAY_REQUESTS_PER_MINUTE
 from agentgate.protection.scoring.models import ModelDirectory
-from agentgate.protection.threat_data.imports import import_folder
 from agentgate.protection.threat_data.intel_file import FILE_NAME, write_set
 from agentgate.server.application import Application
+from agentgate_tools.threat_lists.imports import import_folder
 from tests.api.public.cached_gateway import ADDRESSES, Proxy, Side, models_of, plain_request
 from tests.api.public.request_rules import change_list, new_rules
 from tests.support.gateway import Gate

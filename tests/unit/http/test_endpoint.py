@@ -1,7 +1,11 @@
 """What a handler takes and gives is read from its signature."""
 
+from collections.abc import Awaitable, Callable
+
+import pytest
 from msgspec import UNSET, UnsetType
 
+from agentgate.http.asgi import _bind
 from agentgate.http.call import Call
 from agentgate.http.endpoint import Endpoint, is_record, shape_of
 from agentgate.http.replies import Reply, Text
@@ -91,3 +95,18 @@ def test_a_row_gets_the_surfaces_prefix_and_its_guard_unless_it_names_one() -> N
         ("GET", "/v1/things", nobody, 200),
         ("POST", "/v1/things", anyone, 201),
     ]
+
+
+@pytest.mark.anyio
+async def test_a_handler_that_takes_stores_is_one_unit_of_work() -> None:
+    class OneStore:
+        async def change(self, work: Callable[[str], Awaitable[str]]) -> str:
+            return await work("the transaction's")
+
+    async def handle(call: Call, stores: Clockwork, parts: Clockwork) -> str:
+        assert isinstance(parts, Clockwork)
+        return f"{stores} stores for {call}"
+
+    bound = _bind(handle, {Store: OneStore(), Clockwork: Clockwork()})
+
+    assert await bound("a call") == "the transaction's stores for a call"

@@ -1,19 +1,13 @@
-"""Accepted submissions and the ledger in SQL. Those who arrive at the same time share one commit.
+"""Accepted submissions and the ledger in SQL. Rows that arrive at the same time share one commit."""
 
-No timer: alone, a row is written at once; what arrives while a commit is under way goes with the next one. A submission
-and its charge are written in one transaction, so neither is there without the other.
-"""
-
-import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from msgspec import Struct
 
-from agentgate.lib.database import Database, NewRows, RecordTable, Row, StoreUnavailable, Transaction, Value
+from agentgate.lib.database import Database, NewRows, RecordTable, Row, Transaction, Value
 from agentgate.lib.enums import ChargeSource
 from agentgate.lib.price import Price
-from agentgate.storage.values import check_values
+from agentgate.storage.repositories.first_rows import FirstRows
 
 
 class Charge(Struct, frozen=True, kw_only=True):
@@ -52,11 +46,6 @@ class ChargedSum(Struct, frozen=True, kw_only=True):
     minor_units: int
 
 
-# A larger group would make the first of it wait longer than it saves the others.
-LARGEST_GROUP = 500
-# When more than this wait, the store is not keeping up, and waiting longer would help nobody.
-MOST_WAITING = 10_000
-
 _KEPT_SUBMISSIONS = RecordTable("submission", Submission)
 _SUBMISSIONS = NewRows(
     "submission",
@@ -86,23 +75,27 @@ _CHARGES = NewRows(
     ),
 )
 
-Key = tuple[str, ...]
-Rows = tuple[Value, ...]
+_SUMS = RecordTable("charge", ChargedSum)
 
 
-class PendingWrite(NamedTuple):
-    """One who wants to write: a submission, a charge, or both."""
+class _SubmissionsWithCharges:
+    """Inserts rows of a submission and its charge, side by side: in one transaction, and none without the other."""
 
-    submission: Rows | None
-    charge: Rows | None
-    future: asyncio.Future[bool]
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
-    @property
-    def key(self) -> Key:
-        """Return what may be there once."""
-        row, width = (self.charge, 2) if self.submission is None else (self.submission, 3)
-        assert row is not None, "nobody waits to write nothing"
-        return tuple(map(str, row[:width]))
+    async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
+        """Insert the submissions whose key is not there yet, each with its charge; return the keys of those."""
+        width, key_width = len(new.columns), len(new.key)
+
+        async def insert(transaction: Transaction) -> list[Row]:
+            kept = set(await transaction.insert_new(new, [row[:width] for row in rows]))
+            charges = [row[width:] for row in rows if len(row) > width and tuple(row[:key_width]) in kept]
+            if charges:
+                await transaction.insert_new(_CHARGES, sorted(charges, key=lambda charge: tuple(map(str, charge[:2]))))
+            return list(kept)
+
+        return await self._database.transaction(insert)
 
 
 class SubmissionStore:
@@ -110,8 +103,8 @@ class SubmissionStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: list[PendingWrite] = []
-        self._writing: asyncio.Task[None] | None = None
+        self._submissions = FirstRows(_SubmissionsWithCharges(database), _SUBMISSIONS)
+        self._charges = FirstRows(database, _CHARGES)
 
     async def find_submission(self, site_id: str, agent: str, submission_id: str) -> Submission | None:
         """Return what was accepted under this ID; None when nothing was."""
@@ -121,23 +114,23 @@ class SubmissionStore:
     async def accept(self, submission: Submission, charge: Charge | None) -> bool:
         """Keep a submission and its charge, durably, both or none; False when the ID is taken. Of many, one wins."""
         row = _KEPT_SUBMISSIONS.values(submission)
-        return await self._write(row, None if charge is None else _charge_row(charge))
+        return await self._submissions.put(row if charge is None else row + _charge_row(charge))
 
     async def add_charge(self, charge: Charge) -> None:
         """Note a charge, durably. Noted twice, it is there once."""
-        await self._write(None, _charge_row(charge))
+        await self._charges.put(_charge_row(charge))
 
     async def sum_charges(self, site_id: str, *, from_ms: int, to_ms: int) -> list[ChargedSum]:
         """Return what a site's agents were charged within a while, by agent, currency, action."""
         rows = await self._database.all(
-            """SELECT agent, source, action, currency, count(*), sum(minor_units) FROM charge
+            """SELECT agent, source, action, currency, count(*), CAST(sum(minor_units) AS BIGINT) FROM charge
                 WHERE site_id = $1 AND charged_ms >= $2 AND charged_ms < $3
                 GROUP BY agent, source, action, currency ORDER BY agent, currency, source, action""",
             site_id,
             from_ms,
             to_ms,
         )
-        return [_sum(row) for row in rows]
+        return [_SUMS.read(row) for row in rows]
 
     async def forget_submissions(self, before_ms: int, *, most: int) -> int:
         """Remove some of those that need not be remembered any more; return how many went."""
@@ -157,68 +150,8 @@ class SubmissionStore:
             most,
         )
 
-    async def _write(self, submission: Rows | None, charge: Rows | None) -> bool:
-        if len(self._waiting) >= MOST_WAITING:
-            raise StoreUnavailable("too many submissions wait to be kept")
-        for row in filter(None, (submission, charge)):
-            # Here already, so that a value which cannot be stored fails its own call and not the whole group.
-            check_values(row)
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.append(PendingWrite(submission, charge, future))
-        if self._writing is None:
-            self._writing = asyncio.create_task(self._write_waiting())
-        return await future
 
-    async def _write_waiting(self) -> None:
-        try:
-            while self._waiting:
-                group, self._waiting = self._waiting[:LARGEST_GROUP], self._waiting[LARGEST_GROUP:]
-                await self._write_group(group)
-        finally:
-            self._writing = None
-
-    async def _write_group(self, group: list[PendingWrite]) -> None:
-        # Of several with the same key the first stands for all: it wins, or the key was taken before.
-        firsts: dict[Key, PendingWrite] = {}
-        for waiting in group:
-            firsts.setdefault(waiting.key, waiting)
-        try:
-            kept = await self._database.transaction(lambda transaction: _insert(transaction, firsts))
-        except BaseException as failure:
-            # Nobody knows whether it was committed, so nobody is told that it was or was not.
-            for waiting in group:
-                if not waiting.future.done():
-                    waiting.future.set_exception(_unknown(failure))
-            if not isinstance(failure, Exception):
-                raise
-            return
-        for waiting in group:
-            if not waiting.future.done():
-                waiting.future.set_result(waiting.key in kept and firsts[waiting.key] is waiting)
-
-
-async def _insert(transaction: Transaction, firsts: dict[Key, PendingWrite]) -> set[Key]:
-    """Write those whose key is not there yet, each with its charge, and return the keys of those."""
-    submissions = [each.submission for each in firsts.values() if each.submission is not None]
-    kept: set[Key] = set()
-    if submissions:
-        kept.update(await transaction.insert_new(_SUBMISSIONS, sorted(submissions, key=_order)))
-    charges = [
-        each.charge
-        for key, each in firsts.items()
-        if each.charge is not None and (each.submission is None or key in kept)
-    ]
-    if charges:
-        kept.update(await transaction.insert_new(_CHARGES, sorted(charges, key=_order)))
-    return kept
-
-
-def _order(row: Sequence[Value]) -> tuple[str, ...]:
-    # The keys come first in both tables, and what follows them changes nothing: each key stands there once.
-    return tuple(map(str, row[:3]))
-
-
-def _charge_row(charge: Charge) -> Rows:
+def _charge_row(charge: Charge) -> tuple[Value, ...]:
     return (
         charge.site_id,
         charge.decision_id,
@@ -230,22 +163,3 @@ def _charge_row(charge: Charge) -> Rows:
         charge.price.minor_units,
         charge.charged_ms,
     )
-
-
-def _sum(row: Row) -> ChargedSum:
-    agent, source, action, currency, count, minor_units = row
-    return ChargedSum(
-        agent=agent,
-        source=ChargeSource(source),
-        action=action,
-        currency=currency,
-        count=int(count),
-        minor_units=int(minor_units),
-    )
-
-
-def _unknown(failure: BaseException) -> StoreUnavailable:
-    # One for each who waits: an exception that several raise collects all their tracebacks.
-    told = StoreUnavailable(str(failure) if isinstance(failure, StoreUnavailable) else f"submitting: {failure!r}")
-    told.__cause__ = failure
-    return told

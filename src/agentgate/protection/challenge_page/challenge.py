@@ -19,10 +19,17 @@ from agentgate.lib.enums import Outcome
 from agentgate.protection.appeals.records import StoredAppeal
 from agentgate.protection.challenge_page.challenge_pass import WAIT_MS, AppealTickets, Opened, Passes
 from agentgate.protection.challenge_page.languages import Languages
-from agentgate.protection.challenge_page.page import ChallengePage, Check, View, appeal_form, appeal_state
-from agentgate.protection.challenge_page.proxied_call import ProxiedCall, back_of, is_own, return_of
+from agentgate.protection.challenge_page.page import (
+    ChallengePage,
+    Check,
+    RenderedChallengePage,
+    View,
+    appeal_form,
+    appeal_state,
+)
+from agentgate.protection.challenge_page.proxied_call import ProxiedCall, back_of, deny, is_own, return_of
 from agentgate.protection.challenge_page.sealed_token import read_form
-from agentgate.protection.gateway.answers import Answers, Ruling
+from agentgate.protection.gateway.answers import Ruling
 from agentgate.protection.gateway.original_request import Original
 from agentgate.protection.gateway.receipts import TOKEN_HEADER, Receipts
 from agentgate.protection.gateway.route_protection import MethodClaims, Protection, protections_of, strongest
@@ -61,7 +68,6 @@ class ChallengePages:
         self.tickets = tickets
         self._receipts = receipts
         self._passes = passes
-        self._answers = Answers()
         self._languages = Languages()
         self._page = ChallengePage()
 
@@ -69,7 +75,7 @@ class ChallengePages:
         """Return the page for a navigation, the denial for everything else."""
         told = told_by(proxied.call.request)
         if not proxied.is_navigation:
-            return self.deny(told.ruling, told.decision_id)
+            return deny(told.ruling, told.decision_id)
         found = self._find(proxied, told)
         view, reason = self._view(proxied, found), told.ruling.reason
         action = action_of(proxied.site, found.protection)
@@ -90,16 +96,17 @@ class ChallengePages:
         """Return the page for a ticket that is not good."""
         if reason == "rate_limited":
             told = Told(Ruling(Outcome.BLOCK, reason), "block", None)
-            if not proxied.is_navigation:
-                return self.deny(told.ruling, None)
-            return self._show(replace(self._view(proxied, self._find(proxied, told)), text=_TEXTS[reason]), told)
-        told = Told(Ruling(Outcome.CHALLENGE, reason), "challenge", None)
+        else:
+            told = Told(Ruling(Outcome.CHALLENGE, reason), "challenge", None)
         if not proxied.is_navigation:
-            return self.deny(told.ruling, None)
+            return deny(told.ruling)
         found = self._find(proxied, told)
+        view = self._view(proxied, found)
+        if told.decision == "block":
+            return self._show(replace(view, text=_TEXTS[reason]), told)
         action = action_of(proxied.site, found.protection)
         check = None if action is None else Check(site_key=proxied.site.site_key, action=action, stuck=True)
-        return self._show(replace(self._view(proxied, found), check=check), told)
+        return self._show(replace(view, check=check), told)
 
     def show_appeal(self, proxied: ProxiedCall, appeal: StoredAppeal, return_url: str) -> Reply[Text]:
         """Return the page that says where an appeal stands."""
@@ -125,26 +132,9 @@ class ChallengePages:
     def _say(self, proxied: ProxiedCall, title: str, content: Markup, ruling: Ruling | None) -> Reply[Text]:
         language = self._languages.choose(proxied.call.request.header("accept-language"))
         rendered = self._page.render_text(language, proxied.site.name, title, content)
-        denial = None if ruling is None else self.deny(ruling, None)
-        kept = () if denial is None else (each for each in denial.headers if each[0] != "cache-control")
-        headers = (
-            *kept,
-            ("cache-control", "no-store"),
-            ("content-security-policy", rendered.policy),
-            # The secret of the link stands in the address.
-            ("referrer-policy", "no-referrer"),
-            ("x-robots-tag", "noindex"),
-            ("vary", "Accept-Language"),
-        )
-        return Reply(body=Text(rendered.html, HTML), status=200 if denial is None else denial.status, headers=headers)
-
-    def deny(self, ruling: Ruling, decision_id: str | None) -> Reply[Any]:
-        """Return what a program is told."""
-        made = self._answers.write(ruling, None if decision_id is None else read_id(decision_id))
-        headers = tuple(
-            (name.decode(), value.decode("latin-1")) for name, value in made.headers if name != b"content-type"
-        )
-        return Reply(body=Text(made.body, "application/json"), status=made.status, headers=headers)
+        denial = None if ruling is None else deny(ruling)
+        # The secret of the link stands in the address.
+        return _reply(rendered, denial, referrer="no-referrer", vary="Accept-Language")
 
     def _find(self, proxied: ProxiedCall, told: Told) -> Found:
         original = proxied.original
@@ -204,22 +194,34 @@ class ChallengePages:
         )
 
     def _show(self, view: View, told: Told) -> Reply[Text]:
-        rendered = self._page.render(view)
-        denial = self.deny(told.ruling, told.decision_id)
-        kept = [each for each in denial.headers if each[0] not in {"cache-control", "retry-after"}]
         wait_s = _WAITS_S.get(told.ruling.reason)
-        headers = (
-            *kept,
-            ("cache-control", "no-store"),
-            ("content-security-policy", rendered.policy),
-            # Within the origin the SDK's requests must say where they come from, also without a secure context.
-            ("referrer-policy", "same-origin"),
-            ("x-robots-tag", "noindex"),
-            ("vary", "Accept-Language, Sec-Fetch-Mode, Sec-Fetch-Dest, Accept, Cookie"),
+        cookie = view.check.ticket.set_cookie if view.check is not None and view.check.ticket is not None else None
+        return _reply(
+            self._page.render(view),
+            deny(told.ruling, told.decision_id),
             *((("retry-after", str(wait_s)),) if wait_s is not None else ()),
-            *((view.check.ticket.set_cookie,) if view.check is not None and view.check.ticket is not None else ()),
+            *((cookie,) if cookie is not None else ()),
+            # Within the origin the SDK's requests must say where they come from, also without a secure context.
+            referrer="same-origin",
+            vary="Accept-Language, Sec-Fetch-Mode, Sec-Fetch-Dest, Accept, Cookie",
         )
-        return Reply(body=Text(rendered.html, HTML), status=denial.status, headers=headers)
+
+
+def _reply(
+    rendered: RenderedChallengePage, denial: Reply[Any] | None, *more: tuple[str, str], referrer: str, vary: str
+) -> Reply[Text]:
+    """Return a page with the status and the headers of the denial that it stands for."""
+    kept = () if denial is None else denial.headers
+    headers = (
+        *(each for each in kept if each[0] not in {"cache-control", "retry-after"}),
+        ("cache-control", "no-store"),
+        ("content-security-policy", rendered.policy),
+        ("referrer-policy", referrer),
+        ("x-robots-tag", "noindex"),
+        ("vary", vary),
+        *more,
+    )
+    return Reply(body=Text(rendered.html, HTML), status=200 if denial is None else denial.status, headers=headers)
 
 
 def told_by(request: Request) -> Told:

@@ -3,6 +3,8 @@
 All of it is on the site's own origin, and each page works without JavaScript.
 """
 
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import quote
@@ -15,13 +17,13 @@ from agentgate.http.replies import Reply, Text
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
-from agentgate.lib.records import Input, Record, json_decoder
+from agentgate.lib.records import Input, Record, S, json_decoder
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.appeals.filing import AppealFiling, Appellant, Filed
 from agentgate.protection.challenge_page.challenge import ChallengePages, first
 from agentgate.protection.challenge_page.challenge_pass import Passes, PassInput, cookie_of
 from agentgate.protection.challenge_page.page import ADDRESS, TRAP
-from agentgate.protection.challenge_page.proxied_call import Asker, ProxiedCall, is_own, within
+from agentgate.protection.challenge_page.proxied_call import Asker, Denied, ProxiedCall, deny, is_own, within
 from agentgate.protection.gateway.answers import Ruling
 
 FRAMES = frozenset({"same", "cross"})
@@ -60,10 +62,22 @@ class Replay(Record, frozen=True, kw_only=True):
     fields: list[list[str]]
 
 
-_PASS = json_decoder(PassInput)
-_REPLAY = json_decoder(ReplayInput)
+def _denies(handler: Callable[..., Awaitable[Reply[Any]]]) -> Callable[..., Awaitable[Reply[Any]]]:
+    """Let a handler answer what it raises as the gateway check would: a denial, or that the service is not there."""
+
+    @wraps(handler)
+    async def answer(call: Call, **given: Any) -> Reply[Any]:
+        try:
+            return await handler(call, **given)
+        except Denied as denied:
+            return deny(denied.ruling)
+        except StoreUnavailable:
+            return deny(UNAVAILABLE)
+
+    return answer
 
 
+@_denies
 async def show_challenge(call: Call, asker: Asker, pages: ChallengePages) -> Reply[Text]:
     """Show the challenge page.
 
@@ -71,100 +85,65 @@ async def show_challenge(call: Call, asker: Asker, pages: ChallengePages) -> Rep
     says what was decided: `reason`, `decision`, `decisionId`. To what is no navigation it answers with the denial, or
     with `seen=1` under the page's own path with how the adapter described the request.
     """
-    if first(call.request, "seen") is None:
-        return await _show(call, None, asker, pages)
     proxied = await asker.read(call)
-    if not isinstance(proxied, ProxiedCall):
-        return _deny(pages, *proxied)
-    if proxied.is_navigation or not is_own(proxied.original.path):
+    if first(call.request, "seen") is None or proxied.is_navigation or not is_own(proxied.original.path):
         return await pages.answer(proxied, None)
     return _tell_seen(proxied)
 
 
+@_denies
 async def show_challenge_to_form(call: Call, body: RawBody, asker: Asker, pages: ChallengePages) -> Reply[Text]:
     """Show the challenge page for a request with a body.
 
     A form of up to 64 KiB without files, sent by a page of the site itself, is repeated after the check.
     """
-    return await _show(call, body, asker, pages)
+    return await pages.answer(await asker.read(call), body)
 
 
-async def pass_challenge(
-    call: Call, body: RawBody, asker: Asker, passes: Passes, pages: ChallengePages
-) -> Reply[ReturnTo]:
+@_denies
+async def pass_challenge(call: Call, body: RawBody, asker: Asker, passes: Passes) -> Reply[ReturnTo]:
     """Turn a token into a clearance: `{token, return?, framed?}`.
 
     The token is spent. The clearance is a cookie that scripts cannot read.
     """
-    proxied = await _same_origin(call, asker, pages)
-    if isinstance(proxied, Reply):
-        return proxied
-    try:
-        sent: PassInput = _PASS.decode(body.content or b"")
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return _deny(pages, "invalid_request", "The body must be JSON with token.")
+    proxied = await asker.read(call, same_origin=True)
+    sent = _decode(body, PassInput, "The body must be JSON with token.")
     origin = proxied.original.origin
     url = within(origin, sent.return_ if isinstance(sent.return_, str) else None) or f"{origin}/"
     framed = sent.framed if isinstance(sent.framed, str) and sent.framed in FRAMES else ""
-    try:
-        passed = await passes.redeem(proxied, sent.token, url, framed=framed)
-    except StoreUnavailable:
-        return pages.deny(UNAVAILABLE, None)
+    passed = await passes.redeem(proxied, sent.token, url, framed=framed)
     if isinstance(passed, str):
-        return pages.deny(Ruling(Outcome.CHALLENGE, passed), None)
+        raise Denied(passed, outcome=Outcome.CHALLENGE)
     return Reply(body=ReturnTo(return_=passed.url), headers=(cookie_of(passed, proxied),))
 
 
+@_denies
 async def pass_by_waiting(call: Call, asker: Asker, passes: Passes, pages: ChallengePages) -> Reply[Any]:
     """Let somebody on who has waited, without JavaScript: a low clearance for a `ticket` and its cookie."""
     proxied = await asker.read(call)
-    if not isinstance(proxied, ProxiedCall):
-        return _deny(pages, *proxied)
-    try:
-        passed = await passes.wait_is_over(proxied, first(call.request, "ticket") or "")
-    except StoreUnavailable:
-        return pages.deny(UNAVAILABLE, None)
+    passed = await passes.wait_is_over(proxied, first(call.request, "ticket") or "")
     if isinstance(passed, str):
         return await pages.answer_late(proxied, passed)
     return Reply(body=None, status=303, headers=(("location", passed.url), cookie_of(passed, proxied)))
 
 
-async def replay_form(call: Call, body: RawBody, asker: Asker, passes: Passes, pages: ChallengePages) -> Reply[Replay]:
+@_denies
+async def replay_form(call: Call, body: RawBody, asker: Asker, passes: Passes) -> Reply[Replay]:
     """Give a form back to the page that carried it: `{capsule}`. Once."""
-    proxied = await _same_origin(call, asker, pages)
-    if isinstance(proxied, Reply):
-        return proxied
-    try:
-        sent: ReplayInput = _REPLAY.decode(body.content or b"")
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return _deny(pages, "invalid_request", "The body must be JSON with capsule.")
-    try:
-        form = await passes.saved_forms.take(sent.capsule, proxied.holder, now_ms=call.now)
-    except StoreUnavailable:
-        return pages.deny(UNAVAILABLE, None)
+    proxied = await asker.read(call, same_origin=True)
+    sent = _decode(body, ReplayInput, "The body must be JSON with capsule.")
+    form = await passes.saved_forms.take(sent.capsule, proxied.holder, now_ms=call.now)
     if form is None:
-        return _deny(pages, "invalid_request", "The form was sent already, or is too old. Send it again by hand.")
+        raise Denied("invalid_request", "The form was sent already, or is too old. Send it again by hand.")
     return Reply(body=Replay(url=form.url, enctype=form.enctype, fields=[list(pair) for pair in form.fields]))
 
 
-async def _show(call: Call, body: RawBody | None, asker: Asker, pages: ChallengePages) -> Reply[Text]:
-    proxied = await asker.read(call)
-    if not isinstance(proxied, ProxiedCall):
-        return _deny(pages, *proxied)
-    return await pages.answer(proxied, body)
-
-
-async def _same_origin(call: Call, asker: Asker, pages: ChallengePages) -> ProxiedCall | Reply[Any]:
-    proxied = await asker.read(call)
-    if not isinstance(proxied, ProxiedCall):
-        return _deny(pages, *proxied)
-    if not proxied.is_same_origin:
-        return _deny(pages, "invalid_request", "The Origin header must be the origin of the page itself.")
-    return proxied
-
-
-def _deny(pages: ChallengePages, reason: str, hint: str | None = None) -> Reply[Any]:
-    return pages.deny(Ruling(Outcome.BLOCK, reason, hint=hint), None)
+def _decode(body: RawBody, kind: type[S], hint: str) -> S:
+    try:
+        sent: S = json_decoder(kind).decode(body.content or b"")
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise Denied("invalid_request", hint) from None
+    return sent
 
 
 def _tell_seen(proxied: ProxiedCall) -> Reply[Text]:
@@ -199,6 +178,7 @@ _WORDS: dict[str, tuple[str, str | None]] = {
 }
 
 
+@_denies
 async def file_appeal(
     call: Call, body: RawBody, asker: Asker, pages: ChallengePages, filing: AppealFiling
 ) -> Reply[Any]:
@@ -207,22 +187,17 @@ async def file_appeal(
     The answer leads to the page that says what becomes of it.
     """
     proxied = await asker.read(call)
-    if not isinstance(proxied, ProxiedCall):
-        return pages.deny(Ruling(Outcome.BLOCK, proxied[0], hint=proxied[1]), None)
     sent_by = call.request.header("origin")
     fields = _read_fields(body)
     # A browser without fetch metadata may say nothing; the ticket is this visitor's in any case.
     if fields is None or sent_by not in {None, proxied.original.origin}:
-        return pages.deny(Ruling(Outcome.BLOCK, "invalid_request", hint="Send the form of the page itself."), None)
+        raise Denied("invalid_request", "Send the form of the page itself.")
     text = fields.get("text", "")
     ticket = pages.tickets.open(proxied, fields.get("ticket", ""))
     if ticket is None:
         return pages.answer_appeal(proxied, ("appeal_failed", "appeal_again"), None)
     who = Appellant(proxied.site.id, proxied.site.number, proxied.visitor)
-    try:
-        filed = await filing.file(who, ticket.decision, text, trapped=bool(fields.get(TRAP)), now_ms=int(call.now))
-    except StoreUnavailable:
-        return pages.deny(UNAVAILABLE, None)
+    filed = await filing.file(who, ticket.decision, text, trapped=bool(fields.get(TRAP)), now_ms=int(call.now))
     if not isinstance(filed, Filed):
         retry = (ticket, text) if filed.why == "unknown" else None
         return pages.answer_appeal(proxied, _WORDS[filed.why], retry)
@@ -230,18 +205,14 @@ async def file_appeal(
     return Reply(body=None, status=303, headers=(("location", f"{ADDRESS}?a={filed.link}&return={quote(target)}"),))
 
 
+@_denies
 async def show_appeal(call: Call, asker: Asker, pages: ChallengePages, filing: AppealFiling) -> Reply[Text]:
     """Show what became of an appeal, to whoever has its link."""
     proxied = await asker.read(call)
-    if not isinstance(proxied, ProxiedCall):
-        return pages.deny(Ruling(Outcome.BLOCK, proxied[0], hint=proxied[1]), None)
     link = first(call.request, "a") or ""
     origin = proxied.original.origin
     return_url = within(origin, first(call.request, "return")) or f"{origin}/"
-    try:
-        appeal = await filing.find(proxied.site.id, link) if 0 < len(link) <= LONGEST_LINK else None
-    except StoreUnavailable:
-        return pages.deny(UNAVAILABLE, None)
+    appeal = await filing.find(proxied.site.id, link) if 0 < len(link) <= LONGEST_LINK else None
     if appeal is None:
         return pages.answer_appeal(proxied, ("blocked_title", None), None)
     return pages.show_appeal(proxied, appeal, return_url)

@@ -134,17 +134,11 @@ class ChallengePage:
 
     @cached_property
     def _style(self) -> Markup:
-        return Markup(
-            (files("agentgate") / "protection" / "challenge_page" / "page" / "challenge.css").read_text(
-                encoding="utf-8"
-            )
-        )
+        return _bundled("challenge.css")
 
     @cached_property
     def _script(self) -> Markup:
-        return Markup(
-            (files("agentgate") / "protection" / "challenge_page" / "page" / "challenge.js").read_text(encoding="utf-8")
-        )
+        return _bundled("challenge.js")
 
     def render(self, view: View) -> RenderedChallengePage:
         """Return the page."""
@@ -204,6 +198,10 @@ class ChallengePage:
                 element("script", self._script, nonce=nonce),
             )
         )
+
+
+def _bundled(name: str) -> Markup:
+    return Markup((files("agentgate") / "protection" / "challenge_page" / "page" / name).read_text(encoding="utf-8"))
 
 
 def _checking(view: View, check: Check) -> Markup:

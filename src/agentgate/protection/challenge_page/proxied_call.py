@@ -1,6 +1,7 @@
 """ProxiedCall: a call that an adapter passed on for a visitor: whose site, which original request, which visitor."""
 
 import re
+from typing import Any
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -8,11 +9,15 @@ from msgspec import Struct
 from agentgate.http.bearer_secret import shown_secret
 from agentgate.http.call import Call
 from agentgate.http.navigation import framed_by, is_navigation
+from agentgate.http.replies import Reply, Text
 from agentgate.http.request import joined_headers
+from agentgate.lib.decision_ids import read_id
+from agentgate.lib.enums import Outcome
 from agentgate.lib.errors import Refused
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.challenge_page.sealed_token import PageHolder
 from agentgate.protection.decision.visitor import Visitors
+from agentgate.protection.gateway.answers import Answers, Ruling
 from agentgate.protection.gateway.original_request import Malformed, Original, read_original
 from agentgate.protection.sites.directory import SiteDirectory, SiteView
 from agentgate.protection.sites.validate import canonical_origin
@@ -23,6 +28,7 @@ OWN_PATHS = "/.agentgate/"
 LONGEST = 4096
 _AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
 
+_ANSWERS = Answers()
 _ADDRESS = re.compile(r"(https?://[^/?#@\s\\]+)?(/[\x21-\x7e]*)?\Z", re.ASCII | re.IGNORECASE)
 
 
@@ -90,6 +96,21 @@ class ProxiedCall(Struct, frozen=True):
         return self.call.request.header("origin") == self.original.origin
 
 
+class Denied(Exception):  # noqa: N818 - says what happened
+    """The call is answered with a denial of the gateway check: its reason, and a sentence about it."""
+
+    def __init__(self, reason: str, hint: str | None = None, *, outcome: Outcome = Outcome.BLOCK) -> None:
+        super().__init__(reason)
+        self.ruling = Ruling(outcome, reason, hint=hint)
+
+
+def deny(ruling: Ruling, decision_id: str | None = None) -> Reply[Any]:
+    """Return what a program is told."""
+    made = _ANSWERS.write(ruling, None if decision_id is None else read_id(decision_id))
+    headers = tuple((name.decode(), value.decode("latin-1")) for name, value in made.headers if name != b"content-type")
+    return Reply(body=Text(made.body, "application/json"), status=made.status, headers=headers)
+
+
 class Asker:
     """Reads calls. What is wrong is said as the gateway check says it."""
 
@@ -98,18 +119,21 @@ class Asker:
         self._visitors = visitors
         self._uses = uses
 
-    async def read(self, call: Call) -> ProxiedCall | tuple[str, str | None]:
-        """Return the call as it is to be understood, or the reason why not and a sentence about it."""
+    async def read(self, call: Call, *, same_origin: bool = False) -> ProxiedCall:
+        """Return the call, or raise Denied. With `same_origin`, only a page of the site itself may have sent it."""
         await self._sites.await_refresh_if_possible()
         headers = joined_headers(call.request)
         secret = shown_secret(headers)
         caller = None if secret is None else self._sites.find_caller_showing(secret, now_ms=call.now)
         if caller is None:
-            return "invalid_credential", None
+            raise Denied("invalid_credential")
         self._uses.note(caller.credential_id, call.now)
         try:
             original = read_original(headers)
         except Malformed as problem:
-            return "invalid_request", str(problem)
+            raise Denied("invalid_request", str(problem)) from None
         visitor = self._visitors.find(caller.site.site_key, original.address)
-        return ProxiedCall(call, caller.site, original, visitor, headers)
+        proxied = ProxiedCall(call, caller.site, original, visitor, headers)
+        if same_origin and not proxied.is_same_origin:
+            raise Denied("invalid_request", "The Origin header must be the origin of the page itself.")
+        return proxied

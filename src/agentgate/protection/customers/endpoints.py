@@ -1,17 +1,17 @@
 """Customers over HTTP, for operators: accounts, their members, users of all accounts, and requests for an account."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from agentgate.http.call import Call
 from agentgate.lib.database import Store
-from agentgate.lib.enums import AccessRequestStatus, AccountStatus
+from agentgate.lib.enums import AccessRequestStatus, AccountStatus, UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import ACCESS_REQUESTS_LIMIT, CUSTOMERS_LIMIT, CUSTOMERS_QUERY_CHARACTERS
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import Query, given
+from agentgate.lib.records import Query, given, shown
 from agentgate.people.accounts import access_requests, api_tokens, lifecycle, members
 from agentgate.people.accounts.records import (
     AccessRequest,
@@ -22,10 +22,15 @@ from agentgate.people.accounts.records import (
     MemberInput,
     MemberInviteResult,
     RoleInput,
+    member_status,
 )
+from agentgate.people.accounts.signing_in import choose_place
+from agentgate.people.audit.actions import Action
 from agentgate.people.audit.endpoints import AuditQuery, read_audit_page
 from agentgate.people.audit.records import AuditPage
-from agentgate.people.identity.links import LinkUrls
+from agentgate.people.audit.trail import Subject, record
+from agentgate.people.identity.links import LinkUrls, end_links, issue_link
+from agentgate.people.identity.records import LinkKind, StoredUser
 from agentgate.people.outbox.messages import Messenger, mfa_reset_message, reset_message
 from agentgate.protection.customers import editing
 from agentgate.protection.customers.editing import Invitations, check_not_deleted, invite, read_detail
@@ -72,23 +77,18 @@ async def list_access_requests(
     return AccessRequestList(items=[request.record() for request in requests])
 
 
-async def approve_access_request(call: Call, store: Store[CustomerStores], invitations: Invitations) -> InviteResult:
+async def approve_access_request(call: Call, stores: CustomerStores, invitations: Invitations) -> InviteResult:
     """Approve a request: create a customer and invite its owner.
 
     The customer is named by the request's company, else by its name. The link is good for 7 days and also goes out
     by e-mail. Somebody who has a password already cannot be invited anew: the request stays pending.
     """
-
-    async def work(stores: CustomerStores) -> InviteResult:
-        return await invitations.send(stores, call, await access_requests.approve(stores, call, call.params["id"]))
-
-    return await store.change(work)
+    return await invitations.send(stores, call, await access_requests.approve(stores, call, call.params["id"]))
 
 
-async def decline_access_request(call: Call, store: Store[CustomerStores]) -> AccessRequest:
+async def decline_access_request(call: Call, stores: CustomerStores) -> AccessRequest:
     """Decline a request. No message goes out."""
-    declined = await store.change(lambda stores: access_requests.decline(stores, call, call.params["id"]))
-    return declined.record()
+    return (await access_requests.decline(stores, call, call.params["id"])).record()
 
 
 class CustomersQuery(Query, frozen=True, kw_only=True):
@@ -119,14 +119,14 @@ async def change_customer(
     return await read_detail(store.read, activity, call.account.id, now=call.now)
 
 
-async def delete_customer(call: CustomerCall, body: ConfirmInput, store: Store[CustomerStores]) -> DeletedAccount:
+async def delete_customer(call: CustomerCall, body: ConfirmInput, stores: CustomerStores) -> DeletedAccount:
     """Delete a customer.
 
     `confirm` must be its name. No site may be in `enforce` mode. Credentials, sessions and API tokens end now, data
     is purged 30 days later; until then the customer can be reactivated. Its sites stay, but issue no more challenges.
     """
     # The sites are not touched: the browser check reads the account's status, so that they come back with it.
-    return await store.change(lambda stores: lifecycle.delete_account(stores, call, call.account.id, body.confirm))
+    return await lifecycle.delete_account(stores, call, call.account.id, body.confirm)
 
 
 async def suspend_customer(
@@ -176,63 +176,50 @@ async def list_customer_audit(
     return await read_audit_page(store.read, keyring, call, query, account_id=call.account.id)
 
 
-async def revoke_customer_token(call: CustomerCall, store: Store[CustomerStores]) -> None:
+async def revoke_customer_token(call: CustomerCall, stores: CustomerStores) -> None:
     """Revoke an API token of a customer now."""
-    token_id = call.params["tokenId"]
-    await store.change(lambda stores: api_tokens.revoke_token(stores, call, call.account.id, token_id))
+    await api_tokens.revoke_token(stores, call, call.account.id, call.params["tokenId"])
 
 
 async def add_customer_member(
-    call: CustomerCall, body: MemberInput, store: Store[CustomerStores], invitations: Invitations
+    call: CustomerCall, body: MemberInput, stores: CustomerStores, invitations: Invitations
 ) -> MemberInviteResult:
     """Add a member to an account; operators may add owners.
 
     A person who has a password gets a notice by e-mail. Anybody else gets an invite link, by e-mail and in this
     answer, which is good for 7 days.
     """
-
-    async def work(stores: CustomerStores) -> MemberInviteResult:
-        check_not_deleted(call.account)
-        membership, link = await members.invite_member(stores, call, call.account, body.email, body.role)
-        member = members.member_record(membership)
-        if link is None:
-            await invitations.send_notice(stores, call, call.account, membership.email)
-            return MemberInviteResult(member=member)
-        url = await invitations.send_link(stores, call, call.account, membership.email, link)
-        return MemberInviteResult(member=member, invite_url=url, expires_at=Moment(link.link.expires_ms))
-
-    return await store.change(work)
+    check_not_deleted(call.account)
+    membership, link = await members.invite_member(stores, call, call.account, body.email, body.role)
+    member = members.member_record(membership)
+    if link is None:
+        await invitations.send_notice(stores, call, call.account, membership.email)
+        return MemberInviteResult(member=member)
+    url = await invitations.send_link(stores, call, call.account, membership.email, link)
+    return MemberInviteResult(member=member, invite_url=url, expires_at=Moment(link.link.expires_ms))
 
 
-async def change_customer_member(call: CustomerCall, body: RoleInput, store: Store[CustomerStores]) -> Member:
+async def change_customer_member(call: CustomerCall, body: RoleInput, stores: CustomerStores) -> Member:
     """Change a member's role."""
     user_id = call.params["userId"]
-    membership = await store.change(
-        lambda stores: members.change_role(stores, call, call.account, user_id, body.role, actor_role=None)
+    return members.member_record(
+        await members.change_role(stores, call, call.account, user_id, body.role, actor_role=None)
     )
-    return members.member_record(membership)
 
 
-async def remove_customer_member(call: CustomerCall, store: Store[CustomerStores]) -> None:
+async def remove_customer_member(call: CustomerCall, stores: CustomerStores) -> None:
     """Remove a member.
 
     The person's sessions in this account go on in another of theirs.
     """
-    user_id = call.params["userId"]
-    await store.change(lambda stores: members.remove_member(stores, call, call.account, user_id, actor_role=None))
+    await members.remove_member(stores, call, call.account, call.params["userId"], actor_role=None)
 
 
-async def resend_customer_invite(
-    call: CustomerCall, store: Store[CustomerStores], invitations: Invitations
-) -> InviteLink:
+async def resend_customer_invite(call: CustomerCall, stores: CustomerStores, invitations: Invitations) -> InviteLink:
     """Send a member who has no password yet a fresh invite link."""
-
-    async def work(stores: CustomerStores) -> InviteLink:
-        check_not_deleted(call.account)
-        membership, link = await members.resend_invite(stores, call, call.account, call.params["userId"])
-        return InviteLink(invite_url=await invitations.send_link(stores, call, call.account, membership.email, link))
-
-    return await store.change(work)
+    check_not_deleted(call.account)
+    membership, link = await members.resend_invite(stores, call, call.account, call.params["userId"])
+    return InviteLink(invite_url=await invitations.send_link(stores, call, call.account, membership.email, link))
 
 
 # What an absent body means.
@@ -245,62 +232,102 @@ async def list_accounts(call: Call, store: Store[CustomerStores]) -> AccountList
 
 
 async def invite_account(
-    call: Call, body: InviteInput, store: Store[CustomerStores], invitations: Invitations
+    call: Call, body: InviteInput, stores: CustomerStores, invitations: Invitations
 ) -> InviteResult:
     """Invite somebody into a new customer, or with `customerId` into an existing one.
 
     The link is good for 7 days and also goes out by e-mail. Somebody who has a password already needs no link and is
     added with `POST /v1/admin/customers/{id}/members`.
     """
-
-    async def work(stores: CustomerStores) -> InviteResult:
-        return await invitations.send(stores, call, await invite(stores, call, body))
-
-    return await store.change(work)
+    return await invitations.send(stores, call, await invite(stores, call, body))
 
 
-async def suspend_user(call: Call, store: Store[CustomerStores], body: SuspendUserInput = NO_REASON) -> Account:
+async def suspend_user(call: Call, stores: CustomerStores, body: SuspendUserInput = NO_REASON) -> Account:
     """Suspend a user and end their sessions."""
-    user_id = call.params["userId"]
-    await store.change(lambda stores: editing.suspend_user(stores, call, user_id, body.reason))
-    return await editing.read_account(store.read, user_id)
+    user = await _get_user(stores, call)
+    if user.status is UserStatus.SUSPENDED:
+        raise Refused("invalid_state", "The user is suspended already.")
+    await stores.users.save_status(user.id, UserStatus.SUSPENDED)
+    await stores.user_sessions.end_sessions(user.id, call.now)
+    # They would outlive the suspension.
+    await end_links(stores, call, LinkKind.RESET, user.id)
+    await _record_of_user(stores, call, Action.USER_SUSPEND, user, **given(body))
+    return await _show_user(stores, user.id)
 
 
-async def reactivate_user(call: Call, store: Store[CustomerStores]) -> Account:
+async def reactivate_user(call: Call, stores: CustomerStores) -> Account:
     """Let a suspended user sign in again."""
-    user_id = call.params["userId"]
-    await store.change(lambda stores: editing.reactivate_user(stores, call, user_id))
-    return await editing.read_account(store.read, user_id)
+    user = await _get_user(stores, call)
+    if user.status is not UserStatus.SUSPENDED:
+        raise Refused("invalid_state", "The user is not suspended.")
+    await stores.users.save_status(user.id, UserStatus.ACTIVE)
+    await _record_of_user(stores, call, Action.USER_REACTIVATE, user)
+    return await _show_user(stores, user.id)
 
 
-async def create_reset_link(
-    call: Call, store: Store[CustomerStores], urls: LinkUrls, messenger: Messenger
-) -> ResetLink:
+async def create_reset_link(call: Call, stores: CustomerStores, urls: LinkUrls, messenger: Messenger) -> ResetLink:
     """Make a link with which a user can set a new password.
 
     It is good once and for an hour, and also goes out by e-mail.
     """
+    user = await _get_user(stores, call)
+    if user.status is UserStatus.SUSPENDED:
+        raise Refused("invalid_state", "The user is suspended; reactivate them first.")
+    if user.password_hash is None:
+        raise Refused("invalid_state", "The user has no password to reset; resend the invitation instead.")
+    issued = await issue_link(stores, call, LinkKind.RESET, user.id)
+    await _record_of_user(stores, call, Action.USER_RESET_LINK, user)
+    url = urls.reset_url(issued.secret, operator_call=call)
+    await messenger.send(stores, call, reset_message(user.email, url=url, link_digest=issued.link.secret_digest))
+    return ResetLink(reset_url=url)
 
-    async def work(stores: CustomerStores) -> ResetLink:
-        user, issued = await editing.make_reset_link(stores, call, call.params["userId"])
-        url = urls.reset_url(issued.secret, operator_call=call)
-        message = reset_message(user.email, url=url, link_digest=issued.link.secret_digest)
-        await messenger.send(stores, call, message)
-        return ResetLink(reset_url=url)
 
-    return await store.change(work)
-
-
-async def reset_mfa(call: Call, store: Store[CustomerStores], messenger: Messenger) -> Account:
+async def reset_mfa(call: Call, stores: CustomerStores, messenger: Messenger) -> Account:
     """Turn a user's two-factor authentication off.
 
     The user signs in with the password alone and may set it up again; sessions go on.
     """
+    user = await _get_user(stores, call)
+    if not await stores.users.disable_mfa(user.id):
+        raise Refused("mfa_not_enabled", "The user has not turned two-factor authentication on.")
+    await _record_of_user(stores, call, Action.USER_MFA_RESET, user)
+    await messenger.send(stores, call, mfa_reset_message(user.email))
+    return await _show_user(stores, user.id)
+
+
+async def _show_user(stores: CustomerStores, user_id: str) -> Account:
+    """Return a user with the account that a new session of theirs would work in."""
+    user = await stores.users.find_user(user_id)
+    assert user is not None, "the user is locked"
+    place = choose_place(await stores.members.list_memberships(user.id), None)
+    known: dict[str, Any] = {}
+    if place is not None:
+        membership, account = place
+        known = {"role": membership.role, "customer_id": account.id, "customer_name": account.name}
+    return shown(
+        user,
+        Account,
+        **known,
+        user_id=user.id,
+        status=member_status(user.status, has_password=user.password_hash is not None),
+        mfa_enabled=user.has_mfa,
+    )
+
+
+async def _get_user(stores: CustomerStores, call: Call) -> StoredUser:
     user_id = call.params["userId"]
+    # Under the lock, so that of two operators who suspend at once only one finds the user active.
+    await stores.users.lock_user(user_id)
+    user = await stores.users.find_user(user_id)
+    if user is None:
+        raise Refused("not_found", "There is no user with this ID.")
+    return user
 
-    async def work(stores: CustomerStores) -> None:
-        user = await editing.reset_mfa(stores, call, user_id)
-        await messenger.send(stores, call, mfa_reset_message(user.email))
 
-    await store.change(work)
-    return await editing.read_account(store.read, user_id)
+async def _record_of_user(stores: CustomerStores, call: Call, action: Action, user: StoredUser, **detail: Any) -> None:
+    """Leave an entry in the trail of each account of the user, so that its owners read it; else one of no account."""
+    places = await stores.members.list_memberships(user.id)
+    account_ids: list[str | None] = [account.id for _, account in places]
+    for account_id in account_ids or [None]:
+        subject = Subject(account_id=account_id, target=user.id)
+        await record(stores, call, action, subject, {"email": user.email, **detail})

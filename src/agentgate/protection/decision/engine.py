@@ -15,7 +15,7 @@ from agentgate.protection.decision.outcome import apply_mode
 from agentgate.protection.lists.site_lists import stronger
 from agentgate.protection.rules.evaluate import NO_TRAITS, RuleVerdict, Traits
 from agentgate.protection.rules.patterns.predicates import USER_AGENT_HEADER
-from agentgate.protection.scoring.bands import band_labels
+from agentgate.protection.scoring.features import band_labels
 from agentgate.protection.scoring.score import ModelView, Scores
 from agentgate.protection.signals.facts import AgentFacts, Observation, RequestFacts
 from agentgate.protection.signals.observe import observe

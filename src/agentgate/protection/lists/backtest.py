@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Protocol
 
-from agentgate.lib.decision_ids import write_id
 from agentgate.lib.enums import ListKind, ListOutcome, Outcome
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
@@ -20,7 +19,7 @@ from agentgate.lib.visitor_ids import read_visitor
 from agentgate.protection.lists.records import ListBacktestReport, ListFlip, StoredEntry
 from agentgate.protection.lists.repository import ClientEvent, ClientReplay
 from agentgate.protection.lists.site_lists import verdict_of
-from agentgate.protection.rules.backtest import BacktestQueue
+from agentgate.protection.rules.backtest import DEFAULT_ACTION, MOST_EVENTS, BacktestQueue, Flips
 from agentgate.protection.rules.patterns.networks import read_strict_network
 
 
@@ -36,12 +35,9 @@ class VisitorNames(Protocol):
         ...
 
 
-MOST_EVENTS = 1_000_000
 # So many visitor IDs are made for one entry: the addresses of an IPv4 /20, or the /64 networks of an IPv6 /52.
 MOST_VISITORS = 4_096
 IPV6_SOURCE = 64
-EXAMPLES = 5
-DEFAULT_ACTION = "(default)"
 # A check that is asked for before the rules, which an entry that waives it passes.
 WAIVED = frozenset(
     (
@@ -54,17 +50,11 @@ Concerns = Callable[[ClientEvent], bool]
 
 
 @dataclass
-class _ListFlip:
-    count: int = 0
-    examples: list[int] = field(default_factory=list)
-
-
-@dataclass
 class _ListTally:
     evaluated: int = 0
     concerned: int = 0
     visitors: set[int] = field(default_factory=set)
-    flips: dict[tuple[Outcome, Outcome], _ListFlip] = field(default_factory=dict)
+    flips: Flips = field(default_factory=Flips)
     by_rule: Counter[str] = field(default_factory=Counter)
 
 
@@ -146,19 +136,15 @@ def _count(batch: list[ClientEvent], entry: StoredEntry, concerns: Concerns, tal
         would_apply = event.ruled or verdict.outcome is not Outcome.ALLOW
         would_apply = would_apply or (verdict.waives and not event.reasons.isdisjoint(WAIVED))
         if would_apply and event.recorded is not verdict.outcome:
-            flip = tally.flips.setdefault((event.recorded, verdict.outcome), _ListFlip())
-            flip.count += 1
-            if len(flip.examples) < EXAMPLES:
-                flip.examples.append(event.id)
+            tally.flips.add(event.recorded, verdict.outcome, event.id)
     tally.evaluated += len(batch)
 
 
 def _report(tally: _ListTally, span: TimeRange, *, complete: bool, why: str | None = None) -> ListBacktestReport:
     flips = [
-        ListFlip(from_=before, to=after, count=flip.count, examples=[write_id(each) for each in flip.examples])
-        for (before, after), flip in tally.flips.items()
+        ListFlip(from_=before, to=after, count=flip.count, examples=flip.examples)
+        for (before, after), flip in tally.flips.sorted()
     ]
-    flips.sort(key=lambda flip: (-flip.count, flip.from_, flip.to))
     return ListBacktestReport(
         from_=Moment(span.from_ms),
         to=Moment(span.to_ms),

@@ -38,17 +38,36 @@ KNOWN_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPT
 
 
 @dataclass
-class _RuleFlip:
+class Flip:
+    """Decisions that would turn from one outcome to another."""
+
     count: int = 0
     human: int = 0
     bot: int = 0
-    examples: list[int] = field(default_factory=list)
+    examples: list[str] = field(default_factory=list)
+
+
+class Flips(dict[tuple[Outcome, Outcome], Flip]):
+    """Decisions that would turn out otherwise, by the outcome before and after."""
+
+    def add(self, before: Outcome, after: Outcome, decision: int, *, human: bool | None = None) -> None:
+        """Count a decision. `human` is its label, if it has one."""
+        flip = self.setdefault((before, after), Flip())
+        flip.count += 1
+        flip.human += human is True
+        flip.bot += human is False
+        if len(flip.examples) < EXAMPLES:
+            flip.examples.append(write_id(decision))
+
+    def sorted(self) -> list[tuple[tuple[Outcome, Outcome], Flip]]:
+        """Return them, the most frequent first."""
+        return sorted(self.items(), key=lambda item: (-item[1].count, *item[0]))
 
 
 @dataclass
 class _RuleTally:
     evaluated: int = 0
-    flips: dict[tuple[Outcome, Outcome], _RuleFlip] = field(default_factory=dict)
+    flips: Flips = field(default_factory=Flips)
     by_rule: Counter[str] = field(default_factory=Counter)
     counted: Counter[str] = field(default_factory=Counter)
     untold: int = 0
@@ -123,7 +142,7 @@ def _evaluate(batch: list[ReplayedEvent], rules: CompiledRules, tally: _RuleTall
         else:
             found[1] += 1
         if verdict.outcome is not event.recorded:
-            _flip(event, verdict.outcome, tally)
+            tally.flips.add(event.recorded, verdict.outcome, event.id, human=event.human)
     for verdict, count in alike.values():
         tally.by_rule[verdict.rule or DEFAULT_ACTION] += count
         for name in verdict.counted:
@@ -151,15 +170,6 @@ def _traits(event: ReplayedEvent, predicates: Predicates) -> Traits:
     return Traits(sure, maybe)
 
 
-def _flip(event: ReplayedEvent, outcome: Outcome, tally: _RuleTally) -> None:
-    flip = tally.flips.setdefault((event.recorded, outcome), _RuleFlip())
-    flip.count += 1
-    flip.human += event.human is True
-    flip.bot += event.human is False
-    if len(flip.examples) < EXAMPLES:
-        flip.examples.append(event.id)
-
-
 def _report(tally: _RuleTally, span: TimeRange, untold: dict[str, list[str]], *, most_events: int) -> BacktestReport:
     flips = [
         BacktestFlip(
@@ -168,11 +178,10 @@ def _report(tally: _RuleTally, span: TimeRange, untold: dict[str, list[str]], *,
             count=flip.count,
             human_labelled=flip.human,
             bot_labelled=flip.bot,
-            examples=[write_id(each) for each in flip.examples],
+            examples=flip.examples,
         )
-        for (before, after), flip in tally.flips.items()
+        for (before, after), flip in tally.flips.sorted()
     ]
-    flips.sort(key=lambda flip: (-flip.count, flip.from_, flip.to))
     return BacktestReport(
         from_=Moment(span.from_ms),
         to=Moment(span.to_ms),

@@ -41,7 +41,17 @@ def known_keys() -> tuple[str, ...]:
     return tuple(key for condition in CONDITIONS for key in condition.keys)
 
 
-def _list_check(key: str, pattern: re.Pattern[str], example: str) -> Callable[[Match], Iterator[Problem]]:
+def _of_labels(
+    key: str,
+    doc: str,
+    compile_values: Callable[[list[str], Terms], None],
+    find_miss: Callable[[list[str], Seen], str | None],
+    *,
+    pattern: re.Pattern[str] = _LABEL,
+    example: str = "net.datacenter",
+) -> Condition:
+    """Return a condition that is a list of labels or prefixes."""
+
     def check(match: Match) -> Iterator[Problem]:
         values = match[key]
         if not isinstance(values, list) or not values:
@@ -51,7 +61,13 @@ def _list_check(key: str, pattern: re.Pattern[str], example: str) -> Callable[[M
             if not isinstance(value, str) or len(value) > LABEL_CHARACTERS or pattern.match(value) is None:
                 yield (key, index), f"{shown(value)} must be lower-case words with dots between, such as {example}."
 
-    return check
+    return Condition(
+        keys=(key,),
+        doc=doc,
+        check=check,
+        compile=lambda match, terms: compile_values(match[key], terms),
+        miss=lambda match, seen: find_miss(match[key], seen),
+    )
 
 
 def _check_score(match: Match) -> Iterator[Problem]:
@@ -66,45 +82,24 @@ def _check_score(match: Match) -> Iterator[Problem]:
         yield ("min_score",), "min_score must be a number from 0 to 1."
 
 
-def _compile_all(match: Match, terms: Terms) -> None:
-    terms.needed.update(match["all_labels"])
-
-
-def _compile_none(match: Match, terms: Terms) -> None:
-    terms.excluded.update(match["none_labels"])
-
-
-def _compile_any(match: Match, terms: Terms) -> None:
-    terms.choices.append(Choice(labels=frozenset(match["any_labels"])))
-
-
-def _compile_prefix(match: Match, terms: Terms) -> None:
-    terms.choices.append(Choice(prefixes=frozenset(match["any_prefix"])))
-
-
 def _compile_score(match: Match, terms: Terms) -> None:
     kind, least = match["score"], float(match["min_score"])
     terms.scores[kind] = max(least, terms.scores.get(kind, least))
 
 
-def _miss_all(match: Match, seen: Seen) -> str | None:
-    missing = [label for label in match["all_labels"] if label not in seen.labels]
-    return f"{missing[0]} is missing" if missing else None
+def _miss_all(labels: list[str], seen: Seen) -> str | None:
+    return next((f"{label} is missing" for label in labels if label not in seen.labels), None)
 
 
-def _miss_none(match: Match, seen: Seen) -> str | None:
-    found = [label for label in match["none_labels"] if label in seen.labels]
-    return f"{found[0]} is there" if found else None
+def _miss_none(labels: list[str], seen: Seen) -> str | None:
+    return next((f"{label} is there" for label in labels if label in seen.labels), None)
 
 
-def _miss_any(match: Match, seen: Seen) -> str | None:
-    return (
-        None if seen.labels.intersection(match["any_labels"]) else f"none of {', '.join(match['any_labels'])} is there"
-    )
+def _miss_any(labels: list[str], seen: Seen) -> str | None:
+    return None if seen.labels.intersection(labels) else f"none of {', '.join(labels)} is there"
 
 
-def _miss_prefix(match: Match, seen: Seen) -> str | None:
-    prefixes = match["any_prefix"]
+def _miss_prefix(prefixes: list[str], seen: Seen) -> str | None:
     found = any(has_prefix(label, prefixes) for label in seen.labels)
     return None if found else f"no label starts with {' or '.join(prefixes)}"
 
@@ -117,33 +112,31 @@ def _miss_score(match: Match, seen: Seen) -> str | None:
 
 
 CONDITIONS: tuple[Condition, ...] = (
-    Condition(
-        keys=("all_labels",),
-        doc="Every one of these labels is there.",
-        check=_list_check("all_labels", _LABEL, "net.datacenter"),
-        compile=_compile_all,
-        miss=_miss_all,
+    _of_labels(
+        "all_labels",
+        "Every one of these labels is there.",
+        lambda labels, terms: terms.needed.update(labels),
+        _miss_all,
     ),
-    Condition(
-        keys=("any_labels",),
-        doc="At least one of these labels is there.",
-        check=_list_check("any_labels", _LABEL, "net.datacenter"),
-        compile=_compile_any,
-        miss=_miss_any,
+    _of_labels(
+        "any_labels",
+        "At least one of these labels is there.",
+        lambda labels, terms: terms.choices.append(Choice(labels=frozenset(labels))),
+        _miss_any,
     ),
-    Condition(
-        keys=("none_labels",),
-        doc="Not one of these labels is there.",
-        check=_list_check("none_labels", _LABEL, "net.datacenter"),
-        compile=_compile_none,
-        miss=_miss_none,
+    _of_labels(
+        "none_labels",
+        "Not one of these labels is there.",
+        lambda labels, terms: terms.excluded.update(labels),
+        _miss_none,
     ),
-    Condition(
-        keys=("any_prefix",),
-        doc="At least one label starts with one of these, in whole dotted parts: `net.asn` matches `net.asn.64500`.",
-        check=_list_check("any_prefix", _PREFIX, "net.country"),
-        compile=_compile_prefix,
-        miss=_miss_prefix,
+    _of_labels(
+        "any_prefix",
+        "At least one label starts with one of these, in whole dotted parts: `net.asn` matches `net.asn.64500`.",
+        lambda prefixes, terms: terms.choices.append(Choice(prefixes=frozenset(prefixes))),
+        _miss_prefix,
+        pattern=_PREFIX,
+        example="net.country",
     ),
     Condition(
         keys=("score", "min_score"),

@@ -4,22 +4,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, UnsetType
+from msgspec.structs import replace
 
 from agentgate.lib.errors import Refused
 from agentgate.lib.records import optional
 from agentgate.protection.rules.effective import effective_set, read_set, server_document
-from agentgate.protection.rules.lints import Lint, find_lints
-from agentgate.protection.rules.logic import Situation
+from agentgate.protection.rules.lints import find_lints
 from agentgate.protection.rules.records import (
     CheckedRules,
     DraftInput,
-    RuleLint,
     RuleProblem,
     RuleSet,
     ValidateResult,
-    Witness,
 )
-from agentgate.protection.rules.text import ReadText, TextProblem, read_text
+from agentgate.protection.rules.text import Path, ReadText, TextProblem, read_text
 from agentgate.protection.rules.validate import Problem, check_rules
 
 
@@ -58,7 +56,7 @@ def read_draft(body: DraftInput, *, otherwise: Mapping[str, Any] | None = None) 
         try:
             text = read_text(body.rule_set_text)
         except TextProblem as problem:
-            error = RuleProblem(message=problem.message, line=problem.place.line, column=problem.place.column)
+            error = RuleProblem(message=problem.message, **problem.place._asdict())
             return Draft(own={}, overrides=overrides, errors=[error])
         # A text that says null is an invalid set, and not a missing one.
         own = [] if text.value is None else text.value
@@ -82,40 +80,15 @@ def checked(draft: Draft) -> CheckedRules:
         valid=not draft.errors,
         errors=draft.errors,
         effective=optional(draft.effective),
-        lints=[_lint(lint, draft.text) for lint in lints],
+        lints=[
+            lint if draft.text is None else replace(lint, **draft.text.place(path)._asdict()) for path, lint in lints
+        ],
     )
 
 
 def _error(problem: Problem, text: ReadText | None) -> RuleProblem:
-    if text is None or problem.path is None:
-        return RuleProblem(message=problem.message, rule=optional(problem.rule))
-    place = text.place(problem.path)
-    return RuleProblem(message=problem.message, rule=optional(problem.rule), line=place.line, column=place.column)
+    return RuleProblem(message=problem.message, rule=optional(problem.rule), **_position(text, problem.path))
 
 
-def _lint(lint: Lint, text: ReadText | None) -> RuleLint:
-    place = None if text is None else text.place(lint.path)
-    return RuleLint(
-        kind=lint.kind,
-        message=lint.message,
-        rule=optional(lint.rule),
-        other=optional(lint.other),
-        witness=optional(None if lint.witness is None else _witness(lint.witness)),
-        line=optional(None if place is None else place.line),
-        column=optional(None if place is None else place.column),
-    )
-
-
-def _witness(shown: Situation) -> Witness:
-    request = shown.request
-    return Witness(
-        labels=sorted(shown.labels),
-        scores=shown.scores,
-        route=shown.route,
-        action=optional(shown.action),
-        address=optional(request.address),
-        method=optional(request.method),
-        host=optional(request.host),
-        path=optional(request.path),
-        headers=optional(request.headers or None),
-    )
+def _position(text: ReadText | None, path: Path | None) -> dict[str, int]:
+    return {} if text is None or path is None else text.place(path)._asdict()

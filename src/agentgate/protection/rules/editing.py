@@ -20,7 +20,7 @@ async def replace_rules(stores: RuleStores, call: SiteCall, draft: Draft, *, rev
     check_revision(before, revision)
     after = _stored(draft, call, revision=revision + 1)
     if not await stores.rules.save_rules(call.site_id, after):
-        raise _stale()
+        raise Refused("revision_conflict")
     await stores.configuration.bump()
     subject = Subject(account_id=call.account_id, site_id=call.site_id, target=call.site_key)
     await record(stores, call, Action.RULES_UPDATE, subject, rules_diff(before, after))
@@ -29,7 +29,7 @@ async def replace_rules(stores: RuleStores, call: SiteCall, draft: Draft, *, rev
 def check_revision(stored: StoredRules | None, revision: int) -> None:
     """Refuse rules that were edited from another revision than the present one."""
     if revision != (0 if stored is None else stored.revision):
-        raise _stale()
+        raise Refused("revision_conflict")
 
 
 def rules_diff(before: StoredRules | None, after: StoredRules) -> dict[str, Any]:
@@ -64,7 +64,6 @@ def _default_diff(old: RuleSet, new: RuleSet) -> dict[str, Any]:
 def _stored(draft: Draft, call: SiteCall, *, revision: int) -> StoredRules:
     assert draft.effective is not None, "only a valid draft is stored"
     return StoredRules(
-        source=RulesSource.SERVER if draft.own is None else RulesSource.SITE,
         effective_version=draft.effective.version,
         overrides=draft.overrides,
         revision=revision,
@@ -80,7 +79,3 @@ def _document(stored: StoredRules | None) -> Mapping[str, Any]:
 
 def _by_name(document: Mapping[str, Any]) -> dict[str, Any]:
     return {item["group"] if is_group(item) else item["name"]: item for item in document["rules"]}
-
-
-def _stale() -> Refused:
-    return Refused("revision_conflict")

@@ -151,10 +151,9 @@ def _invalid(draft: Draft) -> Reply[Any]:
 
 
 def _view(call: SiteCall, stored: StoredRules | None) -> RulesView:
-    follows = stored is None or stored.rule_set is None
     return RulesView(
         site_key=call.site_key,
-        source=RulesSource.SERVER if follows else RulesSource.SITE,
+        source=RulesSource.SERVER if stored is None else stored.source,
         revision=0 if stored is None else stored.revision,
         server_version=server_rule_set().version,
         rule_set=server_document() if stored is None or stored.rule_set is None else stored.rule_set,

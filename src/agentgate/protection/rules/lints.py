@@ -9,14 +9,16 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, UnsetType
+from msgspec.structs import replace
 
 from agentgate.lib.enums import RuleAction
+from agentgate.lib.records import optional
 from agentgate.protection.rules.compile import matches_of
 from agentgate.protection.rules.conditions import known_keys, terms_of
 from agentgate.protection.rules.effective import is_group, managed_groups
-from agentgate.protection.rules.logic import RuleCondition, Situation, implies, is_dead, shared_situation, situation
-from agentgate.protection.rules.records import RuleSet
+from agentgate.protection.rules.logic import RuleCondition, find_shared_witness, find_witness, implies, is_dead
+from agentgate.protection.rules.records import RuleLint, RuleSet, Witness
 from agentgate.protection.rules.terms import has_prefix
 from agentgate.protection.rules.text import Path
 from agentgate.protection.signals.labels import LABELS, is_label
@@ -31,15 +33,8 @@ _GROUP_KEYS = ("group", "version", "overrides", "scope_down", "name", "action")
 _RESPONSE_KEYS = ("status", "message", "retry_after")
 
 
-class Lint(Struct, frozen=True, kw_only=True):
-    """One rule, label or key that is probably a mistake."""
-
-    kind: str
-    message: str
-    path: Path
-    rule: str | None = None
-    other: str | None = None
-    witness: Situation | None = None
+# Where a lint's rule, label or key stands in the set, and the lint.
+PlacedLint = tuple[Path, RuleLint]
 
 
 class _Placed(Struct, frozen=True, kw_only=True):
@@ -55,10 +50,10 @@ class _Placed(Struct, frozen=True, kw_only=True):
     # It can never match.
     dead: bool
     # A request that it matches, where one is found.
-    witness: Situation | None
+    witness: Witness | UnsetType
 
 
-def find_lints(document: Mapping[str, Any], effective: RuleSet) -> list[Lint]:
+def find_lints(document: Mapping[str, Any], effective: RuleSet) -> list[PlacedLint]:
     """Return the lints of a valid set, at most a hundred."""
     rules = list(_placed(document, effective))
     unreached = _unreached(rules)
@@ -72,7 +67,7 @@ def find_lints(document: Mapping[str, Any], effective: RuleSet) -> list[Lint]:
     )
     # Problems of single members belong to the group, and not to the site that refers to it.
     members = {rule.name for rule in rules if rule.group is not None}
-    own = [lint for lint in found if lint.kind == "unreachable_group" or lint.rule not in members]
+    own = [each for each in found if each[1].kind == "unreachable_group" or each[1].rule not in members]
     return own[:MOST_LINTS]
 
 
@@ -90,7 +85,7 @@ def _placed(document: Mapping[str, Any], effective: RuleSet) -> Iterator[_Placed
                 responds="response" in rule,
                 asked=asked,
                 dead=is_dead(asked),
-                witness=situation(asked),
+                witness=optional(find_witness(asked)),
             )
 
 
@@ -98,47 +93,40 @@ def _size(item: Mapping[str, Any]) -> int:
     return len(managed_groups()[item["group"], item["version"]].rules) if is_group(item) else 1
 
 
-def _unreached(rules: list[_Placed]) -> dict[str, Lint]:
+def _unreached(rules: list[_Placed]) -> dict[str, PlacedLint]:
     """Return dead and shadowed rules by name."""
-    found: dict[str, Lint] = {}
+    found: dict[str, PlacedLint] = {}
     for index, rule in enumerate(rules):
         path: Path = ("rules", rule.entry)
         if rule.dead:
             message = f"{rule.name} can never match: what it needs is also what it excludes."
-            found[rule.name] = Lint(kind="dead", message=message, path=path, rule=rule.name)
+            found[rule.name] = path, RuleLint(kind="dead", message=message, rule=rule.name)
             continue
         # A rule that never matches shadows nothing, and one that counts lets the request go on.
         earlier = (each for each in rules[:index] if not each.dead and each.action != RuleAction.COUNT)
         shadow = next((each for each in earlier if implies(rule.asked, each.asked)), None)
         if shadow is not None:
-            found[rule.name] = Lint(
-                kind="shadowed",
-                message=f"{rule.name} is never reached: {shadow.name} comes first and matches whenever it does.",
-                path=path,
-                rule=rule.name,
-                other=shadow.name,
-                witness=rule.witness,
+            message = f"{rule.name} is never reached: {shadow.name} comes first and matches whenever it does."
+            found[rule.name] = (
+                path,
+                RuleLint(kind="shadowed", message=message, rule=rule.name, other=shadow.name, witness=rule.witness),
             )
     return found
 
 
-def _groups(rules: list[_Placed], unreached: Mapping[str, Lint]) -> Iterator[Lint]:
+def _groups(rules: list[_Placed], unreached: Mapping[str, PlacedLint]) -> Iterator[PlacedLint]:
     entries = dict.fromkeys((rule.entry, rule.group) for rule in rules if rule.group is not None)
     for entry, group in entries:
         members = [rule for rule in rules if rule.entry == entry]
         if all(member.name in unreached for member in members):
-            first = unreached[members[0].name]
-            yield Lint(
-                kind="unreachable_group",
-                message=f"No rule of the group {group} is ever reached.",
-                path=("rules", entry),
-                rule=members[0].name,
-                other=first.other,
-                witness=first.witness,
+            path, first = unreached[members[0].name]
+            yield (
+                path,
+                replace(first, kind="unreachable_group", message=f"No rule of the group {group} is ever reached."),
             )
 
 
-def _redundant(rules: list[_Placed], unreached: Mapping[str, Lint], default_action: str) -> Iterator[Lint]:
+def _redundant(rules: list[_Placed], unreached: Mapping[str, PlacedLint], default_action: str) -> Iterator[PlacedLint]:
     for rule in reversed(rules):
         if rule.dead:
             continue
@@ -147,36 +135,31 @@ def _redundant(rules: list[_Placed], unreached: Mapping[str, Lint], default_acti
             return
         if rule.name in unreached:
             continue
-        yield Lint(
-            kind="redundant",
-            message=f"Without {rule.name} the outcome would be the same: the default is {default_action} too.",
-            path=("rules", rule.entry),
-            rule=rule.name,
-            witness=rule.witness,
-        )
+        message = f"Without {rule.name} the outcome would be the same: the default is {default_action} too."
+        lint = RuleLint(kind="redundant", message=message, rule=rule.name, witness=rule.witness)
+        yield ("rules", rule.entry), lint
 
 
-def _contradictory(rules: list[_Placed], unreached: Mapping[str, Lint]) -> Iterator[Lint]:
+def _contradictory(rules: list[_Placed], unreached: Mapping[str, PlacedLint]) -> Iterator[PlacedLint]:
     own = [rule for rule in rules if rule.group is None and rule.name not in unreached]
     for index, rule in enumerate(own):
         for earlier in own[:index]:
             # An exception that stands before its rule is how exceptions are written.
             if {rule.action, earlier.action} not in _OPPOSITE or implies(earlier.asked, rule.asked):
                 continue
-            witness = shared_situation(earlier.asked, rule.asked)
+            witness = find_shared_witness(earlier.asked, rule.asked)
             if witness is not None:
-                yield Lint(
-                    kind="contradictory",
-                    message=f"{earlier.name} says {earlier.action} and {rule.name} says {rule.action} about the same "
-                    f"request; {earlier.name} comes first and wins.",
-                    path=("rules", rule.entry),
-                    rule=rule.name,
-                    other=earlier.name,
-                    witness=witness,
+                message = (
+                    f"{earlier.name} says {earlier.action} and {rule.name} says {rule.action} about the same request; "
+                    f"{earlier.name} comes first and wins."
                 )
+                lint = RuleLint(
+                    kind="contradictory", message=message, rule=rule.name, other=earlier.name, witness=witness
+                )
+                yield ("rules", rule.entry), lint
 
 
-def _unknown_labels(document: Mapping[str, Any]) -> Iterator[Lint]:
+def _unknown_labels(document: Mapping[str, Any]) -> Iterator[PlacedLint]:
     names = [label.name for label in LABELS]
     for path, match, rule in _matches(document):
         for key, known in (
@@ -185,12 +168,8 @@ def _unknown_labels(document: Mapping[str, Any]) -> Iterator[Lint]:
         ):
             for index, label in enumerate(match.get(key, ())):
                 if not known(label):
-                    yield Lint(
-                        kind="unknown_label",
-                        message=f"{label} is not in the catalogue of labels.{_nearest(label, names)}",
-                        path=(*path, key, index),
-                        rule=rule,
-                    )
+                    message = f"{label} is not in the catalogue of labels.{_nearest(label, names)}"
+                    yield (*path, key, index), RuleLint(kind="unknown_label", message=message, rule=optional(rule))
 
 
 def _is_prefix(prefix: str) -> bool:
@@ -205,7 +184,7 @@ def _matches(document: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, A
                 yield ("rules", index, key), item[key], item.get("name") or None
 
 
-def _unknown_keys(document: Mapping[str, Any]) -> Iterator[Lint]:
+def _unknown_keys(document: Mapping[str, Any]) -> Iterator[PlacedLint]:
     lint = _key_lint
     yield from lint((), document, _SET_KEYS, None)
     for index, item in enumerate(document["rules"]):
@@ -217,12 +196,12 @@ def _unknown_keys(document: Mapping[str, Any]) -> Iterator[Lint]:
         yield from lint(path, match, known_keys(), rule)
 
 
-def _key_lint(path: Path, found: Mapping[str, Any], known: Iterable[str], rule: str | None) -> Iterator[Lint]:
+def _key_lint(path: Path, found: Mapping[str, Any], known: Iterable[str], rule: str | None) -> Iterator[PlacedLint]:
     known = tuple(known)
     for key in found:
         if key not in known:
             message = f"{key[:40]} means nothing here and is ignored.{_nearest(key[:40], known)}"
-            yield Lint(kind="unknown_key", message=message, path=(*path, key), rule=rule)
+            yield (*path, key), RuleLint(kind="unknown_key", message=message, rule=optional(rule))
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:

@@ -8,22 +8,14 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from agentgate.lib.records import optional
 from agentgate.protection.rules.patterns.predicates import OF_PAGE
-from agentgate.protection.rules.patterns.witness import RequestParts, excludes, find_request, follows, is_impossible
+from agentgate.protection.rules.patterns.witness import excludes, find_request, follows, is_impossible
+from agentgate.protection.rules.records import Witness
 from agentgate.protection.rules.terms import Choice, Terms, has_prefix
 
 # The route of requests for which a site has none.
 NO_ROUTE = "*"
-
-
-class Situation(Struct, frozen=True):
-    """A request as rules see it."""
-
-    labels: frozenset[str]
-    scores: dict[str, float]
-    route: str = NO_ROUTE
-    action: str | None = None
-    request: RequestParts = RequestParts()
 
 
 class RuleCondition(Struct, frozen=True):
@@ -33,14 +25,9 @@ class RuleCondition(Struct, frozen=True):
     routes: tuple[str, ...] = ()
 
 
-def situation(asked: RuleCondition) -> Situation | None:
+def find_witness(asked: RuleCondition) -> Witness | None:
     """Return a request for which this holds, or None when none is found."""
-    labels = _labels(asked.terms)
-    request = find_request(asked.terms.holding, asked.terms.failing)
-    if labels is None or request is None:
-        return None
-    route, action = _example(asked.routes[0]) if asked.routes else (NO_ROUTE, None)
-    return Situation(labels, dict(asked.terms.scores), route, action, request)
+    return _witness(asked.terms, _example(asked.routes[0]) if asked.routes else (NO_ROUTE, None))
 
 
 def is_dead(asked: RuleCondition) -> bool:
@@ -48,15 +35,19 @@ def is_dead(asked: RuleCondition) -> bool:
     return _labels(asked.terms) is None or is_impossible(asked.terms.holding, asked.terms.failing)
 
 
-def shared_situation(one: RuleCondition, other: RuleCondition) -> Situation | None:
+def find_shared_witness(one: RuleCondition, other: RuleCondition) -> Witness | None:
     """Return a request for which both hold, or None when none is found."""
     place = next(_shared_places(one.routes, other.routes), None)
-    terms = both(one.terms, other.terms)
+    return None if place is None else _witness(both(one.terms, other.terms), place)
+
+
+def _witness(terms: Terms, place: tuple[str, str | None]) -> Witness | None:
     labels = _labels(terms)
-    request = None if place is None or labels is None else find_request(terms.holding, terms.failing)
-    if place is None or labels is None or request is None:
+    request = None if labels is None else find_request(terms.holding, terms.failing)
+    if labels is None or request is None:
         return None
-    return Situation(labels, terms.scores, *place, request)
+    route, action = place
+    return Witness(labels=sorted(labels), scores=dict(terms.scores), route=route, action=optional(action), **request)
 
 
 def implies(one: RuleCondition, other: RuleCondition) -> bool:

@@ -282,10 +282,14 @@ class RulesSummary(Record, frozen=True, kw_only=True):
 class StoredRules(Record, frozen=True, kw_only=True):
     """A site's own rules as the store keeps them; without a set of its own it follows the server's."""
 
-    source: RulesSource
     effective_version: str
     overrides: Overrides
     revision: int
     rule_set: dict[str, Any] | None = None
     updated_ms: int = 0
     updated_by: str = ""
+
+    @property
+    def source(self) -> RulesSource:
+        """Whose set it is."""
+        return RulesSource.SERVER if self.rule_set is None else RulesSource.SITE

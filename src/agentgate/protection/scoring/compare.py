@@ -9,12 +9,11 @@ from agentgate.events.label_records import LabelEvidence, StoredLabel
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.database import Store
 from agentgate.lib.decision_ids import first_id
-from agentgate.lib.enums import DecisionLabelValue, ModelKind, ModelRole, Outcome
+from agentgate.lib.enums import DecisionLabelValue, ModelKind, ModelRole
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
-from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, Traits
-from agentgate.protection.scoring.bands import band_labels
-from agentgate.protection.scoring.features import SCORE_LABELS
+from agentgate.protection.rules.evaluate import NO_TRAITS, PAGE, STRICTNESS, Traits
+from agentgate.protection.scoring.features import SCORE_LABELS, band_labels
 from agentgate.protection.scoring.model_file import read_model
 from agentgate.protection.scoring.models import find_model, summarise
 from agentgate.protection.scoring.records import (
@@ -35,7 +34,6 @@ MOST_LABELS = 10_000
 # From here on a model says yes.
 YES = 0.5
 
-_STRICTNESS = {Outcome.ALLOW: 0, Outcome.CHALLENGE: 1, Outcome.BLOCK: 2, Outcome.DROP: 3}
 _TRAINED_ON = (DecisionLabelValue.HUMAN, DecisionLabelValue.BOT, DecisionLabelValue.AGENT)
 
 
@@ -93,7 +91,7 @@ def count_changes(samples: Iterable[ScoreSample], sites: SiteDirectory, kind: Mo
         unknown = NO_TRAITS if compiled.predicates is None else Traits(PAGE, compiled.predicates.unknown_bits)
         found = [
             {
-                _STRICTNESS[verdict.outcome]
+                STRICTNESS[verdict.outcome]
                 for verdict in compiled.possible(
                     ((*labels, *band_labels(scores)), scores, sample.route, sample.action), unknown
                 )

@@ -1,20 +1,24 @@
 """Labels, feature capture and models over HTTP, for operators."""
 
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
 from agentgate.events.label_records import DecisionLabel
 from agentgate.events.ports import EventStore
 from agentgate.http.call import Call, SiteCall
+from agentgate.lib.cursors import Cursors
 from agentgate.lib.database import Store
 from agentgate.lib.enums import LabelSource, ModelKind, ModelRole
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import LABELS_LIMIT
-from agentgate.lib.records import Query, SiteKey, json_decoder
+from agentgate.lib.records import Query, SiteKey, json_decoder, to_json
+from agentgate.people.audit.actions import Action
+from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.scoring import compare, feature_capture, labels, models
-from agentgate.protection.scoring.model_file import ModelFile
+from agentgate.protection.scoring.model_file import ModelFile, check_model
 from agentgate.protection.scoring.records import (
     ClearedModel,
     CompareReport,
@@ -26,6 +30,7 @@ from agentgate.protection.scoring.records import (
     ModelList,
     ModelSummary,
     ModelSwap,
+    StoredModel,
 )
 from agentgate.protection.scoring.repository import KeptEvents, ScoreSamples, ScoringStores
 from agentgate.protection.sites.directory import SiteDirectory
@@ -62,7 +67,18 @@ async def label_decision(
 
 async def list_labels(call: SiteCall, query: LabelsQuery, store: Store[ScoringStores], keyring: Keyring) -> LabelPage:
     """List a site's labels with their evidence, oldest update first."""
-    return await labels.list_labels(store.read, keyring, call, cursor=query.cursor, limit=query.limit)
+    cursors, limit = Cursors(keyring, call.route, call.site_id), query.limit
+    after = None
+    if not isinstance(query.cursor, UnsetType):
+        updated_ms, decision = cursors.read(query.cursor)
+        after = (int(updated_ms), int(decision))
+    # One more than asked for tells whether there is a next page.
+    found = await store.read.decision_labels.list_labels(call.site_id, after=after, limit=limit + 1)
+    last = found[limit - 1] if len(found) > limit else None
+    return LabelPage(
+        items=[label.wire() for label in found[:limit]],
+        next_cursor=UNSET if last is None else cursors.issue((last.updated_ms, last.decision)),
+    )
 
 
 async def create_label(
@@ -73,8 +89,19 @@ async def create_label(
     events: KeptEvents,
 ) -> DecisionLabel:
     """Label a decision by its ID or its request's, and say where the label comes from."""
-    decision = await labels.find_decision(store, events, call, body)
+    decision_id, request_id = body.decision_id, body.request_id
+    if isinstance(decision_id, UnsetType) == isinstance(request_id, UnsetType):
+        raise Refused("invalid_request", "Give exactly one of decisionId and requestId.")
+    if isinstance(request_id, UnsetType):
+        decision = labels.parse_decision(str(decision_id))
+    else:
+        number = await store.read.sites.find_number(call.site_id)
+        decision = await events.find_by_request(number, request_id) or _unknown_request()
     return await labels.put_label(store, events, call, decision, body)
+
+
+def _unknown_request() -> NoReturn:
+    raise Refused("not_found", "There is no decision about this request ID in this site, or it is not kept any more.")
 
 
 async def read_feature_capture(call: SiteCall, store: Store[ScoringStores], events: KeptEvents) -> FeatureCapture:
@@ -112,19 +139,43 @@ async def read_model(call: Call, store: Store[ScoringStores]) -> ModelFile:
     return file
 
 
-async def install_model(call: Call, body: ModelFile, store: Store[ScoringStores]) -> ModelSummary:
+async def install_model(call: Call, body: ModelFile, stores: ScoringStores) -> ModelSummary:
     """Install a candidate: it scores traffic in shadow and decides nothing.
 
     Only `candidate` can be installed; a model becomes active by being promoted.
     """
     kind = _candidate_of(call)
-    return await store.change(lambda stores: models.install_candidate(stores, call, kind, body))
+    check_model(body)
+    if body.kind != kind:
+        raise Refused("invalid_request", f"kind is {body.kind}, but the path says {kind}; they must be the same.")
+    await stores.models.lock_models(kind)
+    if _version(await models.find_model(stores, kind, ModelRole.ACTIVE)) == body.version:
+        message = f"version {body.version} is that of the active model; give the candidate another."
+        raise Refused("invalid_request", message)
+    before = await stores.models.find_model(kind, ModelRole.CANDIDATE)
+    model = StoredModel(
+        kind=kind,
+        role=ModelRole.CANDIDATE,
+        file=to_json(body).decode(),
+        installed_ms=call.now,
+        installed_by=call.actor.name,
+    )
+    await stores.models.save_model(model)
+    await _record(stores, call, Action.MODEL_CANDIDATE, kind, versions=(_version(before), body.version))
+    return models.summarise(model)
 
 
-async def clear_model(call: Call, store: Store[ScoringStores]) -> ClearedModel:
+async def clear_model(call: Call, stores: ScoringStores) -> ClearedModel:
     """Clear the candidate: shadow scoring stops."""
     kind = _candidate_of(call)
-    return ClearedModel(cleared=await store.change(lambda stores: models.clear_candidate(stores, call, kind)))
+    await stores.models.lock_models(kind)
+    candidate = await stores.models.find_model(kind, ModelRole.CANDIDATE)
+    if candidate is None:
+        raise Refused("not_found", f"There is no candidate of kind {kind}.")
+    version = models.summarise(candidate).version
+    await stores.models.delete_model(kind, ModelRole.CANDIDATE)
+    await _record(stores, call, Action.MODEL_CANDIDATE, kind, versions=(version, None))
+    return ClearedModel(cleared=version)
 
 
 async def compare_models(
@@ -138,16 +189,56 @@ async def compare_models(
     return await compare.compare(store, samples, sites, _kind(call), call.now)
 
 
-async def promote_model(call: Call, store: Store[ScoringStores]) -> ModelSwap:
+async def promote_model(call: Call, stores: ScoringStores) -> ModelSwap:
     """Promote the candidate: it decides from now on, and what decided before becomes the previous model."""
     kind = _kind(call)
-    return await store.change(lambda stores: models.promote(stores, call, kind))
+    await stores.models.lock_models(kind)
+    candidate = await stores.models.find_model(kind, ModelRole.CANDIDATE)
+    if candidate is None:
+        raise Refused("invalid_request", f"There is no candidate of kind {kind} to promote; install one first.")
+    await stores.models.delete_model(kind, ModelRole.CANDIDATE)
+    return await _swap(stores, call, Action.MODEL_PROMOTE, candidate)
 
 
-async def roll_back_model(call: Call, store: Store[ScoringStores]) -> ModelSwap:
+async def roll_back_model(call: Call, stores: ScoringStores) -> ModelSwap:
     """Let the previous model decide again. The two change places, so a second rollback undoes the first."""
     kind = _kind(call)
-    return await store.change(lambda stores: models.roll_back(stores, call, kind))
+    await stores.models.lock_models(kind)
+    previous = await stores.models.find_model(kind, ModelRole.PREVIOUS)
+    if previous is None:
+        raise Refused("invalid_request", f"There is no previous model of kind {kind}; nothing was promoted yet.")
+    return await _swap(stores, call, Action.MODEL_ROLLBACK, previous)
+
+
+async def _swap(stores: ScoringStores, call: Call, action: Action, next_model: StoredModel) -> ModelSwap:
+    kind = next_model.kind
+    former = await models.find_model(stores, kind, ModelRole.ACTIVE)
+    assert former is not None, "there always is an active model"
+    active, previous = replace(next_model, role=ModelRole.ACTIVE), replace(former, role=ModelRole.PREVIOUS)
+    await stores.models.save_model(active)
+    await stores.models.save_model(previous)
+    await _record(stores, call, action, kind, versions=(_version(previous), _version(active)))
+    return ModelSwap(
+        kind=kind,
+        active=models.summarise(active),
+        previous=models.summarise(previous),
+        time=call.now,
+        actor=call.actor.name,
+    )
+
+
+def _version(model: StoredModel | None) -> str | None:
+    return None if model is None else models.summarise(model).version
+
+
+async def _record(
+    stores: ScoringStores, call: Call, action: Action, kind: ModelKind, *, versions: tuple[str | None, str | None]
+) -> None:
+    field = "candidate" if action == Action.MODEL_CANDIDATE else "active"
+    detail = {"kind": kind.value, field: {"from": versions[0], "to": versions[1]}}
+    # Models belong to no site and no account: the entry stands in the trail of the service itself.
+    await record(stores, call, action, Subject(target=f"model/{kind}"), detail)
+    await stores.configuration.bump()
 
 
 def _kind(call: Call) -> ModelKind:

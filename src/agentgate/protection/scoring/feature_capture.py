@@ -4,10 +4,11 @@ from msgspec import UnsetType
 
 from agentgate.events.ports import EventStore
 from agentgate.http.call import SiteCall
-from agentgate.lib.clock import DAY_MS, Clock
+from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.decision_ids import LARGEST_ID, first_id
 from agentgate.lib.records import shown
+from agentgate.lib.tasks.job import Job
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
@@ -56,6 +57,11 @@ async def change_capture(
     if not capture.enabled:
         # What another worker still captures until it hears of this, the job removes.
         await event_store.forget_features(await store.read.sites.find_number(call.site_id), before_id=LARGEST_ID)
+
+
+def scoring_jobs(store: Store[ScoringStores], events: EventStore, clock: Clock) -> tuple[Job, ...]:
+    """Return the timed job: delete feature vectors after the days they are kept."""
+    return (Job(name="expire-features", interval_ms=HOUR_MS, work=lambda: expire_features(store, events, clock)),)
 
 
 async def expire_features(store: Store[ScoringStores], events: EventStore, clock: Clock) -> None:

@@ -6,32 +6,14 @@ from msgspec.structs import replace
 from agentgate.events.label_records import DecisionLabel, LabelEvidence, StoredLabel
 from agentgate.events.records import Event
 from agentgate.http.call import SiteCall
-from agentgate.lib.cursors import Cursors
 from agentgate.lib.database import Store
 from agentgate.lib.decision_ids import id_time_ms, read_id
 from agentgate.lib.errors import Refused
-from agentgate.lib.keyring import Keyring
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.visitor_ids import write_visitor
-from agentgate.protection.scoring.records import LabelPage, LabelRequest
+from agentgate.protection.scoring.records import LabelRequest
 from agentgate.protection.scoring.repository import KeptEvents, ScoringStores
-
-
-async def find_decision(store: Store[ScoringStores], events: KeptEvents, call: SiteCall, body: LabelRequest) -> int:
-    """Return the decision that a request to label names, by exactly one of its two IDs."""
-    decision_id, request_id = body.decision_id, body.request_id
-    if isinstance(decision_id, UnsetType) == isinstance(request_id, UnsetType):
-        raise Refused("invalid_request", "Give exactly one of decisionId and requestId.")
-    if not isinstance(decision_id, UnsetType):
-        return parse_decision(decision_id)
-    assert not isinstance(request_id, UnsetType), "one of the two is given"
-    decision = await events.find_by_request(await store.read.sites.find_number(call.site_id), request_id)
-    if decision is None:
-        raise Refused(
-            "not_found", "There is no decision about this request ID in this site, or it is not kept any more."
-        )
-    return decision
 
 
 def parse_decision(text: str) -> int:
@@ -88,24 +70,6 @@ async def save_label(
         label = replace(label, created_ms=before.created_ms, evidence=before.evidence)
     await stores.decision_labels.save_label(label)
     return label
-
-
-async def list_labels(
-    stores: ScoringStores, keyring: Keyring, call: SiteCall, *, cursor: str | UnsetType, limit: int
-) -> LabelPage:
-    """Return a page of a site's labels, oldest update first."""
-    cursors = Cursors(keyring, call.route, call.site_id)
-    after = None
-    if not isinstance(cursor, UnsetType):
-        updated_ms, decision = cursors.read(cursor)
-        after = (int(updated_ms), int(decision))
-    # One more than asked for tells whether there is a next page.
-    found = await stores.decision_labels.list_labels(call.site_id, after=after, limit=limit + 1)
-    last = found[limit - 1] if len(found) > limit else None
-    return LabelPage(
-        items=[label.wire() for label in found[:limit]],
-        next_cursor=UNSET if last is None else cursors.issue((last.updated_ms, last.decision)),
-    )
 
 
 def evidence_of(event: Event) -> LabelEvidence:

@@ -1,7 +1,6 @@
-"""Models: the roles that they have (active, candidate, previous), and the directory of those in memory.
+"""Models: those that are shipped, those in a role (active, candidate, previous), and the directory of them in memory.
 
-A candidate is installed or cleared, promoted to active, and the model before it can be brought back. The directory is
-swapped whole when the stored models change.
+The directory is swapped whole when the stored models change.
 """
 
 import asyncio
@@ -11,19 +10,15 @@ from importlib import resources
 
 import msgspec
 import structlog
-from msgspec.structs import replace
 
-from agentgate.http.call import Call
 from agentgate.lib.actor import SYSTEM
 from agentgate.lib.database import Store
 from agentgate.lib.enums import ModelKind, ModelRole
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import json_decoder, shown, to_json
-from agentgate.people.audit.actions import Action
-from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.scoring.model_file import ModelFile, check_model, read_model
-from agentgate.protection.scoring.records import ModelRoles, ModelSummary, ModelSwap, StoredModel
+from agentgate.lib.records import json_decoder, shown
+from agentgate.protection.scoring.model_file import ModelFile, read_model
+from agentgate.protection.scoring.records import ModelRoles, ModelSummary, StoredModel
 from agentgate.protection.scoring.repository import ScoringStores
 from agentgate.protection.scoring.score import ModelView
 
@@ -66,93 +61,6 @@ async def find_model(stores: ScoringStores, kind: ModelKind, role: ModelRole) ->
     """Return the model in a role. There always is an active one: the one that is shipped, if no other."""
     found = await stores.models.find_model(kind, role)
     return shipped_model(kind) if found is None and role == ModelRole.ACTIVE else found
-
-
-async def install_candidate(stores: ScoringStores, call: Call, kind: ModelKind, file: ModelFile) -> ModelSummary:
-    """Let a model score in shadow from now on."""
-    check_model(file)
-    if file.kind != kind:
-        raise Refused("invalid_request", f"kind is {file.kind}, but the path says {kind}; they must be the same.")
-    await stores.models.lock_models(kind)
-    if (await _active_summary(stores, kind)).version == file.version:
-        message = f"version {file.version} is that of the active model; give the candidate another."
-        raise Refused("invalid_request", message)
-    before = await stores.models.find_model(kind, ModelRole.CANDIDATE)
-    model = StoredModel(
-        kind=kind,
-        role=ModelRole.CANDIDATE,
-        file=to_json(file).decode(),
-        installed_ms=call.now,
-        installed_by=call.actor.name,
-    )
-    await stores.models.save_model(model)
-    after = summarise(model)
-    await _changed(stores, call, Action.MODEL_CANDIDATE, kind, versions=(_version(before), after.version))
-    return after
-
-
-async def clear_candidate(stores: ScoringStores, call: Call, kind: ModelKind) -> str:
-    """End the shadow scoring; return the version that is no more."""
-    await stores.models.lock_models(kind)
-    candidate = await stores.models.find_model(kind, ModelRole.CANDIDATE)
-    if candidate is None:
-        raise Refused("not_found", f"There is no candidate of kind {kind}.")
-    version = summarise(candidate).version
-    await stores.models.delete_model(kind, ModelRole.CANDIDATE)
-    await _changed(stores, call, Action.MODEL_CANDIDATE, kind, versions=(version, None))
-    return version
-
-
-async def promote(stores: ScoringStores, call: Call, kind: ModelKind) -> ModelSwap:
-    """Let the candidate decide; what decided until now becomes the previous one."""
-    await stores.models.lock_models(kind)
-    candidate = await stores.models.find_model(kind, ModelRole.CANDIDATE)
-    if candidate is None:
-        raise Refused("invalid_request", f"There is no candidate of kind {kind} to promote; install one first.")
-    await stores.models.delete_model(kind, ModelRole.CANDIDATE)
-    return await _swap(stores, call, Action.MODEL_PROMOTE, candidate)
-
-
-async def roll_back(stores: ScoringStores, call: Call, kind: ModelKind) -> ModelSwap:
-    """Let the previous model decide again; what decided until now takes its place, so that this can be undone."""
-    await stores.models.lock_models(kind)
-    previous = await stores.models.find_model(kind, ModelRole.PREVIOUS)
-    if previous is None:
-        raise Refused("invalid_request", f"There is no previous model of kind {kind}; nothing was promoted yet.")
-    return await _swap(stores, call, Action.MODEL_ROLLBACK, previous)
-
-
-async def _swap(stores: ScoringStores, call: Call, action: Action, next_model: StoredModel) -> ModelSwap:
-    kind = next_model.kind
-    former = await stores.models.find_model(kind, ModelRole.ACTIVE) or shipped_model(kind)
-    active = replace(next_model, role=ModelRole.ACTIVE)
-    previous = replace(former, role=ModelRole.PREVIOUS)
-    await stores.models.save_model(active)
-    await stores.models.save_model(previous)
-    swap = ModelSwap(
-        kind=kind, active=summarise(active), previous=summarise(previous), time=call.now, actor=call.actor.name
-    )
-    versions = (None if swap.previous is None else swap.previous.version, swap.active.version)
-    await _changed(stores, call, action, kind, versions=versions)
-    return swap
-
-
-async def _active_summary(stores: ScoringStores, kind: ModelKind) -> ModelSummary:
-    return summarise(await stores.models.find_model(kind, ModelRole.ACTIVE) or shipped_model(kind))
-
-
-def _version(model: StoredModel | None) -> str | None:
-    return None if model is None else summarise(model).version
-
-
-async def _changed(
-    stores: ScoringStores, call: Call, action: Action, kind: ModelKind, *, versions: tuple[str | None, str | None]
-) -> None:
-    field = "candidate" if action == Action.MODEL_CANDIDATE else "active"
-    detail = {"kind": kind.value, field: {"from": versions[0], "to": versions[1]}}
-    # Models belong to no site and no account: the entry stands in the trail of the service itself.
-    await record(stores, call, action, Subject(target=f"model/{kind}"), detail)
-    await stores.configuration.bump()
 
 
 # What each (kind, role) holds, as text: the same text needs no new view.

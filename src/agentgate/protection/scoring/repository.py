@@ -18,6 +18,7 @@ from agentgate.lib.decision_ids import id_day
 from agentgate.lib.enums import ModelKind, ModelRole
 from agentgate.people.audit.repository import AuditStores
 from agentgate.protection.scoring.records import CapturingSite, ScoreSample, StoredCapture, StoredModel
+from agentgate.protection.sites.repository import SiteStore
 
 _MODELS = RecordTable("model", StoredModel)
 _CAPTURES = RecordTable("feature_capture", StoredCapture)
@@ -193,14 +194,6 @@ def _sample(event: Event) -> ScoreSample:
     )
 
 
-class SiteNumbers(Protocol):
-    """Under which numbers events know sites."""
-
-    async def find_number(self, site_id: str) -> int:
-        """Return the number of an existing site."""
-        ...
-
-
 class ScoringStores(AuditStores, ConfigurationStores, Protocol):
     """The repositories that a unit of work on labels, capture or models uses."""
 
@@ -214,4 +207,4 @@ class ScoringStores(AuditStores, ConfigurationStores, Protocol):
     def captures(self) -> CaptureStore: ...
 
     @property
-    def sites(self) -> SiteNumbers: ...
+    def sites(self) -> SiteStore: ...

@@ -1,6 +1,6 @@
 """Address tables: sorted arrays of ranges, searched by halving. No object per range, IPv4 and IPv6.
 
-Which lists a table is made of is in `intel.py`; how the files are read is in `imports.py`.
+Which lists a table is made of is in `intel.py`; how the files are read is in `agentgate_tools.threat_lists`.
 """
 
 from array import array

@@ -50,7 +50,7 @@ def update(
     A folder replaces all that was imported. A single file or URL is kept in `lists` beside the set and replaces its
     namesake there.
     """
-    from agentgate.protection.threat_data.imports import import_folder, refused_lines  # noqa: PLC0415 - keeps the command line quick
+    from agentgate_tools.threat_lists.imports import import_folder, refused_lines  # noqa: PLC0415 - keeps the command line quick
 
     folder = find_lists(source, intel_folder(settings))
     imported, reports = import_folder(folder, now_ms=SystemClock().now_ms())

@@ -26,8 +26,8 @@ from agentgate.lib.records import given
 from agentgate.people.accounts.lifecycle import create_account
 from agentgate.people.identity.passwords import Passwords
 from agentgate.people.identity.users import find_or_create_user
-from agentgate.protection.credentials import issue
-from agentgate.protection.credentials.records import CredentialSecret
+from agentgate.protection.credentials.endpoints import create_credential, revoke
+from agentgate.protection.credentials.records import CredentialInput, CredentialSecret
 from agentgate.protection.sites.editing import change_site, create_site
 from agentgate.protection.sites.records import Site, SiteAction, SiteChange, SiteInput, SiteRoute
 from agentgate.protection.sites.repository import SiteStores
@@ -104,8 +104,8 @@ async def seed_credential(store: Store[SiteStores], clock: Clock, path: Path) ->
         # Nobody has the secrets of the shop's earlier credentials any more.
         for each in earlier:
             if each.name == CREDENTIAL_NAME:
-                await issue.revoke(stores, call, each.id)
-        return await issue.create(stores, call, CREDENTIAL_NAME)
+                await revoke(stores, call, each.id)
+        return await create_credential(call, stores, CredentialInput(name=CREDENTIAL_NAME))
 
     try:
         made = await store.change(work)

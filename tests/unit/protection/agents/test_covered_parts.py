@@ -2,6 +2,7 @@
 
 import base64
 
+import http_sf
 import pytest
 
 from agentgate.lib.enums import AgentVerdict
@@ -99,3 +100,30 @@ def test_what_could_be_taken_for_other_lines_cannot_be_covered(target: str, acce
     )
     with pytest.raises(Unreadable, match="line breaks"):
         signed_text(message, found)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'a=("@path";nonce="x");nonce="y"',
+        'a=("x)y";nonce="x");created=1',
+        'a=("@path");tag="b;nonce=";nonce="y"',
+        'a=("@path");tag="b";nonce="y";created=1',
+        'a=("@path");created=1;nonce="y", b=("@path");created=2',
+        'a=("@path");created=1; nonce="y"',
+    ],
+)
+def test_a_nonce_is_read_where_it_stands_and_nowhere_else(written):
+    read = read_inputs(written.encode())
+    expected = http_sf.parse(written.encode(), tltype="dictionary")
+
+    assert list(read) == list(expected)
+    for label, (items, parameters) in expected.items():
+        assert read[label].parameters == parameters
+        assert [(each.name, each.parameters) for each in read[label].coverage.components] == items
+
+
+@pytest.mark.parametrize("after", ["1", ",b=1", '"', " ;x", '(";tag="'])
+def test_what_follows_a_nonce_without_a_semicolon_is_refused(after):
+    with pytest.raises(Unreadable):
+        read_inputs(f'a=("@path");nonce="y"{after}'.encode())

@@ -103,9 +103,7 @@ def test_a_site_without_rules_of_its_own_follows_the_servers() -> None:
 
 
 def test_a_site_with_overrides_only_follows_the_servers_set_as_it_is_now() -> None:
-    stored = StoredRules(
-        source=RulesSource.SERVER, effective_version="old-0123abcd", overrides={"list-block": "drop"}, revision=4
-    )
+    stored = StoredRules(effective_version="old-0123abcd", overrides={"list-block": "drop"}, revision=4)
 
     summary = summary_of(stored)
 
@@ -114,13 +112,13 @@ def test_a_site_with_overrides_only_follows_the_servers_set_as_it_is_now() -> No
 
 
 def test_an_override_of_a_rule_that_the_server_no_longer_has_is_left_out() -> None:
-    stored = StoredRules(source=RulesSource.SERVER, effective_version="", overrides={"gone": "drop"}, revision=1)
+    stored = StoredRules(effective_version="", overrides={"gone": "drop"}, revision=1)
 
     assert effective_of(stored) == effective_of(None)
 
 
 def test_a_site_with_a_set_of_its_own_has_that() -> None:
-    stored = StoredRules(source=RulesSource.SITE, effective_version="", overrides={}, revision=1, rule_set=RULES)
+    stored = StoredRules(effective_version="", overrides={}, revision=1, rule_set=RULES)
 
     assert to_json(effective_of(stored)) == to_json(effective_set(read_set(RULES), {}))
     assert summary_of(stored).source == RulesSource.SITE

@@ -14,8 +14,8 @@ from agentgate.protection.signals.detectors.user_agent import mask_builds, view_
 from agentgate.protection.signals.facts import RequestFacts
 from agentgate.protection.signals.observe import observe
 from agentgate.protection.threat_data.intel import DATA, TOKEN_FILES, TokenFile, load_intel
-from agentgate.protection.threat_data.name_evidence import is_build_or_model, judge_names, names_of_people
 from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token
+from agentgate_tools.threat_lists.name_evidence import is_build_or_model, judge_names, names_of_people
 from tests.population.visitors import population
 
 INTEL, RULES, MODELS = load_intel(None), compile_rules(effective_of(None)), ModelDirectory().view

@@ -8,7 +8,6 @@ import pytest
 from agentgate.lib.clock import HOUR_MS, FixedClock
 from agentgate.lib.outbound.dns import NameLookup
 from agentgate.protection.signals.observe import observe
-from agentgate.protection.threat_data.imports import import_folder
 from agentgate.protection.threat_data.intel import load_intel, make_intel
 from agentgate.protection.threat_data.intel_file import write_set
 from agentgate.protection.threat_data.search_operators import read_operators
@@ -26,6 +25,7 @@ from agentgate.protection.threat_data.search_verification import (
     CrawlerStatuses,
     SearchConfirmer,
 )
+from agentgate_tools.threat_lists.imports import import_folder
 from tests.support.dns_server import PTR, A, DnsServer, dns_server
 from tests.unit.protection.signals.requests import make_facts
 

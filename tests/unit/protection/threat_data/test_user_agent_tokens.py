@@ -2,8 +2,8 @@
 
 import pytest
 
-from agentgate.protection.threat_data.crawlers import plain_texts, read_agents, read_crawlers
 from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token, TokenMatcher
+from agentgate_tools.threat_lists.crawlers import plain_texts, read_agents, read_crawlers
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 """The structured fields of a signed request (RFC 9651), read with bounds: what visitors send may cost only so much.
 
-What a signature covers is read in two ways: one for how nearly every agent writes it, which is also how it has to be
-signed, so nothing needs to be written again; and one, with http-sf, for everything else. An agent covers the same parts
-in every request and names the same key, so the first way remembers both; only a nonce is new each time.
+http-sf reads them. An agent covers the same parts in every request and names the same key, and only a nonce is new each
+time: so what is read of a Signature-Input without its nonce is cached.
 """
 
 import base64
@@ -10,8 +9,6 @@ import functools
 import hashlib
 import hmac
 import re
-from binascii import Error as NotBase64
-from binascii import a2b_base64
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -27,24 +24,14 @@ MOST_COMPONENTS = 30
 
 Parameters = Mapping[str, BareItemType]
 
-# Lists of components of late, and parameters, which an agent repeats for as long as its clock shows the same second.
-REMEMBERED = 512
-# Longer than any agent's; and what is made of a text takes more room than the text.
-LONGEST_REMEMBERED_BYTES = 1_024
+# Headers without their nonce: an agent repeats one for as long as its clock shows the same second.
+CACHED = 512
+# Longer than any agent's header; what is made of a text takes more memory than the text.
+LONGEST_CACHED_BYTES = 1_024
 
-_KEY = r"[a-z*][a-z0-9_.*-]*"
-_STRING = r'"[ !#-\[\]-~]*"'
-_INTEGER = r"(?:0|-?[1-9][0-9]{0,14})"
-_ITEM = rf"{_STRING}(?:;{_KEY}(?:={_STRING})?)*"
-# One signature, written as it is signed: what comes before the `)`, and what comes after it.
-_ONE_LIST = re.compile(rf"({_KEY})=\(((?:{_ITEM}(?: {_ITEM})*)?)\Z")
-_PARAMETERS = re.compile(rf"(?:;{_KEY}=(?:{_STRING}|{_INTEGER}))*\Z")
+_STRING = re.compile(r'"[^"]*"')
 # What stands in a string as it is.
 _UNESCAPED = re.compile(r"[ !#-\[\]-~]*\Z")
-_EACH_ITEM = re.compile(rf'(?:\A| )"([^"]*)"((?:;{_KEY}(?:={_STRING})?)*)')
-_EACH_PARAMETER = re.compile(rf';({_KEY})(=?)(?:"([^"]*)"|(-?[0-9]+))?')
-_ONE_SIGNATURE = re.compile(rf"({_KEY})=:([A-Za-z0-9+/]*={{0,2}}):\Z".encode())
-_ONE_STRING = re.compile(rf'({_KEY})="([ !#-\[\]-~]*)"\Z'.encode())
 _NO_PARAMETERS: Parameters = {}
 
 
@@ -79,63 +66,60 @@ class SignatureInput(Struct, frozen=True):
 
 
 class SplitInput(NamedTuple):
-    """A header Signature-Input of one signature, cut where a nonce is: only that is new in every request."""
+    """A header Signature-Input, and the same without its nonce: only that is new in every request."""
 
     text: str
-    # Up to the end of the list.
-    start: str
-    before: str
+    rest: str
     nonce: str | None
-    after: str
 
 
 def read_inputs(value: bytes) -> dict[str, SignatureInput]:
     """Return what a header Signature-Input says, by label."""
     parts = split_input(value)
-    read = None if parts is None else read_split(parts.start, parts.before, parts.after)
+    read = None if parts is None else read_without_nonce(parts.rest)
     if parts is None or read is None:
         return _read_every_input(value)
-    label, coverage, parameters = read
+    label, found = read
+    parameters = found.parameters
     if parts.nonce is not None:
         if "nonce" in parameters:
             raise Unreadable("the parameter nonce comes twice")
         parameters = {**parameters, "nonce": parts.nonce}
-    return {label: SignatureInput(coverage, parameters, parts.text[len(label) + 1 :])}
+    return {label: SignatureInput(found.coverage, parameters, parts.text[len(label) + 1 :])}
 
 
 def split_input(value: bytes) -> SplitInput | None:
-    """Cut a header Signature-Input into pieces, unread; None for what is not written as nearly every agent does."""
-    if len(value) > LONGEST_REMEMBERED_BYTES:
+    """Cut the nonce out of a header Signature-Input, unread; None where its place is not plain to see.
+
+    It follows a list that is closed, stands outside of every string, and ends where another parameter or nothing
+    follows. So if the rest can be read, what was cut out was a nonce, and not the inside of something else.
+    """
+    if len(value) > LONGEST_CACHED_BYTES or b"\\" in value:
         return None
     text = value.decode("latin-1")
-    start, end, rest = text.partition(")")
-    if not end:
-        return None
-    before, has_nonce, rest = rest.partition(';nonce="')
+    before, has_nonce, following = text.partition(';nonce="')
     if not has_nonce:
-        return SplitInput(text, start, before, None, "")
-    nonce, end, after = rest.partition('"')
-    return SplitInput(text, start, before, nonce, after) if end and _UNESCAPED.match(nonce) else None
+        return SplitInput(text, text, None)
+    nonce, end, after = following.partition('"')
+    is_closed = before.count('"') % 2 == 0 and _STRING.sub("", before).count(")") == 1
+    if not end or not is_closed or after[:1] not in {"", ";"} or not _UNESCAPED.match(nonce):
+        return None
+    return SplitInput(text, before + after, nonce)
 
 
-def read_split(start: str, before: str, after: str) -> tuple[str, Coverage, Parameters] | None:
-    """Return label, list, and parameters but for the nonce; None when one of the pieces is not whole by itself.
-
-    If they are, what lay between them was a nonce, and not the inside of something else.
-    """
-    listed, parameters = _listed(start), _parameters(before, after)
-    return None if listed is None or parameters is None else (*listed, parameters)
+@functools.lru_cache(maxsize=CACHED)
+def read_without_nonce(rest: str) -> tuple[str, SignatureInput] | None:
+    """Return label and content of a header of one signature; None unless it is written exactly as it is signed."""
+    try:
+        inputs = _read_every_input(rest.encode("latin-1"))
+    except Unreadable:
+        return None
+    label, found = next(iter(inputs.items()), ("", None))
+    return (label, found) if found is not None and f"{label}={found.text}" == rest else None
 
 
 def read_signatures(value: bytes) -> dict[str, bytes]:
     """Return the signatures of a header Signature, by label."""
-    refuse_long(value)
-    one = _ONE_SIGNATURE.match(value)
-    if one is not None:
-        try:
-            return {one[1].decode(): a2b_base64(one[2], strict_mode=True)}
-        except NotBase64:
-            pass  # Padding may be missing; the full reading decides.
     signatures = {}
     for label, member in read_dictionary(value).items():
         found = member[0] if isinstance(member, tuple) else member
@@ -147,11 +131,16 @@ def read_signatures(value: bytes) -> dict[str, bytes]:
 
 def read_dictionary(value: bytes) -> DictionaryType:
     """Return the members of a dictionary. A name that comes twice is refused: others might go by the other one."""
-    one = _ONE_STRING.match(value) if len(value) <= LONGEST_FIELD_BYTES else None
-    if one is not None:
-        return {one[1].decode(): (one[2].decode(), {})}
+    return _cached_dictionary(value) if len(value) <= LONGEST_CACHED_BYTES else _dictionary(value)
+
+
+def _dictionary(value: bytes) -> DictionaryType:
     structure = _parse(value, "dictionary")
     return structure if isinstance(structure, dict) else {}
+
+
+# A signature covers the member of Signature-Agent that names the agent, which is the same in all its requests.
+_cached_dictionary = functools.lru_cache(maxsize=CACHED)(_dictionary)
 
 
 def rewrite(value: bytes) -> str:
@@ -201,36 +190,6 @@ def _coverage(components: tuple[Component, ...]) -> Coverage:
         raise Unreadable("a signature may cover a component only once")
     whole = (each.name for each in components if "key" not in each.parameters and "name" not in each.parameters)
     return Coverage(components, frozenset(whole))
-
-
-@functools.lru_cache(maxsize=REMEMBERED)
-def _listed(start: str) -> tuple[str, Coverage] | None:
-    """Return label and list, from the text before the first `)`; None unless that is where the list ends."""
-    one = _ONE_LIST.match(start)
-    if one is None:
-        return None
-    components = tuple(
-        Component(name, _read_parameters(parameters) if parameters else _NO_PARAMETERS, f'"{name}"{parameters}')
-        for name, parameters in _EACH_ITEM.findall(one[2])
-    )
-    return one[1], _coverage(components)
-
-
-@functools.lru_cache(maxsize=REMEMBERED)
-def _parameters(before: str, after: str) -> Parameters | None:
-    """Return what a signature says about itself but for a nonce; None when that is not written as it is signed."""
-    if _PARAMETERS.match(before) is None or _PARAMETERS.match(after) is None:
-        return None
-    return _read_parameters(before + after)
-
-
-def _read_parameters(text: str) -> Parameters:
-    found: dict[str, BareItemType] = {}
-    for name, has_value, string, number in _EACH_PARAMETER.findall(text):
-        if name in found:
-            raise Unreadable(f"the parameter {name} comes twice")
-        found[name] = int(number) if number else string if has_value else True
-    return found
 
 
 def _parse(value: bytes, kind: str) -> StructuredType:

@@ -22,7 +22,7 @@ from agentgate.protection.agents.signing.fields import (
     read_dictionary,
     read_inputs,
     read_signatures,
-    read_split,
+    read_without_nonce,
     refuse_long,
     split_input,
 )
@@ -198,12 +198,11 @@ def usual_signature(headers: Mapping[bytes, bytes]) -> UsualSignature | None:
     parts = split_input(headers.get(b"signature-input", b""))
     if parts is None or agent is None or value is None or len(agent) > LONGEST_BYTES or len(value) > LONGEST_BYTES:
         return None
-    text, start, before, nonce, after = parts
-    form = _form(start, before, after, agent)
+    form = _form(parts.rest, agent)
     signature = None if form is None else signature_in(value, form.start)
     if form is None or signature is None:
         return None
-    return UsualSignature(form, nonce, text[len(form.label) + 1 :], signature)
+    return UsualSignature(form, parts.nonce, parts.text[len(form.label) + 1 :], signature)
 
 
 def signature_in(value: bytes, start: bytes) -> bytes | None:
@@ -217,13 +216,14 @@ def signature_in(value: bytes, start: bytes) -> bytes | None:
 
 
 @functools.lru_cache(maxsize=FORMS_REMEMBERED)
-def _form(start: str, before: str, after: str, agent: bytes) -> Form | None:
+def _form(rest: str, agent: bytes) -> Form | None:
+    read = read_without_nonce(rest)
+    if read is None:
+        return None
+    label, found = read
+    coverage, said = found.coverage, found.parameters
     try:
-        read = read_split(start, before, after)
-        if read is None:
-            return None
-        label, coverage, said = read
-        address = agent_address({NAME.encode(): agent}, label, SignatureInput(coverage, said, ""))
+        address = agent_address({NAME.encode(): agent}, label, found)
     except Unreadable:
         return None
     created_s, expires_s, keyid = said.get("created"), said.get("expires"), said.get("keyid")

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from ipaddress import ip_address
 from itertools import islice, product
+from typing import Any
 from urllib.parse import unquote
-
-from msgspec import Struct
 
 from agentgate.protection.rules.patterns.glob import Glob, read_folded_glob, read_program_glob, split_glob
 from agentgate.protection.rules.patterns.networks import V4_BITS, V6_BITS, NetworkSet, read_strict_network
@@ -41,15 +40,8 @@ _PLAIN_PATH = re.compile(r"(?:/|(?:/[A-Za-z0-9_~-](?:[A-Za-z0-9._~-]*[A-Za-z0-9_
 _HOST_PART = re.compile(r"[a-z0-9_-]+\Z")
 
 
-class RequestParts(Struct, frozen=True):
-    """Parts of a request that predicates look at; None where none does."""
-
-    address: str | None = None
-    method: str | None = None
-    host: str | None = None
-    path: str | None = None
-    headers: dict[str, str] = {}
-
+# Parts of a request that predicates look at, by the fields of a Witness; those that none looks at are absent.
+RequestParts = dict[str, Any]
 
 # What holds for every page: it has a path and a host.
 _ALWAYS = {PATH: (Predicate(PATH, "", ("/*",)),), HOST: (Predicate(HOST, "", ("*",)),)}
@@ -59,14 +51,14 @@ _Topic = tuple[str, str]
 
 def find_request(holding: Iterable[Predicate], failing: Iterable[Predicate]) -> RequestParts | None:
     """Return a request for which the first hold and the others do not; None when none is found."""
-    parts: dict[str, str] = {}
+    parts: RequestParts = {}
     headers: dict[str, str] = {}
     for (subject, header), (wanted, unwanted) in _by_topic(holding, failing).items():
         if subject == HEADER:
             if not wanted:
                 # A header that is not there fits nothing.
                 continue
-            value = _find_text(wanted, unwanted, (), _matches)
+            value = _find_text(wanted, unwanted, _texts(wanted, ()))
             if value is None:
                 return None
             headers[header] = value
@@ -75,7 +67,7 @@ def find_request(holding: Iterable[Predicate], failing: Iterable[Predicate]) -> 
         if found is None:
             return None
         parts[_FIELDS[subject]] = found
-    return RequestParts(**parts, headers=headers)
+    return parts | {"headers": headers} if headers else parts
 
 
 def is_impossible(holding: Iterable[Predicate], failing: Iterable[Predicate]) -> bool:
@@ -204,9 +196,9 @@ def _matches_path(predicate: Predicate, path: str, *, loosely: bool) -> bool:
 
 
 def _find_text(
-    wanted: list[Predicate], unwanted: list[Predicate], usual: Iterable[str], matches: Callable[..., bool]
+    wanted: list[Predicate], unwanted: list[Predicate], texts: Iterable[str], matches: Callable[..., bool] = _matches
 ) -> str | None:
-    for text in _texts(wanted, usual):
+    for text in texts:
         fits = all(matches(each, text, loosely=False) for each in wanted)
         if fits and not any(matches(each, text, loosely=True) for each in unwanted):
             return text
@@ -229,24 +221,13 @@ def _texts(wanted: list[Predicate], usual: Iterable[str]) -> Iterator[str]:
 
 
 def _find_host(wanted: list[Predicate], unwanted: list[Predicate]) -> str | None:
-    for host in _texts(wanted, _HOSTS):
-        fits = all(_matches(each, host, loosely=False) for each in wanted)
-        if (
-            fits
-            and all(map(_HOST_PART.match, host.split(".")))
-            and not any(_matches(each, host, loosely=True) for each in unwanted)
-        ):
-            return host
-    return None
+    names = (text for text in _texts(wanted, _HOSTS) if all(map(_HOST_PART.match, text.split("."))))
+    return _find_text(wanted, unwanted, names)
 
 
 def _find_path(wanted: list[Predicate], unwanted: list[Predicate]) -> str | None:
     plain = (text for text in _texts(wanted, _PATHS) if _PLAIN_PATH.match(text))
-    for path in plain:
-        fits = all(_matches_path(each, path, loosely=False) for each in wanted)
-        if fits and not any(_matches_path(each, path, loosely=True) for each in unwanted):
-            return path
-    return None
+    return _find_text(wanted, unwanted, plain, _matches_path)
 
 
 _FINDERS: dict[str, Callable[[list[Predicate], list[Predicate]], str | None]] = {

@@ -6,7 +6,6 @@ from typing import Protocol
 from agentgate.events.queries.ports import TrafficStores
 from agentgate.lib.configuration_version import ConfigurationStores
 from agentgate.lib.database import Repository, Row, Value
-from agentgate.lib.enums import RulesSource
 from agentgate.people.audit.repository import AuditStores
 from agentgate.protection.rules.records import StoredRules
 
@@ -68,7 +67,6 @@ class RuleStore(Repository):
 def _stored(row: Row) -> StoredRules:
     rule_set, overrides, effective_version, revision, updated_ms, updated_by = row
     return StoredRules(
-        source=RulesSource.SERVER if rule_set is None else RulesSource.SITE,
         overrides=json.loads(overrides),
         effective_version=effective_version,
         revision=revision,

@@ -16,10 +16,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentgate.protection.threat_data.crawlers import ReadTokens
 from agentgate.protection.threat_data.intel import search_kind
 from agentgate.protection.threat_data.intel_file import ImportedSet, IntelRefused, SourceLine
-from agentgate.protection.threat_data.name_lists import read_lines, read_names
 from agentgate.protection.threat_data.networks import (
     ALLOW,
     BLOCK,
@@ -36,6 +34,8 @@ from agentgate.protection.threat_data.networks import (
 )
 from agentgate.protection.threat_data.search_operators import read_operators
 from agentgate.protection.threat_data.user_agent_tokens import Token
+from agentgate_tools.threat_lists.crawlers import ReadTokens
+from agentgate_tools.threat_lists.name_lists import read_lines, read_names
 
 FLAG_OF_KIND = {"allow": ALLOW, "block": BLOCK, "tor": TOR, "vpn": VPN, "datacenter": DATACENTER}
 KNOWN_NAMES = (

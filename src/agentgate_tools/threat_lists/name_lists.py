@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agentgate.protection.threat_data.crawlers import (
+from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token
+from agentgate_tools.threat_lists.crawlers import (
     LEAST_CHARACTERS,
     MOST_CHARACTERS,
     NOT_AGENTS,
@@ -18,7 +19,6 @@ from agentgate.protection.threat_data.crawlers import (
     position_in,
     read_crawlers,
 )
-from agentgate.protection.threat_data.user_agent_tokens import Boundary, Token
 
 # Category of well-known-bots -> our kind; the first of an entry that stands here counts.
 KIND_OF_CATEGORY = {

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from agentgate.protection.signals.detectors.address import country_text
-from agentgate.protection.threat_data.imports import import_folder
 from agentgate.protection.threat_data.intel_file import IntelRefused
 from agentgate.protection.threat_data.networks import BLOCK, DATACENTER, TOR, read_address
+from agentgate_tools.threat_lists.imports import import_folder
 from tests.unit.protection.threat_data.mmdb import make_mmdb
 
 AWS = {"prefixes": [{"ip_prefix": "192.0.2.0/25"}], "ipv6_prefixes": [{"ipv6_prefix": "2001:db8:a::/48"}]}
