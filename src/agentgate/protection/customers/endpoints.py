@@ -69,7 +69,7 @@ async def list_access_requests(
     """List requests for an account, newest first."""
     status = None if query.status == "all" else AccessRequestStatus(query.status)
     requests = await store.read.access_requests.list_requests(status, query.limit)
-    return AccessRequestList(items=[request.record() for request in requests])
+    return AccessRequestList(items=requests)
 
 
 async def approve_access_request(call: Call, store: Store[CustomerStores], invitations: Invitations) -> InviteResult:
@@ -87,8 +87,7 @@ async def approve_access_request(call: Call, store: Store[CustomerStores], invit
 
 async def decline_access_request(call: Call, store: Store[CustomerStores]) -> AccessRequest:
     """Decline a request. No message goes out."""
-    declined = await store.change(lambda stores: access_requests.decline(stores, call, call.params["id"]))
-    return declined.record()
+    return await store.change(lambda stores: access_requests.decline(stores, call, call.params["id"]))
 
 
 class CustomersQuery(Query, frozen=True, kw_only=True):
@@ -193,12 +192,11 @@ async def add_customer_member(
 
     async def work(stores: CustomerStores) -> MemberInviteResult:
         check_not_deleted(call.account)
-        membership, link = await members.invite_member(stores, call, call.account, body.email, body.role)
-        member = members.member_record(membership)
+        member, link = await members.invite_member(stores, call, call.account, body.email, body.role)
         if link is None:
-            await invitations.send_notice(stores, call, call.account, membership.email)
+            await invitations.send_notice(stores, call, call.account, member.email)
             return MemberInviteResult(member=member)
-        url = await invitations.send_link(stores, call, call.account, membership.email, link)
+        url = await invitations.send_link(stores, call, call.account, member.email, link)
         return MemberInviteResult(member=member, invite_url=url, expires_at=Moment(link.link.expires_ms))
 
     return await store.change(work)
@@ -207,10 +205,9 @@ async def add_customer_member(
 async def change_customer_member(call: CustomerCall, body: RoleInput, store: Store[CustomerStores]) -> Member:
     """Change a member's role."""
     user_id = call.params["userId"]
-    membership = await store.change(
+    return await store.change(
         lambda stores: members.change_role(stores, call, call.account, user_id, body.role, actor_role=None)
     )
-    return members.member_record(membership)
 
 
 async def remove_customer_member(call: CustomerCall, store: Store[CustomerStores]) -> None:
