@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from agentgate.lib.database import NewRows, Row, Value
-from agentgate.storage.repositories.first_rows import SMALLEST_HALF, FirstRows
+from agentgate.storage.first_rows import SMALLEST_HALF, FirstRows
 from agentgate.storage.sqlite.database import SqliteDatabase
 
 pytestmark = pytest.mark.anyio

@@ -7,27 +7,26 @@ import pytest
 from msgspec.structs import replace
 
 from agentgate.lib.enums import AccessRequestStatus
-from agentgate.people.accounts.records import StoredAccessRequest
+from agentgate.lib.moment import Moment
+from agentgate.people.accounts.records import AccessRequest
 from agentgate.server.stores.unit_of_work import SqlStore
 from tests.store.account_rows import NOW_MS
 
 pytestmark = pytest.mark.anyio
 
 
-def request(request_id: str, **changes: Any) -> StoredAccessRequest:
+def request(request_id: str, **changes: Any) -> AccessRequest:
     values: dict[str, Any] = {
         "id": request_id,
         "email": f"{request_id}@example.com",
         "name": "Ann",
-        "company": None,
-        "message": None,
         "status": AccessRequestStatus.PENDING,
-        "created_ms": NOW_MS,
+        "created_at": Moment(NOW_MS),
     }
-    return StoredAccessRequest(**{**values, **changes})
+    return AccessRequest(**{**values, **changes})
 
 
-async def add(store: SqlStore, made: StoredAccessRequest) -> bool:
+async def add(store: SqlStore, made: AccessRequest) -> bool:
     return await store.change(lambda stores: stores.access_requests.add_request(made))
 
 
@@ -72,7 +71,7 @@ async def test_a_request_is_decided_once(store: SqlStore) -> None:
 
     assert sorted(outcomes) == [False] * 9 + [True]
     found = await store.read.access_requests.find_request("req_1")
-    assert found == replace(made, status=found.status, decided_ms=NOW_MS + 9, decided_by="olga")
+    assert found == replace(made, status=found.status, decided_at=Moment(NOW_MS + 9), decided_by="olga")
     assert found.status is not AccessRequestStatus.PENDING
 
 
@@ -82,7 +81,7 @@ async def test_an_unknown_request_is_not_decided(store: SqlStore) -> None:
 
 async def test_requests_are_listed_by_state_newest_first_up_to_the_limit(store: SqlStore) -> None:
     for number in range(4):
-        await add(store, request(f"req_{number}", created_ms=NOW_MS + number))
+        await add(store, request(f"req_{number}", created_at=Moment(NOW_MS + number)))
     await decide(store, "req_1", AccessRequestStatus.APPROVED)
 
     async def listed(status: AccessRequestStatus | None, limit: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""The version of the configuration: a number that grows with every change of what decides.
+"""The version of the configuration: a number that grows with every change of sites, rules or models.
 
 Workers keep sites, rules and models in memory and compare this number to learn that theirs are old. Whoever changes
 one of these calls `bump` in the same unit of work.
@@ -6,21 +6,27 @@ one of these calls `bump` in the same unit of work.
 
 from typing import Protocol
 
+from agentgate.lib.database import Repository
 
-class ConfigurationStore(Protocol):
-    """The one number."""
+
+class ConfigurationStore(Repository):
+    """The one number in SQL."""
+
+    # Read by SqlStore after the commit, so that this worker need not wait until it looks for itself.
+    bumped = False
 
     async def bump(self) -> None:
-        """Say that what decides has changed."""
-        ...
+        """Say that the configuration has changed."""
+        await self._session.run("UPDATE configuration_version SET version = version + 1 WHERE id = 1")
+        self.bumped = True
 
     async def version(self) -> int:
-        """Return the number as it is now."""
-        ...
+        row = await self._session.one("SELECT version FROM configuration_version WHERE id = 1")
+        assert row is not None, "the migration puts the only row there"
+        return int(row[0])
 
 
 class ConfigurationStores(Protocol):
-    """The port that every unit of work on what decides uses."""
+    """The repository that every unit of work on the configuration uses."""
 
-    @property
-    def configuration(self) -> ConfigurationStore: ...
+    configuration: ConfigurationStore

@@ -229,23 +229,40 @@ class RecordTable(Generic[R]):
         rows = await session.all(f"{self.select} WHERE {condition}", *values)
         return [self.read(row) for row in rows]
 
-    async def add(self, session: SqlSession, record: R, conflict: str = "") -> None:
-        """Insert a record; `conflict` says what happens to one that is there already."""
-        await session.run(f"{self.insert} {conflict}", *self.values(record))
+    async def count(self, session: Reader, condition: str, *values: Value) -> int:
+        """Return how many rows a condition finds."""
+        row = await session.one(f"SELECT count(*) FROM {self._name} WHERE {condition}", *values)  # noqa: S608 - likewise
+        return int(row[0]) if row else 0
+
+    async def add(self, session: SqlSession, record: R, conflict: str = "", **columns: Value) -> int:
+        """Insert a record with further columns, and return 1; `conflict` says what happens when it is there already."""
+        names = (*self.names, *columns)
+        places = ", ".join(f"${number}" for number in range(1, len(names) + 1))
+        sql = f"INSERT INTO {self._name} ({', '.join(names)}) VALUES ({places}) {conflict}"  # noqa: S608 - likewise
+        return await session.run(sql, *self.values(record), *columns.values())
+
+    async def change(self, session: SqlSession, condition: str, *values: Value, **columns: Value) -> int:
+        """Set columns of the rows that a condition finds; return how many those are."""
+        sets = ", ".join(f"{column} = ${number}" for number, column in enumerate(columns, start=len(values) + 1))
+        sql = f"UPDATE {self._name} SET {sets} WHERE {condition}"  # noqa: S608 - likewise
+        return await session.run(sql, *values, *columns.values())
+
+    async def delete(self, session: SqlSession, condition: str, *values: Value) -> int:
+        """Delete the rows that a condition finds; return how many those were."""
+        return await session.run(f"DELETE FROM {self._name} WHERE {condition}", *values)  # noqa: S608 - likewise
 
     async def save(self, session: SqlSession, record: R, *key: str) -> None:
         """Insert a record, or replace the one with the same key."""
         sets = ", ".join(f"{each} = excluded.{each}" for each in self._columns.values() if each not in key)
         await self.add(session, record, f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}")
 
-    async def update(self, session: SqlSession, record: R, *fields: str, key: tuple[str, ...] = ("id",)) -> None:
-        """Save some fields of the record that its key finds."""
-        sets = ", ".join(f"{self._columns[field]} = ${number}" for number, field in enumerate(fields, start=1))
-        found = " AND ".join(
-            f"{self._columns[field]} = ${number}" for number, field in enumerate(key, start=len(fields) + 1)
-        )
-        sql = f"UPDATE {self._name} SET {sets} WHERE {found}"  # noqa: S608 - likewise
-        await session.run(sql, *(self._value(record, field) for field in (*fields, *key)))
+    async def update(
+        self, session: SqlSession, record: R, *fields: str, key: tuple[str, ...] = ("id",), **columns: Value
+    ) -> None:
+        """Save some fields of the record that its key finds, and further columns."""
+        found = " AND ".join(f"{self._columns[field]} = ${number}" for number, field in enumerate(key, start=1))
+        saved = {self._columns[field]: self._value(record, field) for field in fields}
+        await self.change(session, found, *(self._value(record, field) for field in key), **saved, **columns)
 
     def _value(self, record: R, field: str) -> Value:
         value: Any = getattr(record, field)

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import Struct
 
 from agentgate.lib.clock import DAY_MS, MINUTE_MS
-from agentgate.lib.database import Store
+from agentgate.lib.database import LockingRepository, RecordTable, Store
 from agentgate.lib.mac import PreparedMac
 
 # purpose -> how long a replaced key still verifies what it made.
@@ -53,31 +53,32 @@ class StoredKey(Struct, frozen=True, kw_only=True):
     retired_ms: int | None = None
 
 
-class KeyStore(Protocol):
-    """What the keyring asks of the durable store."""
+_KEYS = RecordTable("service_key", StoredKey)
+
+
+class KeyStore(LockingRepository):
+    """The keys in SQL."""
 
     async def list_keys(self) -> list[StoredKey]:
         """Return every key that was ever made and not swept, newest first."""
-        ...
+        return [_KEYS.read(row) for row in await self._session.all(f"{_KEYS.select} ORDER BY created_ms DESC, id")]
 
     async def add_key(self, key: StoredKey) -> None:
-        """Keep a new key."""
-        ...
+        await _KEYS.add(self._session, key)
 
     async def retire_keys(self, purpose: str, retired_ms: int) -> None:
         """Give every key of the purpose that has no end yet this one."""
-        ...
+        await _KEYS.change(self._session, "purpose = $1 AND retired_ms IS NULL", purpose, retired_ms=retired_ms)
 
     async def lock_keys(self) -> None:
         """Keep other workers from making keys until this unit of work is done."""
-        ...
+        await self._session.lock("keys")
 
 
 class KeyStores(Protocol):
-    """The port a unit of work on keys uses."""
+    """The repository that a unit of work on keys uses."""
 
-    @property
-    def keys(self) -> KeyStore: ...
+    keys: KeyStore
 
 
 class Keyring:

@@ -7,8 +7,10 @@ lease.
 import secrets
 from typing import Protocol
 
+from msgspec import Struct
+
 from agentgate.lib.clock import MINUTE_MS, Clock
-from agentgate.lib.database import Store, StoreUnavailable
+from agentgate.lib.database import LockingRepository, RecordTable, Store, StoreUnavailable
 from agentgate.lib.decision_ids import WORKERS
 
 LEASE_MS = 10 * MINUTE_MS
@@ -19,35 +21,46 @@ class NoWorkerNumber(Exception):  # noqa: N818 - says what happened
     """All numbers are taken."""
 
 
-class WorkerNumberStore(Protocol):
-    """Who holds which number."""
+class NumberLease(Struct, frozen=True):
+    """Who holds a number, until when."""
+
+    number: int
+    owner: str
+    expires_ms: int
+
+
+_LEASES = RecordTable("worker_number", NumberLease)
+
+
+class WorkerNumberStore(LockingRepository):
+    """The leases in SQL."""
 
     async def lock_numbers(self) -> None:
         """Keep other workers from taking a number until this unit of work is done."""
-        ...
+        await self._session.lock("worker-number")
 
     async def list_taken(self, now_ms: int) -> set[int]:
         """Return the numbers whose lease has not ended."""
-        ...
+        return {lease.number for lease in await _LEASES.find_all(self._session, "expires_ms > $1", now_ms)}
 
     async def take_number(self, number: int, owner: str, expires_ms: int) -> None:
         """Give a number to an owner, whoever had it before."""
-        ...
+        await _LEASES.save(self._session, NumberLease(number, owner, expires_ms), "number")
 
     async def renew_number(self, number: int, owner: str, expires_ms: int) -> bool:
         """Put the end of a lease off; False when somebody else holds the number."""
-        ...
+        is_ours = "number = $1 AND owner = $2"
+        return await _LEASES.change(self._session, is_ours, number, owner, expires_ms=expires_ms) == 1
 
     async def release_number(self, number: int, owner: str) -> None:
         """Free a number, if this owner holds it."""
-        ...
+        await _LEASES.delete(self._session, "number = $1 AND owner = $2", number, owner)
 
 
 class WorkerNumberStores(Protocol):
-    """The port that a worker's claim uses."""
+    """The repository that a worker's claim uses."""
 
-    @property
-    def worker_numbers(self) -> WorkerNumberStore: ...
+    worker_numbers: WorkerNumberStore
 
 
 class WorkerNumber:

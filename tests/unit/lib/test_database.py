@@ -72,6 +72,25 @@ async def test_a_record_is_found_replaced_and_changed_by_its_key():
     )
     assert "id = excluded.id" not in saved[0].replace("account_id = excluded.account_id", "")
     assert updated == (
-        "UPDATE kept SET mode = $1, ended_ms = $2 WHERE account_id = $3 AND id = $4",
-        ("enforce", None, "acc", "1"),
+        "UPDATE kept SET mode = $3, ended_ms = $4 WHERE account_id = $1 AND id = $2",
+        ("acc", "1", "enforce", None),
     )
+
+
+async def test_further_columns_conditions_and_counts_are_written_out():
+    session = Session()
+
+    await TABLE.add(session, KEPT, "ON CONFLICT DO NOTHING", secret=b"s")
+    await TABLE.change(session, "id = $1 AND mode = $2", "1", "monitor", note="seen", ended_ms=None)
+    await TABLE.delete(session, "made_ms < $1", 5)
+    await TABLE.update(session, KEPT, "mode", folded="x")
+
+    added, changed, deleted, updated = session.asked
+    assert added[0].endswith("note, secret) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING")
+    assert added[1] == (*ROW, b"s")
+    assert changed == (
+        "UPDATE kept SET note = $3, ended_ms = $4 WHERE id = $1 AND mode = $2",
+        ("1", "monitor", "seen", None),
+    )
+    assert deleted == ("DELETE FROM kept WHERE made_ms < $1", (5,))
+    assert updated == ("UPDATE kept SET mode = $2, folded = $3 WHERE id = $1", ("1", "enforce", "x"))

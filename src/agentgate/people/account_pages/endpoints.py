@@ -42,7 +42,7 @@ from agentgate.people.accounts.records import (
     SwitchInput,
     Typed,
 )
-from agentgate.people.accounts.repository import AccessRequestStores, AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
 from agentgate.people.identity.guards import refuse_bearer
 from agentgate.people.identity.sessions import UserSessions
@@ -226,7 +226,7 @@ async def read_request_access(call: Call, browser_check: BrowserCheck) -> Reply[
 
 
 async def send_request_access(
-    call: Call, body: cards.AccessForm, store: Store[AccessRequestStores], browser_check: BrowserCheck, limiter: Limiter
+    call: Call, body: cards.AccessForm, store: Store[AccountStores], browser_check: BrowserCheck, limiter: Limiter
 ) -> Reply[Text]:
     """Ask for an account from the page."""
     given = {name: value for name in ("company", "message") if (value := getattr(body, name).strip())}

@@ -4,9 +4,7 @@ A decision is no change to an account, so it stands in the request (`decidedBy`,
 trail; what an approval creates has the entries of any new account and member.
 """
 
-from typing import Protocol
-
-from msgspec import UnsetType
+from msgspec import UNSET
 
 from agentgate.http.call import Call
 from agentgate.lib.enums import AccessRequestStatus
@@ -14,29 +12,25 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_access_request_id
 from agentgate.lib.names import check_name
 from agentgate.people.accounts.lifecycle import Invited, found_account
-from agentgate.people.accounts.records import AccessRequestInput, StoredAccessRequest
-from agentgate.people.accounts.repository import AccessRequestStores, AccountStores
+from agentgate.people.accounts.records import AccessRequest, AccessRequestInput
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.identity.users import canonical_email
 
 
-class RequestDecisionStores(AccountStores, AccessRequestStores, Protocol):
-    """The ports that deciding a request uses."""
-
-
-def new_request(call: Call, body: AccessRequestInput) -> StoredAccessRequest:
+def new_request(call: Call, body: AccessRequestInput) -> AccessRequest:
     """Return the request that an input describes, or refuse a malformed one."""
-    return StoredAccessRequest(
+    return AccessRequest(
         id=new_access_request_id(),
         email=canonical_email(body.email),
         name=check_name(body.name),
-        company=None if isinstance(body.company, UnsetType) else check_name(body.company, what="company"),
-        message=None if isinstance(body.message, UnsetType) else body.message.strip() or None,
+        company=check_name(body.company, what="company") if body.company is not UNSET else UNSET,
+        message=(body.message.strip() or UNSET) if body.message is not UNSET else UNSET,
         status=AccessRequestStatus.PENDING,
-        created_ms=call.now,
+        created_at=call.now,
     )
 
 
-async def approve(stores: RequestDecisionStores, call: Call, request_id: str) -> Invited:
+async def approve(stores: AccountStores, call: Call, request_id: str) -> Invited:
     """Approve a request: create an account named by company, else by name, with the person as its owner.
 
     Refused, and left pending, when the address has become that of a user who has a password: an invite link would
@@ -46,14 +40,12 @@ async def approve(stores: RequestDecisionStores, call: Call, request_id: str) ->
     return await found_account(stores, call, request.company or request.name, email=request.email, name=request.name)
 
 
-async def decline(stores: AccessRequestStores, call: Call, request_id: str) -> StoredAccessRequest:
+async def decline(stores: AccountStores, call: Call, request_id: str) -> AccessRequest:
     """Decline a request. Nobody is told."""
     return await _decide(stores, call, request_id, AccessRequestStatus.DECLINED)
 
 
-async def _decide(
-    stores: AccessRequestStores, call: Call, request_id: str, status: AccessRequestStatus
-) -> StoredAccessRequest:
+async def _decide(stores: AccountStores, call: Call, request_id: str, status: AccessRequestStatus) -> AccessRequest:
     # One conditional statement: of two operators who decide at once, one does.
     is_decided = await stores.access_requests.decide(request_id, status, call.actor.name, call.now)
     request = await stores.access_requests.find_request(request_id)

@@ -15,7 +15,7 @@ from agentgate.lib.ids import new_account_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
 from agentgate.people.accounts.members import forget_place, get_membership, invite_member
-from agentgate.people.accounts.records import DeletedAccount, Limits, StoredAccount, StoredMembership
+from agentgate.people.accounts.records import DeletedAccount, Limits, Member, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
@@ -161,7 +161,7 @@ class Invited(Struct, frozen=True, kw_only=True):
     """Somebody who has no password yet, their new place in an account, and the link that will let them in."""
 
     account: StoredAccount
-    membership: StoredMembership
+    member: Member
     link: IssuedLink
 
 
@@ -180,11 +180,11 @@ async def invite_newcomer(
     user = await find_or_create_user(stores, call, email, name=name)
     if user.status is UserStatus.SUSPENDED:
         raise Refused("invalid_state", "The address is that of a suspended user; reactivate the user first.")
-    membership, link = await invite_member(stores, call, account, email, role)
+    member, link = await invite_member(stores, call, account, email, role)
     if link is None:
         raise Refused(
             "already_active",
             "The address is that of a user who has a password already. Add them to an account as a member, or let"
             " them create another account themselves.",
         )
-    return Invited(account=account, membership=membership, link=link)
+    return Invited(account=account, member=member, link=link)

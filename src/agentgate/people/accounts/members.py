@@ -1,14 +1,11 @@
 """Who belongs to an account and as what. An account keeps an owner, and only owners touch owners, under any race."""
 
-from typing import Any
-
 from msgspec.structs import replace
 
 from agentgate.http.call import Call
 from agentgate.lib.enums import AccountRole, AccountStatus, ConsolePermission
 from agentgate.lib.errors import Refused
-from agentgate.lib.records import optional, optional_moment
-from agentgate.people.accounts.records import PERMISSIONS, Member, StoredAccount, StoredMembership
+from agentgate.people.accounts.records import PERMISSIONS, Member, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.accounts.signing_in import choose_place
 from agentgate.people.audit.actions import Action
@@ -20,7 +17,7 @@ from agentgate.people.identity.users import canonical_email, find_or_create_user
 
 async def invite_member(
     stores: AccountStores, call: Call, account: StoredAccount, email: str, role: AccountRole
-) -> tuple[StoredMembership, IssuedLink | None]:
+) -> tuple[Member, IssuedLink | None]:
     """Add a member. Somebody who has no password yet also gets a link to set one."""
     email = canonical_email(email)
     await stores.accounts.lock_account(account.id)
@@ -39,7 +36,13 @@ async def invite_member(
     if user.password_hash is None:
         issued = await issue_link(stores, call, LinkKind.INVITE, user.id, account_id=account.id)
     added = await get_membership(stores, account.id, user.id)
-    await _record(stores, call, Action.MEMBER_INVITE, added, {"email": added.email, "role": role.value})
+    await record(
+        stores,
+        call,
+        Action.MEMBER_INVITE,
+        _subject(account, added),
+        {"email": added.email, "role": role.value},
+    )
     return added, issued
 
 
@@ -51,7 +54,7 @@ async def change_role(
     role: AccountRole,
     *,
     actor_role: AccountRole | None,
-) -> StoredMembership:
+) -> Member:
     """Give a member another role; `actor_role` is None for an operator. The present role leaves no trace."""
     await stores.accounts.lock_account(account.id)
     check_may_touch(actor_role, role)
@@ -59,10 +62,10 @@ async def change_role(
     check_may_touch(actor_role, member.role)
     if member.role == role:
         return member
-    await _check_not_last_owner(stores, member)
+    await _check_not_last_owner(stores, account.id, member)
     await stores.members.save_role(account.id, user_id, role)
     detail = {"email": member.email, "role": {"from": member.role.value, "to": role.value}}
-    await _record(stores, call, Action.MEMBER_ROLE, member, detail)
+    await record(stores, call, Action.MEMBER_ROLE, _subject(account, member), detail)
     return replace(member, role=role)
 
 
@@ -73,15 +76,21 @@ async def remove_member(
     await stores.accounts.lock_account(account.id)
     member = await get_membership(stores, account.id, user_id)
     check_may_touch(actor_role, member.role)
-    await _check_not_last_owner(stores, member)
+    await _check_not_last_owner(stores, account.id, member)
     await stores.members.remove_membership(account.id, user_id)
     await forget_place(stores, call, account.id, user_id)
-    await _record(stores, call, Action.MEMBER_REMOVE, member, {"email": member.email, "role": member.role.value})
+    await record(
+        stores,
+        call,
+        Action.MEMBER_REMOVE,
+        _subject(account, member),
+        {"email": member.email, "role": member.role.value},
+    )
 
 
 async def resend_invite(
     stores: AccountStores, call: Call, account: StoredAccount, user_id: str
-) -> tuple[StoredMembership, IssuedLink]:
+) -> tuple[Member, IssuedLink]:
     """Make a fresh invite link for a member who has no password yet; the earlier ones end."""
     await stores.accounts.lock_account(account.id)
     member = await get_membership(stores, account.id, user_id)
@@ -89,25 +98,17 @@ async def resend_invite(
     if user is None or user.password_hash is not None:
         raise Refused("already_active", "This member has set a password; there is nothing to invite to.")
     issued = await issue_link(stores, call, LinkKind.INVITE, user_id, account_id=account.id)
-    await _record(stores, call, Action.MEMBER_RESEND, member, {"email": member.email})
+    await record(
+        stores,
+        call,
+        Action.MEMBER_RESEND,
+        _subject(account, member),
+        {"email": member.email},
+    )
     return member, issued
 
 
-def member_record(membership: StoredMembership) -> Member:
-    """Return a member as the wire shows it."""
-    return Member(
-        user_id=membership.user_id,
-        email=membership.email,
-        role=membership.role,
-        status=membership.status,
-        mfa_enabled=membership.mfa_enabled,
-        joined_at=membership.joined_at,
-        name=optional(membership.name),
-        last_sign_in_at=optional_moment(membership.last_sign_in_ms),
-    )
-
-
-async def get_membership(stores: AccountStores, account_id: str, user_id: str) -> StoredMembership:
+async def get_membership(stores: AccountStores, account_id: str, user_id: str) -> Member:
     """Return a member; refuse an unknown user and another account's alike."""
     member = await stores.members.find_membership(account_id, user_id)
     if member is None:
@@ -146,12 +147,10 @@ async def forget_place(stores: AccountStores, call: Call, account_id: str, user_
     await end_links(stores, call, LinkKind.INVITE, user_id, account_id=account_id)
 
 
-async def _check_not_last_owner(stores: AccountStores, member: StoredMembership) -> None:
-    if member.role == AccountRole.OWNER and await stores.members.count_owners(member.account_id) <= 1:
+async def _check_not_last_owner(stores: AccountStores, account_id: str, member: Member) -> None:
+    if member.role == AccountRole.OWNER and await stores.members.count_owners(account_id) <= 1:
         raise Refused("last_owner", "This is the account's only owner; make another member owner first.")
 
 
-async def _record(
-    stores: AccountStores, call: Call, action: Action, member: StoredMembership, detail: dict[str, Any]
-) -> None:
-    await record(stores, call, action, Subject(account_id=member.account_id, target=member.user_id), detail)
+def _subject(account: StoredAccount, member: Member) -> Subject:
+    return Subject(account_id=account.id, target=member.user_id)

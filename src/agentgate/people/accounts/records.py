@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from agentgate.lib import limits
 from agentgate.lib.enums import (
@@ -18,7 +18,7 @@ from agentgate.lib.enums import (
 )
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import NAME_CHARACTERS
-from agentgate.lib.records import Input, Record, optional, optional_moment
+from agentgate.lib.records import Input, Record
 
 
 class Limits(Record, frozen=True, kw_only=True):
@@ -51,20 +51,6 @@ class StoredAccount(Record, frozen=True, kw_only=True):
     require_mfa: bool = False
     suspended_reason: str | None = None
     deleted_ms: int | None = None
-
-
-class StoredMembership(Record, frozen=True, kw_only=True):
-    """A user's place in an account, with what a list of members shows of the user."""
-
-    account_id: str
-    user_id: str
-    role: AccountRole
-    joined_at: Moment
-    email: str
-    name: str | None
-    status: MemberStatus
-    mfa_enabled: bool
-    last_sign_in_ms: int | None
 
 
 class Member(Record, frozen=True, kw_only=True):
@@ -266,34 +252,6 @@ class AccessRequestList(Record, frozen=True, kw_only=True):
     """Access requests, newest first."""
 
     items: list[AccessRequest]
-
-
-class StoredAccessRequest(Struct, frozen=True, kw_only=True):
-    """An access request as the store keeps it."""
-
-    id: str
-    email: str
-    name: str
-    company: str | None
-    message: str | None
-    status: AccessRequestStatus
-    created_ms: int
-    decided_ms: int | None = None
-    decided_by: str | None = None
-
-    def record(self) -> AccessRequest:
-        """Return it as operators read it."""
-        return AccessRequest(
-            id=self.id,
-            email=self.email,
-            name=self.name,
-            status=self.status,
-            created_at=Moment(self.created_ms),
-            company=optional(self.company),
-            message=optional(self.message),
-            decided_at=optional_moment(self.decided_ms),
-            decided_by=optional(self.decided_by),
-        )
 
 
 # Well above what is allowed to be chosen: a wrong password should be called wrong, and not malformed.

@@ -3,21 +3,20 @@
 A table that is added later and knows accounts, sites or users needs a line in `_purge`; a test looks into every table.
 """
 
-import json
-from typing import Protocol
+from typing import Any, Protocol
 
 from agentgate.lib.configuration_version import ConfigurationStores
-from agentgate.lib.database import LockingRepository, RecordTable, Repository, Row, Transaction, Value
-from agentgate.lib.enums import AccessRequestStatus, AccountRole, AccountStatus, ApiTokenScope, Mode
+from agentgate.lib.database import LockingRepository, RecordTable, Repository, Row, Transaction
+from agentgate.lib.enums import AccessRequestStatus, AccountRole, AccountStatus, Mode
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import folded
-from agentgate.lib.records import optional_moment, to_json
+from agentgate.lib.records import optional, optional_moment
 from agentgate.people.accounts.records import (
+    AccessRequest,
     ApiToken,
     Limits,
-    StoredAccessRequest,
+    Member,
     StoredAccount,
-    StoredMembership,
     Usage,
     member_status,
 )
@@ -99,30 +98,32 @@ async def _remember_numbers(session: Transaction) -> None:
 # The service's own account: the one that has the service's own site, whenever that was made.
 IS_PROTECTED = """(CASE WHEN {account}.protected = 1 OR EXISTS (SELECT 1 FROM service_site
         JOIN site ON site.site_key = service_site.site_key WHERE site.account_id = {account}.id) THEN 1 ELSE 0 END)"""
-# What `read_account` reads, in its order.
-ACCOUNT_COLUMNS = f"""account.id, account.name, account.status, {IS_PROTECTED.format(account="account")},
-    account.limit_sites, account.limit_credentials, account.limit_members, account.limit_tokens, account.limit_origins,
-    account.created_ms, account.require_mfa, account.suspended_reason, account.deleted_ms"""
+_ACCOUNTS = RecordTable("account", StoredAccount, absent=("protected", "limits"))
+_LIMITS = RecordTable(
+    "account",
+    Limits,
+    named={
+        "sites": "limit_sites",
+        "credentials_per_site": "limit_credentials",
+        "members": "limit_members",
+        "tokens": "limit_tokens",
+        "origins_per_site": "limit_origins",
+    },
+)
+# What `_read_account` reads, in its order.
+_ACCOUNT_COLUMNS = f"{IS_PROTECTED.format(account='account')}, {_LIMITS.qualified}, {_ACCOUNTS.qualified}"
 
 
 class AccountStore(LockingRepository):
     """Customer accounts."""
 
     async def add_account(self, account: StoredAccount) -> None:
-        """Keep a new account."""
-        await self._session.run(
-            """INSERT INTO account (id, name, name_folded, status, limit_sites, limit_credentials, limit_members,
-                    limit_tokens, limit_origins, require_mfa, suspended_reason, deleted_ms, protected, created_ms)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)""",
-            *_changeable(account),
-            int(account.protected),
-            account.created_at,
-        )
+        await _ACCOUNTS.add(self._session, account, protected=int(account.protected), **_further_columns(account))
 
     async def find_account(self, account_id: str) -> StoredAccount | None:
         """Return an account, deleted ones included until they are purged; None when there is none."""
-        row = await self._session.one(f"SELECT {ACCOUNT_COLUMNS} FROM account WHERE id = $1", account_id)  # noqa: S608
-        return read_account(row) if row else None
+        row = await self._session.one(f"SELECT {_ACCOUNT_COLUMNS} FROM account WHERE id = $1", account_id)  # noqa: S608
+        return _read_account(row) if row else None
 
     async def lock_account(self, account_id: str) -> None:
         """Keep other units of work from changing the account, its members, sites or tokens until this one is done."""
@@ -130,13 +131,8 @@ class AccountStore(LockingRepository):
 
     async def save_account(self, account: StoredAccount) -> None:
         """Keep a changed name, status, limits, requireMfa, suspended reason and time of deletion."""
-        await self._session.run(
-            """UPDATE account SET name = $2, name_folded = $3, status = $4, limit_sites = $5, limit_credentials = $6,
-                    limit_members = $7, limit_tokens = $8, limit_origins = $9, require_mfa = $10,
-                    suspended_reason = $11, deleted_ms = $12
-                WHERE id = $1""",
-            *_changeable(account),
-        )
+        changeable = ("name", "status", "require_mfa", "suspended_reason", "deleted_ms")
+        await _ACCOUNTS.update(self._session, account, *changeable, **_further_columns(account))
 
     async def read_usage(self, account_id: str, now_ms: int) -> Usage:
         """Count the account's sites, members and live tokens."""
@@ -213,55 +209,29 @@ class AccountStore(LockingRepository):
         return True
 
     async def _is_purgeable(self, account_id: str, deleted_before_ms: int) -> bool:
-        row = await self._session.one(
-            "SELECT 1 FROM account WHERE id = $1 AND status = $2 AND deleted_ms < $3",
-            account_id,
-            AccountStatus.DELETED.value,
-            deleted_before_ms,
-        )
-        return row is not None
+        deleted = "id = $1 AND status = $2 AND deleted_ms < $3"
+        values = (account_id, AccountStatus.DELETED.value, deleted_before_ms)
+        return await _ACCOUNTS.count(self._session, deleted, *values) == 1
 
 
-def read_account(row: Row) -> StoredAccount:
-    """Return the account that a row of ACCOUNT_COLUMNS holds."""
-    account_id, name, status, protected, *limits, created_ms, require_mfa, suspended_reason, deleted_ms = row
-    return StoredAccount(
-        id=account_id,
-        name=name,
-        status=AccountStatus(status),
-        protected=bool(protected),
-        limits=Limits(**dict(zip(Limits.__struct_fields__, limits, strict=True))),
-        created_at=Moment(created_ms),
-        require_mfa=bool(require_mfa),
-        suspended_reason=suspended_reason,
-        deleted_ms=deleted_ms,
-    )
+def _read_account(row: Row) -> StoredAccount:
+    protected, *columns = row
+    width = len(_LIMITS.names)
+    limits = _LIMITS.read(tuple(columns[:width]))
+    return _ACCOUNTS.read(tuple(columns[width:]), protected=bool(protected), limits=limits)
 
 
-def _changeable(account: StoredAccount) -> tuple[Value, ...]:
-    limits = account.limits
-    return (
-        account.id,
-        account.name,
-        folded(account.name),
-        account.status.value,
-        limits.sites,
-        limits.credentials_per_site,
-        limits.members,
-        limits.tokens,
-        limits.origins_per_site,
-        int(account.require_mfa),
-        account.suspended_reason,
-        account.deleted_ms,
-    )
+def _further_columns(account: StoredAccount) -> dict[str, Any]:
+    limits = zip(_LIMITS.names, _LIMITS.values(account.limits), strict=True)
+    return {"name_folded": folded(account.name), **dict(limits)}
 
 
-# What `read_membership` reads, in its order.
-MEMBERSHIP_COLUMNS = """membership.account_id, membership.user_id, membership.role, membership.joined_ms, users.email,
-    users.name, users.status, CASE WHEN users.password_hash IS NULL THEN 0 ELSE 1 END,
-    CASE WHEN users.mfa_enabled_ms IS NULL THEN 0 ELSE 1 END, users.last_sign_in_ms"""
-_MEMBERSHIP_WIDTH = 10
-_FROM_MEMBERSHIP = f"""SELECT {MEMBERSHIP_COLUMNS}
+# What `_read_member` reads, in its order.
+_MEMBER_COLUMNS = """membership.user_id, membership.role, membership.joined_ms, users.email, users.name, users.status,
+    CASE WHEN users.password_hash IS NULL THEN 0 ELSE 1 END, CASE WHEN users.mfa_enabled_ms IS NULL THEN 0 ELSE 1 END,
+    users.last_sign_in_ms"""
+_MEMBER_WIDTH = 9
+_FROM_MEMBERSHIP = f"""SELECT {_MEMBER_COLUMNS}
     FROM membership JOIN users ON users.id = membership.user_id"""  # noqa: S608 - the parts are constants
 
 
@@ -280,25 +250,25 @@ class MemberStore(Repository):
         )
         return added == 1
 
-    async def find_membership(self, account_id: str, user_id: str) -> StoredMembership | None:
+    async def find_membership(self, account_id: str, user_id: str) -> Member | None:
         """Return a user's place in an account, or None."""
         row = await self._session.one(
             f"{_FROM_MEMBERSHIP} WHERE membership.account_id = $1 AND membership.user_id = $2", account_id, user_id
         )
-        return read_membership(row) if row else None
+        return _read_member(row) if row else None
 
-    async def list_members(self, account_id: str) -> list[StoredMembership]:
+    async def list_members(self, account_id: str) -> list[Member]:
         """Return the members, longest-standing first."""
         rows = await self._session.all(
             f"{_FROM_MEMBERSHIP} WHERE membership.account_id = $1 ORDER BY membership.joined_ms, membership.user_id",
             account_id,
         )
-        return [read_membership(row) for row in rows]
+        return [_read_member(row) for row in rows]
 
-    async def list_memberships(self, user_id: str) -> list[tuple[StoredMembership, StoredAccount]]:
+    async def list_memberships(self, user_id: str) -> list[tuple[Member, StoredAccount]]:
         """Return the user's accounts that are not deleted, longest-standing first."""
         rows = await self._session.all(
-            f"""SELECT {MEMBERSHIP_COLUMNS}, {ACCOUNT_COLUMNS}
+            f"""SELECT {_MEMBER_COLUMNS}, {_ACCOUNT_COLUMNS}
                 FROM membership JOIN users ON users.id = membership.user_id
                     JOIN account ON account.id = membership.account_id
                 WHERE membership.user_id = $1 AND account.status <> $2
@@ -306,20 +276,17 @@ class MemberStore(Repository):
             user_id,
             AccountStatus.DELETED.value,
         )
-        return [(read_membership(row[:_MEMBERSHIP_WIDTH]), read_account(row[_MEMBERSHIP_WIDTH:])) for row in rows]
+        return [(_read_member(row[:_MEMBER_WIDTH]), _read_account(row[_MEMBER_WIDTH:])) for row in rows]
 
     async def save_role(self, account_id: str, user_id: str, role: AccountRole) -> None:
-        """Change a member's role."""
         await self._session.run(
             "UPDATE membership SET role = $3 WHERE account_id = $1 AND user_id = $2", account_id, user_id, role.value
         )
 
     async def remove_membership(self, account_id: str, user_id: str) -> None:
-        """Remove a member."""
         await self._session.run("DELETE FROM membership WHERE account_id = $1 AND user_id = $2", account_id, user_id)
 
     async def count_owners(self, account_id: str) -> int:
-        """Return how many owners the account has."""
         row = await self._session.one(
             "SELECT count(*) FROM membership WHERE account_id = $1 AND role = $2", account_id, AccountRole.OWNER.value
         )
@@ -337,108 +304,63 @@ class MemberStore(Repository):
         return int(row[0]) if row else 0
 
 
-def read_membership(row: Row) -> StoredMembership:
-    """Return the membership that a row of MEMBERSHIP_COLUMNS holds."""
-    account_id, user_id, role, joined_ms, email, name, status, has_password, has_mfa, last_sign_in_ms = row
-    return StoredMembership(
-        account_id=account_id,
+def _read_member(row: Row) -> Member:
+    user_id, role, joined_ms, email, name, status, has_password, has_mfa, last_sign_in_ms = row
+    return Member(
         user_id=user_id,
-        role=AccountRole(role),
-        joined_at=Moment(joined_ms),
         email=email,
-        name=name,
+        role=AccountRole(role),
         status=member_status(status, has_password=bool(has_password)),
         mfa_enabled=bool(has_mfa),
-        last_sign_in_ms=last_sign_in_ms,
+        joined_at=Moment(joined_ms),
+        name=optional(name),
+        last_sign_in_at=optional_moment(last_sign_in_ms),
     )
 
 
-_COLUMNS = "id, name, scopes, created_ms, created_by, expires_ms, revoked_ms, last_used_ms"
+_TOKENS = RecordTable("api_token", ApiToken, json=("scopes",))
 
 
 class ApiTokenStore(Repository):
     """API tokens; secrets are here as digests only."""
 
     async def add_token(self, account_id: str, token: ApiToken, secret_digest: bytes) -> None:
-        """Keep a new token."""
-        await self._session.run(
-            """INSERT INTO api_token (id, account_id, name, scopes, secret_digest, created_ms, created_by, expires_ms)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
-            token.id,
-            account_id,
-            token.name,
-            to_json(token.scopes).decode(),
-            secret_digest,
-            token.created_at,
-            token.created_by,
-            token.expires_at or None,
-        )
+        await _TOKENS.add(self._session, token, account_id=account_id, secret_digest=secret_digest)
 
     async def find_token(self, account_id: str, token_id: str) -> ApiToken | None:
         """Return an account's token; None when the account has none of this ID, whoever else may."""
-        row = await self._session.one(
-            f"SELECT {_COLUMNS} FROM api_token WHERE account_id = $1 AND id = $2",  # noqa: S608
-            account_id,
-            token_id,
-        )
-        return _token(row) if row else None
+        return await _TOKENS.find(self._session, "account_id = $1 AND id = $2", account_id, token_id)
 
     async def find_token_by_secret(self, secret_digest: bytes) -> tuple[str, ApiToken] | None:
         """Return the account and the token of a secret, revoked and expired ones included; None when there is none."""
         row = await self._session.one(
-            f"SELECT account_id, {_COLUMNS} FROM api_token WHERE secret_digest = $1",  # noqa: S608
+            f"SELECT account_id, {_TOKENS.columns} FROM api_token WHERE secret_digest = $1",  # noqa: S608
             secret_digest,
         )
-        return (row[0], _token(row[1:])) if row else None
+        return (row[0], _TOKENS.read(row[1:])) if row else None
 
     async def list_tokens(self, account_id: str) -> list[ApiToken]:
         """Return an account's tokens, newest first."""
-        rows = await self._session.all(
-            f"SELECT {_COLUMNS} FROM api_token WHERE account_id = $1 ORDER BY created_ms DESC, id",  # noqa: S608
-            account_id,
-        )
-        return [_token(row) for row in rows]
+        return await _TOKENS.find_all(self._session, "account_id = $1 ORDER BY created_ms DESC, id", account_id)
 
     async def revoke_token(self, account_id: str, token_id: str, now_ms: int) -> bool:
         """Revoke a token; False when it was revoked already."""
-        revoked = await self._session.run(
-            "UPDATE api_token SET revoked_ms = $3 WHERE account_id = $1 AND id = $2 AND revoked_ms IS NULL",
-            account_id,
-            token_id,
-            now_ms,
-        )
-        return revoked == 1
+        is_live = "account_id = $1 AND id = $2 AND revoked_ms IS NULL"
+        return await _TOKENS.change(self._session, is_live, account_id, token_id, revoked_ms=now_ms) == 1
 
     async def note_use(self, token_id: str, now_ms: int) -> None:
         """Note that a token was used."""
-        await self._session.run(
-            "UPDATE api_token SET last_used_ms = $2 WHERE id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)",
-            token_id,
-            now_ms,
-        )
+        earlier = "id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)"
+        await _TOKENS.change(self._session, earlier, token_id, now_ms, last_used_ms=now_ms)
 
 
-def _token(row: Row) -> ApiToken:
-    token_id, name, scopes, created_ms, created_by, expires_ms, revoked_ms, last_used_ms = row
-    return ApiToken(
-        id=token_id,
-        name=name,
-        scopes=[ApiTokenScope(scope) for scope in json.loads(scopes)],
-        created_at=Moment(created_ms),
-        created_by=created_by,
-        expires_at=optional_moment(expires_ms),
-        revoked_at=optional_moment(revoked_ms),
-        last_used_at=optional_moment(last_used_ms),
-    )
-
-
-_REQUESTS = RecordTable("access_request", StoredAccessRequest)
+_REQUESTS = RecordTable("access_request", AccessRequest)
 
 
 class AccessRequestStore(LockingRepository):
     """People who asked for an account."""
 
-    async def add_request(self, request: StoredAccessRequest) -> bool:
+    async def add_request(self, request: AccessRequest) -> bool:
         """Keep a new request; False when one of the same address is pending."""
         await self._session.lock("access_request", request.email)
         # A write even when there is nothing to add: how long the commit takes must not tell whether one is pending.
@@ -449,52 +371,35 @@ class AccessRequestStore(LockingRepository):
         )
         if pending:
             return False
-        await self._session.run(_REQUESTS.insert, *_REQUESTS.values(request))
+        await _REQUESTS.add(self._session, request)
         return True
 
-    async def find_request(self, request_id: str) -> StoredAccessRequest | None:
-        """Return a request, or None."""
-        row = await self._session.one(f"{_REQUESTS.select} WHERE id = $1", request_id)
-        return _REQUESTS.read(row) if row else None
+    async def find_request(self, request_id: str) -> AccessRequest | None:
+        return await _REQUESTS.find(self._session, "id = $1", request_id)
 
-    async def list_requests(self, status: AccessRequestStatus | None, limit: int) -> list[StoredAccessRequest]:
+    async def list_requests(self, status: AccessRequestStatus | None, limit: int) -> list[AccessRequest]:
         """Return the newest requests in a state, or in any with None, newest first."""
-        newest_first = "ORDER BY created_ms DESC, id DESC LIMIT $1"
-        if status is None:
-            rows = await self._session.all(f"{_REQUESTS.select} {newest_first}", limit)
-        else:
-            rows = await self._session.all(f"{_REQUESTS.select} WHERE status = $2 {newest_first}", limit, status.value)
-        return [_REQUESTS.read(row) for row in rows]
+        wanted = "($1 = '' OR status = $1) ORDER BY created_ms DESC, id DESC LIMIT $2"
+        return await _REQUESTS.find_all(self._session, wanted, status.value if status else "", limit)
 
     async def decide(self, request_id: str, status: AccessRequestStatus, decided_by: str, now_ms: int) -> bool:
         """Decide a pending request; False when it was decided already."""
-        decided = await self._session.run(
-            """UPDATE access_request SET status = $2, decided_by = $3, decided_ms = $4
-                WHERE id = $1 AND status = $5""",
+        decided = await _REQUESTS.change(
+            self._session,
+            "id = $1 AND status = $2",
             request_id,
-            status.value,
-            decided_by,
-            now_ms,
             AccessRequestStatus.PENDING.value,
+            status=status.value,
+            decided_by=decided_by,
+            decided_ms=now_ms,
         )
         return decided == 1
 
 
-class AccessRequestStores(Protocol):
-    """The port that a unit of work on access requests needs."""
-
-    @property
-    def access_requests(self) -> AccessRequestStore: ...
-
-
 class AccountStores(UserStores, OutboxStores, ConfigurationStores, Protocol):
-    """The ports that a unit of work on accounts uses."""
+    """The repositories that a unit of work on accounts uses."""
 
-    @property
-    def accounts(self) -> AccountStore: ...
-
-    @property
-    def members(self) -> MemberStore: ...
-
-    @property
-    def api_tokens(self) -> ApiTokenStore: ...
+    accounts: AccountStore
+    members: MemberStore
+    api_tokens: ApiTokenStore
+    access_requests: AccessRequestStore

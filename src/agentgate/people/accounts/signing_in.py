@@ -15,11 +15,11 @@ from agentgate.lib.secrets import digest
 from agentgate.people.accounts.records import (
     PERMISSIONS,
     ActiveAccount,
+    Member,
     Session,
     SessionAccount,
     SessionUser,
     StoredAccount,
-    StoredMembership,
 )
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
@@ -29,7 +29,7 @@ from agentgate.people.identity.records import SessionStage, StoredUser, UserSess
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, UserSessions
 
 # A user's place in an account that is not deleted, and the account.
-Place = tuple[StoredMembership, StoredAccount]
+Place = tuple[Member, StoredAccount]
 
 
 def choose_place(places: Sequence[Place], wanted_id: str | None) -> Place | None:

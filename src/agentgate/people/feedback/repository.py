@@ -55,7 +55,6 @@ class FeedbackStore(LockingRepository):
 
 
 class FeedbackStores(Protocol):
-    """The port that feedback uses."""
+    """The repository that feedback uses."""
 
-    @property
-    def feedback(self) -> FeedbackStore: ...
+    feedback: FeedbackStore

@@ -42,8 +42,9 @@ class OperatorSession(Struct, frozen=True, kw_only=True):
     last_used_ms: int
     # Which operator key it was made with, as a MAC; None for one from before that was noted.
     key_tag: bytes | None
-    browser: str
-    address_id: str
+    # Empty for one from before these two were noted.
+    browser: str = ""
+    address_id: str = ""
     ended_ms: int | None = None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from agentgate.lib.database import LockingRepository, RecordTable, Repository, Row
+from agentgate.lib.database import LockingRepository, RecordTable, Repository
 from agentgate.lib.enums import UserStatus
 from agentgate.people.audit.repository import AuditStores
 from agentgate.people.identity.records import LinkKind, OperatorSession, StoredLink, StoredUser, UserSession
@@ -11,6 +11,7 @@ from agentgate.people.identity.records import LinkKind, OperatorSession, StoredL
 _USERS = RecordTable("users", StoredUser)
 _SESSIONS = RecordTable("user_session", UserSession)
 _LINKS = RecordTable("link", StoredLink)
+_OPERATOR_SESSIONS = RecordTable("operator_session", OperatorSession)
 
 
 class UserStore(LockingRepository):
@@ -18,49 +19,35 @@ class UserStore(LockingRepository):
 
     async def add_user(self, user: StoredUser) -> bool:
         """Keep a new user; False when the address is taken."""
-        statement = f"{_USERS.insert} ON CONFLICT (email) DO NOTHING"
-        added = await self._session.run(statement, *_USERS.values(user))
-        return added == 1
+        return await _USERS.add(self._session, user, "ON CONFLICT (email) DO NOTHING") == 1
 
     async def find_user(self, user_id: str) -> StoredUser | None:
-        """Return a user, or None."""
-        row = await self._session.one(f"{_USERS.select} WHERE id = $1", user_id)
-        return _USERS.read(row) if row else None
+        return await _USERS.find(self._session, "id = $1", user_id)
 
     async def find_user_by_email(self, email: str) -> StoredUser | None:
         """Return the user of a canonical address, or None."""
-        row = await self._session.one(f"{_USERS.select} WHERE email = $1", email)
-        return _USERS.read(row) if row else None
+        return await _USERS.find(self._session, "email = $1", email)
 
     async def lock_user(self, user_id: str) -> None:
         """Keep other units of work from changing the user until this one is done."""
         await self._session.lock("user", user_id)
 
     async def save_password(self, user_id: str, password_hash: str) -> None:
-        """Set the password."""
-        await self._session.run("UPDATE users SET password_hash = $2 WHERE id = $1", user_id, password_hash)
+        await _USERS.change(self._session, "id = $1", user_id, password_hash=password_hash)
 
     async def save_name(self, user_id: str, name: str) -> None:
-        """Set the name."""
-        await self._session.run("UPDATE users SET name = $2 WHERE id = $1", user_id, name)
+        await _USERS.change(self._session, "id = $1", user_id, name=name)
 
     async def save_status(self, user_id: str, status: UserStatus) -> None:
-        """Suspend or reactivate."""
-        await self._session.run("UPDATE users SET status = $2 WHERE id = $1", user_id, status.value)
+        await _USERS.change(self._session, "id = $1", user_id, status=status.value)
 
     async def note_sign_in(self, user_id: str, now_ms: int) -> None:
-        """Note that the user signed in."""
-        await self._session.run("UPDATE users SET last_sign_in_ms = $2 WHERE id = $1", user_id, now_ms)
+        await _USERS.change(self._session, "id = $1", user_id, last_sign_in_ms=now_ms)
 
     async def save_pending_mfa(self, user_id: str, sealed_secret: bytes, now_ms: int) -> None:
         """Keep the secret of a setup that has begun; replaces an earlier one."""
-        await self._session.run(
-            """UPDATE users SET mfa_pending_secret = $2, mfa_pending_ms = $3
-                WHERE id = $1 AND mfa_enabled_ms IS NULL""",
-            user_id,
-            sealed_secret,
-            now_ms,
-        )
+        is_off = "id = $1 AND mfa_enabled_ms IS NULL"
+        await _USERS.change(self._session, is_off, user_id, mfa_pending_secret=sealed_secret, mfa_pending_ms=now_ms)
 
     async def enable_mfa(self, user_id: str, *, step: int, now_ms: int) -> bool:
         """Make the pending secret the real one, its first code used; False when none is pending or it is on already."""
@@ -75,7 +62,7 @@ class UserStore(LockingRepository):
         return enabled == 1
 
     async def disable_mfa(self, user_id: str) -> bool:
-        """Forget the secret and all recovery codes; False when two-factor authentication is not on."""
+        """Delete the secret and all recovery codes; False when two-factor authentication is not on."""
         disabled = await self._session.run(
             """UPDATE users SET mfa_secret = NULL, mfa_enabled_ms = NULL, mfa_last_step = 0,
                     mfa_pending_secret = NULL, mfa_pending_ms = NULL
@@ -88,12 +75,8 @@ class UserStore(LockingRepository):
 
     async def spend_step(self, user_id: str, step: int) -> bool:
         """Use up a time step; False when it or a later one was used before."""
-        spent = await self._session.run(
-            "UPDATE users SET mfa_last_step = $2 WHERE id = $1 AND mfa_enabled_ms IS NOT NULL AND mfa_last_step < $2",
-            user_id,
-            step,
-        )
-        return spent == 1
+        is_newer = "id = $1 AND mfa_enabled_ms IS NOT NULL AND mfa_last_step < $2"
+        return await _USERS.change(self._session, is_newer, user_id, step, mfa_last_step=step) == 1
 
     async def replace_recovery_codes(self, user_id: str, digests: Sequence[bytes]) -> None:
         """Keep new recovery codes in place of all earlier ones."""
@@ -104,13 +87,8 @@ class UserStore(LockingRepository):
 
     async def spend_recovery_code(self, user_id: str, digest: bytes, now_ms: int) -> bool:
         """Use up a recovery code; False when it is unknown or used."""
-        spent = await self._session.run(
-            "UPDATE recovery_code SET used_ms = $3 WHERE user_id = $1 AND code_digest = $2 AND used_ms IS NULL",
-            user_id,
-            digest,
-            now_ms,
-        )
-        return spent == 1
+        spend = "UPDATE recovery_code SET used_ms = $3 WHERE user_id = $1 AND code_digest = $2 AND used_ms IS NULL"
+        return await self._session.run(spend, user_id, digest, now_ms) == 1
 
     async def count_recovery_codes(self, user_id: str) -> int:
         """Return how many recovery codes are left."""
@@ -124,28 +102,21 @@ class UserSessionStore(LockingRepository):
     """Sessions of users."""
 
     async def add_session(self, session: UserSession) -> None:
-        """Keep a new session."""
-        await self._session.run(_SESSIONS.insert, *_SESSIONS.values(session))
+        await _SESSIONS.add(self._session, session)
 
     async def find_session(self, secret_digest: bytes) -> UserSession | None:
         """Return the session, ended or not; None when there never was one or it was swept."""
-        row = await self._session.one(f"{_SESSIONS.select} WHERE secret_digest = $1", secret_digest)
-        return _SESSIONS.read(row) if row else None
+        return await _SESSIONS.find(self._session, "secret_digest = $1", secret_digest)
 
     async def list_sessions(self, user_id: str) -> list[UserSession]:
         """Return the sessions that have not been ended, newest first, expired ones included."""
-        rows = await self._session.all(
-            f"{_SESSIONS.select} WHERE user_id = $1 AND ended_ms IS NULL ORDER BY created_ms DESC, id", user_id
-        )
-        return [_SESSIONS.read(row) for row in rows]
+        not_ended = "user_id = $1 AND ended_ms IS NULL ORDER BY created_ms DESC, id"
+        return await _SESSIONS.find_all(self._session, not_ended, user_id)
 
     async def touch_session(self, secret_digest: bytes, last_used_ms: int) -> None:
         """Note that the session was used."""
-        await self._session.run(
-            "UPDATE user_session SET last_used_ms = $2 WHERE secret_digest = $1 AND last_used_ms < $2",
-            secret_digest,
-            last_used_ms,
-        )
+        earlier = "secret_digest = $1 AND last_used_ms < $2"
+        await _SESSIONS.change(self._session, earlier, secret_digest, last_used_ms, last_used_ms=last_used_ms)
 
     async def count_code_attempt(self, secret_digest: bytes, most: int) -> bool:
         """Use up one attempt at a code; False when all are used up."""
@@ -159,63 +130,43 @@ class UserSessionStore(LockingRepository):
 
     async def save_account(self, secret_digest: bytes, account_id: str | None) -> None:
         """Set the account that the session works in."""
-        await self._session.run(
-            "UPDATE user_session SET account_id = $2 WHERE secret_digest = $1", secret_digest, account_id
-        )
+        await _SESSIONS.change(self._session, "secret_digest = $1", secret_digest, account_id=account_id)
 
     async def end_session(self, secret_digest: bytes, ended_ms: int) -> bool:
         """End a session; False when it had ended."""
-        ended = await self._session.run(
-            "UPDATE user_session SET ended_ms = $2 WHERE secret_digest = $1 AND ended_ms IS NULL",
-            secret_digest,
-            ended_ms,
-        )
-        return ended == 1
+        is_live = "secret_digest = $1 AND ended_ms IS NULL"
+        return await _SESSIONS.change(self._session, is_live, secret_digest, ended_ms=ended_ms) == 1
 
     async def end_sessions(self, user_id: str, ended_ms: int, *, but: bytes | None = None) -> None:
         """End all sessions of a user, but one if given."""
-        await self._session.run(
-            "UPDATE user_session SET ended_ms = $2 WHERE user_id = $1 AND ended_ms IS NULL AND secret_digest <> $3",
-            user_id,
-            ended_ms,
-            # No session has an empty digest.
-            but or b"",
-        )
+        others = "user_id = $1 AND ended_ms IS NULL AND secret_digest <> $2"
+        # No session has an empty digest.
+        await _SESSIONS.change(self._session, others, user_id, but or b"", ended_ms=ended_ms)
 
     async def move_sessions(self, user_id: str, from_account: str, to_account: str | None) -> None:
         """Let the user's sessions that work in one account work in another."""
-        await self._session.run(
-            "UPDATE user_session SET account_id = $3 WHERE user_id = $1 AND account_id = $2 AND ended_ms IS NULL",
-            user_id,
-            from_account,
-            to_account,
-        )
+        in_account = "user_id = $1 AND account_id = $2 AND ended_ms IS NULL"
+        await _SESSIONS.change(self._session, in_account, user_id, from_account, account_id=to_account)
 
     async def sweep_sessions(self, created_before_ms: int) -> None:
-        """Forget sessions made before a moment."""
-        await self._session.run("DELETE FROM user_session WHERE created_ms < $1", created_before_ms)
+        """Delete sessions made before a moment."""
+        await _SESSIONS.delete(self._session, "created_ms < $1", created_before_ms)
 
 
 class LinkStore(LockingRepository):
     """One-time links."""
 
     async def add_link(self, link: StoredLink) -> None:
-        """Keep a new link."""
-        await self._session.run(_LINKS.insert, *_LINKS.values(link))
+        await _LINKS.add(self._session, link)
 
     async def find_link(self, secret_digest: bytes) -> StoredLink | None:
         """Return a link, used and expired ones included; None when there is none."""
-        row = await self._session.one(f"{_LINKS.select} WHERE secret_digest = $1", secret_digest)
-        return _LINKS.read(row) if row else None
+        return await _LINKS.find(self._session, "secret_digest = $1", secret_digest)
 
     async def spend_link(self, secret_digest: bytes, now_ms: int) -> bool:
         """Use the link up; False when it is unknown, used or expired."""
-        spent = await self._session.run(
-            "UPDATE link SET used_ms = $2 WHERE secret_digest = $1 AND used_ms IS NULL AND expires_ms > $2",
-            secret_digest,
-            now_ms,
-        )
-        return spent == 1
+        is_live = "secret_digest = $1 AND used_ms IS NULL AND expires_ms > $2"
+        return await _LINKS.change(self._session, is_live, secret_digest, now_ms, used_ms=now_ms) == 1
 
     async def end_links(
         self, user_id: str, kind: LinkKind, now_ms: int, *, account_id: str | None = None
@@ -230,75 +181,49 @@ class LinkStore(LockingRepository):
         return [row[0] for row in rows]
 
     async def sweep_links(self, expired_before_ms: int) -> None:
-        """Forget links that expired before a moment."""
-        await self._session.run("DELETE FROM link WHERE expires_ms < $1", expired_before_ms)
-
-
-class UserStores(AuditStores, Protocol):
-    """The ports that a unit of work on users needs."""
-
-    @property
-    def users(self) -> UserStore: ...
-
-    @property
-    def user_sessions(self) -> UserSessionStore: ...
-
-    @property
-    def links(self) -> LinkStore: ...
-
-
-_OPERATOR_SESSIONS = RecordTable("operator_session", OperatorSession)
+        """Delete links that expired before a moment."""
+        await _LINKS.delete(self._session, "expires_ms < $1", expired_before_ms)
 
 
 class OperatorSessionStore(Repository):
     """The sessions of operators."""
 
     async def add_session(self, session: OperatorSession) -> None:
-        """Keep a new session."""
-        await self._session.run(_OPERATOR_SESSIONS.insert, *_OPERATOR_SESSIONS.values(session))
+        await _OPERATOR_SESSIONS.add(self._session, session)
 
     async def find_session(self, secret_digest: bytes) -> OperatorSession | None:
         """Return the session, ended or not; None when there never was one or it was swept."""
-        row = await self._session.one(f"{_OPERATOR_SESSIONS.select} WHERE secret_digest = $1", secret_digest)
-        return None if row is None else _session(row)
+        return await _OPERATOR_SESSIONS.find(self._session, "secret_digest = $1", secret_digest)
 
     async def list_sessions(self, created_after_ms: int) -> list[OperatorSession]:
         """Return the sessions made after a moment that were not ended, newest first."""
-        rows = await self._session.all(
-            f"{_OPERATOR_SESSIONS.select} WHERE created_ms > $1 AND ended_ms IS NULL ORDER BY created_ms DESC, id",
-            created_after_ms,
-        )
-        return [_session(row) for row in rows]
+        not_ended = "created_ms > $1 AND ended_ms IS NULL ORDER BY created_ms DESC, id"
+        return await _OPERATOR_SESSIONS.find_all(self._session, not_ended, created_after_ms)
 
     async def touch_session(self, secret_digest: bytes, last_used_ms: int) -> None:
         """Note that the session was used."""
-        await self._session.run(
-            "UPDATE operator_session SET last_used_ms = $2 WHERE secret_digest = $1 AND last_used_ms < $2",
-            secret_digest,
-            last_used_ms,
-        )
+        earlier = "secret_digest = $1 AND last_used_ms < $2"
+        await _OPERATOR_SESSIONS.change(self._session, earlier, secret_digest, last_used_ms, last_used_ms=last_used_ms)
 
     async def end_session(self, secret_digest: bytes, ended_ms: int) -> None:
         """End the session; one that has ended stays as it is."""
-        await self._session.run(
-            "UPDATE operator_session SET ended_ms = $2 WHERE secret_digest = $1 AND ended_ms IS NULL",
-            secret_digest,
-            ended_ms,
-        )
+        is_live = "secret_digest = $1 AND ended_ms IS NULL"
+        await _OPERATOR_SESSIONS.change(self._session, is_live, secret_digest, ended_ms=ended_ms)
 
     async def sweep_sessions(self, created_before_ms: int) -> None:
-        """Forget sessions made before a moment."""
-        await self._session.run("DELETE FROM operator_session WHERE created_ms < $1", created_before_ms)
+        """Delete sessions made before a moment."""
+        await _OPERATOR_SESSIONS.delete(self._session, "created_ms < $1", created_before_ms)
 
 
-def _session(row: Row) -> OperatorSession:
-    *stored, browser, address_id, ended_ms = row
-    # Sessions from before these two were noted have neither.
-    return _OPERATOR_SESSIONS.read((*stored, browser or "", address_id or "", ended_ms))
+class UserStores(AuditStores, Protocol):
+    """The repositories that a unit of work on users needs."""
+
+    users: UserStore
+    user_sessions: UserSessionStore
+    links: LinkStore
 
 
 class OperatorStores(AuditStores, Protocol):
-    """The ports that a unit of work on operators uses."""
+    """The repositories that a unit of work on operators uses."""
 
-    @property
-    def operator_sessions(self) -> OperatorSessionStore: ...
+    operator_sessions: OperatorSessionStore

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from agentgate.lib.database import RecordTable, Repository
+from agentgate.lib.database import RecordTable, Repository, Value
 from agentgate.people.outbox.records import StoredMessage, UnsentCounts
 
 _MESSAGES = RecordTable("outbox_message", StoredMessage)
@@ -19,7 +19,7 @@ class OutboxStore(Repository):
 
     async def add_message(self, message: StoredMessage) -> None:
         """Keep a new message, in the transaction of what it tells of."""
-        await self._session.run(_MESSAGES.insert, *_MESSAGES.values(message))
+        await _MESSAGES.add(self._session, message)
 
     async def list_messages(self, limit: int) -> list[StoredMessage]:
         """Return the newest messages, newest first."""
@@ -44,10 +44,10 @@ class OutboxStore(Repository):
 
     async def has_due(self, now_ms: int) -> bool:
         """Say whether a pending message is due."""
-        row = await self._session.one(
-            "SELECT 1 FROM outbox_message WHERE status = 'pending' AND next_attempt_ms <= $1 LIMIT 1", now_ms
+        return (
+            await _MESSAGES.find(self._session, "status = 'pending' AND next_attempt_ms <= $1 LIMIT 1", now_ms)
+            is not None
         )
-        return row is not None
 
     async def claim_due(self, now_ms: int, *, until_ms: int, limit: int) -> list[StoredMessage]:
         """Return pending messages that are due, and put their next attempt off so that nobody else takes them.
@@ -69,28 +69,15 @@ class OutboxStore(Repository):
 
     async def note_sent(self, message_id: str, now_ms: int) -> None:
         """Note that a message was delivered."""
-        await self._session.run(
-            "UPDATE outbox_message SET status = 'sent', sent_ms = $2, last_error = NULL WHERE id = $1",
-            message_id,
-            now_ms,
-        )
+        await _MESSAGES.change(self._session, "id = $1", message_id, status="sent", sent_ms=now_ms, last_error=None)
 
     async def note_failure(self, message_id: str, error: str, *, next_attempt_ms: int | None) -> None:
         """Note a failed attempt; without a next one the message has failed for good."""
-        if next_attempt_ms is None:
-            await self._session.run(
-                "UPDATE outbox_message SET status = 'failed', last_error = $2 WHERE id = $1 AND status = 'pending'",
-                message_id,
-                error,
-            )
-            return
-        await self._session.run(
-            """UPDATE outbox_message SET next_attempt_ms = $3, last_error = $2
-                WHERE id = $1 AND status = 'pending'""",
-            message_id,
-            error,
-            next_attempt_ms,
+        next_step: dict[str, Value] = (
+            {"status": "failed"} if next_attempt_ms is None else {"next_attempt_ms": next_attempt_ms}
         )
+        is_pending = "id = $1 AND status = 'pending'"
+        await _MESSAGES.change(self._session, is_pending, message_id, last_error=error, **next_step)
 
     async def clear_body_of_link(self, link_digest: bytes, *, used_ms: int | None = None) -> None:
         """Forget the body of the message that carries a link which is of no more use.
@@ -98,12 +85,8 @@ class OutboxStore(Repository):
         Once the link was used, a message that was still waiting counts as sent: its recipient has it.
         """
         if used_ms is not None:
-            await self._session.run(
-                """UPDATE outbox_message SET status = 'sent', sent_ms = $2, last_error = NULL
-                    WHERE link_digest = $1 AND status = 'pending'""",
-                link_digest,
-                used_ms,
-            )
+            carries = "link_digest = $1 AND status = 'pending'"
+            await _MESSAGES.change(self._session, carries, link_digest, status="sent", sent_ms=used_ms, last_error=None)
         await self._session.run(f"{_CLEAR} AND link_digest = $1", link_digest)
 
     async def clear_bodies(self, created_before_ms: int) -> None:
@@ -120,7 +103,6 @@ class OutboxStore(Repository):
 
 
 class OutboxStores(Protocol):
-    """The port that a unit of work needs to send a message."""
+    """The repository that a unit of work needs to send a message."""
 
-    @property
-    def outbox(self) -> OutboxStore: ...
+    outbox: OutboxStore

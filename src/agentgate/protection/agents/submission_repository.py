@@ -7,7 +7,7 @@ from msgspec import Struct
 from agentgate.lib.database import Database, NewRows, RecordTable, Row, Transaction, Value
 from agentgate.lib.enums import ChargeSource
 from agentgate.lib.price import Price
-from agentgate.storage.repositories.first_rows import FirstRows
+from agentgate.storage.first_rows import FirstRows
 
 
 class Charge(Struct, frozen=True, kw_only=True):

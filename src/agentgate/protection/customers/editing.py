@@ -19,7 +19,6 @@ from agentgate.people.accounts.lifecycle import (
     invite_newcomer,
     rename_account,
 )
-from agentgate.people.accounts.members import member_record
 from agentgate.people.accounts.records import Limits, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
@@ -64,10 +63,10 @@ class Invitations:
 
     async def send(self, stores: AccountStores, call: Call, invited: Invited) -> InviteResult:
         """Send a newcomer's invite link, and say so."""
-        email = invited.membership.email
+        email = invited.member.email
         return InviteResult(
             customer_id=invited.account.id,
-            user_id=invited.membership.user_id,
+            user_id=invited.member.user_id,
             email=email,
             invite_url=await self.send_link(stores, call, invited.account, email, invited.link),
             expires_at=Moment(invited.link.link.expires_ms),
@@ -104,7 +103,7 @@ async def read_detail(
     deleted_ms = account.deleted_ms
     return CustomerDetail(
         **{name: getattr(summary, name) for name in summary.__struct_fields__},
-        member_list=[member_record(each) for each in await stores.members.list_members(account_id)],
+        member_list=await stores.members.list_members(account_id),
         site_list=[
             shown(each, CustomerSite) for each in await list_summaries(stores, activity, account_id=account_id, now=now)
         ],

@@ -74,7 +74,7 @@ async def list_access_requests(
     """List requests for an account, newest first."""
     status = None if query.status == "all" else AccessRequestStatus(query.status)
     requests = await store.read.access_requests.list_requests(status, query.limit)
-    return AccessRequestList(items=[request.record() for request in requests])
+    return AccessRequestList(items=requests)
 
 
 async def approve_access_request(call: Call, stores: CustomerStores, invitations: Invitations) -> InviteResult:
@@ -88,7 +88,7 @@ async def approve_access_request(call: Call, stores: CustomerStores, invitations
 
 async def decline_access_request(call: Call, stores: CustomerStores) -> AccessRequest:
     """Decline a request. No message goes out."""
-    return (await access_requests.decline(stores, call, call.params["id"])).record()
+    return await access_requests.decline(stores, call, call.params["id"])
 
 
 class CustomersQuery(Query, frozen=True, kw_only=True):
@@ -190,21 +190,18 @@ async def add_customer_member(
     answer, which is good for 7 days.
     """
     check_not_deleted(call.account)
-    membership, link = await members.invite_member(stores, call, call.account, body.email, body.role)
-    member = members.member_record(membership)
+    member, link = await members.invite_member(stores, call, call.account, body.email, body.role)
     if link is None:
-        await invitations.send_notice(stores, call, call.account, membership.email)
+        await invitations.send_notice(stores, call, call.account, member.email)
         return MemberInviteResult(member=member)
-    url = await invitations.send_link(stores, call, call.account, membership.email, link)
+    url = await invitations.send_link(stores, call, call.account, member.email, link)
     return MemberInviteResult(member=member, invite_url=url, expires_at=Moment(link.link.expires_ms))
 
 
 async def change_customer_member(call: CustomerCall, body: RoleInput, stores: CustomerStores) -> Member:
     """Change a member's role."""
     user_id = call.params["userId"]
-    return members.member_record(
-        await members.change_role(stores, call, call.account, user_id, body.role, actor_role=None)
-    )
+    return await members.change_role(stores, call, call.account, user_id, body.role, actor_role=None)
 
 
 async def remove_customer_member(call: CustomerCall, stores: CustomerStores) -> None:

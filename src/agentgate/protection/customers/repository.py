@@ -8,7 +8,7 @@ from agentgate.lib.moment import Moment
 from agentgate.lib.names import like_pattern
 from agentgate.lib.records import optional, optional_moment
 from agentgate.people.accounts.records import Limits, member_status
-from agentgate.people.accounts.repository import IS_PROTECTED, AccessRequestStores
+from agentgate.people.accounts.repository import IS_PROTECTED
 from agentgate.protection.customers.records import Account, CustomerFilter, CustomerSummary
 from agentgate.protection.sites.repository import SiteStores
 
@@ -91,7 +91,7 @@ def _account(row: Row) -> Account:
     )
 
 
-class CustomerStores(SiteStores, AccessRequestStores, Protocol):
+class CustomerStores(SiteStores, Protocol):
     """The ports that the operators' view uses."""
 
     @property

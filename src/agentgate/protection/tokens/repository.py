@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from agentgate.lib.clock import Clock, SystemClock
 from agentgate.lib.database import Database, NewRows, Row, StoreUnavailable, Value
-from agentgate.storage.repositories.first_rows import FirstRows
+from agentgate.storage.first_rows import FirstRows
 
 # Always written whole, over the one before.
 MARK_BYTES = 512

@@ -6,7 +6,10 @@ from typing import TypeVar, cast
 
 from agentgate.events.label_repository import LabelStore
 from agentgate.events.webhooks.repository import WebhookStore
+from agentgate.lib.configuration_version import ConfigurationStore
 from agentgate.lib.database import Database, Transaction
+from agentgate.lib.keyring import KeyStore
+from agentgate.lib.worker_numbers import WorkerNumberStore
 from agentgate.people.accounts.repository import AccessRequestStore, AccountStore, ApiTokenStore, MemberStore
 from agentgate.people.audit.repository import AuditStore
 from agentgate.people.feedback.repository import FeedbackStore
@@ -20,9 +23,6 @@ from agentgate.protection.rules.repositories import RuleStore
 from agentgate.protection.scoring.repository import CaptureStore, ModelStore
 from agentgate.protection.sites.repository import DirectoryStore, SiteStore
 from agentgate.server.scheduler.repository import JobStore
-from agentgate.storage.repositories.configuration_version import SqlConfiguration
-from agentgate.storage.repositories.keys import SqlKeys
-from agentgate.storage.repositories.worker_numbers import SqlWorkerNumbers
 
 T = TypeVar("T")
 
@@ -43,14 +43,14 @@ class SqlStores:
     appeals = _repository(AppealStore)
     audit = _repository(AuditStore)
     captures = _repository(CaptureStore)
-    configuration = _repository(SqlConfiguration)
+    configuration = _repository(ConfigurationStore)
     credentials = _repository(CredentialStore)
     customers = _repository(CustomerStore)
     decision_labels = _repository(LabelStore)
     directory = _repository(DirectoryStore)
     feedback = _repository(FeedbackStore)
     jobs = _repository(JobStore)
-    keys = _repository(SqlKeys)
+    keys = _repository(KeyStore)
     links = _repository(LinkStore)
     members = _repository(MemberStore)
     lists = _repository(ListStore)
@@ -62,7 +62,7 @@ class SqlStores:
     user_sessions = _repository(UserSessionStore)
     users = _repository(UserStore)
     webhooks = _repository(WebhookStore)
-    worker_numbers = _repository(SqlWorkerNumbers)
+    worker_numbers = _repository(WorkerNumberStore)
 
 
 class SqlStore:

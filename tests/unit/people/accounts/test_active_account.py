@@ -2,21 +2,18 @@
 
 from agentgate.lib.enums import AccountRole, AccountStatus, MemberStatus
 from agentgate.lib.moment import Moment
-from agentgate.people.accounts.records import Limits, StoredAccount, StoredMembership
+from agentgate.people.accounts.records import Limits, Member, StoredAccount
 from agentgate.people.accounts.signing_in import Place, choose_place
 
 
 def place(account_id: str, status: AccountStatus = AccountStatus.ACTIVE) -> Place:
-    membership = StoredMembership(
-        account_id=account_id,
+    membership = Member(
         user_id="usr_1",
         role=AccountRole.MEMBER,
         joined_at=Moment(0),
         email="bob@acme.example",
-        name=None,
         status=MemberStatus.ACTIVE,
         mfa_enabled=False,
-        last_sign_in_ms=None,
     )
     account = StoredAccount(
         id=account_id, name="Acme", status=status, protected=False, limits=Limits(), created_at=Moment(0)

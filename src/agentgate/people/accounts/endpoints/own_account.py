@@ -10,7 +10,7 @@ from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.moment import Moment
 from agentgate.people.accounts import api_tokens, lifecycle, members
 from agentgate.people.accounts.guards import MemberCall
-from agentgate.people.accounts.members import lock_acting_role, member_record
+from agentgate.people.accounts.members import lock_acting_role
 from agentgate.people.accounts.records import (
     AccountChange,
     ApiTokenInput,
@@ -25,7 +25,6 @@ from agentgate.people.accounts.records import (
     OwnAccount,
     RoleInput,
     StoredAccount,
-    StoredMembership,
     TransferInput,
 )
 from agentgate.people.accounts.repository import AccountStores
@@ -113,8 +112,7 @@ TOO_MANY = "Too many invitations were sent; try again later."
 
 async def list_members(call: MemberCall, store: Store[AccountStores]) -> MemberList:
     """List the members, longest-standing first."""
-    found = await store.read.members.list_members(call.account.id)
-    return MemberList(items=[member_record(membership) for membership in found])
+    return MemberList(items=await store.read.members.list_members(call.account.id))
 
 
 async def invite_member(
@@ -132,7 +130,7 @@ async def invite_member(
     """
     await limiter.require(INVITES, call.account.id, TOO_MANY)
 
-    async def work(stores: AccountStores) -> tuple[StoredMembership, IssuedLink | None]:
+    async def work(stores: AccountStores) -> tuple[Member, IssuedLink | None]:
         role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
         members.check_may_touch(role, body.role)
         added, issued = await members.invite_member(stores, call, call.account, body.email, body.role)
@@ -140,9 +138,8 @@ async def invite_member(
         return added, issued
 
     added, issued = await store.change(work)
-    return MemberInviteResult(
-        member=member_record(added), expires_at=UNSET if issued is None else Moment(issued.link.expires_ms)
-    )
+    expires_at = UNSET if issued is None else Moment(issued.link.expires_ms)
+    return MemberInviteResult(member=added, expires_at=expires_at)
 
 
 async def change_member(call: MemberCall, body: RoleInput, store: Store[AccountStores]) -> Member:
@@ -151,11 +148,11 @@ async def change_member(call: MemberCall, body: RoleInput, store: Store[AccountS
     Only owners change owners or make them. An account keeps at least one.
     """
 
-    async def work(stores: AccountStores) -> StoredMembership:
+    async def work(stores: AccountStores) -> Member:
         role = await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
         return await members.change_role(stores, call, call.account, call.params["userId"], body.role, actor_role=role)
 
-    return member_record(await store.change(work))
+    return await store.change(work)
 
 
 async def remove_member(call: MemberCall, store: Store[AccountStores]) -> None:
@@ -181,19 +178,17 @@ async def resend_invite(
     """Send a fresh invite link to a member who has no password yet."""
     await limiter.require(INVITES_TO_ONE, f"{call.account.id}:{call.params['userId']}", TOO_MANY)
 
-    async def work(stores: AccountStores) -> tuple[StoredMembership, IssuedLink]:
+    async def work(stores: AccountStores) -> tuple[Member, IssuedLink]:
         await lock_acting_role(stores, call.account.id, call.user_id, ConsolePermission.MEMBERS_WRITE)
         found, issued = await members.resend_invite(stores, call, call.account, call.params["userId"])
         await messenger.send(stores, call, _message(urls, call.account, found, issued))
         return found, issued
 
     found, issued = await store.change(work)
-    return MemberInviteResult(member=member_record(found), expires_at=Moment(issued.link.expires_ms))
+    return MemberInviteResult(member=found, expires_at=Moment(issued.link.expires_ms))
 
 
-def _message(
-    urls: LinkUrls, account: StoredAccount, member: StoredMembership, issued: IssuedLink | None
-) -> MailMessage:
+def _message(urls: LinkUrls, account: StoredAccount, member: Member, issued: IssuedLink | None) -> MailMessage:
     if issued is None:
         return added_message(member.email, account_name=account.name, url=urls.console_url())
     return invite_message(

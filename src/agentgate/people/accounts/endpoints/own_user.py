@@ -32,7 +32,7 @@ from agentgate.people.accounts.records import (
     SessionList,
     SwitchInput,
 )
-from agentgate.people.accounts.repository import AccessRequestStores, AccountStores
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.accounts.signing_in import StartedSession, lock_user, record_of_user
 from agentgate.people.audit.actions import Action
 from agentgate.people.identity.browser_check import REQUEST_ACCESS, BrowserCheck
@@ -207,7 +207,7 @@ ANSWER_S = 0.1
 async def request_access(
     call: Call,
     body: AccessRequestInput,
-    store: Store[AccessRequestStores],
+    store: Store[AccountStores],
     browser_check: BrowserCheck,
     limiter: Limiter,
 ) -> Received:

@@ -7,7 +7,7 @@ from agentgate.lib.database import Database, NewRows
 from agentgate.lib.enums import AgentVerdict
 from agentgate.lib.limits import SIGNATURE_SKEW_S
 from agentgate.protection.agents.identity import Identity
-from agentgate.storage.repositories.first_rows import FirstRows
+from agentgate.storage.first_rows import FirstRows
 
 _ROWS = NewRows("agent_replay", key=("replay_key",), types=(("replay_key", "bytea"), ("kept_until_ms", "bigint")))
 
