@@ -21,7 +21,7 @@ ERROR_EXIT_CODE = 2
 DEBUG_OPTION = "--debug"
 
 
-class Listed(NamedTuple):
+class Subcommand(NamedTuple):
     """A subcommand: its name, its module, and an example for its help. The commands of a group have their own."""
 
     name: str
@@ -30,39 +30,39 @@ class Listed(NamedTuple):
 
 
 COMMANDS = (
-    Listed("serve", "serve", "agentgate serve --config /etc/agentgate.toml"),
-    Listed("mcp", "mcp_server", "AGENTGATE_API_TOKEN=agt_... agentgate mcp --url https://gate.example"),
-    Listed("migrate", "migrate", "agentgate migrate --check || agentgate migrate"),
-    Listed("routes", "routes", "agentgate routes --surface admin"),
-    Listed("openapi", "routes", "agentgate openapi admin --out admin.json"),
-    Listed("check-config", "about", "AGENTGATE_WORKERS=4 agentgate check-config"),
-    Listed("classify", "classify", "agentgate classify /var/log/nginx/access.log --json"),
-    Listed("backup", "backup", "agentgate backup /var/backups/agentgate/monday"),
-    Listed("restore", "restore", "agentgate restore /var/backups/agentgate/monday --overwrite"),
-    Listed("copy", "copy", "agentgate copy --to-file /etc/agentgate/database_url"),
-    Listed("version", "about", "agentgate version --json"),
-    Listed("adapter", "adapter", "agentgate adapter nginx --origin https://shop.example > gate.conf"),
-    Listed("doctor", "doctor", "agentgate doctor https://shop.example --protected-path /login"),
-    Listed("train", "train", "agentgate train labels.ndjson --kind bot"),
-    Listed("agent-sim", "agent_sim", "agentgate agent-sim http://127.0.0.1:8080 --submit site_demo1/contact"),
-    Listed("protect", "remote.protect", "agentgate protect https://shop.example --proxy nginx"),
-    Listed("tail", "remote.decisions", "agentgate tail site_shop1 --outcome block"),
-    Listed("explain", "remote.decisions", "agentgate explain dec_0123456789abc"),
-    Listed("apply", "remote.apply", "agentgate apply site.yaml"),
-    Listed("invite", "remote.sites", "agentgate invite ann@example.com --customer Shop"),
-    Listed("site", "remote.sites"),
-    Listed("credential", "remote.sites"),
-    Listed("rules", "remote.rules"),
-    Listed("keys", "keys"),
-    Listed("intel", "intel"),
-    Listed("labels", "remote.decisions"),
-    Listed("probes", "probes"),
+    Subcommand("serve", "serve", "agentgate serve --config /etc/agentgate.toml"),
+    Subcommand("mcp", "mcp_server", "AGENTGATE_API_TOKEN=agt_... agentgate mcp --url https://gate.example"),
+    Subcommand("migrate", "migrate", "agentgate migrate --check || agentgate migrate"),
+    Subcommand("routes", "routes", "agentgate routes --surface admin"),
+    Subcommand("openapi", "routes", "agentgate openapi admin --out admin.json"),
+    Subcommand("check-config", "about", "AGENTGATE_WORKERS=4 agentgate check-config"),
+    Subcommand("classify", "classify", "agentgate classify /var/log/nginx/access.log --json"),
+    Subcommand("backup", "backup", "agentgate backup /var/backups/agentgate/monday"),
+    Subcommand("restore", "restore", "agentgate restore /var/backups/agentgate/monday --overwrite"),
+    Subcommand("copy", "copy", "agentgate copy --to-file /etc/agentgate/database_url"),
+    Subcommand("version", "about", "agentgate version --json"),
+    Subcommand("adapter", "adapter", "agentgate adapter nginx --origin https://shop.example > gate.conf"),
+    Subcommand("doctor", "doctor", "agentgate doctor https://shop.example --protected-path /login"),
+    Subcommand("train", "train", "agentgate train labels.ndjson --kind bot"),
+    Subcommand("agent-sim", "agent_sim", "agentgate agent-sim http://127.0.0.1:8080 --submit site_demo1/contact"),
+    Subcommand("protect", "remote.protect", "agentgate protect https://shop.example --proxy nginx"),
+    Subcommand("tail", "remote.decisions", "agentgate tail site_shop1 --outcome block"),
+    Subcommand("explain", "remote.decisions", "agentgate explain dec_0123456789abc"),
+    Subcommand("apply", "remote.apply", "agentgate apply site.yaml"),
+    Subcommand("invite", "remote.sites", "agentgate invite ann@example.com --customer Shop"),
+    Subcommand("site", "remote.sites"),
+    Subcommand("credential", "remote.sites"),
+    Subcommand("rules", "remote.rules"),
+    Subcommand("keys", "keys"),
+    Subcommand("intel", "intel"),
+    Subcommand("labels", "remote.decisions"),
+    Subcommand("probes", "probes"),
 )
 # They run until they are stopped and give no answer that `--json` could print.
 WITHOUT_ANSWER = ("serve", "mcp")
 
 
-def command_line(listed: Sequence[Listed] = COMMANDS) -> typer.Typer:
+def command_line(listed: Sequence[Subcommand] = COMMANDS) -> typer.Typer:
     """Return the command line with these subcommands."""
     app = typer.Typer(
         name="agentgate",
@@ -82,7 +82,7 @@ def command_line(listed: Sequence[Listed] = COMMANDS) -> typer.Typer:
     return app
 
 
-def _wanted(arguments: Sequence[str]) -> Sequence[Listed]:
+def _wanted(arguments: Sequence[str]) -> Sequence[Subcommand]:
     """Return the subcommand that the arguments begin with; all, where there is none to be found."""
     return [each for each in COMMANDS if arguments and each.name == arguments[0]] or COMMANDS
 
