@@ -18,6 +18,11 @@ from tests.support.servers import PostgresServer, RedisServer, empty_database, f
 from tests.support.service import ADMIN_KEY, NOON_MS, RunningService, running_service
 from tests.support.store_owner import StoreOwner, store_owner
 
+# Until all tests are collected nothing is garbage, and to look for it again and again would take a fifth of the time.
+gc.disable()
+# How many new objects there may be before the collector looks at them: a service makes thousands at its start.
+GC_THRESHOLDS = (50_000, 20, 50)
+
 # Tests of the API that run on PostgreSQL too, where the two stores could differ: one call of every route, races and
 # limits, which are kept by locks, and queries over many rows. The others differ in what is sent; their SQL is that of
 # `tests/store`, which runs on both.
@@ -64,9 +69,11 @@ def _is_on_both_stores(name: str) -> bool:
 
 
 def pytest_collection_finish() -> None:
-    """Take eleven thousand tests out of the garbage collector's rounds: none of them is garbage before the end."""
+    """Take the collected tests out of the garbage collector's rounds: none of them is garbage before the end."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    gc.enable()
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import agentgate
 from agentgate.http.openapi.document import API_VERSION, documents
-from agentgate.http.openapi.typescript import types
 from agentgate.http.surface import Surface
 from agentgate.lib.settings.schema import settings_page
 from agentgate.routes import SURFACES
 from tools.observability import alert_rules, dashboard, metrics_page
 from tools.reference_pages import errors_page
+from tools.typescript import types
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "python tools/generate.py"

@@ -17,7 +17,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from typer.main import get_command
 
-from agentgate.server.cli import app
+from agentgate.server.cli import command_line
 from tests.tidy.sources import ROOT, sources
 
 PAGES = re.compile(r"README\.md|docs/[^/]+\.md|(?:packages|deploy)/[^/]+/README\.md")
@@ -112,7 +112,7 @@ def _command(words: list[str]) -> Iterator[list[str]]:
 
 @cache
 def _command_line() -> Any:
-    return get_command(app)
+    return get_command(command_line())
 
 
 def command_problems(words: list[str]) -> Iterator[str]:

@@ -9,11 +9,17 @@ import pytest
 
 from tests.tidy.sources import ROOT, listed_paths
 
+
+def word(start, rest):
+    """Return a pattern of a word that begins with a plain text, which is found ten times as fast as a boundary."""
+    return rf"{start}(?<=\b{start}){rest}"
+
+
 MACHINE_PATHS = [
-    r"(?<![\w.}])/" + folder for folder in ("wo" + r"rk/\w", "ro" + r"ot(?:/|\b)", "ho" + r"me/\w", "Us" + r"ers/\w")
+    r"/(?<![\w.}]/)" + folder for folder in ("wo" + r"rk/\w", "ro" + r"ot(?:/|\b)", "ho" + r"me/\w", "us" + r"ers/\w")
 ]
 REGISTRY_HOSTS = [
-    rf"\b{name}\.{ending}\b"
+    word(name, rf"\.{ending}\b")
     for name, ending in (
         ("py" + "pi", "org"),
         ("python" + "hosted", "org"),
@@ -22,26 +28,29 @@ REGISTRY_HOSTS = [
         ("cra" + "tes", "io"),
     )
 ]
+NEW_LINE = "\n"
 # Names of products that write code are left alone: they are also names of agents and crawlers that visit sites.
 AUTHORSHIP = [
     "co-" + "authored-by",
-    r"\bai-" + r"(?:generated|written|assisted)\b",
+    word("ai-", r"(?:generated|written|assisted)\b"),
     r"\b(?:generated|written|created|made) (?:by|with) (?:an? )?(?:ai|llm|language model|assistant|chat ?bot)\b",
-    r"\bas an? (?:ai|llm|(?:large )?language model)\b",
-    r"\bvibe" + r"[- ]cod",
-    r"\bsub-?" + r"agents?\b.{0,40}\bwrote\b",
-    r"\bthe " + r"(?:brief|prompt) (?:says|asks|said|asked)\b",
-    r"\bin this " + r"(?:session|conversation|chat)\b",
+    word("as a", r"n? (?:ai|llm|(?:large )?language model)\b"),
+    word("vibe", r"[- ]cod"),
+    word("sub", r"-?agents?\b.{0,40}\bwrote\b"),
+    word("the ", r"(?:brief|prompt) (?:says|asks|said|asked)\b"),
+    word("in this ", r"(?:session|conversation|chat)\b"),
 ]
-FORBIDDEN = re.compile("|".join([*MACHINE_PATHS, *REGISTRY_HOSTS, *AUTHORSHIP]), re.IGNORECASE)
+# Each by itself and for small letters only, which is quicker than one for all.
+FORBIDDEN = [re.compile(pattern) for pattern in (*MACHINE_PATHS, *REGISTRY_HOSTS, *AUTHORSHIP)]
 
 
 def word_problems(path, text):
     """Return a line about each forbidden word."""
+    content = text.lower()
     return [
-        f"{path}:{line}: {match[0].strip()!r} has no place here"
-        for line, content in enumerate(text.splitlines(), start=1)
-        for match in FORBIDDEN.finditer(content)
+        f"{path}:{content.count(NEW_LINE, 0, match.start()) + 1}: {match[0].strip()!r} has no place here"
+        for pattern in FORBIDDEN
+        for match in pattern.finditer(content)
     ]
 
 

@@ -1,76 +1,90 @@
 """The `agentgate` command: its list of subcommands, and how an error is told.
 
-Each subcommand is a module beside this one. They import the application inside their functions, so that `--help` and
-`check-config` answer at once.
+Each subcommand is a function, or a group of them, in a module beside this one. That module is imported when its
+command is asked for, and no other: a start takes as long as its imports do.
 """
 
+import gc
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, NamedTuple
 
 import typer
 
 from agentgate import __version__
 from agentgate.lib.settings.schema import SettingsRefused
-from agentgate.server.cli.adapter import adapter
-from agentgate.server.cli.agent_sim import agent_sim
-from agentgate.server.cli.backup import backup
-from agentgate.server.cli.classify import classify
 from agentgate.server.cli.command import command
-from agentgate.server.cli.copy import copy
-from agentgate.server.cli.doctor import doctor
-from agentgate.server.cli.intel import intel
-from agentgate.server.cli.keys import keys
-from agentgate.server.cli.mcp_server import mcp
-from agentgate.server.cli.migrate import migrate
-from agentgate.server.cli.probes import probes
-from agentgate.server.cli.remote.apply import apply
-from agentgate.server.cli.remote.decisions import explain, labels, tail
-from agentgate.server.cli.remote.protect import protect
-from agentgate.server.cli.remote.rules import rules
-from agentgate.server.cli.remote.sites import credential, invite, site
-from agentgate.server.cli.restore import restore
-from agentgate.server.cli.routes import check_config, openapi, routes, version
-from agentgate.server.cli.serve import serve
-from agentgate.server.cli.train import train
 
 ERROR_EXIT_CODE = 2
 DEBUG_OPTION = "--debug"
 
-app = typer.Typer(
-    name="agentgate",
-    help="A self-hosted gate for web traffic: people pass, agents identify themselves, the rest is decided.",
-    epilog="Example: agentgate serve --demo",
-    pretty_exceptions_enable=False,
+
+class Subcommand(NamedTuple):
+    """A subcommand: its name, its module, and an example for its help. The commands of a group have their own."""
+
+    name: str
+    module: str
+    example: str = ""
+
+
+COMMANDS = (
+    Subcommand("serve", "serve", "agentgate serve --config /etc/agentgate.toml"),
+    Subcommand("mcp", "mcp_server", "AGENTGATE_API_TOKEN=agt_... agentgate mcp --url https://gate.example"),
+    Subcommand("migrate", "migrate", "agentgate migrate --check || agentgate migrate"),
+    Subcommand("routes", "routes", "agentgate routes --surface admin"),
+    Subcommand("openapi", "routes", "agentgate openapi admin --out admin.json"),
+    Subcommand("check-config", "about", "AGENTGATE_WORKERS=4 agentgate check-config"),
+    Subcommand("classify", "classify", "agentgate classify /var/log/nginx/access.log --json"),
+    Subcommand("backup", "backup", "agentgate backup /var/backups/agentgate/monday"),
+    Subcommand("restore", "restore", "agentgate restore /var/backups/agentgate/monday --overwrite"),
+    Subcommand("copy", "copy", "agentgate copy --to-file /etc/agentgate/database_url"),
+    Subcommand("version", "about", "agentgate version --json"),
+    Subcommand("adapter", "adapter", "agentgate adapter nginx --origin https://shop.example > gate.conf"),
+    Subcommand("doctor", "doctor", "agentgate doctor https://shop.example --protected-path /login"),
+    Subcommand("train", "train", "agentgate train labels.ndjson --kind bot"),
+    Subcommand("agent-sim", "agent_sim", "agentgate agent-sim http://127.0.0.1:8080 --submit site_demo1/contact"),
+    Subcommand("protect", "remote.protect", "agentgate protect https://shop.example --proxy nginx"),
+    Subcommand("tail", "remote.decisions", "agentgate tail site_shop1 --outcome block"),
+    Subcommand("explain", "remote.decisions", "agentgate explain dec_0123456789abc"),
+    Subcommand("apply", "remote.apply", "agentgate apply site.yaml"),
+    Subcommand("invite", "remote.sites", "agentgate invite ann@example.com --customer Shop"),
+    Subcommand("site", "remote.sites"),
+    Subcommand("credential", "remote.sites"),
+    Subcommand("rules", "remote.rules"),
+    Subcommand("keys", "keys"),
+    Subcommand("intel", "intel"),
+    Subcommand("labels", "remote.decisions"),
+    Subcommand("probes", "probes"),
 )
-app.command("serve", epilog="Example: agentgate serve --config /etc/agentgate.toml")(serve)
-app.command("mcp", epilog="Example: AGENTGATE_API_TOKEN=agt_... agentgate mcp --url https://gate.example")(mcp)
-command(app, "migrate", "agentgate migrate --check || agentgate migrate")(migrate)
-command(app, "routes", "agentgate routes --surface admin")(routes)
-command(app, "openapi", "agentgate openapi admin --out admin.json")(openapi)
-command(app, "check-config", "AGENTGATE_WORKERS=4 agentgate check-config")(check_config)
-command(app, "classify", "agentgate classify /var/log/nginx/access.log --json")(classify)
-command(app, "backup", "agentgate backup /var/backups/agentgate/monday")(backup)
-command(app, "restore", "agentgate restore /var/backups/agentgate/monday --overwrite")(restore)
-command(app, "copy", "agentgate copy --to-file /etc/agentgate/database_url")(copy)
-command(app, "version", "agentgate version --json")(version)
-command(app, "adapter", "agentgate adapter nginx --origin https://shop.example > gate.conf")(adapter)
-command(app, "doctor", "agentgate doctor https://shop.example --protected-path /login")(doctor)
-command(app, "train", "agentgate train labels.ndjson --kind bot")(train)
-command(app, "agent-sim", "agentgate agent-sim http://127.0.0.1:8080 --submit site_demo1/contact")(agent_sim)
-command(app, "protect", "agentgate protect https://shop.example --proxy nginx")(protect)
-command(app, "tail", "agentgate tail site_shop1 --outcome block")(tail)
-command(app, "explain", "agentgate explain dec_0123456789abc")(explain)
-command(app, "apply", "agentgate apply site.yaml")(apply)
-command(app, "invite", "agentgate invite ann@example.com --customer Shop")(invite)
-app.add_typer(site, name="site")
-app.add_typer(credential, name="credential")
-app.add_typer(rules, name="rules")
-app.add_typer(keys, name="keys")
-app.add_typer(intel, name="intel")
-app.add_typer(labels, name="labels")
-app.add_typer(probes, name="probes")
+# They run until they are stopped and give no answer that `--json` could print.
+WITHOUT_ANSWER = ("serve", "mcp")
+
+
+def command_line(listed: Sequence[Subcommand] = COMMANDS) -> typer.Typer:
+    """Return the command line with these subcommands."""
+    app = typer.Typer(
+        name="agentgate",
+        help="A self-hosted gate for web traffic: people pass, agents identify themselves, the rest is decided.",
+        epilog="Example: agentgate serve --demo",
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(options)
+    for each in listed:
+        found = getattr(import_module(f"{__name__}.{each.module}"), each.name.replace("-", "_"))
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=each.name)
+        elif each.name in WITHOUT_ANSWER:
+            app.command(each.name, epilog=f"Example: {each.example}")(found)
+        else:
+            command(app, each.name, each.example)(found)
+    return app
+
+
+def _wanted(arguments: Sequence[str]) -> Sequence[Subcommand]:
+    """Return the subcommand that the arguments begin with; all, where there is none to be found."""
+    return [each for each in COMMANDS if arguments and each.name == arguments[0]] or COMMANDS
 
 
 def _print_version(wanted: bool) -> None:
@@ -79,7 +93,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     debug: Annotated[bool, typer.Option(DEBUG_OPTION, help="Show the traceback of an error.")] = False,
     show_version: Annotated[
@@ -101,6 +114,10 @@ def run(arguments: Sequence[str]) -> int:
     debug = DEBUG_OPTION in arguments
     given = [argument for argument in arguments if argument != DEBUG_OPTION]
     try:
+        # Nothing that an import makes is garbage, and to look for some takes a tenth of a start.
+        gc.disable()
+        app = command_line(_wanted(given))
+        gc.enable()
         result = app(given or ["--help"], prog_name="agentgate", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         return _tell("stopped")

@@ -3,19 +3,19 @@
 import itertools
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
 import typer
 
 from agentgate.lib.clock import SystemClock
+from agentgate.protection.agents.policy.decision import policy_decision
+from agentgate.protection.sites.agent_policy import read_policy
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
-
-if TYPE_CHECKING:
-    from agentgate_tools.agent_simulator.cases import Policy, Writer
-    from agentgate_tools.agent_simulator.sign import AgentSigningKey
-    from agentgate_tools.agent_simulator.simulator import Result
+from agentgate_tools.agent_simulator.cases import Form, Policy, Writer, digest_cases, page_cases, submit_cases
+from agentgate_tools.agent_simulator.sign import AgentSigningKey
+from agentgate_tools.agent_simulator.simulator import GatewayDoor, Result, SiteDoor, SubmitDoor, simulate
 
 AGENT = "https://agent-sim.example"
 KEY_FILE = Path("agent-sim.key")
@@ -63,12 +63,7 @@ def agent_sim(
     return _answer(results, key)
 
 
-def _ask_gateway(
-    url: str, site: str, secret_file: Path, *, policy: Path | None, key: "AgentSigningKey"
-) -> "list[Result]":
-    from agentgate_tools.agent_simulator.cases import digest_cases, page_cases  # noqa: PLC0415 - likewise
-    from agentgate_tools.agent_simulator.simulator import GatewayDoor, simulate  # noqa: PLC0415 - keeps the command line quick
-
+def _ask_gateway(url: str, site: str, secret_file: Path, *, policy: Path | None, key: AgentSigningKey) -> list[Result]:
     if not site:
         raise CommandRefused("say which page to ask about, such as --site https://shop.example/news")
     origin, path, action = _page(site)
@@ -81,19 +76,13 @@ def _ask_gateway(
     return simulate(cases, GatewayDoor(_address_of(url), origin=origin, secret=secret))
 
 
-def _visit(url: str, policy: Path | None, key: "AgentSigningKey") -> "list[Result]":
-    from agentgate_tools.agent_simulator.cases import page_cases  # noqa: PLC0415 - likewise
-    from agentgate_tools.agent_simulator.simulator import SiteDoor, simulate  # noqa: PLC0415 - keeps the command line quick
-
+def _visit(url: str, policy: Path | None, key: AgentSigningKey) -> list[Result]:
     origin, path, action = _page(url)
     writer = _writer(key, origin, path, policy=_read_policy(policy, key, action))
     return simulate(page_cases(writer), SiteDoor(origin))
 
 
-def _submit(url: str, submit: str, policy: Path | None, key: "AgentSigningKey") -> "list[Result]":
-    from agentgate_tools.agent_simulator.cases import Form, submit_cases  # noqa: PLC0415 - likewise
-    from agentgate_tools.agent_simulator.simulator import SubmitDoor, simulate  # noqa: PLC0415 - keeps the command line quick
-
+def _submit(url: str, submit: str, policy: Path | None, key: AgentSigningKey) -> list[Result]:
     site_key, slash, action = submit.partition("/")
     if not slash or not site_key or not action:
         raise CommandRefused("--submit takes a site key and an action, such as site_demo1/contact")
@@ -102,10 +91,7 @@ def _submit(url: str, submit: str, policy: Path | None, key: "AgentSigningKey") 
     return simulate(submit_cases(writer, Form(site_key=site_key, action=action)), SubmitDoor(service))
 
 
-def _writer(key: "AgentSigningKey", origin: str, path: str, *, policy: "tuple[str, Policy]") -> "Writer":
-    from agentgate_tools.agent_simulator.cases import Writer  # noqa: PLC0415 - likewise
-    from agentgate_tools.agent_simulator.sign import AgentSigningKey  # noqa: PLC0415 - keeps the command line quick
-
+def _writer(key: AgentSigningKey, origin: str, path: str, *, policy: tuple[str, Policy]) -> Writer:
     agent, terms = policy
     return Writer(
         key=key,
@@ -118,9 +104,7 @@ def _writer(key: "AgentSigningKey", origin: str, path: str, *, policy: "tuple[st
     )
 
 
-def _own_key() -> "AgentSigningKey":
-    from agentgate_tools.agent_simulator.sign import AgentSigningKey  # noqa: PLC0415 - keeps the command line quick
-
+def _own_key() -> AgentSigningKey:
     if not KEY_FILE.exists():
         KEY_FILE.touch(mode=0o600)
         KEY_FILE.write_text(AgentSigningKey.new_seed().hex() + "\n")
@@ -130,12 +114,8 @@ def _own_key() -> "AgentSigningKey":
         raise CommandRefused(f"{KEY_FILE} is no key of 32 bytes in hex; remove it, and a new one is made") from None
 
 
-def _read_policy(path: Path | None, key: "AgentSigningKey", action: str | None) -> "tuple[str, Policy]":
+def _read_policy(path: Path | None, key: AgentSigningKey, action: str | None) -> tuple[str, Policy]:
     """Return under which name the policy knows the key, and what it says about it."""
-    from agentgate.protection.agents.policy.decision import policy_decision  # noqa: PLC0415 - keeps the command line quick
-    from agentgate.protection.sites.agent_policy import read_policy  # noqa: PLC0415 - likewise
-    from agentgate_tools.agent_simulator.cases import Policy  # noqa: PLC0415 - likewise
-
     if path is None:
         return AGENT, Policy()
     try:
@@ -173,7 +153,7 @@ def _address_of(url: str) -> str:
     return origin + path.rstrip("/")
 
 
-def _answer(results: "list[Result]", key: "AgentSigningKey") -> CommandAnswer:
+def _answer(results: list[Result], key: AgentSigningKey) -> CommandAnswer:
     entry = {"agents": {AGENT: {"name": "Simulator", "decision": "allow", "jwks": key.jwks}}}
     told = [msgspec.to_builtins(result) for result in results]
     rows = (

@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import Progress
 
+from agentgate.events.storage.days.sqlite import EVENTS
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.command import CommandAnswer, CommandRefused
+from agentgate.server.cli.postgres_dump import dump
+from agentgate.server.stores.files import check_files
+from agentgate.storage.sqlite.database import SqliteDatabase
 
 UNFINISHED = ".unfinished"
 
@@ -29,15 +34,12 @@ def backup(
     """
     check_empty(folder)
     if settings.database_url:
-        from agentgate.server.cli.postgres_dump import dump  # noqa: PLC0415 - keeps the command line quick
-
         file = dump(settings, folder)
         told = "Dumped and read once to the end. Not in it: the root secret and the admin key. Keep them elsewhere."
         return CommandAnswer({"files": [str(file)]}, [str(file), told])
     if not settings.data_dir.is_dir():
         raise CommandRefused(f"there is no data folder {settings.data_dir}; set AGENTGATE_DATA_DIR")
     databases = _find_databases(settings)
-    from rich.progress import Progress  # noqa: PLC0415 - takes longer to import than most commands to run
 
     with Progress(transient=True) as progress:
         bars = {}
@@ -60,9 +62,6 @@ def backup(
 
 def _find_databases(settings: Settings) -> dict[str, Path]:
     """Return the embedded databases in the order in which they are copied, by the names of the copies."""
-    from agentgate.events.storage.days.sqlite import EVENTS  # noqa: PLC0415 - keeps the command line quick
-    from agentgate.server.stores.files import check_files  # noqa: PLC0415 - likewise
-
     folder = settings.data_dir
     check_files(folder, "config.db", "stats.db", "hot.db", days=EVENTS)
     days = [] if settings.events_url else sorted((folder / EVENTS).glob("*.db"))
@@ -81,8 +80,6 @@ def check_empty(folder: Path) -> None:
 
 async def _copy(databases: Mapping[str, Path], folder: Path, progress: CopyProgress) -> list[Path]:
     """Copy the databases and check every copy; only then do the copies get their names."""
-    from agentgate.storage.sqlite.database import SqliteDatabase  # noqa: PLC0415 - keeps the command line quick
-
     unfinished = _make_unfinished(folder)
     try:
         for name, path in databases.items():
@@ -109,8 +106,6 @@ def _make_unfinished(folder: Path) -> Path:
 
 async def check_copy(path: Path) -> None:
     """Refuse a copy that is damaged."""
-    from agentgate.storage.sqlite.database import SqliteDatabase  # noqa: PLC0415 - keeps the command line quick
-
     copy = SqliteDatabase(path)
     try:
         problems = await copy.integrity()

@@ -4,17 +4,20 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import typer
 
 from agentgate.lib.settings.schema import Settings
+from agentgate.protection.decision.classify import Classified, read_line
+from agentgate.protection.decision.classify import classify as classify_names
+from agentgate.protection.rules.compile import compile_rules
+from agentgate.protection.rules.effective import effective_of
+from agentgate.protection.scoring.models import ModelDirectory
+from agentgate.protection.threat_data.intel import load_intel
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
 from agentgate.server.cli.intel import intel_folder
-
-if TYPE_CHECKING:
-    from agentgate.protection.decision.classify import Classified
 
 SHOWN = 50
 
@@ -27,13 +30,6 @@ def classify(
     most: Annotated[int, typer.Option("--most", min=1, help="How many User-Agents the table shows.")] = SHOWN,
 ) -> CommandAnswer:
     """Say what each client of a log is, why, and whether it would pass. Only names and addresses are judged."""
-    from agentgate.protection.decision.classify import classify as classify_names  # noqa: PLC0415 - keeps it quick
-    from agentgate.protection.decision.classify import read_line  # noqa: PLC0415 - likewise
-    from agentgate.protection.rules.compile import compile_rules  # noqa: PLC0415 - likewise
-    from agentgate.protection.rules.effective import effective_of  # noqa: PLC0415 - likewise
-    from agentgate.protection.scoring.models import ModelDirectory  # noqa: PLC0415 - likewise
-    from agentgate.protection.threat_data.intel import load_intel  # noqa: PLC0415 - likewise
-
     if str(file) != "-" and not file.is_file():
         raise CommandRefused(f"there is no file {file}; give an access log or a list of User-Agents, or - for stdin")
     intel = load_intel(intel_folder(settings))
@@ -71,7 +67,7 @@ def _lines(file: Path) -> Iterable[str]:
     return file.read_text("utf-8", errors="replace").splitlines()
 
 
-def _outcomes(found: "list[Classified]") -> dict[str, int]:
+def _outcomes(found: list[Classified]) -> dict[str, int]:
     counted = Counter[str]()
     for each in found:
         counted[each.outcome] += each.count

@@ -7,12 +7,16 @@ from typing import Annotated
 
 import msgspec
 import typer
+from rich.progress import Progress
 
+from agentgate.events.storage.clickhouse.days import ClickhouseDays
 from agentgate.lib.settings.schema import Settings
 from agentgate.lib.settings.values import Unfit, servers_url
 from agentgate.server.cli.command import CommandAnswer, CommandRefused
 from agentgate.server.cli.opened import continued_clock, opened_stores
 from agentgate.server.cli.restore import is_in_use
+from agentgate.server.stores.moving import copy_events, copy_stores
+from agentgate.server.stores.open import STATS, open_clickhouse
 
 SCHEMES = ("clickhouse", "clickhouses")
 CLICKHOUSE = tuple(f"{scheme}://" for scheme in SCHEMES)
@@ -62,8 +66,6 @@ def _copy_events(settings: Settings, url: str) -> CommandAnswer:
 def _run(
     work: Callable[[Settings, str, CopiedRows], Awaitable[dict[str, int]]], settings: Settings, url: str
 ) -> dict[str, int]:
-    from rich.progress import Progress  # noqa: PLC0415 - takes longer to import than most commands to run
-
     with Progress(transient=True) as progress:
         bar = progress.add_task("Copying", total=None)
 
@@ -77,10 +79,6 @@ def _run(
 
 async def copy_events_to(settings: Settings, url: str, progress: CopiedRows) -> dict[str, int]:
     """Copy events to ClickHouse and return how many rows each day has; `progress` is told the same as it goes."""
-    from agentgate.events.storage.clickhouse.days import ClickhouseDays  # noqa: PLC0415 - likewise
-    from agentgate.server.stores.moving import copy_events  # noqa: PLC0415 - likewise
-    from agentgate.server.stores.open import STATS, open_clickhouse  # noqa: PLC0415 - likewise
-
     clock = continued_clock(settings)
     async with opened_stores(msgspec.structs.replace(settings, events_url="", redis_url=""), clock) as source:
         client = open_clickhouse(url, settings.events_cluster)
@@ -113,8 +111,6 @@ def _check_source(settings: Settings) -> None:
 
 async def copy_to(settings: Settings, url: str, progress: CopiedRows) -> dict[str, int]:
     """Copy to a database and return how many rows each table and day has; `progress` is told the same as it goes."""
-    from agentgate.server.stores.moving import copy_stores  # noqa: PLC0415 - likewise
-
     clock = continued_clock(settings)
     moved = msgspec.structs.replace(settings, database_url=url, redis_url="", events_url="")
     async with (

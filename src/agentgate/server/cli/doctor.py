@@ -2,10 +2,15 @@
 
 from typing import Annotated
 
+import msgspec
 import typer
 
 from agentgate.lib.clock import SystemClock
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
+from agentgate_tools.doctor.asking import Site, is_private
+from agentgate_tools.doctor.checks import Installation
+from agentgate_tools.doctor.examine import examine
+from agentgate_tools.doctor.findings import State
 
 FAILED_EXIT_CODE = 1
 
@@ -30,13 +35,6 @@ def doctor(
     It asks some hundred harmless requests. The address alone is enough; a protected route, tokens and the upstream's
     address allow for more.
     """
-    import msgspec  # noqa: PLC0415 - keeps the command line quick
-
-    from agentgate_tools.doctor.asking import Site, is_private  # noqa: PLC0415 - likewise
-    from agentgate_tools.doctor.checks import Installation  # noqa: PLC0415 - likewise
-    from agentgate_tools.doctor.examine import examine  # noqa: PLC0415 - likewise
-    from agentgate_tools.doctor.findings import State  # noqa: PLC0415 - likewise
-
     tokens = token or []
     if len(tokens) > 2:
         raise CommandRefused("give at most two tokens: one for the route, one of another action")

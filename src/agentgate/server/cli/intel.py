@@ -13,8 +13,10 @@ import typer
 
 from agentgate.lib.clock import SystemClock, to_rfc3339
 from agentgate.lib.settings.schema import Settings
+from agentgate.protection.threat_data.intel import load_intel
 from agentgate.protection.threat_data.intel_file import FILE_NAME, read_set, write_set
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, JsonOption, PrintedTable, command
+from agentgate_tools.threat_lists.imports import import_folder, refused_lines
 
 # Under the data folder, when no folder of threat data is set.
 DEFAULT_FOLDER = "intel"
@@ -50,8 +52,6 @@ def update(
     A folder replaces all that was imported. A single file or URL is kept in `lists` beside the set and replaces its
     namesake there.
     """
-    from agentgate_tools.threat_lists.imports import import_folder, refused_lines  # noqa: PLC0415 - keeps the command line quick
-
     folder = find_lists(source, intel_folder(settings))
     imported, reports = import_folder(folder, now_ms=SystemClock().now_ms())
     people = []
@@ -71,8 +71,6 @@ def update(
 @command(intel, "show", "agentgate intel show --json")
 def show(settings: Settings) -> CommandAnswer:
     """Print what a service with these settings loads: each source, its kind and how much it gave."""
-    from agentgate.protection.threat_data.intel import load_intel  # noqa: PLC0415 - keeps the command line quick
-
     folder = intel_folder(settings)
     loaded = load_intel(folder)
     rows = [{"source": line.file, "kind": line.kind, "taken": line.taken} for line in loaded.sources]

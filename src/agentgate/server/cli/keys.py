@@ -13,6 +13,9 @@ from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedT
 from agentgate.server.cli.opened import continued_clock, opened_application, opened_stores
 from agentgate.server.cli.restore import is_in_use
 from agentgate.server.secret_files import ROOT_SECRET_BYTES, replace_root_secret, root_secret
+from agentgate.server.stores.open import CONFIG
+from agentgate.server.stores.resealing import reseal
+from agentgate.storage.migrate import apply
 
 keys = typer.Typer(help="List and rotate the keys that sign and seal.", epilog="Example: agentgate keys list")
 
@@ -70,10 +73,6 @@ def _read_secret(path: Path) -> bytes:
 
 
 async def _rotate_root(settings: Settings, secret: bytes) -> int:
-    from agentgate.server.stores.open import CONFIG  # noqa: PLC0415 - likewise
-    from agentgate.server.stores.resealing import reseal  # noqa: PLC0415 - likewise
-    from agentgate.storage.migrate import apply  # noqa: PLC0415 - likewise
-
     clock = continued_clock(settings)
     old, new = Sealer(root_secret(settings)), Sealer(secret)
     async with opened_stores(settings, clock) as stores:

@@ -4,11 +4,13 @@ import asyncio
 from typing import Annotated
 
 import typer
+from rich.progress import Progress
 
 from agentgate.lib.clock import SystemClock
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.command import CommandAnswer
 from agentgate.server.cli.opened import opened_stores
+from agentgate.storage import migrate as migrations
 
 
 def migrate(
@@ -28,10 +30,6 @@ def migrate(
 
 async def _migrate(settings: Settings, *, check: bool) -> list[str]:
     """Apply what is pending, unless it is only to be told; return its names."""
-    from rich.progress import Progress  # noqa: PLC0415 - takes longer to import than most commands to run
-
-    from agentgate.storage import migrate as migrations  # noqa: PLC0415 - keeps the rest of the command line quick
-
     clock = SystemClock()
     async with opened_stores(settings, clock) as stores:
         pending = {name: await migrations.pending(database, name) for name, database in stores.databases.items()}

@@ -2,21 +2,17 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from agentgate.lib.clock import Clock
 from agentgate.lib.settings.schema import Settings
-
-if TYPE_CHECKING:
-    from agentgate.server.application import Application
-    from agentgate.server.stores.open import Stores
+from agentgate.server.application import Application
+from agentgate.server.stores.clock_mark import ClockMark, continue_clock
+from agentgate.server.stores.open import Stores, open_stores
 
 
 @asynccontextmanager
-async def opened_application(settings: Settings) -> "AsyncIterator[Application]":
+async def opened_application(settings: Settings) -> AsyncIterator[Application]:
     """Open the application without its listeners."""
-    from agentgate.server.application import Application  # noqa: PLC0415 - keeps the rest of the command line quick
-
     application = await Application.open(settings)
     try:
         yield application
@@ -25,10 +21,8 @@ async def opened_application(settings: Settings) -> "AsyncIterator[Application]"
 
 
 @asynccontextmanager
-async def opened_stores(settings: Settings, clock: Clock) -> "AsyncIterator[Stores]":
+async def opened_stores(settings: Settings, clock: Clock) -> AsyncIterator[Stores]:
     """Open the stores that the settings name. Nothing is migrated."""
-    from agentgate.server.stores.open import open_stores  # noqa: PLC0415 - likewise
-
     stores = await open_stores(settings, clock)
     try:
         yield stores
@@ -38,6 +32,4 @@ async def opened_stores(settings: Settings, clock: Clock) -> "AsyncIterator[Stor
 
 def continued_clock(settings: Settings) -> Clock:
     """Return a clock that goes on from the highest time that the service has seen."""
-    from agentgate.server.stores.clock_mark import ClockMark, continue_clock  # noqa: PLC0415 - likewise
-
     return continue_clock(ClockMark(settings.data_dir))

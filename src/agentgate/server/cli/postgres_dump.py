@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 from agentgate.lib.clock import SystemClock, to_rfc3339
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.command import CommandRefused
+from agentgate.storage.postgres.database import PostgresDatabase
 
 DUMP = "agentgate.dump"
 UNFINISHED = ".unfinished.dump"
@@ -83,8 +84,6 @@ def _stamp() -> str:
 
 async def _read_schema(settings: Settings, *, alone: bool = False) -> tuple[str, int]:
     """Return the schema in use and how many tables it has; `alone`: refuse while anybody else is connected."""
-    from agentgate.storage.postgres.database import PostgresDatabase  # noqa: PLC0415 - keeps the command line quick
-
     database = PostgresDatabase(settings.database_url)
     try:
         row = await database.one(
@@ -109,8 +108,6 @@ def _script(settings: Settings, sql: str) -> None:
 
 
 async def _run_script(settings: Settings, sql: str) -> None:
-    from agentgate.storage.postgres.database import PostgresDatabase  # noqa: PLC0415 - keeps the command line quick
-
     database = PostgresDatabase(settings.database_url)
     try:
         await database.transaction(lambda unit: unit.script(sql))

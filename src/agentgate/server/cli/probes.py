@@ -3,17 +3,25 @@
 import secrets
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from agentgate.lib.clock import SystemClock, to_rfc3339
 from agentgate.lib.settings.schema import Settings
+from agentgate.protection.browser_check.probes.pool import (
+    FILE_SUFFIX,
+    FOLDER,
+    SEED_BYTES,
+    Pool,
+    Pools,
+    count_families,
+    read_pool,
+    write_pool,
+)
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable, command
-
-if TYPE_CHECKING:
-    from agentgate.protection.browser_check.probes.pool import Pool
-    from agentgate_tools.probe_making.browsers import Browser
+from agentgate_tools.probe_making import make as making
+from agentgate_tools.probe_making.browsers import Browser, browser_at, find_browsers
 
 PROGRAMS = 5_000
 LEAST_KEPT = 100
@@ -26,8 +34,6 @@ probes = typer.Typer(
 
 def probes_folder(settings: Settings) -> Path:
     """Return the folder of this installation's own pools."""
-    from agentgate.protection.browser_check.probes.pool import FOLDER  # noqa: PLC0415 - keeps the command line quick
-
     return settings.probes_dir or settings.data_dir / FOLDER
 
 
@@ -54,15 +60,6 @@ def make(
 
     A running service takes the pool over within a minute; the one before retires a day later. Only loopback is used.
     """
-    from agentgate.protection.browser_check.probes.pool import (  # noqa: PLC0415 - likewise
-        FILE_SUFFIX,
-        SEED_BYTES,
-        count_families,
-        read_pool,
-        write_pool,
-    )
-    from agentgate_tools.probe_making import make as making  # noqa: PLC0415 - keeps the rest quick
-
     today = to_rfc3339(SystemClock().now_ms())[:10]
     found = _browsers(browser or [])
     before = read_pool(add) if add is not None else None
@@ -93,8 +90,6 @@ def make(
 @command(probes, "show", "agentgate probes show --json")
 def show(settings: Settings) -> CommandAnswer:
     """Print the pools that a service with these settings draws from now."""
-    from agentgate.protection.browser_check.probes.pool import Pools  # noqa: PLC0415 - keeps the command line quick
-
     live = Pools(probes_folder(settings)).live(SystemClock().now_ms())
     people: list[str | PrintedTable] = []
     for pool in live:
@@ -109,7 +104,7 @@ def show(settings: Settings) -> CommandAnswer:
     return CommandAnswer([_described(pool) for pool in live], people)
 
 
-def _described(pool: "Pool") -> dict[str, object]:
+def _described(pool: Pool) -> dict[str, object]:
     return {
         "pool": pool.key,
         "made": pool.made,
@@ -119,15 +114,11 @@ def _described(pool: "Pool") -> dict[str, object]:
     }
 
 
-def _families(pool: "Pool") -> dict[str, int]:
-    from agentgate.protection.browser_check.probes.pool import count_families  # noqa: PLC0415 - as above
-
+def _families(pool: Pool) -> dict[str, int]:
     return count_families(pool.programs)
 
 
-def _browsers(further: list[str]) -> "list[Browser]":
-    from agentgate_tools.probe_making.browsers import browser_at, find_browsers  # noqa: PLC0415 - as above
-
+def _browsers(further: list[str]) -> list[Browser]:
     found = find_browsers()
     for path in further:
         one = browser_at(path)

@@ -5,14 +5,20 @@ import shutil
 from pathlib import Path
 from typing import Annotated
 
+import apsw
 import msgspec
 import typer
 
 from agentgate.lib.clock import to_rfc3339
+from agentgate.lib.keyring import Sealer, load_keys
 from agentgate.lib.settings.schema import Settings
 from agentgate.server.cli.backup import check_copy, sync
 from agentgate.server.cli.command import CommandAnswer, CommandRefused
 from agentgate.server.cli.opened import continued_clock, opened_application, opened_stores
+from agentgate.server.cli.postgres_dump import load
+from agentgate.server.secret_files import root_secret
+from agentgate.server.stores import token_lifetime
+from agentgate.server.stores.restored import raise_floor
 
 RESTORING = ".restoring"
 NEEDED = ("config.db", "stats.db", "hot.db")
@@ -53,8 +59,6 @@ def restore(
 
 
 def _restore_postgres(settings: Settings, folder: Path | None, *, overwrite: bool) -> CommandAnswer:
-    from agentgate.server.cli.postgres_dump import load  # noqa: PLC0415 - keeps the command line quick
-
     aside = ""
     if folder is not None:
         _check_root_secret(settings)
@@ -111,8 +115,6 @@ def _databases(data: Path) -> list[Path]:
 
 def is_in_use(path: Path) -> bool:
     """Say whether somebody has a database open."""
-    import apsw  # noqa: PLC0415 - keeps the command line quick
-
     connection = apsw.Connection(str(path))
     try:
         # Whoever has it open in WAL mode holds a shared lock all the while.
@@ -151,11 +153,6 @@ async def _restore(settings: Settings, folder: Path, names: list[str]) -> tuple[
 
 async def _prepare(settings: Settings, staged: Path) -> int:
     """Bring the copies up to this release, see that the root secret opens their keys, and raise the spend floor."""
-    from agentgate.lib.keyring import Sealer, load_keys  # noqa: PLC0415 - keeps the command line quick
-    from agentgate.server.secret_files import root_secret  # noqa: PLC0415 - likewise
-    from agentgate.server.stores import token_lifetime  # noqa: PLC0415 - likewise
-    from agentgate.server.stores.restored import raise_floor  # noqa: PLC0415 - likewise
-
     # Both of the folder that is restored to, not of the copies: what is live was issued there.
     if (settings.data_dir / token_lifetime.NAME).exists():
         shutil.copyfile(settings.data_dir / token_lifetime.NAME, staged / token_lifetime.NAME)
@@ -190,7 +187,5 @@ def _put(staged: Path, path: Path) -> Path:
 
 
 async def _raise_floor(settings: Settings) -> None:
-    from agentgate.server.stores.restored import raise_floor  # noqa: PLC0415 - keeps the command line quick
-
     async with opened_application(settings) as application:
         await raise_floor(application.stores, application.clock.now_ms())

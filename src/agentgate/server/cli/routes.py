@@ -1,41 +1,17 @@
-"""What the service is: `agentgate version`, `check-config`, `routes` and `openapi`."""
+"""`agentgate routes` and `agentgate openapi`: which routes there are, and their descriptions."""
 
 import inspect
 import json
-import platform
 from collections.abc import Callable, Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
-import apsw
 import typer
 
 import agentgate
-from agentgate.lib.settings.schema import Settings, describe, settings_page
+from agentgate.http.openapi.document import API_VERSION, document
+from agentgate.routes import SURFACES
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
-
-
-def version() -> CommandAnswer:
-    """Print the versions of agentgate, Python, SQLite and uvicorn, which matter in a bug report."""
-    versions = {
-        "agentgate": agentgate.__version__,
-        "python": platform.python_version(),
-        # Not the sqlite3 module's: the library in use is the one that apsw brings.
-        "sqlite": apsw.sqlite_lib_version(),
-        "uvicorn": metadata.version("uvicorn"),
-    }
-    return CommandAnswer(versions, [f"{name} {number}" for name, number in versions.items()])
-
-
-def check_config(
-    settings: Settings,
-    page: Annotated[bool, typer.Option("--page", help="Print the page docs/settings.md instead.")] = False,
-) -> CommandAnswer:
-    """Check the settings and print them, secrets hidden. Exit code 2 lists every problem."""
-    rows = describe(settings)
-    people = PrintedTable("Settings", ("Setting", "Value", "Source", "Meaning"), rows)
-    return CommandAnswer([row._asdict() for row in rows], settings_page().removesuffix("\n") if page else people)
 
 
 def routes(
@@ -52,8 +28,6 @@ def openapi(
     out: Annotated[Path | None, typer.Option("--out", help="Write to this file instead of the screen.")] = None,
 ) -> CommandAnswer | None:
     """Print the OpenAPI 3.1 document of a surface."""
-    from agentgate.http.openapi.document import API_VERSION, document  # noqa: PLC0415 - keeps the rest of the command line quick
-
     described = document(_surface(surface), version=API_VERSION)
     text = json.dumps(described, indent=2)
     if out is None:
@@ -63,7 +37,7 @@ def openapi(
 
 
 def _rows(name: str | None) -> Iterator[dict[str, str]]:
-    for surface in [_surface(name)] if name else _surfaces():
+    for surface in [_surface(name)] if name else SURFACES:
         for row in surface.rows:
             yield {
                 "surface": surface.name,
@@ -74,14 +48,8 @@ def _rows(name: str | None) -> Iterator[dict[str, str]]:
             }
 
 
-def _surfaces() -> tuple[Any, ...]:
-    from agentgate.routes import SURFACES  # noqa: PLC0415 - keeps the rest of the command line quick
-
-    return tuple(SURFACES)
-
-
 def _surface(name: str) -> Any:
-    by_name = {surface.name: surface for surface in _surfaces()}
+    by_name = {surface.name: surface for surface in SURFACES}
     if name not in by_name:
         raise CommandRefused(f"unknown surface {name!r}; give one of {', '.join(by_name)}")
     return by_name[name]

@@ -18,9 +18,12 @@ from rich.markup import escape
 from agentgate.lib.settings.schema import Settings, read_process_settings
 from agentgate.lib.settings.values import ListenAddress
 from agentgate.lib.telemetry import logs
+from agentgate.server.application import Application
 from agentgate.server.cli.command import ConfigOption
 from agentgate.server.cli.demo_shop import DemoShop
 from agentgate.server.cli.opened import opened_application
+from agentgate.server.demo.installation import seed, seed_credential, seed_owner, seed_traffic
+from agentgate.server.stores.open import redis_problem
 from agentgate.server.worker_board import clear_board
 from agentgate.server.worker_tuning import tune_worker
 from agentgate.server.workers import Beat, Sockets, supervise
@@ -92,12 +95,6 @@ async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
     async with opened_application(settings) as application:
         if shop is None:
             return None
-        from agentgate.server.demo.installation import (  # noqa: PLC0415 - likewise
-            seed,
-            seed_credential,
-            seed_owner,
-            seed_traffic,
-        )
 
         store, clock = application.stores.store, application.clock
         site_key = await seed(store, clock, origins=shop.origins)
@@ -108,8 +105,6 @@ async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
 
 
 async def _serve(settings: Settings, sockets: Sockets, beat: Beat) -> None:
-    from agentgate.server.application import Application  # noqa: PLC0415 - keeps the rest of the command line quick
-
     stop = _Stop(asyncio.get_running_loop())
     application = await Application.open(settings, cache_end=sockets.cache_end)
     try:
@@ -188,8 +183,6 @@ def _announce(settings: Settings, sockets: Sockets) -> None:
 
 async def _look_for_redis(settings: Settings) -> None:
     """Warn when Redis is away: the service starts without it, and takes it when it is there."""
-    from agentgate.server.stores.open import redis_problem  # noqa: PLC0415 - keeps the rest of the command line quick
-
     if problem := await redis_problem(settings.redis_url):
         structlog.get_logger().warning(
             "Redis cannot be used: until it can, each worker counts rates by itself; check REDIS_URL", reason=problem

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agentgate.http.openapi.document import documents as described
-from agentgate.http.openapi.typescript import type_text, types
 from agentgate.routes import SURFACES
+from tools.typescript import type_text, types
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 
 
 def documents(**schemas):

@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - beside the package and not a part of one
 """The schemas of OpenAPI documents as TypeScript types. Operations are not here: the console writes its own calls."""
 
 import json
