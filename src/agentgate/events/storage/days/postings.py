@@ -3,8 +3,8 @@
 They are written for many events of one site at once, some time after the events. A mark says how far that has come; an
 event that comes later with an ID before that is posted with its own commit.
 
-Visitors are first written as runs, each sorted in itself, and RUNS of them at a time are merged into the index: the pages
-of the index are then changed once for many events. The view `event_visitor` is both.
+Visitors are first written as runs, each sorted in itself, and RUNS of them at a time are merged into the index: its
+pages are then changed once for many events. The view `event_visitor` is both.
 """
 
 from collections.abc import Mapping, Sequence
