@@ -46,7 +46,8 @@ SELECT if(hash % 100 < 28, 1, 2 + hash % 19), bitShiftLeft({{day}} * {DAY_MS} - 
     if(hash % 10 = 0, 1 + hash % 4, NULL), 0, [],
     arrayFilter(label -> cityHash64(number, label) % toUInt64(exp2(label)) = 0, range(1, 18)),
     if(hash % 4 = 0, toString(hash), NULL), if(hash % 10 = 0, 500 + hash % 900, NULL)
-FROM (SELECT number, cityHash64(number, {{day}}) AS hash FROM numbers({{events}}))"""
+FROM (SELECT number, cityHash64(number, {{day}}) AS hash FROM numbers({{events}}))
+WHERE {{day}} * {DAY_MS} + intDiv(number * {DAY_MS}, {{events}}) < {NOW_MS}"""
 
 
 async def fill(stores: Stores, events: int) -> float:
@@ -60,6 +61,15 @@ async def fill(stores: Stores, events: int) -> float:
     for day in range(FIRST_DAY, FIRST_DAY + DAYS):
         await client.run(FILL.format(day=day, events=events // DAYS))
     return time.perf_counter() - started_s
+
+
+async def merged(stores: Stores) -> None:
+    """Wait until nothing is merged, for two minutes at most."""
+    for _ in range(120):
+        row = await stores.segments.session(0).one("SELECT count() FROM system.merges")
+        if row is None or not row[0]:
+            return
+        await asyncio.sleep(1)
 
 
 def reads(stores: Stores, label_of: dict[int, str]) -> dict[str, Callable[[], Awaitable[Any]]]:
@@ -111,6 +121,7 @@ async def measure(server: ClickhouseServer, folder: Path, events: int) -> None:
         assert isinstance(stores.segments, ClickhouseDays)
         await stores.segments.migrate(clock)
         print(f"{events} events made in {await fill(stores, events):.0f} s")
+        await merged(stores)
         texts = await stores.words.texts(range(1, 19))
         for name, read in reads(stores, dict(texts)).items():
             took, cpu_s = [], 0.0

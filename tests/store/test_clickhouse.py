@@ -158,8 +158,8 @@ async def test_the_statements_of_a_cluster_are_read_by_the_engine(clickhouse_url
             assert "ON CLUSTER events" in row[0].replace("`", "")
     finally:
         await client.close()
-    assert sum("ENGINE = Replicated" in statement for statement in made) == 4
-    assert sum("ENGINE = Distributed" in statement for statement in made) == 4
+    assert sum("ENGINE = Replicated" in statement for statement in made) == len(schema.TABLES)
+    assert sum("ENGINE = Distributed" in statement for statement in made) == len(schema.TABLES)
 
 
 async def test_retention_drops_whole_days_of_events_and_later_their_aggregates(

@@ -52,18 +52,23 @@ def _stage(name: str) -> str:
     return f"sum(CASE WHEN stage = {STAGE_CODES[name]} THEN 1 ELSE 0 END)"  # type: ignore[index]
 
 
-# The sums of a visitor, in the order of VISITOR_DAY_COLUMNS. Challenges are those given out.
-VISITOR_SUMS = ", ".join(
-    [
-        "min(id)",
-        "max(id)",
-        _request(),
-        *map(_outcome, ("allow", "challenge", "block", "drop")),
-        _request(" AND would IS NOT NULL"),
-        _stage("issued"),
-        _stage("passed"),
-    ]
+# The sums of a visitor, by the names of VISITOR_DAY_COLUMNS. Challenges are those given out.
+VISITOR_EXPRESSIONS = dict(
+    zip(
+        VISITOR_DAY_COLUMNS[3:-2],
+        [
+            "min(id)",
+            "max(id)",
+            _request(),
+            *map(_outcome, ("allow", "challenge", "block", "drop")),
+            _request(" AND would IS NOT NULL"),
+            _stage("issued"),
+            _stage("passed"),
+        ],
+        strict=True,
+    )
 )
+VISITOR_SUMS = ", ".join(VISITOR_EXPRESSIONS.values())
 _VISITORS = f"""SELECT visitor, {VISITOR_SUMS} FROM event
     WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IS NOT NULL GROUP BY visitor"""  # noqa: S608
 _HOURS = f"SELECT {', '.join(HOUR_COLUMNS)} FROM site_hour WHERE hour >= $1 AND hour < $2 ORDER BY site, hour"  # noqa: S608

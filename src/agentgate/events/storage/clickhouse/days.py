@@ -2,7 +2,8 @@
 
 from agentgate.events.storage.clickhouse import schema
 from agentgate.events.storage.days.days import EventDays, Layout
-from agentgate.lib.clock import Clock
+from agentgate.lib.clock import DAY_MS, Clock
+from agentgate.lib.decision_ids import first_id
 from agentgate.storage.clickhouse.client import ClickhouseClient
 
 LAYOUT = Layout(patterns=False, rows="event", details="event", event_tables=("event",), days_together=True)
@@ -26,10 +27,10 @@ class ClickhouseDays(EventDays):
         return await self.partitions(schema.EVENT)
 
     async def partitions(self, table: schema.ClickHouseTable) -> list[int]:
-        """Return the days of which a table has rows."""
+        """Return the days of which a table has rows, or the first day of each partition that has several."""
         parts = f"clusterAllReplicas(`{self._cluster}`, system.parts)" if self._cluster else "system.parts"
         rows = await self._client.all(
-            f"""SELECT DISTINCT toInt32(partition) AS day FROM {parts}
+            f"""SELECT DISTINCT toInt32(partition) * {table.days} AS day FROM {parts}
                 WHERE active AND rows > 0 AND database = $1 AND table = $2 ORDER BY day""",  # noqa: S608
             self._client.database,
             schema.local_name(table, self._cluster),
@@ -40,21 +41,37 @@ class ClickhouseDays(EventDays):
         """Remove the events of a day. Its roll-ups stay."""
         await self.drop_partition(schema.EVENT, day)
 
+    async def forget(self, table: schema.ClickHouseTable, first_kept: int) -> None:
+        """Remove a table's rows of the days before one."""
+        if table.day is None:
+            await self._remove(table, first_kept, f"last_id < {first_id(first_kept * DAY_MS):d}")
+            return
+        for day in await self.partitions(table):
+            if day + table.days <= first_kept:
+                await self.drop_partition(table, day)
+            elif day < first_kept:
+                await self._remove(table, day, f"{table.day} < {first_kept:d}")
+
     async def drop_partition(self, table: schema.ClickHouseTable, day: int) -> None:
-        """Remove a table's rows of a day."""
+        """Remove the partition of a table that has a day."""
+        await self._alter(table, f"DROP PARTITION {table.partition_of(day)}", alter_sync="2")
+
+    async def _remove(self, table: schema.ClickHouseTable, day: int, condition: str) -> None:
+        """Remove some rows of the partition that has a day, if there are any: the rest of it is written anew."""
+        row = await self._client.one(f"SELECT count() FROM {table.name} WHERE {condition}")  # noqa: S608
+        if row is not None and row[0]:
+            await self._alter(
+                table, f"DELETE IN PARTITION {table.partition_of(day)} WHERE {condition}", mutations_sync="2"
+            )
+
+    async def _alter(self, table: schema.ClickHouseTable, change: str, **settings: str) -> None:
         local = schema.local_name(table, self._cluster)
-        await self._client.run(
-            f"ALTER TABLE {local}{schema.on_cluster(self._cluster)} DROP PARTITION {day}", alter_sync="2"
-        )
+        await self._client.run(f"ALTER TABLE {local}{schema.on_cluster(self._cluster)} {change}", **settings)
 
     async def remove_site(self, site: int) -> None:
         """Remove a site's rows from every table, and return when they are gone everywhere."""
         for table in schema.TABLES:
-            local = schema.local_name(table, self._cluster)
-            await self._client.run(
-                f"ALTER TABLE {local}{schema.on_cluster(self._cluster)} DELETE WHERE site = {site:d}",
-                mutations_sync="2",
-            )
+            await self._alter(table, f"DELETE WHERE site = {site:d}", mutations_sync="2")
 
     async def pending(self) -> list[str]:
         """Return the names of schema changes that have not been made."""

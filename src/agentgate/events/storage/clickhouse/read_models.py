@@ -18,7 +18,7 @@ from agentgate.events.queries.ports import (
     VisitorStore,
 )
 from agentgate.events.queries.records import Decision, VisitorSummary
-from agentgate.events.storage.clickhouse.newest_first import read_newest
+from agentgate.events.storage.clickhouse.newest_first import DAY_OF_IDS, read_newest
 from agentgate.events.storage.clickhouse.schema import HOUR, PAIRS, SOURCES_MERGED, SOURCES_STATE
 from agentgate.events.storage.codes import KIND_CODES, OUTCOME_CODES, STAGE_CODES, signed
 from agentgate.events.storage.days.days import day_bounds
@@ -28,7 +28,7 @@ from agentgate.events.storage.queries.counts import COUNTED
 from agentgate.events.storage.queries.decisions import DecisionRows
 from agentgate.events.storage.queries.values import SqlCounters, name_values
 from agentgate.events.storage.queries.visitors import summary_of
-from agentgate.events.storage.rollups import VISITOR_SUMS
+from agentgate.events.storage.rollups import VISITOR_EXPRESSIONS
 from agentgate.lib.clock import DAY_MS, HOUR_MS
 from agentgate.lib.database import Reader, Row
 from agentgate.lib.decision_ids import first_id, id_day, id_time_ms
@@ -134,11 +134,24 @@ WALK = 2_000
 _NEWEST = """SELECT id, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor)
     ORDER BY site DESC, id DESC LIMIT $4"""
 _AMONG = "SELECT DISTINCT visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IN $4"
-# Visitors are ordered by their last event of the range.
+# Visitors are ordered by their last event of the range. That is their last of all, unless they came after the range:
+# these are first, and if there are any, the events must say.
+_LAST_OF_ALL = """SELECT max(last_id) AS last, visitor FROM visitor_last WHERE site = $1 GROUP BY visitor
+    HAVING last >= $2 AND (last < $4 OR last >= $3) ORDER BY last >= $3 DESC, last DESC LIMIT $5"""
 _LAST = """SELECT max(id) AS last, visitor FROM event WHERE site = $1 AND id >= $2 AND id < $3 AND isNotNull(visitor)
     GROUP BY visitor HAVING last < $4 ORDER BY last DESC LIMIT $5"""
-_SUMMARIES = f"""SELECT visitor, {VISITOR_SUMS}, groupUniqArray(action), groupUniqArray(agent) FROM event
-    WHERE site = $1 AND id >= $2 AND id < $3 AND visitor IN $4 GROUP BY visitor"""  # noqa: S608
+_ENDS = "((id >= $4 AND id < $5) OR (id >= $6 AND id < $7))"
+_FUNCTIONS = {"first_id": "min", "last_id": "max"}
+_ADDED_UP = ", ".join(f"{_FUNCTIONS.get(name, 'sum')}(part.{name}) AS {name}" for name in VISITOR_EXPRESSIONS)
+_COUNTED_VISITORS = ", ".join(f"toInt64({expression}) AS {name}" for name, expression in VISITOR_EXPRESSIONS.items())
+_NAMES = "groupUniqArrayArray(part.actions) AS actions, groupUniqArrayArray(part.agents) AS agents"
+_SUMMARIES = f"""SELECT visitor, {_ADDED_UP}, {_NAMES} FROM (
+    SELECT visitor, {_ADDED_UP}, {_NAMES} FROM visitor_part AS part
+        WHERE site = $1 AND day >= $2 AND day < $3 AND visitor IN $8 GROUP BY visitor
+    UNION ALL SELECT assumeNotNull(made.visitor) AS visitor, {_COUNTED_VISITORS}, groupUniqArray(action) AS actions,
+        groupUniqArray(agent) AS agents
+        FROM event AS made WHERE site = $1 AND {_ENDS} AND made.visitor IN $8 GROUP BY visitor
+    ) AS part GROUP BY visitor"""  # noqa: S608
 
 
 class ClickhouseVisitors(VisitorStore):
@@ -163,21 +176,25 @@ class ClickhouseVisitors(VisitorStore):
         """Return when visitors were last seen, and who, newest first, without those who come again after `before`."""
         least, end = first_id(span.from_ms), first_id(span.to_ms)
         stop = end if before is None else min(before, end)
-        rows = await read_newest(self._client, _NEWEST, site, range(least, stop), WALK)
-        last: dict[int, int] = {}
-        for identifier, visitor in rows:
-            last.setdefault(visitor, identifier)
-        if last and stop < end:
-            for (visitor,) in await self._client.all(_AMONG, site, stop, end, list(last)):
-                del last[visitor]
-        if len(last) >= wanted or len(rows) < WALK:
-            return [(identifier, visitor) for visitor, identifier in last.items()][:wanted]
+        if end - stop <= DAY_OF_IDS:
+            rows = await read_newest(self._client, _NEWEST, site, range(least, stop), WALK)
+            last: dict[int, int] = {}
+            for identifier, visitor in rows:
+                last.setdefault(visitor, identifier)
+            if last and stop < end:
+                for (visitor,) in await self._client.all(_AMONG, site, stop, end, list(last)):
+                    del last[visitor]
+            if len(last) >= wanted or len(rows) < WALK:
+                return [(identifier, visitor) for visitor, identifier in last.items()][:wanted]
+        seen = await self._client.all(_LAST_OF_ALL, site, least, end, stop, wanted)
+        if not seen or seen[0][0] < end:
+            return seen
         return await self._client.all(_LAST, site, least, end, stop, wanted)
 
     async def _summaries(self, site: int, span: TimeRange, visitors: Sequence[int]) -> list[VisitorSummary]:
         if not visitors:
             return []
-        rows = await self._client.all(_SUMMARIES, site, first_id(span.from_ms), first_id(span.to_ms), list(visitors))
+        rows = await self._client.all(_SUMMARIES, site, *whole_and_ends(span, DAY_MS), list(visitors))
         numbers = {row[0]: (json.loads(row[-2]), json.loads(row[-1])) for row in rows}
         texts = await self._words.texts({number for both in numbers.values() for names in both for number in names})
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from agentgate.events.records import Dimension
 from agentgate.events.storage.encoding import COUNT_COLUMNS
 from agentgate.events.storage.queries.counts import COUNT_EXPRESSIONS
+from agentgate.events.storage.rollups import VISITOR_EXPRESSIONS
 from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
 from agentgate.lib.decision_ids import EPOCH_MS, TIME_SHIFT
 from agentgate.storage.clickhouse.client import ClickhouseClient
@@ -44,12 +45,24 @@ class ClickHouseTable(NamedTuple):
     name: str
     columns: str
     order: str
-    # The expression that gives the UTC day, which is the partition.
-    day: str
+    # The expression that gives the UTC day; none where rows are of all days.
+    day: str | None
     engine: str = "AggregatingMergeTree"
     # By what rows are spread over shards. All events of a visitor lie on one, so that each shard can tell for itself
     # who comes again.
     shard: str = "cityHash64(site)"
+    # So many days are a partition.
+    days: int = 1
+    settings: str = ""
+
+    @property
+    def partition(self) -> str:
+        """The expression that gives a row's partition."""
+        return "tuple()" if self.day is None else f"intDiv({self.day}, {self.days})" if self.days > 1 else self.day
+
+    def partition_of(self, day: int) -> str:
+        """Return the partition that has a day."""
+        return "tuple()" if self.day is None else str(day // self.days)
 
 
 EVENT = ClickHouseTable(
@@ -88,7 +101,32 @@ SOURCE_DAY = ClickHouseTable(
     "(site, day)",
     "day",
 )
-TABLES = (EVENT, SITE_HOUR, VALUE_HOUR, SOURCE_DAY)
+# Rows of single visitors are looked up, and for each a whole piece is decompressed: so pieces are small.
+_LOOKED_UP = "index_granularity = 512, min_compress_block_size = 4096, max_compress_block_size = 16384"
+_VISITOR_SUMS = tuple(VISITOR_EXPRESSIONS)[2:]
+# Few partitions, because a list of visitors reads all days of its range.
+VISITOR_DAY = ClickHouseTable(
+    "visitor_part",
+    "site Int32, visitor Int64, day Int32, first_id SimpleAggregateFunction(min, Int64),"
+    " last_id SimpleAggregateFunction(max, Int64), "
+    + ", ".join(f"{name} SimpleAggregateFunction(sum, Int64)" for name in _VISITOR_SUMS)
+    + ", actions SimpleAggregateFunction(groupUniqArrayArray, Array(Int32)),"
+    " agents SimpleAggregateFunction(groupUniqArrayArray, Array(Int32))",
+    "(site, visitor, day)",
+    "day",
+    shard="cityHash64(site, visitor)",
+    days=30,
+    settings=_LOOKED_UP,
+)
+# Visitors by their newest event of all.
+VISITOR_LAST = ClickHouseTable(
+    "visitor_last",
+    "site Int32, visitor Int64, last_id SimpleAggregateFunction(max, Int64)",
+    "(site, visitor)",
+    None,
+    shard="cityHash64(site, visitor)",
+)
+TABLES = (EVENT, SITE_HOUR, VALUE_HOUR, SOURCE_DAY, VISITOR_DAY, VISITOR_LAST)
 ROLL_UPS = (SITE_HOUR, VALUE_HOUR, SOURCE_DAY)
 
 # A column that is summed under its own name is written with its table: otherwise the sum would be summed.
@@ -103,6 +141,12 @@ _FILLED: dict[ClickHouseTable, str] = {
     VALUE_HOUR: f"""SELECT site, toInt32({HOUR}) AS hour, toUInt8(pair.1) AS dimension, toInt32(pair.2) AS value,
             count() AS events
         FROM {{event}} ARRAY JOIN {PAIRS} AS pair GROUP BY site, hour, dimension, value""",  # noqa: S608
+    VISITOR_DAY: f"""SELECT site, assumeNotNull(made.visitor) AS visitor, toInt32({DAY}) AS day,
+            {", ".join(f"{expression} AS {name}" for name, expression in VISITOR_EXPRESSIONS.items())},
+            groupUniqArray(action) AS actions, groupUniqArray(agent) AS agents
+        FROM {{event}} AS made WHERE isNotNull(made.visitor) GROUP BY site, visitor, day""",  # noqa: S608
+    VISITOR_LAST: """SELECT site, assumeNotNull(made.visitor) AS visitor, max(id) AS last_id
+        FROM {event} AS made WHERE isNotNull(made.visitor) GROUP BY site, visitor""",
     SOURCE_DAY: f"""SELECT site, toInt32({DAY}) AS day, {SOURCES_STATE}(assumeNotNull(visitor)) AS sources
         FROM {{event}} WHERE isNotNull(visitor) GROUP BY site, day""",  # noqa: S608
 }
@@ -185,7 +229,8 @@ def _create(table: ClickHouseTable, cluster: str) -> list[str]:
     local = local_name(table, cluster)
     made = [
         f"""CREATE TABLE IF NOT EXISTS {local}{on_cluster(cluster)} ({table.columns}) ENGINE = {engine}
-            PARTITION BY {table.day} ORDER BY {table.order} SETTINGS {window}"""
+            PARTITION BY {table.partition} ORDER BY {table.order}
+            SETTINGS {", ".join(filter(None, (window, table.settings)))}"""
     ]
     if cluster:
         made.append(

@@ -5,6 +5,7 @@ is another one in each file, and changes whenever patterns are removed. A patter
 more, so equal ones may stand there several times.
 """
 
+from operator import itemgetter
 from typing import NamedTuple
 
 from agentgate.events.storage.encoding import DETAIL_COLUMNS, PATTERN_COLUMNS, EncodedEvents
@@ -13,6 +14,7 @@ from agentgate.lib.database import Row, Transaction
 
 ROW_TABLE, DETAIL_TABLE = "event_row", "event_detail"
 _ROW_COLUMNS = ("site", "id", "visitor", "duration_us", "pattern")
+_pattern = itemgetter(4)
 _NUMBERED = "SELECT epoch, (SELECT coalesce(max(number), 0) FROM pattern) FROM pattern_epoch"
 
 
@@ -33,8 +35,9 @@ async def write_rows(transaction: Transaction, encoded: EncodedEvents) -> tuple[
     row = await transaction.one(_NUMBERED)
     assert row is not None, "a day has an epoch from its beginning on"
     epoch, last = row
-    numbers = {pattern: pattern.number for *_, pattern in encoded.events if pattern.epoch == epoch}
-    new = [pattern for pattern in dict.fromkeys(event[4] for event in encoded.events) if pattern not in numbers]
+    distinct = dict.fromkeys(map(_pattern, encoded.events))
+    numbers = {pattern: pattern.number for pattern in distinct if pattern.epoch == epoch}
+    new = [pattern for pattern in distinct if pattern not in numbers]
     if new:
         added = dict(zip(new, range(last + 1, last + 1 + len(new)), strict=True))
         numbers |= added

@@ -2,9 +2,13 @@
 
 They are written for many events of one site at once, some time after the events. A mark says how far that has come; an
 event that comes later with an ID before that is posted with its own commit.
+
+Visitors are first written as runs, each sorted in itself, and RUNS of them at a time are merged into the index: its
+pages are then changed once for many events. The view `event_visitor` is both.
 """
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from agentgate.lib.database import Reader, Row, Transaction
 
@@ -15,12 +19,19 @@ END = (1 << 63) - 1
 # waiting for longer, and readers would have more to walk through.
 TOGETHER = 6_000
 
+# The view `event_visitor` names as many.
+RUNS = 16
+
 _BETWEEN = "event_row WHERE site = $1 AND id >= $2 AND id < $3"
 _PATTERN = ("event_pattern", ("pattern", "id"))
-_VISITOR = ("event_visitor", ("site", "visitor", "id"))
+_VISITOR = ("visitor_index", ("site", "visitor", "id"))
 _POST_PATTERNS = f"INSERT OR IGNORE INTO event_pattern SELECT pattern, id FROM {_BETWEEN} ORDER BY 1, 2"  # noqa: S608
-_POST_VISITORS = f"""INSERT OR IGNORE INTO event_visitor (site, visitor, id)
-    SELECT site, visitor, id FROM {_BETWEEN} AND visitor IS NOT NULL ORDER BY 1, 2, 3"""  # noqa: S608
+_POST_VISITORS = f"""INSERT INTO visitor_run (site, run, visitor, id)
+    SELECT site, $4, visitor, id FROM {_BETWEEN} AND visitor IS NOT NULL ORDER BY visitor, id"""  # noqa: S608
+_NEXT_RUN = "SELECT coalesce(max(run) + 1, 0) FROM visitor_run WHERE site = $1"
+_MERGE_RUNS = """INSERT OR IGNORE INTO visitor_index (site, visitor, id)
+    SELECT site, visitor, id FROM visitor_run WHERE site = $1 ORDER BY visitor, id"""
+_id = itemgetter(1)
 _MARKED = "SELECT coalesce(max(id), 0) FROM posting_mark WHERE site IN ($1, 0)"
 
 
@@ -68,8 +79,11 @@ async def post_some(transaction: Transaction, site: int, *, rest: bool = False) 
         return False
     end = END if row is None else int(row[0])
     if end > mark:
-        for statement in (_POST_PATTERNS, _POST_VISITORS):
-            await transaction.run(statement, site, mark, end)
+        await transaction.run(_POST_PATTERNS, site, mark, end)
+        run = await _next_run(transaction, site)
+        await transaction.run(_POST_VISITORS, site, mark, end, run)
+        if run + 1 == RUNS:
+            await _merge_runs(transaction, site)
         await _set_mark(transaction, site, end)
     return row is not None
 
@@ -103,8 +117,21 @@ async def finish(transaction: Transaction) -> None:
     for site in await unposted_sites(transaction):
         while await post_some(transaction, site, rest=True):
             pass
+    for (site,) in await transaction.all("SELECT DISTINCT site FROM visitor_run"):
+        await _merge_runs(transaction, site)
     await _set_mark(transaction, EVERY_SITE, END)
     await transaction.run(f"DELETE FROM posting_mark WHERE site <> {EVERY_SITE}")  # noqa: S608
+
+
+async def _next_run(transaction: Transaction, site: int) -> int:
+    row = await transaction.one(_NEXT_RUN, site)
+    assert row is not None, "an aggregate has a row"
+    return int(row[0])
+
+
+async def _merge_runs(transaction: Transaction, site: int) -> None:
+    await transaction.run(_MERGE_RUNS, site)
+    await transaction.run("DELETE FROM visitor_run WHERE site = $1", site)
 
 
 async def _set_mark(transaction: Transaction, site: int, before: int) -> None:
@@ -113,7 +140,3 @@ async def _set_mark(transaction: Transaction, site: int, before: int) -> None:
         site,
         before,
     )
-
-
-def _id(row: Row) -> int:
-    return int(row[1])
