@@ -28,8 +28,7 @@ from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory
 from agentgate.protection.sites.repository import DirectoryStores
 from agentgate.protection.threat_data.intel import IntelDirectory
-from agentgate.protection.threat_data.search_verdicts import SearchVerdicts
-from agentgate.protection.threat_data.search_verification import CrawlerStatuses, SearchConfirmer
+from agentgate.protection.threat_data.search_verification import CrawlerStatuses, SearchConfirmer, SearchVerdicts
 
 # A change made by another worker is obeyed within this and the time of one read.
 CONFIGURATION_S = 0.5

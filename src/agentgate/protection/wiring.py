@@ -26,11 +26,9 @@ from agentgate.protection.agents.signing.directories import open_directories
 from agentgate.protection.agents.signing.repository import Replays, ReplayStore
 from agentgate.protection.agents.signing.verify import AgentVerifier
 from agentgate.protection.agents.submission_repository import SubmissionStore
-from agentgate.protection.agents.submit.judge import Judge
-from agentgate.protection.agents.submit.submissions import Submissions
+from agentgate.protection.agents.submit.submissions import Judge, Submissions
 from agentgate.protection.agents.tools import ToolsManifests
-from agentgate.protection.appeals.filing import AppealFiling
-from agentgate.protection.appeals.jobs import appeal_jobs
+from agentgate.protection.appeals.filing import AppealFiling, appeal_jobs
 from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.browser_check.admission import CheckAdmission
 from agentgate.protection.browser_check.issue import ChallengeIssuer

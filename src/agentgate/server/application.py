@@ -39,7 +39,7 @@ from agentgate.lib.telemetry.tracing import Tracer, open_tracer
 from agentgate.people import wiring as people
 from agentgate.people.identity.operators import Operators
 from agentgate.people.installation.endpoints import InstallationReader
-from agentgate.protection.customers.editing import Invitations
+from agentgate.protection.customers.endpoints import Invitations
 from agentgate.protection.sites.editing import name_own_site
 from agentgate.protection.sites.records import AdapterWriter
 from agentgate.protection.snapshot_refresher import SnapshotRefresher

@@ -11,8 +11,7 @@ import pytest
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.limits import APPEAL_CHARACTERS, APPEAL_KEPT_DAYS
 from agentgate.protection.appeals import endpoints, filing
-from agentgate.protection.appeals.filing import PER_VISITOR, SAME_MOST, clean
-from agentgate.protection.appeals.jobs import forget_appeals
+from agentgate.protection.appeals.filing import PER_VISITOR, SAME_MOST, clean, forget_appeals
 from tests.api.public.challenge_page import NAVIGATION, ORIGIN, Visitor
 from tests.support.browser_client import decision_of, new_address
 from tests.support.cast import Cast, cast

@@ -10,12 +10,14 @@ import secrets
 
 from msgspec import Struct
 
-from agentgate.lib.clock import DAY_MS, HOUR_MS
+from agentgate.lib import limits
+from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
 from agentgate.lib.database import Store
 from agentgate.lib.enums import AppealState, Outcome
 from agentgate.lib.ids import new_appeal_id
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.limits import APPEAL_CHARACTERS
+from agentgate.lib.tasks.job import Job
 from agentgate.lib.visitor_ids import write_visitor
 from agentgate.protection.appeals.records import StoredAppeal
 from agentgate.protection.appeals.repository import AppealStores
@@ -130,3 +132,14 @@ async def _add(stores: AppealStores, made: StoredAppeal) -> str | None:
         return "too_many"
     await stores.appeals.add_appeal(made)
     return None
+
+
+def appeal_jobs(store: Store[AppealStores], clock: Clock) -> tuple[Job, ...]:
+    """Return the job."""
+    return (Job(name="forget-appeals", interval_ms=DAY_MS, work=lambda: forget_appeals(store, clock)),)
+
+
+async def forget_appeals(store: Store[AppealStores], clock: Clock) -> None:
+    """Delete appeals that are older than the days they are kept."""
+    before_ms = clock.now_ms() - limits.APPEAL_KEPT_DAYS * DAY_MS
+    await store.change(lambda stores: stores.appeals.forget_appeals(before_ms))

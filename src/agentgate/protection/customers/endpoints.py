@@ -1,39 +1,56 @@
-"""Customers over HTTP, for operators: accounts, their members, users of all accounts, and requests for an account."""
+"""Customers over HTTP, for operators: accounts, their members, users of all accounts, invitations, and requests."""
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
 from agentgate.http.call import Call
 from agentgate.lib.database import Store
-from agentgate.lib.enums import AccessRequestStatus, AccountStatus, UserStatus
+from agentgate.lib.enums import AccessRequestStatus, AccountRole, AccountStatus, UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Keyring
-from agentgate.lib.limits import ACCESS_REQUESTS_LIMIT, CUSTOMERS_LIMIT, CUSTOMERS_QUERY_CHARACTERS
+from agentgate.lib.limits import (
+    ACCESS_REQUESTS_LIMIT,
+    CUSTOMER_DETAIL_AUDIT_EVENTS,
+    CUSTOMERS_LIMIT,
+    CUSTOMERS_QUERY_CHARACTERS,
+)
 from agentgate.lib.moment import Moment
-from agentgate.lib.records import Query, given, shown
+from agentgate.lib.names import check_name
+from agentgate.lib.records import Query, given, optional, optional_moment, shown
 from agentgate.people.accounts import access_requests, api_tokens, lifecycle, members
+from agentgate.people.accounts.lifecycle import (
+    PURGE_MS,
+    Invited,
+    found_account,
+    get_account,
+    invite_newcomer,
+)
 from agentgate.people.accounts.records import (
     AccessRequest,
     AccessRequestList,
     ConfirmInput,
     DeletedAccount,
+    Limits,
     Member,
     MemberInput,
     MemberInviteResult,
     RoleInput,
+    StoredAccount,
     member_status,
 )
+from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.accounts.signing_in import choose_place
 from agentgate.people.audit.actions import Action
+from agentgate.people.audit.diff import diff
 from agentgate.people.audit.endpoints import AuditQuery, read_audit_page
 from agentgate.people.audit.records import AuditPage
 from agentgate.people.audit.trail import Subject, record
-from agentgate.people.identity.links import LinkUrls, end_links, issue_link
+from agentgate.people.identity.links import IssuedLink, LinkUrls, end_links, issue_link
 from agentgate.people.identity.records import LinkKind, StoredUser
-from agentgate.people.outbox.messages import Messenger, mfa_reset_message, reset_message
-from agentgate.protection.customers import editing
-from agentgate.protection.customers.editing import Invitations, check_not_deleted, invite, read_detail
+from agentgate.people.identity.users import canonical_email
+from agentgate.people.outbox.messages import Messenger, added_message, invite_message, mfa_reset_message, reset_message
 from agentgate.protection.customers.guards import CustomerCall
 from agentgate.protection.customers.records import (
     Account,
@@ -42,19 +59,55 @@ from agentgate.protection.customers.records import (
     CustomerFilter,
     CustomerList,
     CustomerPatch,
+    CustomerSite,
     CustomerSiteInput,
     InviteInput,
     InviteLink,
     InviteResult,
+    LimitsPatch,
     ResetLink,
     SuspendAccountInput,
     SuspendUserInput,
 )
 from agentgate.protection.customers.repository import CustomerStores
+from agentgate.protection.sites.detail import list_summaries
 from agentgate.protection.sites.detail import read_detail as read_site_detail
 from agentgate.protection.sites.editing import create_site
 from agentgate.protection.sites.records import SiteDetail, SiteInput
 from agentgate.protection.sites.repository import ActivityStore
+
+
+class Invitations:
+    """Tells people that they are invited. What goes out is put into the outbox within the unit of work."""
+
+    def __init__(self, messenger: Messenger, urls: LinkUrls) -> None:
+        self._messenger = messenger
+        self._urls = urls
+
+    async def send_link(
+        self, stores: AccountStores, call: Call, account: StoredAccount, email: str, link: IssuedLink
+    ) -> str:
+        """Send an invite link; return it, for the operator."""
+        url = self._urls.invite_url(link.secret, operator_call=call)
+        message = invite_message(email, account_name=account.name, url=url, link_digest=link.link.secret_digest)
+        await self._messenger.send(stores, call, message)
+        return url
+
+    async def send_notice(self, stores: AccountStores, call: Call, account: StoredAccount, email: str) -> None:
+        """Tell somebody who can sign in already that they are in one more account."""
+        url = self._urls.console_url(operator_call=call)
+        await self._messenger.send(stores, call, added_message(email, account_name=account.name, url=url))
+
+    async def send(self, stores: AccountStores, call: Call, invited: Invited) -> InviteResult:
+        """Send a newcomer's invite link, and say so."""
+        email = invited.member.email
+        return InviteResult(
+            customer_id=invited.account.id,
+            user_id=invited.member.user_id,
+            email=email,
+            invite_url=await self.send_link(stores, call, invited.account, email, invited.link),
+            expires_at=Moment(invited.link.link.expires_ms),
+        )
 
 
 class AccessRequestsQuery(Query, frozen=True, kw_only=True):
@@ -115,7 +168,18 @@ async def change_customer(
     call: CustomerCall, body: CustomerPatch, store: Store[CustomerStores], activity: ActivityStore
 ) -> CustomerDetail:
     """Rename a customer or change its limits; absent fields keep their value."""
-    await store.change(lambda stores: editing.change_customer(stores, call, call.account.id, body))
+    account_id = call.account.id
+
+    async def change(stores: CustomerStores) -> None:
+        # Each kind of change has its own audit entry.
+        if not isinstance(body.name, UnsetType):
+            await lifecycle.rename_account(stores, call, account_id, body.name)
+        if not isinstance(body.limits, UnsetType):
+            await change_limits(stores, call, account_id, body.limits)
+        if not isinstance(body.require_mfa, UnsetType):
+            await lifecycle.change_mfa_policy(stores, call, account_id, require_mfa=body.require_mfa)
+
+    await store.change(change)
     return await read_detail(store.read, activity, call.account.id, now=call.now)
 
 
@@ -328,3 +392,64 @@ async def _record_of_user(stores: CustomerStores, call: Call, action: Action, us
     for account_id in account_ids or [None]:
         subject = Subject(account_id=account_id, target=user.id)
         await record(stores, call, action, subject, {"email": user.email, **detail})
+
+
+async def invite(stores: AccountStores, call: Call, body: InviteInput) -> Invited:
+    """Invite somebody into an existing account, or into a new one as its owner."""
+    email = canonical_email(body.email)
+    name = None if isinstance(body.name, UnsetType) else check_name(body.name)
+    if isinstance(body.customer_id, UnsetType):
+        if body.role not in {AccountRole.OWNER, UNSET}:
+            raise Refused("invalid_request", "role must be owner, or left out: a new customer needs an owner.")
+        chosen = name or email if isinstance(body.customer_name, UnsetType) else body.customer_name
+        account_name = check_name(chosen, what="customerName")
+        return await found_account(stores, call, account_name, email=email, name=name)
+    if not isinstance(body.customer_name, UnsetType):
+        raise Refused("invalid_request", "Give customerId or customerName, not both.")
+    account = await stores.accounts.find_account(body.customer_id)
+    if account is None or account.status is AccountStatus.DELETED:
+        raise Refused("invalid_request", "customerId names no customer.")
+    role = AccountRole.MEMBER if isinstance(body.role, UnsetType) else body.role
+    return await invite_newcomer(stores, call, account, role, email=email, name=name)
+
+
+async def read_detail(
+    stores: CustomerStores, activity: ActivityStore, account_id: str, *, now: Moment
+) -> CustomerDetail:
+    """Return everything about one account, a deleted one included until it is purged."""
+    summary = await stores.customers.find_customer(account_id)
+    account = await stores.accounts.find_account(account_id)
+    if summary is None or account is None:
+        raise Refused("not_found", "There is no customer with this ID.")
+    deleted_ms = account.deleted_ms
+    return CustomerDetail(
+        **{name: getattr(summary, name) for name in summary.__struct_fields__},
+        member_list=await stores.members.list_members(account_id),
+        site_list=[
+            shown(each, CustomerSite) for each in await list_summaries(stores, activity, account_id=account_id, now=now)
+        ],
+        tokens=await stores.api_tokens.list_tokens(account_id),
+        usage=await stores.accounts.read_usage(account_id, now),
+        audit=await stores.audit.list_account_events(account_id, limit=CUSTOMER_DETAIL_AUDIT_EVENTS),
+        require_mfa=account.require_mfa,
+        suspended_reason=optional(account.suspended_reason),
+        deleted_at=optional_moment(deleted_ms),
+        purge_at=optional_moment(None if deleted_ms is None else deleted_ms + PURGE_MS),
+    )
+
+
+async def change_limits(stores: AccountStores, call: Call, account_id: str, patch: LimitsPatch) -> None:
+    """Change limits. What an account has beyond a lowered one stays; it can only not have more."""
+    account = await get_account(stores, account_id)
+    after = replace(account.limits, **given(patch))
+    changes = diff(account.limits, after, Limits.__struct_fields__)
+    if not changes:
+        return
+    await stores.accounts.save_account(replace(account, limits=after))
+    await record(stores, call, Action.ACCOUNT_LIMITS, Subject(account_id=account.id, target=account.id), changes)
+
+
+def check_not_deleted(account: StoredAccount) -> None:
+    """Refuse to give a deleted account anything new."""
+    if account.status is AccountStatus.DELETED:
+        raise Refused("invalid_state", "The customer is deleted; reactivate it first.")

@@ -22,11 +22,7 @@ from agentgate.protection.sites.validate import canonical_origins, canonical_pro
 DEFAULT_ACTIONS = {"submit": SiteAction(browser_required=True)}
 # The check of whole-site protection, where no action of the site's own gives a clearance.
 WHOLE_SITE_ACTION = {"visit": SiteAction(browser_required=True, clearance=True)}
-CHANGEABLE = (
-    *("name", "allowed_origins", "actions", "routes", "mode", "widget_mode", "form_method_override"),
-    *("clearance_without_script", "whole_site", "open_paths", "wanted_programs", "token_binding"),
-    "private_token_issuers",
-)
+CHANGEABLE = SiteChange.__struct_fields__
 # Keys that start so belong to the fixed test sites, which exist on every installation.
 RESERVED_KEY_PREFIX = "site_test_"
 

@@ -21,10 +21,7 @@ from agentgate.people.accounts.repository import AccountStores
 from agentgate.protection.credentials.repository import CredentialStores
 from agentgate.protection.lists.repository import ListStore
 from agentgate.protection.rules.repositories import RuleStore
-from agentgate.protection.sites.records import (
-    CredentialCounts,
-    Site,
-)
+from agentgate.protection.sites.records import CredentialCounts, Site, SiteChange
 
 
 class ListedSite(Struct, frozen=True, kw_only=True):
@@ -54,11 +51,7 @@ _SITES = RecordTable(
     absent=("rule_set",),
 )
 # What is saved with a site: the rest never changes, but for the agent policy, which is saved by itself.
-_SAVED = (
-    *("customer_id", "name", "mode", "widget_mode", "allowed_origins", "actions", "routes", "updated_at"),
-    *("form_method_override", "clearance_without_script", "whole_site", "open_paths", "wanted_programs"),
-    *("token_binding", "private_token_issuers"),
-)
+_SAVED = ("customer_id", *SiteChange.__struct_fields__, "updated_at")
 _LISTED = f"""SELECT {_SITES.qualified}, account.name,
         (SELECT count(*) FROM credential WHERE credential.site_id = site.id AND revoked_ms IS NULL
             AND (expires_ms IS NULL OR expires_ms > $1)),

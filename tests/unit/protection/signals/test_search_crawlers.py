@@ -11,7 +11,6 @@ from agentgate.protection.signals.observe import observe
 from agentgate.protection.threat_data.intel import load_intel, make_intel
 from agentgate.protection.threat_data.intel_file import write_set
 from agentgate.protection.threat_data.search_operators import read_operators
-from agentgate.protection.threat_data.search_verdicts import SearchVerdicts
 from agentgate.protection.threat_data.search_verification import (
     FORGED_MS,
     FREE_ELSEWHERE,
@@ -24,6 +23,7 @@ from agentgate.protection.threat_data.search_verification import (
     CrawlerStatus,
     CrawlerStatuses,
     SearchConfirmer,
+    SearchVerdicts,
 )
 from agentgate_tools.threat_lists.imports import import_folder
 from tests.support.dns_server import PTR, A, DnsServer, dns_server
