@@ -27,7 +27,7 @@ from agentgate.people.accounts.lifecycle import (
 )
 from agentgate.people.accounts.records import Limits, StoredAccount, member_status
 from agentgate.people.accounts.repository import AccountStores
-from agentgate.people.accounts.signing_in import choose_place
+from agentgate.people.accounts.signing_in import choose_membership
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
@@ -202,11 +202,11 @@ async def read_account(stores: AccountStores, user_id: str) -> Account:
     user = await stores.users.find_user(user_id)
     if user is None:
         raise _unknown()
-    place = choose_place(await stores.members.list_memberships(user.id), None)
+    chosen = choose_membership(await stores.members.list_memberships(user.id))
     known: dict[str, Any] = {}
-    if place is not None:
-        membership, account = place
-        known = {"role": membership.role, "customer_id": account.id, "customer_name": account.name}
+    if chosen is not None:
+        member, account = chosen
+        known = {"role": member.role, "customer_id": account.id, "customer_name": account.name}
     return Account(
         **known,
         user_id=user.id,
