@@ -58,7 +58,7 @@ def post(service: RunningService, *messages: MailMessage) -> None:
 
 def delivery_of(service: RunningService, url: str, *, store: Any = None) -> MailDelivery:
     return MailDelivery(
-        read_mail_url(url),
+        server=read_mail_url(url),
         mail_from="gate@gate.example",
         store=store or service.application.stores.store,
         messenger=messenger_of(service),

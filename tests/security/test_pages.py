@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from agentgate.people.account_pages.endpoints import safe_place, secret_of
+from agentgate.people.account_pages.endpoints import safe_next_path, secret_of
 from tests.support.cast import EMAILS, PASSWORD, Cast
 from tests.support.service import RunningService
 
@@ -89,8 +89,8 @@ def test_nobody_is_led_to_another_host_after_signing_in(service: RunningService,
 
 
 def test_where_somebody_wanted_to_go_is_kept() -> None:
-    assert safe_place("/console/sites/site_1/decisions?open=dec_1") == "/console/sites/site_1/decisions?open=dec_1"
-    assert [safe_place(each) for each in ("/console", "", "/console/\n", "/console//x", "javascript:alert(1)")] == [
+    assert safe_next_path("/console/sites/site_1/decisions?open=dec_1") == "/console/sites/site_1/decisions?open=dec_1"
+    assert [safe_next_path(each) for each in ("/console", "", "/console/\n", "/console//x", "javascript:alert(1)")] == [
         ""
     ] * 5
 

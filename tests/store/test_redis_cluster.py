@@ -10,7 +10,7 @@ from agentgate.lib.clock import SystemClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.storage.shared_cache.fallback import FallbackSharedCache
 from agentgate.storage.shared_cache.memory import MemorySharedCache
-from agentgate.storage.shared_cache.redis_cluster import RedisClusterSharedCache
+from agentgate.storage.shared_cache.redis import RedisClusterSharedCache
 from tests.support.redis_cluster import RedisClusterServers, redis_cluster
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]

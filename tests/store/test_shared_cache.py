@@ -12,8 +12,7 @@ from agentgate.lib.shared_cache import InProcessCache
 from agentgate.storage.shared_cache.fallback import FallbackSharedCache
 from agentgate.storage.shared_cache.memory import MemorySharedCache
 from agentgate.storage.shared_cache.owned import OwnedSharedCache
-from agentgate.storage.shared_cache.redis import RedisSharedCache
-from agentgate.storage.shared_cache.redis_cluster import RedisClusterSharedCache
+from agentgate.storage.shared_cache.redis import RedisClusterSharedCache, RedisSharedCache
 from tests.support.redis_cluster import redis_cluster
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ import signal
 import socket
 from collections.abc import Iterator
 
-from agentgate.storage.shared_cache.owner import Pair, open_pair, run_owner
+from agentgate.storage.shared_cache.owned import Pair, open_pair, run_owner
 
 MOST_WORKERS = 4
 
@@ -28,7 +28,7 @@ class StoreOwner:
     def start(self) -> None:
         """Start an owner."""
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["agentgate.storage.shared_cache.owner"])
+        context.set_forkserver_preload(["agentgate.storage.shared_cache.owned"])
         ends = [pair.owner_end for pair in self.pairs]
         self._process = context.Process(target=run_owner, args=(ends, _beat), daemon=True)
         self._process.start()

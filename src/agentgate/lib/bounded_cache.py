@@ -31,7 +31,6 @@ class BoundedCache(Generic[K, V]):
         return found
 
     def put(self, key: K, value: V) -> V:
-        """Cache a value and return it."""
         if len(self.young) >= self._capacity:
             self._old, self.young = self.young, {}
         self.young[key] = value

@@ -21,7 +21,6 @@ class Clock(Protocol):
 
     def now_ms(self) -> int:
         """Return the present moment."""
-        ...
 
 
 class SystemClock:
@@ -67,7 +66,6 @@ class FixedClock:
         self._now_ms = now_ms
 
     def now_ms(self) -> int:
-        """Return the moment it was set to."""
         return self._now_ms
 
     def advance(self, *, ms: int = 0, seconds: float = 0, hours: float = 0, days: float = 0) -> None:

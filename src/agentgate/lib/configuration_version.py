@@ -1,7 +1,7 @@
 """The version of the configuration: a number that grows with every change of sites, rules or models.
 
-Workers keep sites, rules and models in memory and compare this number to learn that theirs are old. Whoever changes
-one of these calls `bump` in the same unit of work.
+Workers keep sites, rules and models in memory and compare this number to learn that theirs are old. A change
+of one of these calls `bump` in the same unit of work.
 """
 
 from typing import Protocol

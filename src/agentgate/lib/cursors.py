@@ -26,7 +26,7 @@ class Cursors:
         tag = self._keyring.mac("cursor", *self._scope, payload)[:SHORTEST_TAG]
         cursor = base64.urlsafe_b64encode(tag + payload).decode().rstrip("=")
         if len(cursor) > _MAX_CURSOR:
-            # Better found here than by whoever asks for the second page.
+            # Better found here than on the request for the second page.
             raise ValueError("the position is too long for a cursor")
         return cursor
 

@@ -73,11 +73,9 @@ class Reader(Protocol):
 
     async def one(self, sql: str, *values: Value) -> Row | None:
         """Return the first row, or None."""
-        ...
 
     async def all(self, sql: str, *values: Value) -> list[Row]:
         """Return every row."""
-        ...
 
 
 class SqlSession(Reader, Protocol):
@@ -85,18 +83,15 @@ class SqlSession(Reader, Protocol):
 
     async def run(self, sql: str, *values: Value) -> int:
         """Run a statement and return how many rows it changed."""
-        ...
 
     async def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
         """Run one statement for each row of values."""
-        ...
 
     async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
         """Insert the rows whose key is not there yet; return the keys of those. All of it is one commit.
 
-        Each key stands there once, in sorted order: two who insert the same rows must not wait for each other.
+        Keys are unique and sorted: two transactions that insert the same rows must not wait for each other.
         """
-        ...
 
 
 class Transaction(SqlSession, Protocol):
@@ -107,18 +102,15 @@ class Transaction(SqlSession, Protocol):
 
         Counting and then inserting is only safe between two lines of which this is the first.
         """
-        ...
 
     async def load(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> None:
         """Insert many rows the fastest way there is. Their values come from our own encoder and are not checked."""
-        ...
 
     async def add_up(self, counters: Sums, rows: Sequence[Sequence[Value]]) -> None:
-        """Add rows to counters, making those that are missing. Each key stands there once, in sorted order.
+        """Add rows to counters, making those that are missing. Keys are unique and sorted.
 
         The order keeps two transactions that add to the same counters from waiting for each other.
         """
-        ...
 
 
 class Database(SqlSession, Protocol):
@@ -126,19 +118,15 @@ class Database(SqlSession, Protocol):
 
     async def transaction(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run a unit of work and return its result once that is durable; an exception undoes all of it."""
-        ...
 
     def watch(self, note: Note) -> None:
         """Tell how long each unit of work took, from the request to the commit or the answer."""
-        ...
 
     async def ping(self) -> None:
         """Return when the database answers; raise StoreUnavailable when it does not."""
-        ...
 
     async def close(self) -> None:
         """Finish what was accepted, then let go of files and connections."""
-        ...
 
 
 class Store(Protocol[Stores]):
@@ -147,11 +135,9 @@ class Store(Protocol[Stores]):
     @property
     def read(self) -> Stores:
         """The ports, each call on its own."""
-        ...
 
     async def change(self, work: Callable[[Stores], Awaitable[T]]) -> T:
         """Run a unit of work on the ports in one transaction."""
-        ...
 
 
 class Repository:
@@ -171,7 +157,7 @@ class LockingRepository:
 class RecordTable(Generic[R]):
     """A table whose columns are the fields of a record, read and written without naming each of them.
 
-    A field `x_at` is the column `x_ms`; `named` gives other names. NULL stands for an absent field, a truth is 0 or 1,
+    A field `x_at` is the column `x_ms`; `named` gives other names. NULL means an absent field, a truth is 0 or 1,
     an enumeration its value, and a field of `json` its JSON. `absent` lists fields that are no columns.
     """
 
@@ -199,8 +185,7 @@ class RecordTable(Generic[R]):
         # With the table's name, for joins.
         self.qualified = ", ".join(f"{name}.{column}" for column in self._columns.values())
         self.places = ", ".join(f"${number}" for number in range(1, len(self._columns) + 1))
-        self.insert = f"INSERT INTO {name} ({self.columns}) VALUES ({self.places})"  # noqa: S608 - our own names
-        self.select = f"SELECT {self.columns} FROM {name}"  # noqa: S608 - likewise
+        self.select = f"SELECT {self.columns} FROM {name}"  # noqa: S608 - our own names
 
     def read(self, row: Row, **others: Any) -> R:
         """Return the record of a row of these columns; `others` are the fields that are no columns."""
@@ -231,25 +216,25 @@ class RecordTable(Generic[R]):
 
     async def count(self, session: Reader, condition: str, *values: Value) -> int:
         """Return how many rows a condition finds."""
-        row = await session.one(f"SELECT count(*) FROM {self._name} WHERE {condition}", *values)  # noqa: S608 - likewise
+        row = await session.one(f"SELECT count(*) FROM {self._name} WHERE {condition}", *values)  # noqa: S608 - our own names
         return int(row[0]) if row else 0
 
     async def add(self, session: SqlSession, record: R, conflict: str = "", **columns: Value) -> int:
         """Insert a record with further columns, and return 1; `conflict` says what happens when it is there already."""
         names = (*self.names, *columns)
         places = ", ".join(f"${number}" for number in range(1, len(names) + 1))
-        sql = f"INSERT INTO {self._name} ({', '.join(names)}) VALUES ({places}) {conflict}"  # noqa: S608 - likewise
+        sql = f"INSERT INTO {self._name} ({', '.join(names)}) VALUES ({places}) {conflict}"  # noqa: S608 - our own names
         return await session.run(sql, *self.values(record), *columns.values())
 
     async def change(self, session: SqlSession, condition: str, *values: Value, **columns: Value) -> int:
         """Set columns of the rows that a condition finds; return how many those are."""
         sets = ", ".join(f"{column} = ${number}" for number, column in enumerate(columns, start=len(values) + 1))
-        sql = f"UPDATE {self._name} SET {sets} WHERE {condition}"  # noqa: S608 - likewise
+        sql = f"UPDATE {self._name} SET {sets} WHERE {condition}"  # noqa: S608 - our own names
         return await session.run(sql, *values, *columns.values())
 
     async def delete(self, session: SqlSession, condition: str, *values: Value) -> int:
         """Delete the rows that a condition finds; return how many those were."""
-        return await session.run(f"DELETE FROM {self._name} WHERE {condition}", *values)  # noqa: S608 - likewise
+        return await session.run(f"DELETE FROM {self._name} WHERE {condition}", *values)  # noqa: S608 - our own names
 
     async def save(self, session: SqlSession, record: R, *key: str) -> None:
         """Insert a record, or replace the one with the same key."""

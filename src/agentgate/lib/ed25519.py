@@ -48,15 +48,14 @@ class PrivateKey:
         self._nonce = hashlib.sha512(expanded[32:])
 
     def sign(self, message: bytes) -> bytes:
-        """Return the signature."""
         return nacl.bindings.crypto_sign(message, self._secret)[:SIGNATURE_BYTES]
 
     def has_signed(self, message: bytes, signature: bytes) -> bool:
         """Say whether this is the signature that `sign` gives for these bytes, without making it.
 
-        A signature is R and S = r + H(R, A, M) * s (RFC 8032 5.1.6). Whoever has the key knows r and s and makes the S
+        A signature is R and S = r + H(R, A, M) * s (RFC 8032 5.1.6). The key's holder knows r and s and makes the S
         that belongs to the R at hand, without the multiplication of a point that R itself would take. Another S is
-        refused. Another R needs another S, and whoever found that from a signature of ours would know s.
+        refused. Another R needs another S, and finding that from a signature of ours would reveal s.
         """
         hashed = self._nonce.copy()
         hashed.update(message)

@@ -1,6 +1,6 @@
 """Every refusal of the service: one exception, and one table per surface that says how a code is answered.
 
-Nine codes stand in more than one table, most with different statuses, so the surface that answers looks the code up.
+Nine codes are in more than one table, most with different statuses, so the surface that answers looks the code up.
 Rows keep the specification's order. How a refusal is written into a response is not here but beside each surface.
 """
 
@@ -30,7 +30,6 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not a fault; "Error" 
 
     @property
     def code(self) -> str:
-        """The stable code."""
         return self._code
 
     @property
@@ -188,7 +187,7 @@ GATEWAY = _table(
     _gateway("policy", ("challenge", 401), ("block", 403)),
     _gateway("invalid_credential", ("block", 403)),
     _gateway("invalid_request", ("block", 403)),
-    # Enforce mode fails closed; monitor mode never stands in a visitor's way.
+    # Enforce mode fails closed; monitor mode never blocks a visitor.
     _gateway("service_unavailable", ("block", 503), ("allow", 204)),
 )
 

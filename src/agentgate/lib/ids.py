@@ -56,7 +56,7 @@ def new_request_id() -> str:
 
 
 def draw_request_ids() -> Iterator[str]:
-    """Yield such IDs, for whoever needs many: asking the system for each costs as much as a fair part of an answer."""
+    """Yield request IDs, drawn many at a time: a system call for each would be a large part of an answer's cost."""
     while True:
         drawn = secrets.token_hex(8 * _REQUEST_IDS)
         for start in range(0, len(drawn), 16):

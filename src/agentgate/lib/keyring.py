@@ -28,7 +28,7 @@ PURPOSES = {
     "visitor": 0,
     "receipt": 2 * DAY_MS,
 }
-# All workers read the keys anew within this time, so a key may be used once it is that old.
+# All workers read the keys again within this time, so a key may be used once it is that old.
 REFRESH_MS = 10_000
 ACTIVATION_MS = 6 * MINUTE_MS
 KEY_BYTES = 32
@@ -89,7 +89,7 @@ class Keyring:
         self._macs: Mapping[str, list[PreparedMac]] = {}
         self._since_ms: Mapping[str, int] = {}
         self._first: Mapping[str, int] = {}
-        # How often the keys were swapped: who remembers what a key made need not compare keys each time.
+        # How often the keys were swapped: a cache of values that a key made compares this number instead of keys.
         self.generation = 0
         self.replace(keys, now_ms)
 

@@ -39,7 +39,7 @@ class Limiter:
 
     def count_now(self, window: Window, subject: str) -> bool:
         """Count as `count` does, where counting never waits (`is_local`)."""
-        assert self._local is not None, "whoever counts elsewhere waits"
+        assert self._local is not None, "only a cache in this process counts without waiting"
         return self._local.add_now(self._key(window, subject), 1, ttl_ms=window.window_ms) <= window.most
 
     async def require(self, window: Window, subject: str, message: str | None = None) -> None:
@@ -48,11 +48,11 @@ class Limiter:
             raise self.refusal(window, message)
 
     def refusal(self, window: Window, message: str | None = None) -> Refused:
-        """Return the refusal of whoever has used a window up, with the time until it ends."""
+        """Return the refusal for a subject that has used a window up, with the time until the window ends."""
         return Refused("rate_limited", message, headers={"retry-after": str(self.seconds_left(window))})
 
     async def wait(self, subject: str, *, wait_ms: int, kept_ms: int) -> int:
-        """Have the subject wait; return for how long still. Who has waited is let go on once, then waits anew.
+        """Have the subject wait; return the time left. A subject that has waited may continue once, then waits again.
 
         The first call starts the waiting, which is forgotten after `kept_ms`.
         """
@@ -65,12 +65,12 @@ class Limiter:
         if left_ms > 0:
             return left_ms
         is_first = await self._shared_cache.take_once(f"waited:{int(since)}:{subject}", ttl_ms=kept_ms)
-        # Of several who come back at once one goes on; for the others the waiting has begun anew.
+        # Of several calls at once one may continue; for the others the waiting starts again.
         await self._shared_cache.put(key, str(now_ms).encode(), ttl_ms=kept_ms)
         return 0 if is_first else wait_ms
 
     async def forget(self, window: Window, subject: str) -> None:
-        """Start the subject's present window anew."""
+        """Reset the subject's present window."""
         await self._shared_cache.delete(self._key(window, subject))
 
     def seconds_left(self, window: Window) -> int:

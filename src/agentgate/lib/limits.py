@@ -1,6 +1,6 @@
 """The specification's Limits table as named constants, in its order, then the numbers the contract adds.
 
-Units stand last in each name. What an operator may set (retention, token lifetime) has its default in `config`.
+Each name ends in its unit. What an operator may set (retention, token lifetime) has its default in `settings`.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 A record is the only description of a shape: decoding, checks, OpenAPI and TypeScript types all come from it.
 Required fields have no default; optional ones are `T | UnsetType = UNSET` and are absent on the wire.
-`None` stands only where the specification says "or null".
+`None` occurs only where the specification says "or null".
 """
 
 from collections.abc import Mapping
@@ -94,7 +94,6 @@ _encoder = msgspec.json.Encoder(enc_hook=_encode_extra)
 
 
 def to_json(value: Any) -> bytes:
-    """Encode any record."""
     return _encoder.encode(value)
 
 

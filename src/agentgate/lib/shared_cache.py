@@ -19,12 +19,10 @@ class SharedCache(Protocol):
     @property
     def kind(self) -> str:
         """Say what it is, for those who read the readiness probe."""
-        ...
 
     @property
     def is_alone(self) -> bool:
         """Say whether no other process counts here, nor is counted for."""
-        ...
 
     @property
     def incarnation(self) -> int:
@@ -32,46 +30,36 @@ class SharedCache(Protocol):
 
         0 before any answer, and always for a store that cannot tell.
         """
-        ...
 
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None when there is none or it has expired."""
-        ...
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
         """Set the value and its time to live, whatever was there."""
-        ...
 
     async def take_once(self, key: str, *, ttl_ms: int) -> bool:
         """Return True for the first caller within `ttl_ms`, False for every other."""
-        ...
 
     async def add(self, key: str, amount: int, *, ttl_ms: int) -> int:
         """Add to a counter and return the new count. The first addition starts the time to live."""
-        ...
 
     async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
         """Add to many counters that only this method and `exchange_now` use; return the new counts of all processes.
 
         A shared store that is away raises StoreUnavailable: nothing is estimated, the caller has counts of its own.
         """
-        ...
 
     def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int] | None:
         """Exchange without a coroutine; None where that would hold up the event loop for more than a moment."""
-        ...
 
     async def delete(self, key: str) -> None:
-        """Forget the key. Nothing happens when there is none."""
-        ...
+        """Delete the key. Nothing happens when there is none."""
 
     async def ping(self) -> bool:
         """Say whether the store answers now."""
-        ...
 
     async def close(self) -> None:
         """Let go of connections."""
-        ...
 
 
 @runtime_checkable
@@ -80,4 +68,3 @@ class InProcessCache(SharedCache, Protocol):
 
     def add_now(self, key: str, amount: int, *, ttl_ms: int) -> int:
         """Add as `add` does."""
-        ...

@@ -1,6 +1,6 @@
 """Worker numbers: every running worker has one to itself, on whichever machine, so that IDs never meet.
 
-A number is leased. Whoever holds one renews it long before it ends; what a killed worker held is free again after the
+A number is leased. Its worker renews it long before it ends; the number of a killed worker is free again after the
 lease.
 """
 

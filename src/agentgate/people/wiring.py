@@ -53,9 +53,9 @@ def wire(foundation: Foundation, store: Store[PeopleStores], browser_check: Brow
         Messenger: messenger,
         SignInProofs: SignInProofs(passwords, second_factor, sign_in_limits),
         PasswordReset: PasswordReset(
-            store,
+            store=store,
             limiter=limiter,
-            sign_in_limits=sign_in_limits,
+            limits=sign_in_limits,
             background=foundation.background,
             messenger=messenger,
             urls=urls,
@@ -78,7 +78,7 @@ def _delivery(foundation: Foundation, store: Store[PeopleStores], messenger: Mes
     if not settings.smtp_url:
         return None
     return MailDelivery(
-        read_mail_url(settings.smtp_url),
+        server=read_mail_url(settings.smtp_url),
         mail_from=settings.mail_sender,
         store=store,
         messenger=messenger,

@@ -68,7 +68,7 @@ CONSOLE = Surface(
             refuses=("not_found", "member_limit", "already_member", "rate_limited"),
         ),
         patch("/members/{userId}", own_account.change_member, guard=MEMBERS_WRITE, refuses=("not_found", "last_owner")),
-        # Leaving takes no more than being there; the handler asks `members:write` of whoever removes another.
+        # Every member may leave; the handler asks for `members:write` when the caller removes somebody else.
         delete(
             "/members/{userId}",
             own_account.remove_member,

@@ -7,7 +7,7 @@ from agentgate.protection.challenge_page import endpoints as page
 from agentgate.protection.gateway import endpoints as gateway
 
 DENIALS = tuple(code for code, row in errors.GATEWAY.rows.items() if row.status != 204)
-# What stands for another answer of the site has the status of the decision, and is a page where a person looks at it.
+# An answer in place of the site's has the status of the decision, and is a page when a person looks at it.
 CHALLENGE = {
     "status": 401,
     "any_query": True,

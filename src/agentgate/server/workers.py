@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from agentgate.lib.settings.schema import Settings, passed_sockets
 from agentgate.lib.settings.values import ListenAddress
-from agentgate.storage.shared_cache.owner import Pair, open_pairs, run_owner
+from agentgate.storage.shared_cache.owned import Pair, open_pairs, run_owner
 
 BACKLOG = 2048
 # The number of the shared cache's owner; workers have those from 1 on.

@@ -34,7 +34,6 @@ class Inserter(Protocol):
 
     async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
         """Insert the rows whose key is not there yet; return the keys of those."""
-        ...
 
 
 class FirstRows:

@@ -61,7 +61,6 @@ class MigrationTransaction(Transaction, Protocol):
 
     async def script(self, sql: str) -> None:
         """Run several statements without values."""
-        ...
 
 
 class MigratedDatabase(Database, Protocol):
@@ -70,11 +69,9 @@ class MigratedDatabase(Database, Protocol):
     @property
     def dialect(self) -> Literal["sqlite", "postgres"]:
         """Which variant of a file is meant for it."""
-        ...
 
     async def transaction(self, work: Callable[[MigrationTransaction], Awaitable[T]]) -> T:
         """Run a unit of work."""
-        ...
 
 
 async def pending(database: MigratedDatabase, set_name: str, *, folder: Path = FOLDER) -> list[Migration]:

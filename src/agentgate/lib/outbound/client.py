@@ -43,7 +43,7 @@ Dial = Callable[[str, int], Awaitable[socket.socket]]
 
 
 class OutboundFailed(Exception):  # noqa: N818 - says what happened
-    """There was no answer. The reason is fit to be shown to whoever named the address."""
+    """There was no answer. The reason may be shown to the person who named the address."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -229,7 +229,7 @@ async def look_up(name: str, port: int, *, threads: Executor | None = None) -> l
 
 
 async def connect(address: str, port: int) -> socket.socket:
-    """Return a connection to an address, as it stands there."""
+    """Return a connection to exactly this address, without a look-up."""
     made = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     try:
         made.settimeout(0)
@@ -243,7 +243,7 @@ async def connect(address: str, port: int) -> socket.socket:
 
 def _request(method: str, target: Target, headers: Mapping[str, str], *, body: bytes) -> h11.Request:
     sent = {"user-agent": USER_AGENT, **headers, "host": target.authority}
-    # One request, one connection, no encoding: a few compressed bytes could stand for gigabytes.
+    # One request, one connection, no encoding: a few compressed bytes could expand to gigabytes.
     sent |= {"accept-encoding": "identity", "connection": "close"}
     if method == "POST":
         sent["content-length"] = str(len(body))

@@ -67,7 +67,7 @@ def system_servers(path: Path = RESOLV_CONF) -> tuple[Server, ...]:
 
 
 async def _exchange(server: Server, name: str, kind: dns.rdatatype.RdataType) -> tuple[str, ...]:
-    # Each question has a socket and a number of its own: whoever wants to answer for the server must guess both.
+    # Each question has a socket and a number of its own: a forger of answers must guess both.
     question = dns.message.make_query(name, kind, use_edns=0, payload=ANSWER_BYTES)
     host, port = server
     answer = await dns.asyncquery.udp(

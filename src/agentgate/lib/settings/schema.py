@@ -223,7 +223,6 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def mail_sender(self) -> str:
-        """The address that mail comes from."""
         host = urlsplit(self.public_base_url).hostname or ""
         # Letters from an IP address are taken by nobody.
         named = values.HOST_NAME.match(host) and not host.rpartition(".")[2].isdigit()
@@ -243,7 +242,6 @@ class SettingRow(Struct, frozen=True, kw_only=True):
 
     @property
     def variable(self) -> str:
-        """The name in the environment."""
         return self.setting.variable or PREFIX + self.field.upper()
 
 
@@ -264,7 +262,6 @@ class SettingProblem(Struct, frozen=True):
     right: str
 
     def __str__(self) -> str:
-        """Write it as one line."""
         return f"{self.name}: {self.wrong}; {self.right}"
 
 

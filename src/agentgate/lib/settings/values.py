@@ -87,6 +87,15 @@ def _text(check: Callable[[str], object], right: str, show: Callable[[Any], str]
     return ValueKind(parse=parse, right=right, show=show)
 
 
+def _list(one: Callable[[str], T], right: str) -> ValueKind[tuple[T, ...]]:
+    """Return the kind of lists with commas between their items."""
+    return ValueKind(
+        parse=lambda text: tuple(one(item.strip()) for item in text.split(",") if item.strip()),
+        right=right,
+        show=lambda value: ", ".join(map(str, value)),
+    )
+
+
 def _matching(pattern: str, wrong: str) -> Callable[[str], None]:
     def check(text: str) -> None:
         if not re.fullmatch(pattern, text):
@@ -195,11 +204,7 @@ def name_servers() -> ValueKind[tuple[ListenAddress, ...]]:
         except ValueError:
             raise Unfit("one of its items is not an address") from None
 
-    def parse(text: str) -> tuple[ListenAddress, ...]:
-        return tuple(one(item) for item in _items(text))
-
-    right = "addresses with or without a port, such as `192.0.2.53` or `127.0.0.1:5353`, with commas between"
-    return ValueKind(parse=parse, right=right, show=_show_list)
+    return _list(one, "addresses with or without a port, such as `192.0.2.53` or `127.0.0.1:5353`, with commas between")
 
 
 def networks() -> ValueKind[tuple[Network, ...]]:
@@ -211,15 +216,11 @@ def networks() -> ValueKind[tuple[Network, ...]]:
         except ValueError:
             raise Unfit("one of its items is not a network (bits after the prefix must be zero)") from None
 
-    return ValueKind(
-        parse=lambda text: tuple(one(item) for item in _items(text)),
-        right="networks with commas between, such as `10.0.0.0/8, ::1/128`",
-        show=_show_list,
-    )
+    return _list(one, "networks with commas between, such as `10.0.0.0/8, ::1/128`")
 
 
 def hosts(*, any_host: bool) -> ValueKind[tuple[str, ...]]:
-    """Return the kind of lists of host names without ports; with `any_host`, `*` alone stands for all of them."""
+    """Return the kind of lists of host names without ports; with `any_host`, `*` alone means all of them."""
 
     def one(text: str) -> str:
         lowered = text.lower()
@@ -229,11 +230,14 @@ def hosts(*, any_host: bool) -> ValueKind[tuple[str, ...]]:
         # Compared with what a client sends, so an IPv6 address is kept in its shortest form.
         return f"[{ip_address(bare)}]" if ":" in bare else bare
 
-    def parse(text: str) -> tuple[str, ...]:
-        return ("*",) if any_host and text.strip() == "*" else tuple(one(item) for item in _items(text))
-
-    right = "host names without ports, with commas between" + (", or `*` for every host" if any_host else "")
-    return ValueKind(parse=parse, right=right, show=_show_list)
+    named = _list(one, "host names without ports, with commas between")
+    if not any_host:
+        return named
+    return ValueKind(
+        parse=lambda text: ("*",) if text.strip() == "*" else named.parse(text),
+        right=f"{named.right}, or `*` for every host",
+        show=named.show,
+    )
 
 
 def site_key() -> ValueKind[str]:
@@ -280,7 +284,7 @@ def root_secret() -> ValueKind[bytes]:
 
 
 def _key_bytes(text: str) -> bytes:
-    # Hex is tried first: 64 hex digits are also base64url, and then they would stand for other bytes.
+    # Hex is tried first: 64 hex digits are also base64url, and would then mean other bytes.
     if HEX.match(text):
         return bytes.fromhex(text)
     if not BASE64URL.match(text):
@@ -321,14 +325,6 @@ def _is_host(text: str) -> bool:
         except ValueError:
             return False
     return HOST_NAME.match(text) is not None
-
-
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]
-
-
-def _show_list(value: tuple[object, ...]) -> str:
-    return ", ".join(str(item) for item in value)
 
 
 def _show_secret(value: str | bytes) -> str:

@@ -1,4 +1,4 @@
-"""Work that every worker repeats for itself: reading keys and configuration anew, sharing counts, renewing a lease.
+"""Work that every worker repeats for itself: reading keys and configuration again, sharing counts, renewing a lease.
 
 What one worker does for all of them is a job instead, in `server/scheduler/jobs.py`.
 """
@@ -45,7 +45,7 @@ class PeriodicTask:
             self._woken.clear()
             try:
                 await self._work()
-            except Exception as failure:  # noqa: BLE001 - what is at hand goes on working; the next turn tries again
+            except Exception as failure:  # noqa: BLE001 - the values at hand stay in use; the next turn tries again
                 self._note(type(failure).__name__)
             else:
                 self._failing = None

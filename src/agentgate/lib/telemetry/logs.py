@@ -1,6 +1,6 @@
 """Log lines: one event a line on standard error, as JSON or for people, for structlog and for `logging` alike.
 
-What may stand in a line is decided in `scrub.py`. Modules log with `structlog.get_logger()`.
+`scrub.py` decides what a line may contain. Modules log with `structlog.get_logger()`.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""The figures of several workers as one answer to a scrape. How a series is merged stands in `series.py`.
+"""The figures of several workers as one answer to a scrape. `series.py` says how each series is merged.
 
 Counters of a worker that has ended go on counting: without them a sum would fall, and Prometheus takes a counter that
-falls for one that began anew.
+falls for one that was reset.
 """
 
 from collections.abc import Iterable, Sequence

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -21,10 +21,14 @@ from agentgate.lib.telemetry.series import DURATION_BUCKETS_S, Series, SeriesKin
 Gathered = tuple[list[WorkerFigures], WorkerFigures | None]
 
 
-class MetricRegistry:
-    """The counts of one process. Routes are templates (`/v1/admin/sites/{siteKey}`), never paths: paths are endless."""
+class MetricRegistry(Collector):
+    """The counts of one process, in plain numbers that become families when they are read.
+
+    Routes are templates (`/v1/admin/sites/{siteKey}`), never paths: paths are endless.
+    """
 
     def __init__(self, *, version: str, worker: str) -> None:
+        self._version = version
         self._worker = worker
         self._registry = CollectorRegistry()
         self._answered = _Answered()
@@ -37,9 +41,8 @@ class MetricRegistry:
         self._job_done_s: dict[str, float] = {}
         self._stores: dict[str, Durations] = {}
         self._registry.register(self._answered)
-        self._registry.register(_Plain(self._collect))
-        self._store_up = _gauge(series.STORE_UP, self._registry)
-        _gauge(series.BUILD, self._registry).labels(version).set(1)
+        self._store_up: dict[tuple[str, ...], int] = {}
+        self._registry.register(self)
         ProcessCollector(registry=self._registry)
         # How the figures of all workers are gathered, where there are others.
         self.gather: Callable[[], Awaitable[Gathered]] | None = None
@@ -49,7 +52,6 @@ class MetricRegistry:
         self._in_flight += 1
 
     def request_finished(self, surface: str, route: str, *, status: int, duration_s: float) -> None:
-        """Count a request as answered."""
         self._in_flight -= 1
         self._answered.count((surface, route, status), duration_s)
 
@@ -73,11 +75,9 @@ class MetricRegistry:
         self._event_write_failures += count
 
     def webhook_attempted(self, kind: str, *, delivered: bool) -> None:
-        """Count an attempt to deliver to a webhook."""
         _add(self._webhooks, (kind, "delivered" if delivered else "failed"))
 
     def job_ran(self, job: str, *, done: bool, duration_s: float, now_s: float) -> None:
-        """Count a run of a timed job."""
         _add(self._job_runs, (job, "done" if done else "failed"))
         self._job_seconds[job] = self._job_seconds.get(job, 0.0) + duration_s
         if done:
@@ -93,10 +93,9 @@ class MetricRegistry:
 
     def store_answers(self, store: str, *, up: bool) -> None:
         """Note whether a store (`config`, `stats`) answered when it was last asked."""
-        self._store_up.labels(store).set(1 if up else 0)
+        self._store_up[(store,)] = int(up)
 
     def figures(self) -> WorkerFigures:
-        """Return the figures of this worker."""
         return read_figures(self._worker, self._registry)
 
     def exposition(self) -> tuple[bytes, str]:
@@ -109,7 +108,9 @@ class MetricRegistry:
             return self.exposition()
         return exposition_of(*await self.gather()), CONTENT_TYPE_PLAIN_0_0_4
 
-    def _collect(self) -> Iterable[Metric]:
+    def collect(self) -> Iterable[Metric]:
+        yield _family(series.BUILD, {(self._version,): 1})
+        yield _family(series.STORE_UP, self._store_up)
         yield _family(series.IN_FLIGHT, {(): self._in_flight})
         yield _family(series.EVENT_FAILURES, {(): self._event_write_failures})
         yield _family(series.WEBHOOKS, self._webhooks)
@@ -132,7 +133,6 @@ class Durations:
         self.sum_s = 0.0
 
     def count(self, duration_s: float) -> None:
-        """Count one."""
         self.buckets[bisect_left(DURATION_BUCKETS_S, duration_s)] += 1
         self.sum_s += duration_s
 
@@ -156,7 +156,6 @@ class _Answered(Collector):
         self._series: dict[tuple[str, str, int], Durations] = {}
 
     def count(self, key: tuple[str, str, int], duration_s: float) -> None:
-        """Count an answer."""
         self.series(key).count(duration_s)
 
     def series(self, key: tuple[str, str, int]) -> Durations:
@@ -190,20 +189,6 @@ class _Answered(Collector):
             both.sum_s += each.sum_s
         yield requests
         yield histogram_of(series.HTTP_SECONDS, together)
-
-
-class _Plain(Collector):
-    """What is counted in plain numbers and made into families when it is read."""
-
-    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
-        self._collect = collect
-
-    def collect(self) -> Iterable[Metric]:
-        return self._collect()
-
-
-def _gauge(described: Series, registry: CollectorRegistry) -> Gauge:
-    return Gauge(described.name, described.meaning, list(described.labels), registry=registry)
 
 
 def _family(described: Series, figures: Mapping[tuple[str, ...], float]) -> Metric:

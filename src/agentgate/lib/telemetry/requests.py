@@ -74,7 +74,7 @@ class RequestObserver:
         self._outages = outages or OutageLog()
         self._metrics = metrics
         self._tracer = tracer
-        # Bound once: finding out anew for each line how to log takes as long as the line itself.
+        # Bound once: binding a logger for each line takes as long as writing it.
         self._logger = structlog.get_logger("agentgate.request").bind()
 
     def begin(self, traceparent: str | None) -> Callable[[Finished], None]:

@@ -20,7 +20,7 @@ TELLING_PARTS = re.compile(r"secret|passw|passphrase|token|cookie|authori[sz]ati
 TELLING_WORDS = frozenset({"key", "keys", "ip", "address", "email", "peer", "otp", "totp", "body", "csrf", "nonce"})
 # Names that would be masked by the above, but say nothing that could be used.
 PLAIN_NAMES = frozenset({"site_key", "key_purpose"})
-# A name that ends so tells of a secret without holding it: `token_id`, `token_seconds`.
+# Names with these endings describe a secret without holding it: `token_id`, `token_seconds`.
 PLAIN_ENDINGS = frozenset({"id", "ms", "s", "seconds", "days", "count", "bytes", "kind", "purpose", "status"})
 
 WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
@@ -33,8 +33,8 @@ SECRETS_IN_TEXT = (
     # The specification puts the one-time token of an invite into the path.
     (re.compile(r"(/account/invite/)(?!accept\b)[^/\s\"'?]+"), rf"\1{MASK}"),
 )
-# Something of this stands in every text that one of the above changes. Almost no text has it, and looking for all of
-# them at once takes a tenth of the time.
+# Every text that one of the patterns above changes contains one of these. Almost no text does, and one search for all
+# of them takes a tenth of the time.
 SUSPECT = re.compile(r"ag[skt]_|whsec_|(?i:bearer|basic)|://|eyJ|/account/invite/")
 OWN_VALUES = "_own_values"
 # Names come from the code, so there are not many of them.

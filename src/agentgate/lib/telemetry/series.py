@@ -42,15 +42,12 @@ class Series(Struct, frozen=True):
         return f"{self.name}_total" if self.kind is SeriesKind.COUNTER else self.name
 
     def counter(self) -> CounterMetricFamily:
-        """Return it as a family without samples."""
         return CounterMetricFamily(self.name, self.meaning, labels=self.labels)
 
     def gauge(self) -> GaugeMetricFamily:
-        """Return it as a family without samples."""
         return GaugeMetricFamily(self.name, self.meaning, labels=self.labels)
 
     def histogram(self) -> HistogramMetricFamily:
-        """Return it as a family without samples."""
         return HistogramMetricFamily(self.name, self.meaning, labels=self.labels)
 
 

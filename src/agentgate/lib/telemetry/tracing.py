@@ -33,7 +33,7 @@ class Span:
 
 
 class Tracer:
-    """Traces nothing; with a collector, an `OpenTelemetryTracer` stands in its place."""
+    """Traces nothing; with a collector, an `OpenTelemetryTracer` is used instead."""
 
     def start(self, *, listener: str, traceparent: str | None = None) -> Span:  # noqa: ARG002 - for the other tracer
         """Start the span of a request.
@@ -63,7 +63,6 @@ class OpenTelemetrySpan(Span):
 
     @property
     def trace_id(self) -> str:
-        """The trace as 32 hex digits."""
         return f"{self._span.get_span_context().trace_id:032x}"
 
     def finish(self, *, method: str, route: str, status: int) -> None:
@@ -101,7 +100,6 @@ class OpenTelemetryTracer(Tracer):
         self._tracer = self._provider.get_tracer("agentgate", __version__)
 
     def start(self, *, listener: str, traceparent: str | None = None) -> Span:
-        """Start a span, within the caller's trace where that is allowed."""
         parent = parse_traceparent(traceparent) if traceparent and listener == "admin" else None
         context = self._context_of(parent) if parent else self._no_context
         span = self._tracer.start_span(

@@ -17,16 +17,6 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter
 from agentgate.lib.records import Input
 from agentgate.people.account_pages import cards
-from agentgate.people.account_pages.page import (
-    FormCheck,
-    Words,
-    front_door,
-    message,
-    reply,
-    see_other,
-    words_for,
-    words_of,
-)
 from agentgate.people.accounts.endpoints import own_user, sign_in
 from agentgate.people.accounts.guards import SessionCall, UserCall, begun_session
 from agentgate.people.accounts.password_reset import PasswordReset
@@ -122,48 +112,48 @@ async def read_operator_front_door(call: Call, readiness: ReadinessChecks) -> Re
 
 async def read_sign_in(call: Call) -> Reply[Text]:
     """Read the page for signing in."""
-    return reply(cards.sign_in(call.request, place=_next(call.request)))
+    return cards.reply(cards.sign_in(call.request, next_path=_next(call.request)))
 
 
 async def send_sign_in(
     call: Call, body: SignInForm, store: Store[AccountStores], proofs: SignInProofs, sessions: UserSessions
 ) -> Reply[Text]:
     """Sign in from the page."""
-    place = safe_place(body.next)
+    next_path = safe_next_path(body.next)
     login = Login(email=body.email, password=body.password, token=body.check_token or UNSET)
     return await _signed_in(
         call,
         sign_in.log_in(call, login, store, proofs, sessions),
-        lambda problem: cards.sign_in(call.request, place=place, email=body.email, problem=problem),
-        place=place,
+        lambda problem: cards.sign_in(call.request, next_path=next_path, email=body.email, problem=problem),
+        next_path=next_path,
     )
 
 
 async def read_code(call: Call) -> Reply[Text]:
     """Read the page for the second factor."""
     recovery = "recovery" in call.request.query()
-    return reply(cards.code(call.request, place=_next(call.request), recovery=recovery))
+    return cards.reply(cards.code(call.request, next_path=_next(call.request), recovery=recovery))
 
 
 async def send_code(
     call: SessionCall, body: CodeForm, store: Store[AccountStores], proofs: SignInProofs, sessions: UserSessions
 ) -> Reply[Text]:
     """Finish signing in from the page."""
-    place, recovery = safe_place(body.next), bool(body.recovery_code.strip())
+    next_path, recovery = safe_next_path(body.next), bool(body.recovery_code.strip())
     code = (
         CodeInput(recovery_code=body.recovery_code.strip()) if recovery else CodeInput(code=body.code.replace(" ", ""))
     )
     return await _signed_in(
         call,
         sign_in.finish_log_in(call, code, store, proofs, sessions),
-        lambda problem: cards.code(call.request, place=place, recovery=recovery, problem=problem),
-        place=place,
+        lambda problem: cards.code(call.request, next_path=next_path, recovery=recovery, problem=problem),
+        next_path=next_path,
     )
 
 
 async def read_forgot(call: Call) -> Reply[Text]:
     """Read the page for a forgotten password."""
-    return reply(cards.forgot(call.request))
+    return cards.reply(cards.forgot(call.request))
 
 
 async def send_forgot(call: Call, body: ForgotForm, password_reset: PasswordReset) -> Reply[Text]:
@@ -174,13 +164,15 @@ async def send_forgot(call: Call, body: ForgotForm, password_reset: PasswordRese
         )
     except Refused as refused:
         return _again(call, refused, lambda problem: cards.forgot(call.request, email=body.email, problem=problem))
-    words = words_for(call.request)
-    return reply(message(call.request, words["forgot.sent"], words["forgot.sentLead"], link=(SIGN_IN, words["back"])))
+    words = cards.words_for(call.request)
+    return cards.reply(
+        cards.message(call.request, words["forgot.sent"], words["forgot.sentLead"], link=(SIGN_IN, words["back"]))
+    )
 
 
 async def read_reset(call: Call) -> Reply[Text]:
     """Read the page that a reset link leads to."""
-    return reply(cards.link_form(call.request, "reset"))
+    return cards.reply(cards.link_form(call.request, "reset"))
 
 
 async def send_reset(
@@ -202,7 +194,7 @@ async def send_reset(
 
 async def read_invite(call: Call) -> Reply[Text]:
     """Read the page that an invite link leads to."""
-    return reply(cards.link_form(call.request, "invite"))
+    return cards.reply(cards.link_form(call.request, "invite"))
 
 
 async def send_invite(
@@ -220,7 +212,7 @@ async def send_invite(
 
 async def read_request_access(call: Call, browser_check: BrowserCheck) -> Reply[Text]:
     """Read the page for asking for an account."""
-    return reply(
+    return cards.reply(
         cards.request_access(call.request, cards.AccessForm(email="", name=""), check=_access_check(browser_check))
     )
 
@@ -238,16 +230,16 @@ async def send_request_access(
         return _again(
             call, refused, lambda problem: cards.request_access(call.request, body, check=check, problem=problem)
         )
-    words = words_for(call.request)
-    return reply(
-        message(call.request, words["access.sent"], words["access.sentLead"], link=("/", words["refused.back"]))
+    words = cards.words_for(call.request)
+    return cards.reply(
+        cards.message(call.request, words["access.sent"], words["access.sentLead"], link=("/", words["refused.back"]))
     )
 
 
 async def read_accounts(call: UserCall, store: Store[AccountStores], sessions: UserSessions) -> Reply[Text]:
     """Read the page for choosing an account."""
-    places = await store.read.members.list_memberships(call.user.id)
-    return reply(cards.accounts(call.request, call.user.email, places, sessions.csrf_token(call.session)))
+    memberships = await store.read.members.list_memberships(call.user.id)
+    return cards.reply(cards.accounts(call.request, call.user.email, memberships, sessions.csrf_token(call.session)))
 
 
 async def send_accounts(
@@ -257,18 +249,18 @@ async def send_accounts(
     if not sessions.is_csrf_token(call.session, body.csrf):
         raise Refused("csrf")
     switched = await own_user.switch_account(call, SwitchInput(account_id=body.account_id), store, sessions)
-    return see_other(HOME, *switched.headers)
+    return cards.see_other(HOME, *switched.headers)
 
 
 def write_refusal(code: str, text: str) -> Text:
     """Return a refusal as a page for people. It goes out under the policy of every refusal, so without a style."""
-    words = words_of("en")
+    words = cards.words_of("en")
     told = words.get(f"error.{code}", text)
     html = cards.bare(words["refused.title"], told, SIGN_IN, words["back"])
     return Text(html.encode(), HTML)
 
 
-def safe_place(path: str) -> str:
+def safe_next_path(path: str) -> str:
     """Return where to go after signing in: a page of the console, never another host."""
     is_ours = (
         path.startswith(f"{HOME}/") and not any(each in path for each in ("//", "\\", "..")) and path.isprintable()
@@ -277,48 +269,48 @@ def safe_place(path: str) -> str:
 
 
 def secret_of(typed: str) -> str:
-    """Return the secret of a link, also when somebody pasted all of it."""
+    """Return the secret of a link, also when somebody pasted the whole link."""
     return typed.strip().rpartition("#")[2]
 
 
 async def _front_door(call: Call, readiness: ReadinessChecks, *, operator: bool) -> Reply[Text]:
     report = await readiness.report()
     host = call.request.header("host") or ""
-    return reply(front_door(call.request, status=report.status, operator=operator, host=host))
+    return cards.reply(cards.front_door(call.request, status=report.status, operator=operator, host=host))
 
 
-async def _signed_in(call: Call, work: Awaitable[Reply[Session]], again: Again, *, place: str = "") -> Reply[Text]:
+async def _signed_in(call: Call, work: Awaitable[Reply[Session]], again: Again, *, next_path: str = "") -> Reply[Text]:
     """Do what the form asks for, then lead on: to the code, to the choice of an account, or to the console."""
     try:
         done = await work
     except Refused as refused:
         if refused.code == "invalid_link":
-            return reply(cards.dead_link(call.request), status=404)
+            return cards.reply(cards.dead_link(call.request), status=404)
         return _again(call, refused, again)
     if done.body.mfa_required is True:
-        return see_other(f"/console/code{cards.with_next(place)}", *done.headers)
+        return cards.see_other(f"/console/code{cards.with_next(next_path)}", *done.headers)
     several = isinstance(done.body.accounts, list) and len(done.body.accounts) > 1
-    return see_other(place or ("/v1/pages/accounts" if several else HOME), *done.headers)
+    return cards.see_other(next_path or ("/v1/pages/accounts" if several else HOME), *done.headers)
 
 
 def _again(call: Call, refused: Refused, again: Again) -> Reply[Text]:
     row = errors.CONSOLE.lookup(refused.code)
-    words: Words = words_for(call.request)
+    words: cards.Words = cards.words_for(call.request)
     text = words.get(f"error.{refused.code}") or refused.message or row.message
     retry_after = refused.headers.get("retry-after", "")
     wanted = refused.extra.get("browserCheck")
-    check = None if wanted is None else FormCheck(wanted["siteKey"], wanted["action"])
+    check = None if wanted is None else cards.FormCheck(wanted["siteKey"], wanted["action"])
     if retry_after.isdecimal():
         text = words["error.wait" if check is None else "error.check"].replace("{seconds}", retry_after)
     problem = cards.FormProblem(
         text=text, retry_after_s=int(retry_after) if retry_after.isdecimal() else None, check=check
     )
-    return reply(again(problem), status=row.status, headers=tuple(refused.headers.items()))
+    return cards.reply(again(problem), status=row.status, headers=tuple(refused.headers.items()))
 
 
-def _access_check(browser_check: BrowserCheck) -> FormCheck | None:
-    return None if browser_check.site_key is None else FormCheck(browser_check.site_key, REQUEST_ACCESS)
+def _access_check(browser_check: BrowserCheck) -> cards.FormCheck | None:
+    return None if browser_check.site_key is None else cards.FormCheck(browser_check.site_key, REQUEST_ACCESS)
 
 
 def _next(request: Request) -> str:
-    return safe_place(request.query().get("next", ""))
+    return safe_next_path(request.query().get("next", ""))

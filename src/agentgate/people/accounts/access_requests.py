@@ -1,6 +1,6 @@
 """Requests for an account: asked by anybody, decided once by an operator.
 
-A decision is no change to an account, so it stands in the request (`decidedBy`, `decidedAt`) and not in the audit
+A decision is no change to an account, so it is kept in the request (`decidedBy`, `decidedAt`) and not in the audit
 trail; what an approval creates has the entries of any new account and member.
 """
 

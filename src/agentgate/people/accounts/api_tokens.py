@@ -5,12 +5,13 @@ from collections.abc import Collection
 from msgspec import UnsetType
 
 from agentgate.http.call import Call
-from agentgate.lib.enums import AccountStatus, ConsolePermission
+from agentgate.lib.enums import ConsolePermission
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_api_token_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
 from agentgate.lib.secrets import API_TOKEN_PREFIX, digest, new_secret
+from agentgate.people.accounts.members import lock_live_account
 from agentgate.people.accounts.records import ApiToken, ApiTokenInput, ApiTokenSecret
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
@@ -39,10 +40,7 @@ def new_token(call: Call, body: ApiTokenInput, permissions: Collection[ConsolePe
 
 async def create_token(stores: AccountStores, call: Call, account_id: str, token: ApiToken) -> ApiTokenSecret:
     """Keep a new token, unless the account has all it may have. Its secret is in this answer and never again."""
-    await stores.accounts.lock_account(account_id)
-    account = await stores.accounts.find_account(account_id)
-    if account is None or account.status == AccountStatus.DELETED:
-        raise Refused("not_found", "There is no account with this ID.")
+    account = await lock_live_account(stores, account_id)
     usage = await stores.accounts.read_usage(account_id, call.now)
     if usage.tokens >= account.limits.tokens:
         raise Refused(

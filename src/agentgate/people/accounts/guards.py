@@ -16,7 +16,7 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.secrets import API_TOKEN_PREFIX, digest
 from agentgate.people.accounts.records import PERMISSIONS, ApiToken, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
-from agentgate.people.accounts.signing_in import choose_place
+from agentgate.people.accounts.signing_in import choose_membership
 from agentgate.people.identity.guards import SAFE_METHODS, refuse_bearer
 from agentgate.people.identity.records import SessionStage, StoredUser, UserSession
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, TOUCH_MS, UserSessions
@@ -122,23 +122,23 @@ async def _session_call(
     call: Call, signed: UserCall, store: Store[AccountStores], permission: ConsolePermission
 ) -> MemberCall:
     session, user = signed.session, signed.user
-    place = choose_place(await store.read.members.list_memberships(user.id), session.account_id)
-    account_id = place[1].id if place else None
+    chosen = choose_membership(await store.read.members.list_memberships(user.id), session.account_id)
+    account_id = chosen.account.id if chosen else None
     if account_id != session.account_id:
         # The account is gone or the user left it: from now on the session works elsewhere, or nowhere.
         await store.change(lambda stores: stores.user_sessions.save_account(session.secret_digest, account_id))
-    if place is None:
+    if chosen is None:
         raise Refused("no_account")
-    membership, account = place
+    member, account = chosen
     if account.status is AccountStatus.SUSPENDED:
         raise Refused("account_suspended")
     if account.require_mfa and not user.has_mfa:
         raise Refused("mfa_setup_required")
-    permissions = PERMISSIONS[membership.role]
+    permissions = PERMISSIONS[member.role]
     if permission not in permissions:
-        raise Refused("forbidden", f"Your role {membership.role} lacks the permission {permission}; ask an owner.")
+        raise Refused("forbidden", f"Your role {member.role} lacks the permission {permission}; ask an owner.")
     acting = call.acting_as(user_actor(user, account.id))
-    return MemberCall(**_known(acting), account=account, role=membership.role, user_id=user.id, permissions=permissions)
+    return MemberCall(**_known(acting), account=account, role=member.role, user_id=user.id, permissions=permissions)
 
 
 async def _token_call(

@@ -3,6 +3,8 @@
 Every change locks the account first, so that two of them never act on what the other has just made untrue.
 """
 
+from typing import Any
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -14,7 +16,8 @@ from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_account_id
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
-from agentgate.people.accounts.members import forget_place, get_membership, invite_member
+from agentgate.lib.records import shown
+from agentgate.people.accounts.members import get_membership, invite_member, leave_account
 from agentgate.people.accounts.records import DeletedAccount, Limits, Member, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
@@ -57,11 +60,8 @@ async def rename_account(stores: AccountStores, call: Call, account_id: str, nam
     account = await get_account(stores, account_id)
     if name == account.name:
         return account
-    renamed = replace(account, name=name)
-    await stores.accounts.save_account(renamed)
     detail = {"name": {"from": account.name, "to": name}}
-    await record(stores, call, Action.ACCOUNT_RENAME, _subject(account), detail)
-    return renamed
+    return await _change(stores, call, Action.ACCOUNT_RENAME, detail, account, name=name)
 
 
 async def change_mfa_policy(stores: AccountStores, call: Call, account_id: str, *, require_mfa: bool) -> StoredAccount:
@@ -69,11 +69,8 @@ async def change_mfa_policy(stores: AccountStores, call: Call, account_id: str, 
     account = await get_account(stores, account_id)
     if require_mfa == account.require_mfa:
         return account
-    changed = replace(account, require_mfa=require_mfa)
-    await stores.accounts.save_account(changed)
     detail = {"requireMfa": {"from": account.require_mfa, "to": require_mfa}}
-    await record(stores, call, Action.ACCOUNT_MFA_POLICY, _subject(account), detail)
-    return changed
+    return await _change(stores, call, Action.ACCOUNT_MFA_POLICY, detail, account, require_mfa=require_mfa)
 
 
 async def suspend_account(stores: AccountStores, call: Call, account_id: str, reason: str) -> StoredAccount:
@@ -83,10 +80,8 @@ async def suspend_account(stores: AccountStores, call: Call, account_id: str, re
         raise Refused("invalid_state", f"The account is {account.status}; only an active one can be suspended.")
     if account.protected:
         raise Refused("protected_account", "This account belongs to the service itself and cannot be suspended.")
-    suspended = replace(account, status=AccountStatus.SUSPENDED, suspended_reason=reason)
-    await stores.accounts.save_account(suspended)
-    await record(stores, call, Action.ACCOUNT_SUSPEND, _subject(account), {"reason": reason})
-    return suspended
+    suspended = {"status": AccountStatus.SUSPENDED, "suspended_reason": reason}
+    return await _change(stores, call, Action.ACCOUNT_SUSPEND, {"reason": reason}, account, **suspended)
 
 
 async def reactivate_account(stores: AccountStores, call: Call, account_id: str) -> StoredAccount:
@@ -97,31 +92,22 @@ async def reactivate_account(stores: AccountStores, call: Call, account_id: str)
     if account.deleted_ms is not None and call.now >= account.deleted_ms + PURGE_MS:
         # The purge may not have run yet, but the promise that the data is gone holds from this moment on.
         raise Refused("invalid_state", "The account was deleted too long ago to be brought back.")
-    active = replace(account, status=AccountStatus.ACTIVE, suspended_reason=None, deleted_ms=None)
-    await stores.accounts.save_account(active)
-    await record(stores, call, Action.ACCOUNT_REACTIVATE, _subject(account), {"from": account.status.value})
     await stores.configuration.bump()
-    return active
+    active = {"status": AccountStatus.ACTIVE, "suspended_reason": None, "deleted_ms": None}
+    return await _change(stores, call, Action.ACCOUNT_REACTIVATE, {"from": account.status.value}, account, **active)
 
 
 async def delete_account(stores: AccountStores, call: Call, account_id: str, confirm: str) -> DeletedAccount:
     """Delete an account: its secrets end now, its members work elsewhere, its data goes after the grace period."""
     account = await get_account(stores, account_id)
     await _check_deletion(stores, account, confirm)
-    deleted = replace(account, status=AccountStatus.DELETED, suspended_reason=None, deleted_ms=call.now)
-    await stores.accounts.save_account(deleted)
+    gone = {"status": AccountStatus.DELETED, "suspended_reason": None, "deleted_ms": call.now}
+    deleted = await _change(stores, call, Action.ACCOUNT_DELETE, {"name": account.name}, account, **gone)
     await stores.accounts.revoke_everything(account.id, call.now)
     for member in await stores.members.list_members(account.id):
-        await forget_place(stores, call, account.id, member.user_id)
-    await record(stores, call, Action.ACCOUNT_DELETE, _subject(account), {"name": account.name})
+        await leave_account(stores, call, account.id, member.user_id)
     await stores.configuration.bump()
-    return DeletedAccount(
-        id=account.id,
-        name=account.name,
-        status=deleted.status,
-        deleted_at=call.now,
-        purge_at=Moment(call.now + PURGE_MS),
-    )
+    return shown(deleted, DeletedAccount, purge_at=Moment(call.now + PURGE_MS))
 
 
 async def transfer_ownership(
@@ -153,12 +139,21 @@ async def _check_deletion(stores: AccountStores, account: StoredAccount, confirm
         raise Refused("sites_enforcing")
 
 
+async def _change(
+    stores: AccountStores, call: Call, action: Action, detail: dict[str, Any], account: StoredAccount, **changes: Any
+) -> StoredAccount:
+    changed = replace(account, **changes)
+    await stores.accounts.save_account(changed)
+    await record(stores, call, action, _subject(account), detail)
+    return changed
+
+
 def _subject(account: StoredAccount) -> Subject:
     return Subject(account_id=account.id, target=account.id)
 
 
 class Invited(Struct, frozen=True, kw_only=True):
-    """Somebody who has no password yet, their new place in an account, and the link that will let them in."""
+    """Somebody who has no password yet, the member that they are, and the link that will let them in."""
 
     account: StoredAccount
     member: Member

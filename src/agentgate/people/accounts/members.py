@@ -7,7 +7,7 @@ from agentgate.lib.enums import AccountRole, AccountStatus, ConsolePermission
 from agentgate.lib.errors import Refused
 from agentgate.people.accounts.records import PERMISSIONS, Member, StoredAccount
 from agentgate.people.accounts.repository import AccountStores
-from agentgate.people.accounts.signing_in import choose_place
+from agentgate.people.accounts.signing_in import choose_account_id
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.links import IssuedLink, end_links, issue_link
@@ -20,11 +20,8 @@ async def invite_member(
 ) -> tuple[Member, IssuedLink | None]:
     """Add a member. Somebody who has no password yet also gets a link to set one."""
     email = canonical_email(email)
-    await stores.accounts.lock_account(account.id)
     # Limits and status may have changed since the caller looked.
-    current = await stores.accounts.find_account(account.id)
-    if current is None or current.status == AccountStatus.DELETED:
-        raise Refused("not_found", "There is no account with this ID.")
+    current = await lock_live_account(stores, account.id)
     user = await find_or_create_user(stores, call, email)
     if await stores.members.find_membership(account.id, user.id) is not None:
         raise Refused("already_member", "This address belongs to a member of the account already.")
@@ -78,7 +75,7 @@ async def remove_member(
     check_may_touch(actor_role, member.role)
     await _check_not_last_owner(stores, account.id, member)
     await stores.members.remove_membership(account.id, user_id)
-    await forget_place(stores, call, account.id, user_id)
+    await leave_account(stores, call, account.id, user_id)
     await record(
         stores,
         call,
@@ -106,6 +103,15 @@ async def resend_invite(
         {"email": member.email},
     )
     return member, issued
+
+
+async def lock_live_account(stores: AccountStores, account_id: str) -> StoredAccount:
+    """Return an account as it is now, unchanged until this unit of work is done; refuse an unknown or deleted one."""
+    await stores.accounts.lock_account(account_id)
+    account = await stores.accounts.find_account(account_id)
+    if account is None or account.status == AccountStatus.DELETED:
+        raise Refused("not_found", "There is no account with this ID.")
+    return account
 
 
 async def get_membership(stores: AccountStores, account_id: str, user_id: str) -> Member:
@@ -139,11 +145,11 @@ def check_may_touch(actor_role: AccountRole | None, role: AccountRole) -> None:
         )
 
 
-async def forget_place(stores: AccountStores, call: Call, account_id: str, user_id: str) -> None:
-    """Let somebody who has no place in the account any more work elsewhere: sessions move on, invite links end."""
-    places = await stores.members.list_memberships(user_id)
-    place = choose_place([each for each in places if each[1].id != account_id], None)
-    await stores.user_sessions.move_sessions(user_id, account_id, place[1].id if place else None)
+async def leave_account(stores: AccountStores, call: Call, account_id: str, user_id: str) -> None:
+    """Move a former member's sessions to another of their accounts, and end their invite links for this one."""
+    memberships = await stores.members.list_memberships(user_id)
+    other_id = choose_account_id([each for each in memberships if each.account.id != account_id])
+    await stores.user_sessions.move_sessions(user_id, account_id, other_id)
     await end_links(stores, call, LinkKind.INVITE, user_id, account_id=account_id)
 
 

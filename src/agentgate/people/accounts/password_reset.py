@@ -1,5 +1,7 @@
 """Reset links for people who forgot their password. Whether there was anybody to send one to is never told."""
 
+from dataclasses import dataclass
+
 from agentgate.http.call import Call
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.lib.database import Store
@@ -7,7 +9,7 @@ from agentgate.lib.enums import UserStatus
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.tasks.background import BackgroundTasks
 from agentgate.people.accounts.repository import AccountStores
-from agentgate.people.accounts.signing_in import choose_place
+from agentgate.people.accounts.signing_in import choose_account_id
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.trail import Subject, record
 from agentgate.people.identity.links import LinkUrls, issue_link
@@ -24,49 +26,40 @@ PER_EMAIL = Window("forgot-email", 3, HOUR_MS)
 PER_EMAIL_OF_DEVICE = Window("forgot-email-device", 3, HOUR_MS)
 
 
+@dataclass(frozen=True, kw_only=True)
 class PasswordReset:
     """Takes requests for reset links and sends them, after the answer: its time tells nothing about the address."""
 
-    def __init__(
-        self,
-        store: Store[AccountStores],
-        *,
-        limiter: Limiter,
-        sign_in_limits: SignInLimits,
-        background: BackgroundTasks,
-        messenger: Messenger,
-        urls: LinkUrls,
-    ) -> None:
-        self._store = store
-        self._limiter = limiter
-        self._limits = sign_in_limits
-        self._background = background
-        self._messenger = messenger
-        self._urls = urls
+    store: Store[AccountStores]
+    limiter: Limiter
+    limits: SignInLimits
+    background: BackgroundTasks
+    messenger: Messenger
+    urls: LinkUrls
 
     async def ask(self, call: Call, email: str, *, token: str | None) -> None:
         """Take a request for a canonical address; refuse when one source or device asks too often.
 
         When all together do, unknown devices wait or pass the browser check.
         """
-        attempt = self._limits.attempt(call, email)
+        attempt = self.limits.attempt(call, email)
         if await self._may_send(attempt, token):
-            self._background.start("password reset", lambda: self._send(call, email))
+            self.background.start("password reset", lambda: self._send(call, email))
 
     async def _may_send(self, attempt: SignInAttempt, token: str | None) -> bool:
         if attempt.known is not None:
-            await self._limiter.require(PER_DEVICE, attempt.known)
-            return await self._limiter.count(PER_EMAIL_OF_DEVICE, attempt.known)
-        await self._limiter.require(PER_SOURCE, attempt.source)
-        if not await self._limiter.count(OVER_ALL, ""):
-            await self._limits.pass_or_wait(attempt, token, purpose="forgot")
-        return await self._limiter.count(PER_EMAIL, attempt.email)
+            await self.limiter.require(PER_DEVICE, attempt.known)
+            return await self.limiter.count(PER_EMAIL_OF_DEVICE, attempt.known)
+        await self.limiter.require(PER_SOURCE, attempt.source)
+        if not await self.limiter.count(OVER_ALL, ""):
+            await self.limits.pass_or_wait(attempt, token, purpose="forgot")
+        return await self.limiter.count(PER_EMAIL, attempt.email)
 
     async def _send(self, call: Call, email: str) -> None:
-        user = await self._store.read.users.find_user_by_email(email)
+        user = await self.store.read.users.find_user_by_email(email)
         if user is not None:
             user_id = user.id
-            await self._store.change(lambda stores: self._issue(stores, call, user_id))
+            await self.store.change(lambda stores: self._issue(stores, call, user_id))
 
     async def _issue(self, stores: AccountStores, call: Call, user_id: str) -> None:
         await stores.users.lock_user(user_id)
@@ -74,11 +67,11 @@ class PasswordReset:
         if user is None or not may_reset(user):
             return
         issued = await issue_link(stores, call, LinkKind.RESET, user.id)
-        url = self._urls.reset_url(issued.secret)
+        url = self.urls.reset_url(issued.secret)
         message = reset_message(user.email, url=url, link_digest=issued.link.secret_digest)
-        await self._messenger.send(stores, call, message)
-        place = choose_place(await stores.members.list_memberships(user.id), None)
-        subject = Subject(account_id=place[1].id if place else None, target=user.id)
+        await self.messenger.send(stores, call, message)
+        account_id = choose_account_id(await stores.members.list_memberships(user.id))
+        subject = Subject(account_id=account_id, target=user.id)
         await record(stores, call, Action.USER_RESET_LINK, subject, {"method": "forgot"})
 
 

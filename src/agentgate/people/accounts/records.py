@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -64,6 +64,13 @@ class Member(Record, frozen=True, kw_only=True):
     joined_at: Moment
     name: str | UnsetType = UNSET
     last_sign_in_at: Moment | UnsetType = UNSET
+
+
+class Membership(NamedTuple):
+    """A member, and the account, which is not deleted."""
+
+    member: Member
+    account: StoredAccount
 
 
 def member_status(user_status: str, *, has_password: bool) -> MemberStatus:

@@ -16,6 +16,7 @@ from agentgate.people.accounts.records import (
     ApiToken,
     Limits,
     Member,
+    Membership,
     StoredAccount,
     Usage,
     member_status,
@@ -29,7 +30,7 @@ _LEAVING = """SELECT users.id, users.email FROM membership JOIN users ON users.i
         WHERE elsewhere.user_id = membership.user_id AND elsewhere.account_id <> $1)
     ORDER BY users.id"""
 
-# An entry about a moved site stays when it stands in another account's trail: it is that account's history.
+# An entry about a moved site stays when it is in another account's trail: it is that account's history.
 _TRAIL = """account_id = $1
     OR (account_id IS NULL AND site_id IN (SELECT id FROM site WHERE site.account_id = $1))"""
 
@@ -251,7 +252,6 @@ class MemberStore(Repository):
         return added == 1
 
     async def find_membership(self, account_id: str, user_id: str) -> Member | None:
-        """Return a user's place in an account, or None."""
         row = await self._session.one(
             f"{_FROM_MEMBERSHIP} WHERE membership.account_id = $1 AND membership.user_id = $2", account_id, user_id
         )
@@ -265,7 +265,7 @@ class MemberStore(Repository):
         )
         return [_read_member(row) for row in rows]
 
-    async def list_memberships(self, user_id: str) -> list[tuple[Member, StoredAccount]]:
+    async def list_memberships(self, user_id: str) -> list[Membership]:
         """Return the user's accounts that are not deleted, longest-standing first."""
         rows = await self._session.all(
             f"""SELECT {_MEMBER_COLUMNS}, {_ACCOUNT_COLUMNS}
@@ -276,7 +276,7 @@ class MemberStore(Repository):
             user_id,
             AccountStatus.DELETED.value,
         )
-        return [(_read_member(row[:_MEMBER_WIDTH]), _read_account(row[_MEMBER_WIDTH:])) for row in rows]
+        return [Membership(_read_member(row[:_MEMBER_WIDTH]), _read_account(row[_MEMBER_WIDTH:])) for row in rows]
 
     async def save_role(self, account_id: str, user_id: str, role: AccountRole) -> None:
         await self._session.run(
@@ -328,7 +328,7 @@ class ApiTokenStore(Repository):
         await _TOKENS.add(self._session, token, account_id=account_id, secret_digest=secret_digest)
 
     async def find_token(self, account_id: str, token_id: str) -> ApiToken | None:
-        """Return an account's token; None when the account has none of this ID, whoever else may."""
+        """Return an account's token; None when the account has none of this ID, even if another account has."""
         return await _TOKENS.find(self._session, "account_id = $1 AND id = $2", account_id, token_id)
 
     async def find_token_by_secret(self, secret_digest: bytes) -> tuple[str, ApiToken] | None:
@@ -349,7 +349,6 @@ class ApiTokenStore(Repository):
         return await _TOKENS.change(self._session, is_live, account_id, token_id, revoked_ms=now_ms) == 1
 
     async def note_use(self, token_id: str, now_ms: int) -> None:
-        """Note that a token was used."""
         earlier = "id = $1 AND (last_used_ms IS NULL OR last_used_ms < $2)"
         await _TOKENS.change(self._session, earlier, token_id, now_ms, last_used_ms=now_ms)
 

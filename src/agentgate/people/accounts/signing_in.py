@@ -10,16 +10,15 @@ from agentgate.http.replies import Reply
 from agentgate.lib.actor import Actor
 from agentgate.lib.enums import AccountStatus, ActorKind, ConsolePermission, UserStatus
 from agentgate.lib.errors import Refused
-from agentgate.lib.records import optional
+from agentgate.lib.records import optional, shown
 from agentgate.lib.secrets import digest
 from agentgate.people.accounts.records import (
     PERMISSIONS,
     ActiveAccount,
-    Member,
+    Membership,
     Session,
     SessionAccount,
     SessionUser,
-    StoredAccount,
 )
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.audit.actions import Action
@@ -28,48 +27,41 @@ from agentgate.people.identity.known_devices import BY_LINK_MS
 from agentgate.people.identity.records import SessionStage, StoredUser, UserSession
 from agentgate.people.identity.sessions import ACCOUNT_COOKIE, UserSessions
 
-# A user's place in an account that is not deleted, and the account.
-Place = tuple[Member, StoredAccount]
 
-
-def choose_place(places: Sequence[Place], wanted_id: str | None) -> Place | None:
+def choose_membership(memberships: Sequence[Membership], wanted_id: str | None = None) -> Membership | None:
     """Return the wanted account if the user is still in it, else another: active before suspended, oldest first."""
-    wanted = next((place for place in places if place[1].id == wanted_id), None)
+    wanted = next((each for each in memberships if each.account.id == wanted_id), None)
     if wanted is not None:
         return wanted
-    active = next((place for place in places if place[1].status is AccountStatus.ACTIVE), None)
-    return active or next(iter(places), None)
+    active = next((each for each in memberships if each.account.status is AccountStatus.ACTIVE), None)
+    return active or next(iter(memberships), None)
 
 
-def session_record(sessions: UserSessions, session: UserSession, user: StoredUser, places: Sequence[Place]) -> Session:
+def choose_account_id(memberships: Sequence[Membership], wanted_id: str | None = None) -> str | None:
+    """Return the ID of the account that is chosen likewise; None for somebody who is in none."""
+    chosen = choose_membership(memberships, wanted_id)
+    return None if chosen is None else chosen.account.id
+
+
+def session_record(
+    sessions: UserSessions, session: UserSession, user: StoredUser, memberships: Sequence[Membership]
+) -> Session:
     """Put the record together. Who is in no account has no `account`."""
-    active = choose_place(places, session.account_id)
+    active = choose_membership(memberships, session.account_id)
     return Session(
         user=SessionUser(id=user.id, email=user.email, mfa_enabled=user.has_mfa, name=optional(user.name)),
-        accounts=[_account(place) for place in places],
+        accounts=[shown(account, SessionAccount, role=member.role) for member, account in memberships],
         account=UNSET if active is None else _active_account(active),
         csrf_token=sessions.csrf_token(session),
         expires_at=sessions.expires_at(session),
     )
 
 
-def _account(place: Place) -> SessionAccount:
-    membership, account = place
-    return SessionAccount(id=account.id, name=account.name, role=membership.role, status=account.status)
-
-
-def _active_account(place: Place) -> ActiveAccount:
-    membership, account = place
-    granted = PERMISSIONS[membership.role]
-    return ActiveAccount(
-        id=account.id,
-        name=account.name,
-        role=membership.role,
-        status=account.status,
-        limits=account.limits,
-        permissions=[permission for permission in ConsolePermission if permission in granted],
-        require_mfa=account.require_mfa,
-    )
+def _active_account(membership: Membership) -> ActiveAccount:
+    member, account = membership
+    granted = PERMISSIONS[member.role]
+    permissions = [permission for permission in ConsolePermission if permission in granted]
+    return shown(account, ActiveAccount, role=member.role, permissions=permissions)
 
 
 # How the trail names who tried to sign in with an address that nobody has. The address itself is nobody's business.
@@ -82,13 +74,13 @@ class StartedSession(Struct, frozen=True, kw_only=True):
     secret: str
     session: UserSession
     user: StoredUser
-    places: Sequence[Place]
+    memberships: Sequence[Membership]
 
     def reply(self, call: Call, sessions: UserSessions, *, by_link: bool = False) -> Reply[Session]:
         """Answer with the session, or with the demand for a code, and set the cookies."""
         email, cookie = self.user.email, sessions.cookie(call, self.secret)
         if self.session.stage is SessionStage.FULL:
-            body = session_record(sessions, self.session, self.user, self.places)
+            body = session_record(sessions, self.session, self.user, self.memberships)
             return Reply(body=body, headers=(cookie, sessions.devices.cookie(call, email)))
         headers = (cookie, sessions.devices.cookie(call, email, lasts_ms=BY_LINK_MS)) if by_link else (cookie,)
         return Reply(body=Session(mfa_required=True), headers=headers)
@@ -115,17 +107,17 @@ async def start_session(
     has_code: bool = False,
 ) -> StartedSession:
     """Start a session. With two-factor authentication on and no code given, it is one that still lacks the code."""
-    places = await stores.members.list_memberships(user.id)
-    place = choose_place(places, account_id)
+    memberships = await stores.members.list_memberships(user.id)
+    chosen_id = choose_account_id(memberships, account_id)
     stage = SessionStage.FULL if has_code or not user.has_mfa else SessionStage.PASSWORD
     earlier = call.request.cookie(ACCOUNT_COOKIE)
     if earlier is not None:
         # The cookie is about to be replaced: a session that its owner has no way back to is of use to thieves only.
         await stores.user_sessions.end_session(digest(earlier), call.now)
-    secret, session = await sessions.start(stores, call, user, account_id=place[1].id if place else None, stage=stage)
+    secret, session = await sessions.start(stores, call, user, account_id=chosen_id, stage=stage)
     if stage is SessionStage.FULL:
         await stores.users.note_sign_in(user.id, call.now)
-    return StartedSession(secret=secret, session=session, user=user, places=places)
+    return StartedSession(secret=secret, session=session, user=user, memberships=memberships)
 
 
 async def record_of_user(
@@ -144,15 +136,9 @@ async def record_of_user(
 
 async def record_failure(stores: AccountStores, call: Call, user: StoredUser | None, method: str) -> None:
     """Leave a trace of a failed sign-in. For an address that nobody has the same statements run."""
-    place = choose_place(await stores.members.list_memberships(user.id if user else ""), None)
-    account_id = place[1].id if place else None
-    acting = call.acting_as(
-        Actor(
-            kind=ActorKind.USER,
-            name=user.email if user else UNKNOWN_USER,
-            user_id=user.id if user else None,
-            account_id=account_id,
-        )
-    )
-    subject = Subject(account_id=account_id, target=user.id if user else None)
+    user_id = user.id if user else None
+    account_id = choose_account_id(await stores.members.list_memberships(user_id or ""))
+    name = user.email if user else UNKNOWN_USER
+    acting = call.acting_as(Actor(kind=ActorKind.USER, name=name, user_id=user_id, account_id=account_id))
+    subject = Subject(account_id=account_id, target=user_id)
     await record(stores, acting, Action.SIGNIN_FAILURE, subject, {"method": method})

@@ -29,7 +29,7 @@ class AuditStore(Repository):
     """Entries are added and read, never changed."""
 
     async def add_entry(self, entry: AuditEntry) -> None:
-        """Keep an entry, in the transaction of what it tells of."""
+        """Add an entry, in the transaction of the change that it records."""
         public_id = FIRST_PUBLIC_ID + secrets.randbelow(LAST_PUBLIC_ID - FIRST_PUBLIC_ID)
         await _ENTRIES.add(self._session, entry, public_id=public_id)
 
@@ -56,7 +56,7 @@ class AuditStore(Repository):
     async def _list_events(
         self, column: str, value: str, *, action: str | None, before: int | None, limit: int
     ) -> list[AuditEvent]:
-        # Whole parts are compared as they are: in LIKE the `_` of a name would stand for anything, and `<` would
+        # Whole parts are compared as they are: in LIKE the `_` of a name would match any character, and `<` would
         # follow the database's collation.
         prefix = f"{action}."
         matching, values = ("", ()) if action is None else (_MATCHING, (action, prefix, len(prefix)))

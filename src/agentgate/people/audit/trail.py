@@ -12,7 +12,7 @@ from agentgate.people.audit.repository import AuditStores
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """What an entry is about: in whose trails it stands, and what it names."""
+    """What an entry is about: the account and the site in whose trails it is shown, and the target."""
 
     account_id: str | None = None
     site_id: str | None = None
@@ -22,7 +22,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 async def record(
     stores: AuditStores, call: Call, action: Action, subject: Subject, detail: dict[str, Any] | None = None
 ) -> None:
-    """Leave a trace of what the caller of this call did."""
+    """Add an audit entry for an action of the caller."""
     actor = call.caller or SYSTEM
     entry = AuditEntry(
         time=call.now,

@@ -15,11 +15,9 @@ class BrowserCheck(Protocol):
     @property
     def site_key(self) -> str | None:
         """Return the site that issues the tokens; None when the service has no site of its own."""
-        ...
 
     async def passes(self, token: str | None, call: Call, *, action: str) -> bool:
         """Say whether the check was passed; a token is used up by asking."""
-        ...
 
 
 class NoBrowserCheck:
@@ -28,5 +26,4 @@ class NoBrowserCheck:
     site_key = None
 
     async def passes(self, token: str | None, call: Call, *, action: str) -> bool:  # noqa: ARG002 - the port's signature
-        """Say yes."""
         return True

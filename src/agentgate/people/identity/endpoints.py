@@ -6,7 +6,7 @@ from agentgate.http.call import Call
 from agentgate.http.replies import Reply, set_cookie
 from agentgate.lib.database import Store
 from agentgate.lib.enums import OperatorVia
-from agentgate.lib.moment import Moment
+from agentgate.lib.records import shown
 from agentgate.lib.secrets import digest
 from agentgate.people.identity.guards import ADMIN_COOKIE
 from agentgate.people.identity.operators import DEFAULT_OPERATOR, Operators
@@ -49,20 +49,9 @@ async def read_session(call: Call, operators: Operators) -> SessionInfo:
 
 async def list_sessions(call: Call, store: Store[OperatorStores], operators: Operators) -> OperatorSessionList:
     """List the live sessions of all operators, newest first."""
-    current = _current_digest(call)
+    current, found = _current_digest(call), await operators.list_sessions(store.read, call)
     return OperatorSessionList(
-        items=[
-            OperatorSessionItem(
-                id=session.id,
-                operator=session.operator,
-                current=session.secret_digest == current,
-                browser=session.browser,
-                address_id=session.address_id,
-                created_at=Moment(session.created_ms),
-                last_used_at=Moment(session.last_used_ms),
-            )
-            for session in await operators.list_sessions(store.read, call)
-        ]
+        items=[shown(each, OperatorSessionItem, current=each.secret_digest == current) for each in found]
     )
 
 

@@ -49,6 +49,6 @@ async def not_cross_origin(call: Call) -> Call:
 
 
 def refuse_bearer(request: Request) -> None:
-    """Refuse whoever sends an API token, or what could be one, where none works."""
+    """Refuse a call with a bearer secret: API tokens work in the console API only."""
     if bearer_secret_of(request) is not None:
         raise Refused("token_not_allowed")

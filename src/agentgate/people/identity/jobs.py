@@ -17,12 +17,10 @@ class SweptStores(UserStores, OperatorStores, Protocol):
 
 
 def identity_jobs(store: Store[SweptStores], clock: Clock) -> tuple[Job, ...]:
-    """Return the job."""
     return (Job(name="sweep", interval_ms=DAY_MS, work=lambda: sweep(store, clock)),)
 
 
 async def sweep(store: Store[SweptStores], clock: Clock) -> None:
-    """Delete sessions and links that ended long ago."""
     now_ms = clock.now_ms()
 
     async def forget(stores: SweptStores) -> None:

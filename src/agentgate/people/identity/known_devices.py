@@ -1,6 +1,6 @@
 """Known devices: a sealed cookie says that this browser has signed in with this e-mail address before.
 
-It opens nothing. It spares its owner what an attack from elsewhere does to unknown devices, see `sign_in_limits`.
+The cookie signs nobody in. During an attack it exempts its owner from the limits on unknown devices (`sign_in_limits`).
 """
 
 import base64
@@ -83,6 +83,6 @@ def cookie_name(subject: str) -> str:
 
 
 def email_subject(email: str) -> str:
-    """Return what an address is counted under."""
+    """Return the subject under which an address is counted: its digest."""
     # Hashed, because neither the counting store nor a cookie is a place for people's addresses.
     return digest(canonical_email(email)).hex()

@@ -38,7 +38,7 @@ async def issue_link(
     stores: LinkStores, call: Call, kind: LinkKind, user_id: str, *, account_id: str | None = None
 ) -> IssuedLink:
     """Make a link; the user's earlier ones of the kind end, with an account those for it only."""
-    # Without the lock, two who ask at once would each end what was there and each leave a link of their own.
+    # Without the lock, two calls at once would each end the earlier links and each leave a new one.
     await stores.users.lock_user(user_id)
     await end_links(stores, call, kind, user_id, account_id=account_id)
     secret = new_secret()
@@ -70,7 +70,7 @@ async def spend_link(stores: LinkStores, call: Call, kind: LinkKind, secret: str
     link = await peek_link(stores, call, kind, secret)
     if not await stores.links.spend_link(link.secret_digest, call.now):
         raise Refused("invalid_link")
-    # It was used, so it arrived, be it from an operator's hands.
+    # A used link has reached its recipient, by mail or from an operator.
     await stores.outbox.clear_body_of_link(link.secret_digest, used_ms=call.now)
     for other in LinkKind:
         await end_links(stores, call, other, link.user_id)
@@ -80,13 +80,13 @@ async def spend_link(stores: LinkStores, call: Call, kind: LinkKind, secret: str
 async def end_links(
     stores: LinkStores, call: Call, kind: LinkKind, user_id: str, *, account_id: str | None = None
 ) -> None:
-    """End the user's unused links of a kind, with an account those for it only, and forget the messages' bodies."""
+    """End the user's unused links of a kind, with an account those for it only, and delete the messages' bodies."""
     for secret_digest in await stores.links.end_links(user_id, kind, call.now, account_id=account_id):
         await stores.outbox.clear_body_of_link(secret_digest)
 
 
 class LinkUrls:
-    """Writes links out. The secret stands behind the `#`, which browsers send to nobody."""
+    """Writes links out. The secret follows the `#`, which browsers send to nobody."""
 
     def __init__(self, public_base_url: str, public_listen: str) -> None:
         self._public_base_url = public_base_url.rstrip("/")

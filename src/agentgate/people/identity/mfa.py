@@ -26,7 +26,7 @@ _AS_MEANT = str.maketrans({"o": "0", "i": "1", "l": "1", "-": None, " ": None})
 
 
 class SecondFactor:
-    """Knows the sealed secrets of users' authenticators. Users are locked and read anew: callers may be out of date."""
+    """Knows the sealed secrets of users' authenticators. Methods lock and read the user again: the copy may be old."""
 
     def __init__(self, sealer: Sealer) -> None:
         self._sealer = sealer

@@ -110,7 +110,6 @@ class Operators:
         return [session for session in found if self._is_live(session, call.now)]
 
     async def end_session(self, call: Call, secret: str) -> None:
-        """End the session of a cookie."""
         await self._store.change(lambda stores: stores.operator_sessions.end_session(digest(secret), call.now))
 
     async def end_session_by_id(self, call: Call, session_id: str) -> OperatorSession:
@@ -152,11 +151,9 @@ class Operators:
         )
 
     def csrf_token(self, session: OperatorSession) -> str:
-        """Return the token that every changing request of this session must carry."""
         return csrf.csrf_token(self._keyring, session.secret_digest)
 
     def is_csrf_token(self, session: OperatorSession, token: str) -> bool:
-        """Say whether the token is this session's."""
         return csrf.is_csrf_token(self._keyring, session.secret_digest, token)
 
     def expires_at(self, session: OperatorSession) -> Moment:

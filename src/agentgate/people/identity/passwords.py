@@ -31,12 +31,12 @@ RETRY_AFTER_S = 1
 
 # A composed letter may come as up to four code points. What is longer is not even normalised, which takes time.
 MOST_CODE_POINTS = 4 * PASSWORD_CHARACTERS.most
-# A shorter local part stands in any text by chance.
+# A shorter local part occurs in any text by chance.
 LEAST_LOCAL_PART_CHARACTERS = 3
 # A group this short is guessed at once, however often it is repeated.
 SHORT_GROUP_CHARACTERS = 3
 COMMON_PASSWORDS = "common_passwords.txt"
-# Words that suggest themselves here, in addition to the bundled list.
+# Words that people would think of here, in addition to the bundled list.
 OWN_WORDS = frozenset({"agentgate"})
 _AROUND = string.digits + string.punctuation + " "
 # What numbers are written with, such as those of telephones and dates.
@@ -79,7 +79,7 @@ class Passwords:
         return matches and password_hash is not None
 
     def needs_rehash(self, password_hash: str) -> bool:
-        """Say whether a hash was made with other parameters than today's: hash anew after the next right password."""
+        """Say whether a hash was made with other parameters than now: hash again after the next right password."""
         return self._hasher.check_needs_rehash(password_hash)
 
     def close(self) -> None:
@@ -143,7 +143,7 @@ def _is_guessable(text: str, common: frozenset[str]) -> bool:
 
 def _repeated_group(text: str) -> str | None:
     """Return the shortest text of which this one is two or more copies, or None."""
-    # The text stands inside its doubling somewhere else than at the ends only if it is made of copies.
+    # A text occurs inside its doubling, other than at the ends, only if it is made of copies.
     length = (text + text).find(text, 1)
     return text[:length] if length < len(text) else None
 

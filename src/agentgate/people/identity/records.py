@@ -71,17 +71,17 @@ class StoredUser(Struct, frozen=True, kw_only=True):
 
     id: str
     email: str
-    name: str | None
-    status: UserStatus
-    password_hash: str | None
-    mfa_secret: bytes | None
-    mfa_enabled_ms: int | None
-    mfa_pending_secret: bytes | None
-    mfa_pending_ms: int | None
+    name: str | None = None
+    status: UserStatus = UserStatus.ACTIVE
+    password_hash: str | None = None
+    mfa_secret: bytes | None = None
+    mfa_enabled_ms: int | None = None
+    mfa_pending_secret: bytes | None = None
+    mfa_pending_ms: int | None = None
     # The newest time step whose code was used: an older or equal one is refused.
-    mfa_last_step: int
+    mfa_last_step: int = 0
     created_ms: int
-    last_sign_in_ms: int | None
+    last_sign_in_ms: int | None = None
 
     @property
     def has_mfa(self) -> bool:

@@ -1,12 +1,14 @@
 """Users and operators, their sessions, recovery codes and links in SQL. What must happen once is one statement."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
-from agentgate.lib.database import LockingRepository, RecordTable, Repository
+from agentgate.lib.database import LockingRepository, RecordTable
 from agentgate.lib.enums import UserStatus
 from agentgate.people.audit.repository import AuditStores
 from agentgate.people.identity.records import LinkKind, OperatorSession, StoredLink, StoredUser, UserSession
+
+S = TypeVar("S", UserSession, OperatorSession)
 
 _USERS = RecordTable("users", StoredUser)
 _SESSIONS = RecordTable("user_session", UserSession)
@@ -98,25 +100,41 @@ class UserStore(LockingRepository):
         return int(row[0]) if row else 0
 
 
-class UserSessionStore(LockingRepository):
+class SessionStore(LockingRepository, Generic[S]):
+    """Sessions of users or of operators."""
+
+    _table: RecordTable[S]
+
+    async def add_session(self, session: S) -> None:
+        await self._table.add(self._session, session)
+
+    async def find_session(self, secret_digest: bytes) -> S | None:
+        """Return the session, ended or not; None when there never was one or it was swept."""
+        return await self._table.find(self._session, "secret_digest = $1", secret_digest)
+
+    async def touch_session(self, secret_digest: bytes, last_used_ms: int) -> None:
+        earlier = "secret_digest = $1 AND last_used_ms < $2"
+        await self._table.change(self._session, earlier, secret_digest, last_used_ms, last_used_ms=last_used_ms)
+
+    async def end_session(self, secret_digest: bytes, ended_ms: int) -> bool:
+        """End a session; False when it had ended."""
+        is_live = "secret_digest = $1 AND ended_ms IS NULL"
+        return await self._table.change(self._session, is_live, secret_digest, ended_ms=ended_ms) == 1
+
+    async def sweep_sessions(self, created_before_ms: int) -> None:
+        """Delete sessions made before a moment."""
+        await self._table.delete(self._session, "created_ms < $1", created_before_ms)
+
+
+class UserSessionStore(SessionStore[UserSession]):
     """Sessions of users."""
 
-    async def add_session(self, session: UserSession) -> None:
-        await _SESSIONS.add(self._session, session)
-
-    async def find_session(self, secret_digest: bytes) -> UserSession | None:
-        """Return the session, ended or not; None when there never was one or it was swept."""
-        return await _SESSIONS.find(self._session, "secret_digest = $1", secret_digest)
+    _table = _SESSIONS
 
     async def list_sessions(self, user_id: str) -> list[UserSession]:
         """Return the sessions that have not been ended, newest first, expired ones included."""
         not_ended = "user_id = $1 AND ended_ms IS NULL ORDER BY created_ms DESC, id"
         return await _SESSIONS.find_all(self._session, not_ended, user_id)
-
-    async def touch_session(self, secret_digest: bytes, last_used_ms: int) -> None:
-        """Note that the session was used."""
-        earlier = "secret_digest = $1 AND last_used_ms < $2"
-        await _SESSIONS.change(self._session, earlier, secret_digest, last_used_ms, last_used_ms=last_used_ms)
 
     async def count_code_attempt(self, secret_digest: bytes, most: int) -> bool:
         """Use up one attempt at a code; False when all are used up."""
@@ -132,11 +150,6 @@ class UserSessionStore(LockingRepository):
         """Set the account that the session works in."""
         await _SESSIONS.change(self._session, "secret_digest = $1", secret_digest, account_id=account_id)
 
-    async def end_session(self, secret_digest: bytes, ended_ms: int) -> bool:
-        """End a session; False when it had ended."""
-        is_live = "secret_digest = $1 AND ended_ms IS NULL"
-        return await _SESSIONS.change(self._session, is_live, secret_digest, ended_ms=ended_ms) == 1
-
     async def end_sessions(self, user_id: str, ended_ms: int, *, but: bytes | None = None) -> None:
         """End all sessions of a user, but one if given."""
         others = "user_id = $1 AND ended_ms IS NULL AND secret_digest <> $2"
@@ -147,10 +160,6 @@ class UserSessionStore(LockingRepository):
         """Let the user's sessions that work in one account work in another."""
         in_account = "user_id = $1 AND account_id = $2 AND ended_ms IS NULL"
         await _SESSIONS.change(self._session, in_account, user_id, from_account, account_id=to_account)
-
-    async def sweep_sessions(self, created_before_ms: int) -> None:
-        """Delete sessions made before a moment."""
-        await _SESSIONS.delete(self._session, "created_ms < $1", created_before_ms)
 
 
 class LinkStore(LockingRepository):
@@ -185,34 +194,15 @@ class LinkStore(LockingRepository):
         await _LINKS.delete(self._session, "expires_ms < $1", expired_before_ms)
 
 
-class OperatorSessionStore(Repository):
-    """The sessions of operators."""
+class OperatorSessionStore(SessionStore[OperatorSession]):
+    """Sessions of operators."""
 
-    async def add_session(self, session: OperatorSession) -> None:
-        await _OPERATOR_SESSIONS.add(self._session, session)
-
-    async def find_session(self, secret_digest: bytes) -> OperatorSession | None:
-        """Return the session, ended or not; None when there never was one or it was swept."""
-        return await _OPERATOR_SESSIONS.find(self._session, "secret_digest = $1", secret_digest)
+    _table = _OPERATOR_SESSIONS
 
     async def list_sessions(self, created_after_ms: int) -> list[OperatorSession]:
         """Return the sessions made after a moment that were not ended, newest first."""
         not_ended = "created_ms > $1 AND ended_ms IS NULL ORDER BY created_ms DESC, id"
         return await _OPERATOR_SESSIONS.find_all(self._session, not_ended, created_after_ms)
-
-    async def touch_session(self, secret_digest: bytes, last_used_ms: int) -> None:
-        """Note that the session was used."""
-        earlier = "secret_digest = $1 AND last_used_ms < $2"
-        await _OPERATOR_SESSIONS.change(self._session, earlier, secret_digest, last_used_ms, last_used_ms=last_used_ms)
-
-    async def end_session(self, secret_digest: bytes, ended_ms: int) -> None:
-        """End the session; one that has ended stays as it is."""
-        is_live = "secret_digest = $1 AND ended_ms IS NULL"
-        await _OPERATOR_SESSIONS.change(self._session, is_live, secret_digest, ended_ms=ended_ms)
-
-    async def sweep_sessions(self, created_before_ms: int) -> None:
-        """Delete sessions made before a moment."""
-        await _OPERATOR_SESSIONS.delete(self._session, "created_ms < $1", created_before_ms)
 
 
 class UserStores(AuditStores, Protocol):

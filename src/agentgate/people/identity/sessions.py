@@ -101,11 +101,9 @@ class UserSessions:
         return session
 
     def csrf_token(self, session: UserSession) -> str:
-        """Return the token that every changing request of this session must carry."""
         return csrf.csrf_token(self._keyring, session.secret_digest)
 
     def is_csrf_token(self, session: UserSession, token: str) -> bool:
-        """Say whether the token is this session's."""
         return csrf.is_csrf_token(self._keyring, session.secret_digest, token)
 
     def expires_at(self, session: UserSession) -> Moment:

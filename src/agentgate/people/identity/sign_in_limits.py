@@ -36,7 +36,7 @@ class Factor(StrEnum):
 
 
 class Windows(Struct, frozen=True):
-    """The windows of one factor. Whoever has used one up is refused."""
+    """The windows of one factor. An attempt beyond one of them is refused."""
 
     per_address: Window
     per_email_and_address: Window
@@ -74,7 +74,7 @@ class SignInAttempt(Struct, frozen=True, kw_only=True):
 
     @property
     def from_source(self) -> str:
-        """Return what the e-mail's attempts from this address are counted under."""
+        """Return the subject under which the e-mail's attempts from this address are counted."""
         return f"{self.source} {self.email}"
 
 
@@ -131,7 +131,7 @@ class SignInLimits:
             await self._limiter.require(CODES_PER_KNOWN, attempt.known, TOO_MANY)
             return
         await self._limiter.require(CODES_PER_EMAIL_AND_ADDRESS, attempt.from_source, TOO_MANY)
-        # Nobody guesses the 80 bits of a recovery code, so others' attempts need not stand in the way of one.
+        # Nobody guesses the 80 bits of a recovery code, so other people's attempts do not limit it.
         if not is_recovery:
             await self._limiter.require(
                 CODES_PER_EMAIL,
@@ -141,10 +141,10 @@ class SignInLimits:
             )
 
     async def forget(self, attempt: SignInAttempt) -> None:
-        """Start the e-mail's counts here anew, once somebody has signed in with all that it takes.
+        """Reset the e-mail's counts for this address and device after a complete sign-in.
 
-        The source's count stays: an account of one's own must not buy more guesses at those of others. So do the counts
-        over all addresses: that the owner got in does not end an attack.
+        The source's count stays: a sign-in to one's own account must not allow more guesses at others. The counts over
+        all addresses stay too: a sign-in of the owner does not end an attack.
         """
         for factor in Factor:
             window, subject = _own_windows(attempt, factor)[-1]

@@ -20,7 +20,6 @@ def step_at(now_ms: int) -> int:
 
 
 def code_of(secret: bytes, step: int, *, digits: int = DIGITS) -> str:
-    """Return the code of a time step."""
     tag = hmac.digest(secret, step.to_bytes(8, "big"), "sha1")
     offset = tag[-1] & 0x0F
     number = int.from_bytes(tag[offset : offset + 4], "big") & 0x7FFF_FFFF

@@ -6,7 +6,6 @@ import unicodedata
 import idna
 
 from agentgate.http.call import Call
-from agentgate.lib.enums import UserStatus
 from agentgate.lib.errors import Refused
 from agentgate.lib.ids import new_user_id
 from agentgate.people.identity.records import StoredUser
@@ -49,20 +48,7 @@ async def find_or_create_user(stores: UserStores, call: Call, email: str, *, nam
     user = await stores.users.find_user_by_email(email)
     if user is not None:
         return user
-    user = StoredUser(
-        id=new_user_id(),
-        email=email,
-        name=name,
-        status=UserStatus.ACTIVE,
-        password_hash=None,
-        mfa_secret=None,
-        mfa_enabled_ms=None,
-        mfa_pending_secret=None,
-        mfa_pending_ms=None,
-        mfa_last_step=0,
-        created_ms=call.now,
-        last_sign_in_ms=None,
-    )
+    user = StoredUser(id=new_user_id(), email=email, name=name, created_ms=call.now)
     if await stores.users.add_user(user):
         return user
     # Somebody else added the address since we looked, and has committed: adding waited for that.

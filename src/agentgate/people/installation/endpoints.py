@@ -7,8 +7,7 @@ from agentgate.http.call import Call
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import PURPOSES, KeyStores, Sealer, StoredKey, replace_key
-from agentgate.lib.moment import Moment
-from agentgate.lib.records import optional_moment
+from agentgate.lib.records import shown
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.repository import AuditStores
 from agentgate.people.audit.trail import Subject, record
@@ -20,11 +19,9 @@ class InstallationReader(Protocol):
 
     async def report(self, now_ms: int) -> InstallationState:
         """Return the state of the installation."""
-        ...
 
     def settings(self) -> InstallationSettings:
         """Return the settings in force, secrets hidden."""
-        ...
 
 
 class KeyRotationStores(KeyStores, AuditStores, Protocol):
@@ -38,7 +35,10 @@ def key_records(keys: Iterable[StoredKey], now_ms: int) -> list[InstallationKey]
     """Return every key with its state, newest first within its purpose."""
     stored = sorted(keys, key=lambda key: (key.purpose, -key.active_ms))
     newest = {key.purpose: key.id for key in reversed(stored) if key.active_ms <= now_ms}
-    return [_record(key, _state(key, now_ms, is_newest=newest.get(key.purpose) == key.id)) for key in stored]
+    return [
+        shown(key, InstallationKey, state=_state(key, now_ms, is_newest=newest.get(key.purpose) == key.id))
+        for key in stored
+    ]
 
 
 def _state(key: StoredKey, now_ms: int, *, is_newest: bool) -> KeyState:
@@ -47,17 +47,6 @@ def _state(key: StoredKey, now_ms: int, *, is_newest: bool) -> KeyState:
     if key.retired_ms is not None and key.retired_ms <= now_ms:
         return "ended"
     return "current" if is_newest else "retired"
-
-
-def _record(key: StoredKey, state: KeyState) -> InstallationKey:
-    return InstallationKey(
-        id=key.id,
-        purpose=key.purpose,
-        state=state,
-        created_at=Moment(key.created_ms),
-        active_at=Moment(key.active_ms),
-        retired_at=optional_moment(key.retired_ms),
-    )
 
 
 async def read_installation(call: Call, installation: InstallationReader) -> InstallationState:

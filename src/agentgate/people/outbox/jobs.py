@@ -1,11 +1,12 @@
 """Delivering what lies in the outbox: taking what is due, composing the letter, trying again later; and clearing it.
 
-A message is claimed before it is handed in, so that of several workers one delivers it. If that one dies between the
-server's yes and the note of it, the message goes out twice, under the same Message-ID.
+A message is claimed before it is handed in, so that of several workers one delivers it. If that one dies after the
+server has accepted it and before this is noted, the message goes out twice, under the same Message-ID.
 """
 
 import asyncio
 import random
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.errors import MessageError
 from email.headerregistry import Address
@@ -36,22 +37,20 @@ FROM_NAME = "AgentGate"
 _POLICY = SMTP.clone(cte_type="7bit")
 
 
+@dataclass(frozen=True, kw_only=True)
 class MailDelivery:
     """Hands messages in at one mail server."""
 
-    def __init__(
-        self, server: MailServer, *, mail_from: str, store: Store[OutboxStores], messenger: Messenger, clock: Clock
-    ) -> None:
-        self._server = server
-        self._mail_from = mail_from
-        self._store = store
-        self._messenger = messenger
-        self._clock = clock
+    server: MailServer
+    mail_from: str
+    store: Store[OutboxStores]
+    messenger: Messenger
+    clock: Clock
 
     async def deliver_due(self) -> int:
         """Try every message that is due, some at a time; return how many were tried."""
         tried = 0
-        while await self._store.read.outbox.has_due(self._clock.now_ms()):
+        while await self.store.read.outbox.has_due(self.clock.now_ms()):
             messages = await self._claim()
             outcomes = await asyncio.gather(*map(self._deliver, messages), return_exceptions=True)
             failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
@@ -61,44 +60,44 @@ class MailDelivery:
         return tried
 
     async def _claim(self) -> list[StoredMessage]:
-        now_ms = self._clock.now_ms()
-        return await self._store.change(
+        now_ms = self.clock.now_ms()
+        return await self.store.change(
             lambda stores: stores.outbox.claim_due(now_ms, until_ms=now_ms + CLAIM_MS, limit=BATCH)
         )
 
     async def _deliver(self, message: StoredMessage) -> None:
         log = structlog.get_logger().bind(message_id=message.id, kind=message.kind, attempt=message.attempts)
         try:
-            await hand_in(self._server, self._letter(message))
+            await hand_in(self.server, self._letter(message))
         except MailRefused as refused:
             await self._note_failure(message, refused)
             log.warning("mail not delivered", error=refused.reason, permanent=refused.permanent)
         else:
-            now_ms = self._clock.now_ms()
-            await self._store.change(lambda stores: stores.outbox.note_sent(message.id, now_ms))
+            now_ms = self.clock.now_ms()
+            await self.store.change(lambda stores: stores.outbox.note_sent(message.id, now_ms))
             log.info("mail delivered")
 
     async def _note_failure(self, message: StoredMessage, refused: MailRefused) -> None:
         next_attempt_ms = None
         if not refused.permanent and message.attempts < MOST_ATTEMPTS:
             jitter = random.uniform(0.8, 1.2)  # noqa: S311 - spreads attempts, protects nothing
-            next_attempt_ms = self._clock.now_ms() + pause_ms(message.attempts, jitter)
-        await self._store.change(
+            next_attempt_ms = self.clock.now_ms() + pause_ms(message.attempts, jitter)
+        await self.store.change(
             lambda stores: stores.outbox.note_failure(message.id, refused.reason, next_attempt_ms=next_attempt_ms)
         )
 
     def _letter(self, message: StoredMessage) -> Letter:
         if message.attempts > MOST_ATTEMPTS:
             raise MailRefused("every attempt was interrupted", permanent=True)
-        text = self._messenger.read_text(message)
+        text = self.messenger.read_text(message)
         if not text:
             raise MailRefused("its content was of no more use", permanent=True)
         try:
-            content = compose(message, text, mail_from=self._mail_from, now_ms=self._clock.now_ms())
+            content = compose(message, text, mail_from=self.mail_from, now_ms=self.clock.now_ms())
         except (ValueError, MessageError):
             # An address or subject with a line break in it, say: it could say anything to the server.
             raise MailRefused("the headers cannot be written", permanent=True) from None
-        return Letter(sender=self._mail_from, recipient=message.recipient, content=content)
+        return Letter(sender=self.mail_from, recipient=message.recipient, content=content)
 
 
 def compose(message: StoredMessage, text: str, *, mail_from: str, now_ms: int) -> bytes:

@@ -1,6 +1,6 @@
-"""Messages to people: their wording as text and HTML, and putting them into the outbox. `deliver.py` delivers them.
+"""Messages to people: their wording as text and HTML, and putting them into the outbox. `jobs.py` delivers them.
 
-Send inside the unit of work that makes the change, so that a message exists exactly when what it tells of does. Texts
+Send inside the unit of work that makes the change, so that a message exists exactly when the change does. Texts
 are paragraphs with an empty line between; one that is an address of ours becomes a link. HTML loads nothing.
 """
 
@@ -17,8 +17,8 @@ from agentgate.lib.keyring import Sealer
 from agentgate.people.outbox.records import StoredMessage
 from agentgate.people.outbox.repository import OutboxStores
 
-# Whoever invites chooses the account's name. Mail programs turn what looks like an address into a link, so such a name
-# would let anybody send links to strangers in our name.
+# The inviting person chooses the account's name. Mail programs turn what looks like an address into a link, so such a
+# name would let anybody send links to strangers in our name.
 _LINK_LIKE = re.compile(r"://|\w\.\w{2}|@")
 _ADDRESS = re.compile(r"https?://\S+\Z")
 
@@ -50,7 +50,6 @@ class Messenger:
         self._sealer = sealer
 
     async def send(self, stores: OutboxStores, call: Call, message: MailMessage) -> None:
-        """Put a message into the outbox."""
         message_id = new_message_id()
         await stores.outbox.add_message(
             StoredMessage(

@@ -18,7 +18,7 @@ class OutboxStore(Repository):
     """Messages that were sent or are to be sent."""
 
     async def add_message(self, message: StoredMessage) -> None:
-        """Keep a new message, in the transaction of what it tells of."""
+        """Add a message, in the transaction of the change that it announces."""
         await _MESSAGES.add(self._session, message)
 
     async def list_messages(self, limit: int) -> list[StoredMessage]:
@@ -43,7 +43,6 @@ class OutboxStore(Repository):
         )
 
     async def has_due(self, now_ms: int) -> bool:
-        """Say whether a pending message is due."""
         return (
             await _MESSAGES.find(self._session, "status = 'pending' AND next_attempt_ms <= $1 LIMIT 1", now_ms)
             is not None
@@ -54,7 +53,7 @@ class OutboxStore(Repository):
 
         The attempt counts from here on: a message whose delivery takes the process down must not do so for ever.
         """
-        # The conditions stand twice on purpose: PostgreSQL checks the outer ones again once it has a row to itself.
+        # The conditions are repeated on purpose: PostgreSQL checks the outer ones again once it has a row to itself.
         rows = await self._session.all(
             f"""UPDATE outbox_message SET next_attempt_ms = $2, attempts = attempts + 1
                 WHERE status = 'pending' AND next_attempt_ms <= $1
@@ -68,7 +67,6 @@ class OutboxStore(Repository):
         return sorted((_MESSAGES.read(row) for row in rows), key=lambda message: (message.created_ms, message.id))
 
     async def note_sent(self, message_id: str, now_ms: int) -> None:
-        """Note that a message was delivered."""
         await _MESSAGES.change(self._session, "id = $1", message_id, status="sent", sent_ms=now_ms, last_error=None)
 
     async def note_failure(self, message_id: str, error: str, *, next_attempt_ms: int | None) -> None:
@@ -80,7 +78,7 @@ class OutboxStore(Repository):
         await _MESSAGES.change(self._session, is_pending, message_id, last_error=error, **next_step)
 
     async def clear_body_of_link(self, link_digest: bytes, *, used_ms: int | None = None) -> None:
-        """Forget the body of the message that carries a link which is of no more use.
+        """Delete the body of the message that carries a link which has ended.
 
         Once the link was used, a message that was still waiting counts as sent: its recipient has it.
         """
@@ -90,11 +88,11 @@ class OutboxStore(Repository):
         await self._session.run(f"{_CLEAR} AND link_digest = $1", link_digest)
 
     async def clear_bodies(self, created_before_ms: int) -> None:
-        """Forget the bodies of messages made before a moment."""
+        """Delete the bodies of messages made before a moment."""
         await self._session.run(f"{_CLEAR} AND created_ms < $1", created_before_ms)
 
     async def clear_dead_bodies(self, now_ms: int) -> int:
-        """Forget the bodies of messages whose link is used, replaced or expired; return how many."""
+        """Delete the bodies of messages whose link is used, replaced or expired; return how many."""
         return await self._session.run(
             f"""{_CLEAR} AND link_digest IS NOT NULL AND NOT EXISTS (SELECT 1 FROM link
                 WHERE link.secret_digest = outbox_message.link_digest AND used_ms IS NULL AND expires_ms > $1)""",  # noqa: S608

@@ -1,4 +1,4 @@
-"""One letter to one mail server. Which letters, when and how often again is in `deliver.py`."""
+"""One letter to one mail server. Which letters, when and how often again is in `jobs.py`."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ WHOLE_S = 60.0
 GOODBYE_S = 2.0
 REASON_CHARACTERS = 200
 
-# What an envelope and a header can both carry as it stands: no quotes, brackets, spaces or control characters.
+# Addresses that an envelope and a header can carry without quoting: no quotes, brackets, spaces or control characters.
 _MAILBOX = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}\Z", re.ASCII)
 _LINK = re.compile(r"https?://\S+", re.IGNORECASE)
 
@@ -86,7 +86,7 @@ async def hand_in(server: MailServer, letter: Letter) -> None:
         port=server.port,
         username=server.username,
         password=server.password,
-        # Its own look-up would ask the name server, and tell the mail server the machine's name.
+        # The library would look it up in DNS, and tell the mail server the machine's name.
         local_hostname=letter.sender.rpartition("@")[2],
         timeout=COMMAND_S,
         use_tls=server.implicit_tls,

@@ -41,7 +41,7 @@ from agentgate.people.accounts.records import (
     member_status,
 )
 from agentgate.people.accounts.repository import AccountStores
-from agentgate.people.accounts.signing_in import choose_place
+from agentgate.people.accounts.signing_in import choose_membership
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.endpoints import AuditQuery, read_audit_page
@@ -360,11 +360,11 @@ async def _show_user(stores: CustomerStores, user_id: str) -> Account:
     """Return a user with the account that a new session of theirs would work in."""
     user = await stores.users.find_user(user_id)
     assert user is not None, "the user is locked"
-    place = choose_place(await stores.members.list_memberships(user.id), None)
+    chosen = choose_membership(await stores.members.list_memberships(user.id))
     known: dict[str, Any] = {}
-    if place is not None:
-        membership, account = place
-        known = {"role": membership.role, "customer_id": account.id, "customer_name": account.name}
+    if chosen is not None:
+        member, account = chosen
+        known = {"role": member.role, "customer_id": account.id, "customer_name": account.name}
     return shown(
         user,
         Account,

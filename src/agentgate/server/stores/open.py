@@ -234,8 +234,7 @@ def _shared_cache(settings: Settings, clock: Clock, cache_end: socket.socket | N
 
 def _redis(url: str, timeout_s: float = 0.1) -> SharedCache:
     # A third of the time of a start.
-    from agentgate.storage.shared_cache.redis import RedisSharedCache  # noqa: PLC0415
-    from agentgate.storage.shared_cache.redis_cluster import RedisClusterSharedCache, is_cluster  # noqa: PLC0415
+    from agentgate.storage.shared_cache.redis import RedisClusterSharedCache, RedisSharedCache, is_cluster  # noqa: PLC0415
 
     return (RedisClusterSharedCache if is_cluster(url) else RedisSharedCache)(url, timeout_s=timeout_s)
 

@@ -82,11 +82,9 @@ class ClickhouseClient:
 
     @property
     def database(self) -> str:
-        """The database that holds the tables."""
         return self._address.database
 
     def watch(self, note: Note) -> None:
-        """Tell how long each statement took."""
         self._note = note
 
     async def all(self, sql: str, *values: Value) -> list[Row]:
@@ -94,7 +92,6 @@ class ClickhouseClient:
         return await self._on_thread(lambda: self._select(sql, values))
 
     async def one(self, sql: str, *values: Value) -> Row | None:
-        """Return the first row, or None."""
         rows = await self.all(sql, *values)
         return rows[0] if rows else None
 
@@ -121,7 +118,6 @@ class ClickhouseClient:
         await self._on_thread(lambda: self._post(parameters, rows, self._insert_s, encoding))
 
     async def ping(self) -> None:
-        """Return when a server answers."""
         await self.all("SELECT 1")
 
     async def close(self) -> None:

@@ -67,18 +67,15 @@ class _Statements:
         raise NotImplementedError
 
     async def one(self, sql: str, *values: Value) -> Row | None:
-        """Return the first row, or None."""
         check_values(values)
         row = await self._use(lambda connection: connection.fetchrow(sql, *values))
         return None if row is None else tuple(row)
 
     async def all(self, sql: str, *values: Value) -> list[Row]:
-        """Return every row."""
         check_values(values)
         return [tuple(row) for row in await self._use(lambda connection: connection.fetch(sql, *values))]
 
     async def run(self, sql: str, *values: Value) -> int:
-        """Run a statement and return how many rows it changed."""
         check_values(values)
         return changed_rows(await self._use(lambda connection: connection.execute(sql, *values)))
 
@@ -97,7 +94,7 @@ class _Statements:
 
 
 class PostgresTransaction(_Statements):
-    """An open transaction."""
+    """Implements Transaction."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -105,7 +102,6 @@ class PostgresTransaction(_Statements):
         self._failure: Exception | None = None
 
     async def lock(self, *key: str) -> None:
-        """Wait until no other transaction holds this key, and hold it to the end."""
         check_values(key)
         await self._use(lambda connection: connection.execute("SELECT pg_advisory_xact_lock($1)", lock_number(*key)))
 
@@ -115,7 +111,6 @@ class PostgresTransaction(_Statements):
             await self._use(lambda connection: connection.copy_records_to_table(table, columns=columns, records=rows))
 
     async def add_up(self, counters: Sums, rows: Sequence[Sequence[Value]]) -> None:
-        """Add rows to counters. Each key stands there once, in sorted order."""
         if rows:
             sql = add_up_arrays_statement(counters, array_types(rows[0]))
             await self._use(lambda connection: connection.execute(sql, *zip(*rows, strict=True)))
@@ -125,12 +120,10 @@ class PostgresTransaction(_Statements):
         await self._use(lambda connection: connection.execute(sql, timeout=SCRIPT_S))
 
     def confirm(self) -> None:
-        """Raise the failure of a statement, if there was one and the unit of work swallowed it."""
         if self._failure is not None:
             raise self._failure
 
     def end(self) -> None:
-        """Refuse every later use."""
         self._open = False
 
     async def _use(self, act: Callable[[Any], Awaitable[Any]]) -> Any:
@@ -147,7 +140,7 @@ class PostgresTransaction(_Statements):
 
 
 class PostgresDatabase(_Statements):
-    """One PostgreSQL database. It connects when it is first used, and again by itself after a failure."""
+    """Implements Database on PostgreSQL. It connects when it is first used, and again by itself after a failure."""
 
     def __init__(
         self,
@@ -166,7 +159,6 @@ class PostgresDatabase(_Statements):
 
     @property
     def dialect(self) -> Literal["sqlite", "postgres"]:
-        """Which variant of a migration is meant for this database."""
         return "postgres"
 
     async def open(self) -> None:
@@ -187,15 +179,12 @@ class PostgresDatabase(_Statements):
         return await _trying_again(lambda: self._transact(work))
 
     def watch(self, note: Note) -> None:
-        """Tell how long each unit of work took, with the wait for a connection, in seconds."""
         self._pool.note = note
 
     async def ping(self) -> None:
-        """Return when the server answers; raise StoreUnavailable when it does not."""
         await self.one("SELECT 1")
 
     async def close(self) -> None:
-        """Wait for accepted units of work, then close the connections."""
         await self._pool.close()
 
     async def _transact(self, work: Callable[[PostgresTransaction], Awaitable[T]]) -> T:

@@ -30,7 +30,7 @@ class PostgresPool:
         self._starting = asyncio.Lock()
         self._places = asyncio.Semaphore(max_connections)
         # The last one that was given back, with its place. To get one from the pool and to return it takes the event
-        # loop as long as twenty redemptions; whoever comes next has this one for nothing.
+        # loop as long as twenty redemptions; the next caller has this one for nothing.
         self._at_hand: Any = None
         self._lent = 0
         self._all_back = asyncio.Event()
@@ -116,7 +116,7 @@ class PostgresPool:
 
     async def _return(self, connection: Any) -> None:
         try:
-            # A commit stands, even if the connection breaks afterwards.
+            # A commit is valid, even if the connection breaks afterwards.
             with contextlib.suppress(*DRIVER_ERRORS):
                 await self._pool.release(connection)
         finally:

@@ -26,7 +26,6 @@ class RestoredSharedCache(SharedCache, Protocol):
 
     async def restore(self, counters: Sequence[tuple[str, int, int]]) -> None:
         """Add to counters: key, count, remaining time to live of each."""
-        ...
 
 
 class FallbackSharedCache:
@@ -41,7 +40,7 @@ class FallbackSharedCache:
         self._incarnation = 0
         self._restoring = asyncio.Lock()
         # What was counted here alone. An addition without an answer is among it, so it may be counted twice: a limit on
-        # guessing holds a little early then, where it would otherwise begin anew with every outage.
+        # guessing holds a little early then, where it would otherwise restart with every outage.
         self._missed: dict[str, int] = {}
         self._local = local
         self._clock = clock
@@ -50,12 +49,10 @@ class FallbackSharedCache:
 
     @property
     def kind(self) -> str:
-        """Say what the primary store is."""
         return self._primary.kind
 
     @property
     def incarnation(self) -> int:
-        """Say which primary store answered last."""
         return self._primary.incarnation
 
     @property
@@ -68,7 +65,6 @@ class FallbackSharedCache:
         return await self._ask(lambda store: store.get(key))
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
-        """Set the value and its time to live, whatever was there."""
         await self._ask(lambda store: store.put(key, value, ttl_ms=ttl_ms))
 
     async def take_once(self, key: str, *, ttl_ms: int) -> bool:
@@ -78,7 +74,7 @@ class FallbackSharedCache:
     async def add(self, key: str, amount: int, *, ttl_ms: int) -> int:
         """Add to a counter and return the new count; while degraded, the local store's.
 
-        The local one always counts along: whoever is near a limit must not start at nothing when the primary goes away.
+        The local one always counts too: a subject near its limit must not start at 0 when the primary goes away.
         """
         counted = await self._local.add(key, amount, ttl_ms=ttl_ms)
         if self._may_ask_primary():
@@ -97,7 +93,7 @@ class FallbackSharedCache:
         return counted
 
     async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
-        """Exchange with the primary store, or raise StoreUnavailable: the caller goes on with its own counts."""
+        """Exchange with the primary store, or raise StoreUnavailable: the caller continues with its own counts."""
         if not self._may_ask_primary():
             raise StoreUnavailable("the shared store is away")
         try:
@@ -109,11 +105,10 @@ class FallbackSharedCache:
         return counts
 
     def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int] | None:
-        """Exchange with the primary store while it answers."""
         return None if self._degraded else self._primary.exchange_now(additions, ttl_ms=ttl_ms)
 
     async def delete(self, key: str) -> None:
-        """Forget the key in both stores, so that it does not come back when the other one answers."""
+        """Delete the key in both stores, so that it does not come back when the other one answers."""
         await self._local.delete(key)
         await self._ask(lambda store: store.delete(key))
 
@@ -129,7 +124,6 @@ class FallbackSharedCache:
         return answers
 
     async def close(self) -> None:
-        """Let go of both stores."""
         await self._primary.close()
         await self._local.close()
 
@@ -147,8 +141,8 @@ class FallbackSharedCache:
     async def _catch_up(self, counted_there: Addition = ("", 0)) -> bool:
         """Give the primary the counts of this process that it missed; return whether there were any.
 
-        That is all of them when it was replaced; the other workers do the same. Otherwise, whoever has used a limit up
-        could start anew. `counted_there` is the one addition that a new primary has already.
+        That is all of them when it was replaced; the other workers do the same. Otherwise a used-up limit would be
+        reset. `counted_there` is the one addition that a new primary has already.
         """
         primary = self._restored
         if primary is None:

@@ -11,7 +11,7 @@ SLACK = 1_024
 
 
 class MemorySharedCache:
-    """Expiring values and counters in a dictionary, with a heap of their expiry times."""
+    """Implements SharedCache in a dictionary, with a heap of their expiry times."""
 
     kind = "memory"
     # No other process counts here.
@@ -27,7 +27,6 @@ class MemorySharedCache:
         self._expiries: list[tuple[int, str]] = []
 
     async def get(self, key: str) -> bytes | None:
-        """Return the value, or None when there is none or it has expired."""
         return self.get_now(key)
 
     def get_now(self, key: str) -> bytes | None:
@@ -36,19 +35,15 @@ class MemorySharedCache:
         return b"%d" % value if isinstance(value, int) else value
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
-        """Set the value and its time to live, whatever was there."""
         self.put_now(key, value, ttl_ms=ttl_ms)
 
     def put_now(self, key: str, value: bytes, *, ttl_ms: int) -> None:
-        """Set as `put` does."""
         self._set(key, value, ttl_ms=ttl_ms)
 
     async def take_once(self, key: str, *, ttl_ms: int) -> bool:
-        """Return True for the first caller within `ttl_ms`, False for every other."""
         return self.take_once_now(key, ttl_ms=ttl_ms)
 
     def take_once_now(self, key: str, *, ttl_ms: int) -> bool:
-        """Take as `take_once` does."""
         if self._live(key) is not None:
             return False
         self._set(key, b"1", ttl_ms=ttl_ms)
@@ -59,7 +54,6 @@ class MemorySharedCache:
         return self.add_now(key, amount, ttl_ms=ttl_ms)
 
     def add_now(self, key: str, amount: int, *, ttl_ms: int) -> int:
-        """Add as `add` does."""
         entry = self._entries.get(key)
         if entry is None or entry[0] <= self._clock.now_ms():
             self._set(key, amount, ttl_ms=ttl_ms)
@@ -73,7 +67,6 @@ class MemorySharedCache:
         return self.exchange_now(additions, ttl_ms=ttl_ms)
 
     def exchange_now(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
-        """Exchange as `exchange` does."""
         return [self.add_now(key, amount, ttl_ms=ttl_ms) // self._workers for key, amount in additions]
 
     def counters(self) -> list[tuple[str, int, int]]:
@@ -86,19 +79,15 @@ class MemorySharedCache:
         ]
 
     async def delete(self, key: str) -> None:
-        """Forget the key. Nothing happens when there is none."""
         self.delete_now(key)
 
     def delete_now(self, key: str) -> None:
-        """Forget as `delete` does."""
         self._entries.pop(key, None)
 
     async def ping(self) -> bool:
-        """Say that the store answers, as memory always does."""
         return True
 
     async def close(self) -> None:
-        """Forget everything."""
         self._entries.clear()
         self._expiries.clear()
 

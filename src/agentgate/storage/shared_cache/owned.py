@@ -1,41 +1,146 @@
-"""OwnedSharedCache: a worker's side of the shared cache that one process of this machine owns (`owner.py`).
+"""The shared cache that all workers of a machine share without Redis: one process owns it and holds it in memory.
 
-Calls of one turn of the event loop go in one message, and while a message is under way the next one collects. Every
-call ends within its timeout; one that fails raises StoreUnavailable, and fallback.py decides what then.
+Each worker has a socket pair with the owner, made by the supervisor, which keeps both ends: a restarted owner or worker
+goes on with the same pair. There is no path and no port, so nobody else can connect. A worker's calls of one turn of
+the event loop go in one message; each ends within its timeout, and one that fails raises StoreUnavailable.
 """
 
 import asyncio
 import secrets
 import select
+import signal
 import socket
 import time
 from collections import deque
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
 
 import msgspec
 
+from agentgate.lib.clock import Clock, SystemClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.lib.shared_cache import Addition
-from agentgate.storage.shared_cache.owner import (
-    ADD,
-    DELETE,
-    EXCHANGE,
-    GET,
-    MESSAGE_BYTES,
-    PING,
-    PUT,
-    TAKE_ONCE,
-    OwnerAnswer,
-    OwnerCall,
-    OwnerRequest,
-    Result,
-)
+from agentgate.storage.shared_cache.memory import MemorySharedCache
+
+# One message. Keys of ours are short; a larger message is refused by the kernel and fails at the caller.
+MESSAGE_BYTES = 128 * 1024
+BEAT_S = 0.2
+# A process can be handed some 250 sockets at its start.
+MOST_WORKERS = 200
+
+GET, PUT, TAKE_ONCE, ADD, DELETE, EXCHANGE, PING = range(7)
+
+# The operation, the key, a value or an amount, the time to live in milliseconds.
+OwnerCall = tuple[int, bytes, bytes | int, int]
+Result = bytes | int | bool | None
+
+
+class OwnerRequest(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Calls of one worker, done in their order."""
+
+    number: int
+    # On the machine's monotonic clock: the caller has given up then.
+    deadline_ns: int
+    calls: list[OwnerCall]
+
+
+class OwnerAnswer(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """The results of the request with this number. `owner` changes when an owner is replaced."""
+
+    number: int
+    owner: int
+    results: list[Result]
+
+
+class Pair(NamedTuple):
+    """The two ends between a worker and the owner."""
+
+    worker_end: socket.socket
+    owner_end: socket.socket
+
+
+def open_pairs(workers: int) -> list[Pair]:
+    """Return a pair for each worker; none when there are more than an owner can be given."""
+    return [open_pair() for _ in range(workers)] if workers <= MOST_WORKERS else []
+
+
+def open_pair() -> Pair:
+    """Return two connected sockets. Datagrams, because a message whose sender or reader is killed is whole or gone."""
+    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for end in ends:
+        end.setblocking(False)  # noqa: FBT003 - the standard library's signature
+        for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            end.setsockopt(socket.SOL_SOCKET, buffer, 2 * MESSAGE_BYTES)
+    return Pair(*ends)
+
+
+def run_owner(ends: Sequence[socket.socket], beat: Callable[[], None]) -> None:
+    """Answer the workers until killed: the body of the owner's process. It has nothing to finish or to save."""
+    # A signal to the whole process group is meant for the service; workers that drain still count here.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    asyncio.run(_own(ends, beat))
+
+
+async def _own(ends: Sequence[socket.socket], beat: Callable[[], None]) -> None:
+    owner = Owner(SystemClock())
+    for end in ends:
+        owner.serve(end)
+    while True:
+        beat()
+        await asyncio.sleep(BEAT_S)
+
+
+class Owner:
+    """The counters in memory, and the answers to workers."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._name = secrets.randbits(63)
+        self._store = MemorySharedCache(clock)
+        # Apart: a flood of visitors must not push out the counts of wrong passwords.
+        self._rates = MemorySharedCache(clock)
+        self._decoder = msgspec.msgpack.Decoder(OwnerRequest)
+        self._encoder = msgspec.msgpack.Encoder()
+
+    def serve(self, end: socket.socket) -> None:
+        """Answer the requests of this socket from now on."""
+        asyncio.get_running_loop().add_reader(end, self._answer_next, end)
+
+    def _answer_next(self, end: socket.socket) -> None:
+        try:
+            request = self._decoder.decode(end.recv(2 * MESSAGE_BYTES))
+        except (BlockingIOError, msgspec.DecodeError):
+            return
+        # A caller that has given up counts elsewhere or asks again: to add now would count twice.
+        if time.monotonic_ns() > request.deadline_ns:
+            return
+        answer = OwnerAnswer(request.number, self._name, [self._do(*call) for call in request.calls])
+        try:
+            end.send(self._encoder.encode(answer))
+        except OSError:
+            # A worker that does not read gets no answer.
+            return
+
+    def _do(self, kind: int, name: bytes, value: bytes | int, ttl_ms: int) -> Result:
+        key = name.decode("utf-8", "surrogatepass")
+        store = self._rates if kind == EXCHANGE else self._store
+        if kind in {ADD, EXCHANGE}:
+            return store.add_now(key, int(value), ttl_ms=ttl_ms)
+        if kind == GET:
+            return store.get_now(key)
+        if kind == TAKE_ONCE:
+            return store.take_once_now(key, ttl_ms=ttl_ms)
+        if kind == PUT:
+            store.put_now(key, bytes(value), ttl_ms=ttl_ms)
+        elif kind == DELETE:
+            store.delete_now(key)
+        return True
+
 
 # Nobody else waits meanwhile, so that a busy machine may take its time: an event loop alone takes some 15 ms to come to
 # an answer. Only an owner that is gone takes all of it.
 TIMEOUT_S = 0.25
-# The event loop stands still meanwhile. An answer takes 0.1 ms, and up to 20 ms where four processes want each core.
+# The event loop is blocked meanwhile. An answer takes 0.1 ms, and up to 20 ms where four processes want each core.
 BLOCKING_TIMEOUT_S = 0.025
 # How long nobody blocks for an owner that did not answer in time: it may hold up a tenth of all time.
 BLOCK_AGAIN_S = 0.25
@@ -59,7 +164,7 @@ class _Asked:
 
 
 class OwnedSharedCache:
-    """Expiring values and counters in the memory of the owner. Made inside the event loop that asks."""
+    """Implements SharedCache in the memory of the owner. Made inside the event loop that asks."""
 
     kind = "memory that the workers share"
     # Answers come from elsewhere, and others count there too.
@@ -90,19 +195,15 @@ class OwnedSharedCache:
         self._loop.add_reader(end, self._receive)
 
     async def get(self, key: str) -> bytes | None:
-        """Return the value, or None when there is none or it has expired."""
         return cast("bytes | None", await self._call(GET, key))
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
-        """Set the value and its time to live, whatever was there."""
         await self._call(PUT, key, value, ttl_ms=_checked(ttl_ms))
 
     async def take_once(self, key: str, *, ttl_ms: int) -> bool:
-        """Return True for the first caller within `ttl_ms`, False for every other."""
         return bool(await self._call(TAKE_ONCE, key, ttl_ms=_checked(ttl_ms)))
 
     async def add(self, key: str, amount: int, *, ttl_ms: int) -> int:
-        """Add to a counter and return the new count. The first addition starts the time to live."""
         return cast("int", await self._call(ADD, key, amount, ttl_ms=_checked(ttl_ms)))
 
     async def exchange(self, additions: Sequence[Addition], *, ttl_ms: int) -> list[int]:
@@ -134,18 +235,16 @@ class OwnedSharedCache:
         return cast("list[int] | None", self._blocking_results)
 
     async def delete(self, key: str) -> None:
-        """Forget the key. Nothing happens when there is none."""
         await self._call(DELETE, key)
 
     async def ping(self) -> bool:
-        """Say whether the owner answers now."""
         try:
             return bool(await self._call(PING, ""))
         except StoreUnavailable:
             return False
 
     async def close(self) -> None:
-        """Let go of the socket. Whoever still waits is told that the store is away."""
+        """Let go of the socket. Waiting calls fail with StoreUnavailable."""
         self._loop.remove_reader(self._end)
         self._fail_all("closed")
         self._end.close()
@@ -215,7 +314,7 @@ class OwnedSharedCache:
         start = 0
         for asked in under_way:
             end = start + len(asked.calls)
-            # Whoever was cancelled meanwhile waits no more.
+            # A cancelled caller waits no more.
             if not asked.results.done():
                 asked.results.set_result(results[start:end])
             start = end

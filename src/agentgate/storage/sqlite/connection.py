@@ -124,7 +124,6 @@ def statement(sql: str) -> Statement:
 
 
 def fetch_one(connection: apsw.Connection, prepared: Statement, values: Sequence[Value]) -> Row | None:
-    """Return the first row, or None."""
     cursor = connection.cursor()
     try:
         cursor.execute(prepared.text, values)
@@ -139,7 +138,6 @@ def fetch_one(connection: apsw.Connection, prepared: Statement, values: Sequence
 
 
 def fetch_all(connection: apsw.Connection, prepared: Statement, values: Sequence[Value]) -> list[Row]:
-    """Return every row."""
     cursor = connection.cursor()
     try:
         return cursor.execute(prepared.text, values).fetchall()
@@ -156,7 +154,6 @@ def change(connection: apsw.Connection, prepared: Statement, values: Sequence[Va
 
 
 def change_many(connection: apsw.Connection, prepared: Statement, rows: Iterable[Sequence[Value]]) -> None:
-    """Run one statement for each row of values."""
     cursor = connection.cursor()
     try:
         for _ in cursor.executemany(prepared.text, rows):

@@ -38,7 +38,7 @@ BACKUP_STEP_PAGES = 512
 
 
 class SqliteDatabase:
-    """One SQLite file in WAL mode. Several processes may have it open."""
+    """Implements Database on one SQLite file in WAL mode. Several processes may have it open."""
 
     def __init__(
         self,
@@ -62,7 +62,6 @@ class SqliteDatabase:
 
     @property
     def dialect(self) -> Literal["sqlite", "postgres"]:
-        """Which variant of a migration is meant for this database."""
         return "sqlite"
 
     async def open(self) -> None:
@@ -72,14 +71,12 @@ class SqliteDatabase:
         self._opened = True
 
     async def one(self, sql: str, *values: Value) -> Row | None:
-        """Return the first row, or None."""
         prepared = statement(sql)
         if not prepared.reads:
             return await self.transaction(lambda transaction: transaction.one(sql, *values))
         return await self._fetch(fetch_one, prepared, values)
 
     async def all(self, sql: str, *values: Value) -> list[Row]:
-        """Return every row."""
         prepared = statement(sql)
         if not prepared.reads:
             return await self.transaction(lambda transaction: transaction.all(sql, *values))
@@ -95,7 +92,6 @@ class SqliteDatabase:
         return self._read(fetch, prepared, values)
 
     async def run(self, sql: str, *values: Value) -> int:
-        """Run a statement and return how many rows it changed."""
         return await self.transaction(lambda transaction: transaction.run(sql, *values))
 
     async def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
@@ -103,7 +99,6 @@ class SqliteDatabase:
         await self.transaction(lambda transaction: transaction.run_many(sql, rows))
 
     async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
-        """Insert the rows whose key is not there yet; return the keys of those."""
         for row in rows:
             check_values(row)
         return await self._timed(
@@ -118,7 +113,6 @@ class SqliteDatabase:
         return await self._timed(self._writer.submit(work))
 
     def watch(self, note: Note) -> None:
-        """Tell how long each unit of work took, from the request to the commit, in seconds."""
         self._note = note
 
     async def _timed(self, pending: Awaitable[T]) -> T:
@@ -246,7 +240,6 @@ class _Copy:
         return done, copied, pages
 
     def close(self) -> None:
-        """Let go of both files."""
         with contextlib.suppress(apsw.Error):
             if self._backup is not None:
                 self._backup.close(True)  # noqa: FBT003 - positional in apsw
@@ -259,7 +252,7 @@ class _Copy:
         self._target.unlink(missing_ok=True)
         create_private(self._target)
         self._source = self._connect_source()
-        # Within one read transaction the source stands still; otherwise each commit would start the copy anew.
+        # Within one read transaction the source does not change; otherwise each commit would restart the copy.
         self._source.execute("BEGIN")
         self._source.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         self._destination = apsw.Connection(str(self._target))

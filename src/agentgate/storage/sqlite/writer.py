@@ -46,7 +46,7 @@ ONLY_ITS_TRANSACTION = "a unit of work may await only its transaction"
 
 
 class SqliteTransaction:
-    """An open transaction. Its methods are `async` in form only: they never suspend."""
+    """Implements Transaction. Its methods are `async` in form only: they never suspend."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -54,25 +54,20 @@ class SqliteTransaction:
         self._failure: Exception | None = None
 
     async def one(self, sql: str, *values: Value) -> Row | None:
-        """Return the first row, or None."""
         return self._run(fetch_one, statement(sql), values)
 
     async def all(self, sql: str, *values: Value) -> list[Row]:
-        """Return every row."""
         return self._run(fetch_all, statement(sql), values)
 
     async def run(self, sql: str, *values: Value) -> int:
-        """Run a statement and return how many rows it changed."""
         return self._run(change, statement(sql), values)
 
     async def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
-        """Run one statement for each row of values."""
         for row in rows:
             check_values(row)
         self._guard(lambda: change_many(self._connection, statement(sql), rows))
 
     async def insert_new(self, new: NewRows, rows: Sequence[Sequence[Value]]) -> list[Row]:
-        """Insert the rows whose key is not there yet; return the keys of those."""
         for row in rows:
             check_values(row)
         found: list[Row] = []
@@ -91,7 +86,6 @@ class SqliteTransaction:
         self._each_portion(rows, lambda count: insert_statement(table, names, count))
 
     async def add_up(self, counters: Sums, rows: Sequence[Sequence[Value]]) -> None:
-        """Add rows to counters. Each key stands there once, in sorted order."""
         self._each_portion(rows, lambda count: add_up_statement(counters, count))
 
     async def script(self, sql: str) -> None:

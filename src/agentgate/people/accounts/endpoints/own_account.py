@@ -8,6 +8,7 @@ from agentgate.lib.enums import AccountRole, ConsolePermission
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.moment import Moment
+from agentgate.lib.records import optional, shown
 from agentgate.people.accounts import api_tokens, lifecycle, members
 from agentgate.people.accounts.guards import MemberCall
 from agentgate.people.accounts.members import lock_acting_role
@@ -83,7 +84,7 @@ async def transfer_own_account(call: MemberCall, body: TransferInput, store: Sto
 
 
 async def _check_has_mfa(stores: AccountStores, call: MemberCall) -> None:
-    # Whoever turns this on without having it would lock themselves out with the next request.
+    # A caller without two-factor authentication would be locked out with the next request.
     user = await stores.users.find_user(call.user_id) if call.user_id is not None else None
     if user is None or not user.has_mfa:
         raise Refused("mfa_not_enabled", "Turn two-factor authentication on for yourself before asking it of others.")
@@ -92,16 +93,8 @@ async def _check_has_mfa(stores: AccountStores, call: MemberCall) -> None:
 async def _own_account(
     stores: AccountStores, call: MemberCall, account: StoredAccount, role: AccountRole | None
 ) -> OwnAccount:
-    return OwnAccount(
-        id=account.id,
-        name=account.name,
-        status=account.status,
-        limits=account.limits,
-        usage=await stores.accounts.read_usage(account.id, call.now),
-        require_mfa=account.require_mfa,
-        created_at=account.created_at,
-        role=UNSET if role is None else role,
-    )
+    usage = await stores.accounts.read_usage(account.id, call.now)
+    return shown(account, OwnAccount, usage=usage, role=optional(role))
 
 
 # Each of these sends a mail to an address of the caller's choice, so that none becomes a nuisance to a stranger.

@@ -2,8 +2,6 @@
 
 import asyncio
 
-from msgspec import UnsetType
-
 from agentgate.http.address import source_of
 from agentgate.http.call import Call
 from agentgate.http.replies import Reply
@@ -12,8 +10,8 @@ from agentgate.lib.clock import HOUR_MS
 from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
-from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
+from agentgate.lib.records import shown
 from agentgate.people.accounts.access_requests import new_request
 from agentgate.people.accounts.guards import UserCall
 from agentgate.people.accounts.lifecycle import create_account
@@ -117,7 +115,8 @@ async def _is_required(stores: AccountStores, user_id: str) -> bool:
 
 async def list_sessions(call: UserCall, store: Store[AccountStores]) -> SessionList:
     """List the user's sessions, newest first."""
-    return SessionList(items=[_item(call, session) for session in await _live_sessions(store.read, call)])
+    found = await _live_sessions(store.read, call)
+    return SessionList(items=[shown(each, SessionItem, current=each.id == call.session.id) for each in found])
 
 
 async def end_session(call: UserCall, store: Store[AccountStores], sessions: UserSessions) -> Reply[None]:
@@ -149,25 +148,14 @@ async def _live_sessions(stores: AccountStores, call: UserCall) -> list[UserSess
     ]
 
 
-def _item(call: UserCall, session: UserSession) -> SessionItem:
-    return SessionItem(
-        id=session.id,
-        current=session.id == call.session.id,
-        browser=session.browser,
-        address_id=session.address_id,
-        created_at=Moment(session.created_ms),
-        last_used_at=Moment(session.last_used_ms),
-    )
-
-
 async def switch_account(
     call: UserCall, body: SwitchInput, store: Store[AccountStores], sessions: UserSessions
 ) -> Reply[Session]:
     """Work in another of the user's accounts. Cookie and CSRF token change with it."""
 
     async def work(stores: AccountStores) -> StartedSession:
-        places = await stores.members.list_memberships(call.user.id)
-        if not any(account.id == body.account_id for _, account in places):
+        memberships = await stores.members.list_memberships(call.user.id)
+        if not any(each.account.id == body.account_id for each in memberships):
             raise Refused("not_member")
         return await _go_to(stores, call, sessions, body.account_id)
 
@@ -178,7 +166,7 @@ async def found_account(
     call: UserCall, body: AccountInput, store: Store[AccountStores], sessions: UserSessions
 ) -> Reply[Session]:
     """Create another account, owned by the caller, and work in it."""
-    # Before the limit: what is malformed is told so, whoever sends it.
+    # Before the limit: a malformed name is refused as malformed.
     name = check_name(body.name)
 
     async def work(stores: AccountStores) -> StartedSession:
@@ -194,8 +182,8 @@ async def found_account(
 
 async def _go_to(stores: AccountStores, call: UserCall, sessions: UserSessions, account_id: str) -> StartedSession:
     secret, session = await sessions.replace(stores, call, call.session, account_id=account_id, stage=SessionStage.FULL)
-    places = await stores.members.list_memberships(call.user.id)
-    return StartedSession(secret=secret, session=session, user=call.user, places=places)
+    memberships = await stores.members.list_memberships(call.user.id)
+    return StartedSession(secret=secret, session=session, user=call.user, memberships=memberships)
 
 
 PER_SOURCE = Window("access-source", 10, HOUR_MS)
@@ -205,18 +193,14 @@ ANSWER_S = 0.1
 
 
 async def request_access(
-    call: Call,
-    body: AccessRequestInput,
-    store: Store[AccountStores],
-    browser_check: BrowserCheck,
-    limiter: Limiter,
+    call: Call, body: AccessRequestInput, store: Store[AccountStores], browser_check: BrowserCheck, limiter: Limiter
 ) -> Received:
     """Ask for an account. The answer is the same for every address."""
     loop = asyncio.get_running_loop()
     answer_s = loop.time() + ANSWER_S
     request = new_request(call, body)
     await limiter.require(PER_SOURCE, source_of(call.request.address))
-    token = None if isinstance(body.token, UnsetType) else body.token
+    token = body.token or None
     if not await browser_check.passes(token, call, action=REQUEST_ACCESS):
         raise Refused("browser_check_failed")
     # Counted behind the check: programs that do not pass it must not use up what is there for people.

@@ -8,6 +8,7 @@ from agentgate.lib.database import Store
 from agentgate.lib.errors import Refused
 from agentgate.lib.moment import Moment
 from agentgate.lib.names import check_name
+from agentgate.lib.records import shown
 from agentgate.people.accounts.guards import SessionCall, UserCall
 from agentgate.people.accounts.password_reset import PasswordReset, may_reset
 from agentgate.people.accounts.proofs import SignInProofs, one_of
@@ -17,6 +18,7 @@ from agentgate.people.accounts.records import (
     ForgotInput,
     InviteInfo,
     Login,
+    Membership,
     PasswordChange,
     Received,
     ResetInput,
@@ -24,9 +26,8 @@ from agentgate.people.accounts.records import (
 )
 from agentgate.people.accounts.repository import AccountStores
 from agentgate.people.accounts.signing_in import (
-    Place,
     StartedSession,
-    choose_place,
+    choose_account_id,
     lock_user,
     record_failure,
     record_of_user,
@@ -35,7 +36,7 @@ from agentgate.people.accounts.signing_in import (
 )
 from agentgate.people.audit.actions import Action
 from agentgate.people.identity.links import peek_link, spend_link
-from agentgate.people.identity.records import LinkKind, SessionStage, StoredLink, StoredUser
+from agentgate.people.identity.records import LinkKind, SessionStage, StoredLink
 from agentgate.people.identity.sessions import CODE_ATTEMPTS, UserSessions
 from agentgate.people.identity.users import canonical_email
 from agentgate.people.outbox.messages import Messenger, password_changed_message
@@ -53,7 +54,7 @@ async def log_in(
     user = await store.read.users.find_user_by_email(email)
     password_hash = user.password_hash if user else None
     attempt = proofs.limits.attempt(call, email)
-    token = None if isinstance(body.token, UnsetType) else body.token
+    token = body.token or None
     right = await proofs.is_password(attempt, password_hash, body.password, token=token)
     if user is None or password_hash is None or not right:
         await store.change(lambda stores: record_failure(stores, call, user, "password"))
@@ -87,7 +88,9 @@ async def finish_log_in(
         raise Refused("invalid_state", "This session is signed in; no code is needed.")
     code, _ = one_of(body)
     method = "recovery_code" if code is None else "code"
-    user = await _find_user(call, store)
+    user = await store.read.users.find_user(begun.user_id)
+    if user is None:
+        raise Refused("session_expired")
     attempt = proofs.limits.attempt(call, user.email)
     await proofs.count_code(attempt, body)
     await _count_attempt(call, store)
@@ -121,16 +124,8 @@ async def log_out(call: SessionCall, store: Store[AccountStores], sessions: User
 
 async def read_session(call: UserCall, store: Store[AccountStores], sessions: UserSessions) -> Session:
     """Read who is signed in, their accounts, what they may do in the active one, and the CSRF token."""
-    places = await store.read.members.list_memberships(call.user.id)
-    return session_record(sessions, call.session, call.user, places)
-
-
-async def _find_user(call: SessionCall, store: Store[AccountStores]) -> StoredUser:
-    """Return whose code is awaited."""
-    user = await store.read.users.find_user(call.session.user_id)
-    if user is None:
-        raise Refused("session_expired")
-    return user
+    memberships = await store.read.members.list_memberships(call.user.id)
+    return session_record(sessions, call.session, call.user, memberships)
 
 
 async def _count_attempt(call: SessionCall, store: Store[AccountStores]) -> None:
@@ -141,40 +136,25 @@ async def _count_attempt(call: SessionCall, store: Store[AccountStores]) -> None
 
 
 async def _record_success(stores: AccountStores, call: Call, started: StartedSession, method: str) -> None:
-    await record_of_user(
-        stores,
-        call,
-        Action.SIGNIN_SUCCESS,
-        started.user,
-        account_id=started.session.account_id,
-        detail={"method": method},
-    )
+    account_id, detail = started.session.account_id, {"method": method}
+    await record_of_user(stores, call, Action.SIGNIN_SUCCESS, started.user, account_id=account_id, detail=detail)
 
 
 async def read_invite(call: Call, store: Store[AccountStores]) -> InviteInfo:
     """Read who an invite link is for, without using it."""
     link = await peek_link(store.read, call, LinkKind.INVITE, call.params["token"])
-    membership, account = await _invited_to(store.read, link)
-    return InviteInfo(
-        email=membership.email,
-        account_name=account.name,
-        role=membership.role,
-        expires_at=Moment(link.expires_ms),
-    )
+    member, account = await _invited_to(store.read, link)
+    return shown(member, InviteInfo, account_name=account.name, expires_at=Moment(link.expires_ms))
 
 
 async def accept_invite(
-    call: Call,
-    body: AcceptInput,
-    store: Store[AccountStores],
-    proofs: SignInProofs,
-    sessions: UserSessions,
+    call: Call, body: AcceptInput, store: Store[AccountStores], proofs: SignInProofs, sessions: UserSessions
 ) -> Reply[Session]:
     """Set the first password with an invite link, and sign in."""
     name = None if isinstance(body.name, UnsetType) else check_name(body.name)
     link = await peek_link(store.read, call, LinkKind.INVITE, body.token)
-    membership, _ = await _invited_to(store.read, link)
-    password_hash = await proofs.new_hash(body.password, email=membership.email)
+    member, _ = await _invited_to(store.read, link)
+    password_hash = await proofs.new_hash(body.password, email=member.email)
 
     async def work(stores: AccountStores) -> StartedSession:
         spent = await spend_link(stores, call, LinkKind.INVITE, body.token)
@@ -193,18 +173,18 @@ async def accept_invite(
     return (await store.change(work)).reply(call, sessions)
 
 
-async def _invited_to(stores: AccountStores, link: StoredLink) -> Place:
-    """Return the place that an invitation is to; refuse when it was taken back, or the account is gone."""
-    places = await stores.members.list_memberships(link.user_id)
-    place = next((place for place in places if place[1].id == link.account_id), None)
-    if place is None:
+async def _invited_to(stores: AccountStores, link: StoredLink) -> Membership:
+    """Return the membership that an invitation is for; refuse when it was taken back, or the account is gone."""
+    memberships = await stores.members.list_memberships(link.user_id)
+    invited_to = next((each for each in memberships if each.account.id == link.account_id), None)
+    if invited_to is None:
         raise Refused("invalid_link")
-    return place
+    return invited_to
 
 
 async def forgot_password(call: Call, body: ForgotInput, password_reset: PasswordReset) -> Received:
     """Have a reset link e-mailed, if an account uses the address. The answer is the same for every address."""
-    token = None if isinstance(body.token, UnsetType) else body.token
+    token = body.token or None
     await password_reset.ask(call, canonical_email(body.email), token=token)
     return Received()
 
@@ -279,8 +259,7 @@ async def change_password(
 
 
 async def _tell(stores: AccountStores, call: Call, started: StartedSession, messenger: Messenger) -> None:
-    place = choose_place(started.places, None)
-    account_id = place[1].id if place else None
+    account_id = choose_account_id(started.memberships)
     user = started.user
     await record_of_user(stores, call, Action.USER_PASSWORD, user, account_id=account_id, detail={"method": "reset"})
     await messenger.send(stores, call, password_changed_message(user.email))
