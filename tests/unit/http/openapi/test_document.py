@@ -10,16 +10,13 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 from agentgate.http.endpoint import shape_of
 from agentgate.http.openapi.document import documents, refusals
 from agentgate.routes import SURFACES
+from tests.support.one_test import one_test_over
 
 DOCUMENTS = documents(SURFACES, version="1.0.0")
-ROWS = [
-    pytest.param(surface, row, id=f"{surface.name} {row.method} {row.path}")
-    for surface in SURFACES
-    for row in surface.rows
-]
+ROWS = {f"{surface.name} {row.method} {row.path}": (surface, row) for surface in SURFACES for row in surface.rows}
 
 every_document = pytest.mark.parametrize("described", DOCUMENTS.values(), ids=DOCUMENTS)
-every_row = pytest.mark.parametrize(("surface", "row"), ROWS)
+every_row = one_test_over(ROWS)
 
 
 def operation_of(surface, row):

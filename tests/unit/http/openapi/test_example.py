@@ -12,16 +12,17 @@ import pytest
 from agentgate.http.openapi.document import documents
 from agentgate.http.openapi.example import curl, example, node, python, sample
 from agentgate.routes import SURFACES
+from tests.support.one_test import one_test_over
 
 DOCUMENTS = documents(SURFACES, version="1.0.0")
-OPERATIONS = [
-    pytest.param(method, path, operation, described["components"], id=operation["operationId"])
+OPERATIONS = {
+    operation["operationId"]: (method, path, operation, described["components"])
     for described in DOCUMENTS.values()
     for path, methods in described["paths"].items()
     for method, operation in methods.items()
-]
+}
 
-every_operation = pytest.mark.parametrize(("method", "path", "operation", "components"), OPERATIONS)
+every_operation = one_test_over(OPERATIONS)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_the_node_samples_are_modules_that_node_reads(tmp_path):
     program = shutil.which("node")
     if program is None:
         pytest.skip("node is not installed")
-    samples = [node(*asked) for asked in (each.values for each in OPERATIONS)]
+    samples = [node(*asked) for asked in OPERATIONS.values()]
     module = "\n".join(f"async function sample{number}() {{\n{code}\n}}" for number, code in enumerate(samples))
     (tmp_path / "samples.mjs").write_text(module)
 
