@@ -13,7 +13,7 @@ from agentgate.lib.enums import WidgetMode
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.browser_check.admission import Visit
-from agentgate.protection.browser_check.clusters import Clusters
+from agentgate.protection.browser_check.clusters import Clusters, Membership
 from agentgate.protection.browser_check.judge import Proof
 from agentgate.protection.browser_check.private_tokens import PrivateTokens
 from agentgate.protection.browser_check.probes.checker import KEPT_MS, DrawnProbes, ProbeChecker
@@ -29,6 +29,13 @@ from agentgate.protection.tokens.repository import RedemptionStore
 # A browser of a person solves its work and runs its program: a few wrong answers from one network (the /24 of IPv4, the
 # /48 of IPv6) within an hour are a program's. Such a network gets harder work for a while.
 FAILED_VERIFICATIONS = Window("browser-failed-network", 5, HOUR_MS)
+# Budgets of farms. A network with so many checks of clusters in which no person is gets the most work.
+CLUSTERED_CHECKS = Window("cluster-network", 5, HOUR_MS)
+# Of such a cluster so many answers to the shown check count. One of them may be the person's whose input was copied.
+CLUSTER_ANSWERS = Window("cluster-answers", 3, HOUR_MS)
+# So often private tokens vouch for the checks of one cluster: a farm can own a few devices that get them.
+CLUSTER_TOKENS = Window("cluster-private-tokens", 10, HOUR_MS)
+SPENT = "cluster.spent"
 
 
 class Findings(Struct, frozen=True):
@@ -54,11 +61,13 @@ class Scrutiny:
 
     async def level(self, call: Call, visit: Visit) -> Level:
         """Return the least work that network and cluster get."""
-        request = call.request
+        request, network = call.request, network_of(call.request.address)
+        if await self._limiter.is_over(CLUSTERED_CHECKS, network):
+            return Level.HIGH
         is_raised = (
             self._clusters.is_suspected(visit.site.number, request)
             or await self.probes.has_failed(request.address)
-            or await self._limiter.is_over(FAILED_VERIFICATIONS, network_of(request.address))
+            or await self._limiter.is_over(FAILED_VERIFICATIONS, network)
         )
         return Level.RAISED if is_raised else Level.USUAL
 
@@ -85,12 +94,36 @@ class Scrutiny:
         if not visit.test:
             if not (proof.work and proof.instrument):
                 await self._limiter.count(FAILED_VERIFICATIONS, network_of(request.address))
-            clusters = await self._clusters.observe(
-                visit.site.number, request, body.signals, body.interaction, call.now
-            )
-            evidence["clusters"] = clusters + await self.private_tokens.labels(challenge, visit.site)
+            evidence["clusters"] = await self._others(call, visit, challenge, body, proof)
         holds = visit.test or not proof.answer or await self._holds(call, challenge, body, judgement)
         return Findings(evidence, judgement, holds)
+
+    async def _others(
+        self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, proof: Proof
+    ) -> tuple[str, ...]:
+        """Return what others say about a check: its cluster, what is left of that one's budgets, an issuer."""
+        member = await self._membership(call, visit, challenge, body)
+        vouched = await self.private_tokens.labels(challenge, visit.site)
+        if not member.labels:
+            return vouched
+        if vouched and not await self._limiter.count(CLUSTER_TOKENS, member.cluster):
+            vouched = ()
+        if not member.is_replayed:
+            return member.labels + vouched
+        await self._limiter.count(CLUSTERED_CHECKS, network_of(call.request.address))
+        is_spent = proof.answer is True and not await self._limiter.count(CLUSTER_ANSWERS, member.cluster)
+        return member.labels + vouched + ((SPENT,) if is_spent else ())
+
+    async def _membership(self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput) -> Membership:
+        """Return what a check belongs to. Once it was in a cluster it stays there, though its sums have grown since."""
+        name = f"cluster-of:{challenge.id}"
+        kept = await self._shared_cache.get(name) if challenge.attempts > 1 else None
+        if kept is not None:
+            return msgspec.msgpack.decode(kept, type=Membership)
+        member = await self._clusters.observe(visit.site.number, call.request, body.signals, body.interaction, call.now)
+        if member.labels:
+            await self._shared_cache.put(name, msgspec.msgpack.encode(member), ttl_ms=KEPT_MS)
+        return member
 
     async def ask(self, trial: Trial) -> DrawnProbes | None:
         """Draw the shown check's probes, and remember what the page had counted when it was asked for."""
