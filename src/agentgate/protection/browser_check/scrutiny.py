@@ -17,6 +17,8 @@ from agentgate.protection.browser_check.clusters import Clusters, Membership
 from agentgate.protection.browser_check.judge import Proof
 from agentgate.protection.browser_check.private_tokens import PrivateTokens
 from agentgate.protection.browser_check.probes.checker import KEPT_MS, DrawnProbes, ProbeChecker
+from agentgate.protection.browser_check.probes.engines import claim_of
+from agentgate.protection.browser_check.probes.excuses import may_be_excused
 from agentgate.protection.browser_check.probes.judge import UNKNOWN, Judgement, State
 from agentgate.protection.browser_check.records import VerifyInput
 from agentgate.protection.browser_check.repository import StoredChallenge
@@ -143,22 +145,23 @@ class Scrutiny:
             return True
         if challenge.widget is WidgetMode.INTERACTIVE:
             # It was asked for with the challenge, whose probes are as fresh.
-            return self._is_engine(call, first.state, first.state)
+            return self._is_engine(call, first, first)
         given = None if isinstance(answer.probes, msgspec.UnsetType) else answer.probes
         fresh = self.probes.judge_again(challenge, given, user_agent=call.request.header("user-agent"))
         kept = await self._shared_cache.get(_shown(challenge))
         before = (0.0, 0.0) if kept is None else msgspec.msgpack.decode(kept, type=tuple[float, float])
         interaction = body.interaction if isinstance(body.interaction, dict) else {}
-        return was_counted(answer.steps, interaction, before) and self._is_engine(call, first.state, fresh)
+        return was_counted(answer.steps, interaction, before) and self._is_engine(call, first, fresh)
 
-    def _is_engine(self, call: Call, first: State, fresh: State) -> bool:
+    def _is_engine(self, call: Call, first: Judgement, fresh: Judgement) -> bool:
         """Say whether the answers are an engine's, or excused."""
-        if fresh is State.WRONG:
+        if fresh.state is State.WRONG:
             return False
         # A copy of an older SDK, kept by a cache, knows one draw only.
-        if first is State.RIGHT or fresh not in {State.MISSING, *UNKNOWN}:
+        if first.state is State.RIGHT or fresh.state not in {State.MISSING, *UNKNOWN}:
             return True
-        return fresh is not State.MISSING and self.probes.excuses.give(call.now)
+        claim = claim_of(call.request.header("user-agent"))
+        return may_be_excused(claim, fresh, first) and self.probes.excuses.give(call.now)
 
     def learn(self, call: Call, findings: Findings, labels: tuple[str, ...]) -> None:
         """Let the probes learn from a session about which this was decided."""

@@ -97,9 +97,9 @@ class ProbeChecker:
         """Draw the probes of the shown check: others than the challenge's own."""
         return self.issue(fresh_of(challenge), user_agent=user_agent, address=address)
 
-    def judge_again(self, challenge: StoredChallenge, given: Any, *, user_agent: str | None) -> State:
+    def judge_again(self, challenge: StoredChallenge, given: Any, *, user_agent: str | None) -> Judgement:
         """Judge the answers to the shown check's probes. It is displayed: somebody pressed its button."""
-        return judge_answers(fresh_of(challenge), given, claim_of(user_agent), is_displayed=True).state
+        return judge_answers(fresh_of(challenge), given, claim_of(user_agent), is_displayed=True)
 
     async def has_failed(self, address: str) -> bool:
         """Say whether so many sessions of a network gave no evidence of an engine that it gets raised work."""
