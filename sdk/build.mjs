@@ -19,7 +19,7 @@ const SCRIPTS = [
   ["agentgate.js", "src/entry.ts", 8900],
   ["evidence.js", "src/signals/entry.ts", 3800],
   ["worker.js", "src/work/worker.ts", 3300],
-  ["check.js", "src/ui/entry.ts", 5600],
+  ["check.js", "src/ui/entry.ts", 5700],
   ["probes.js", "src/probes/entry.ts", 1900],
   ["drop-in.js", "src/drop-in.ts", 10600],
 ];

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.adversaries import steps
 from bench.adversaries.front import Lane, Visit
 from bench.adversaries.packages import HERE, Tools, missing
 from bench.adversaries.personas import Persona
@@ -53,6 +54,8 @@ class Result:
     asked: bool = False
     # Seconds from the first sight of the shown check to the token.
     answered_s: float = 0.0
+    # Of the shown check: what happened when in the page, in milliseconds.
+    steps: list[list[Any]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     scores: dict[str, float] = field(default_factory=dict)
@@ -175,6 +178,7 @@ class Runner:
     def _judge(self, plan: Plan, visit: Visit, result: Result) -> None:
         result.asked = visit.asked
         result.answered_s = round(visit.answered_s, 2)
+        result.steps = visit.report.get("steps", [])
         spender = self._lab.new_address() if plan.sold else visit.address
         for token in visit.tokens:
             answer = self._lab.redeem(token, spender)
@@ -236,8 +240,9 @@ def summary(result: Result) -> str:
     score = result.scores.get("bot", 0)
     seen = ",".join(label for label in result.labels if label not in ("browser.evidence", "ua.browser"))
     refused = f" refused={','.join(sorted(set(result.refused)))}" if result.refused else ""
+    parts = f" ({steps.line(result.steps)})" if result.answered_s else ""
     trouble = f" ! {result.error[:100]}" if result.error else ""
     return (
-        f"{result.kind} {result.driver}: {result.variant}: {result.tokens} of {result.sessions}{asked}"
+        f"{result.kind} {result.driver}: {result.variant}: {result.tokens} of {result.sessions}{asked}{parts}"
         f" bot={score:.2f} [{seen}]{refused}{trouble}"
     )

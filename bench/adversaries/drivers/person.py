@@ -72,15 +72,21 @@ class Visitor:
         time.sleep(self.rng.uniform(0.05, 0.18))
         self.hands.click()
 
+    def is_below(self, place: list[float]) -> bool:
+        """Say whether a part of something is below the window's edge; if so, turn the wheel."""
+        if place[1] + place[3] <= self.report()["window"][3]:
+            return False
+        for _ in range(4):
+            self.hands.button(5, down=True)
+            self.hands.button(5, down=False)
+            time.sleep(self.rng.uniform(0.06, 0.16))
+        time.sleep(0.5)
+        return True
+
     def go_to(self, name: str) -> None:
         """Click something that has a name."""
         place = self.report()["places"][name]
-        if place[1] + place[3] > self.report()["window"][3]:
-            for _ in range(4):
-                self.hands.button(5, down=True)
-                self.hands.button(5, down=False)
-                time.sleep(self.rng.uniform(0.06, 0.16))
-            time.sleep(0.5)
+        if self.is_below(place):
             place = self.report()["places"][name]
         self.go(place)
         if name != "send" and not wait_for(self.job, lambda now: now["report"].get("focus") == name, 3):
@@ -159,6 +165,8 @@ class Visitor:
             if now["sent"]:
                 return
             place = now["report"].get("ask")
+            if place and self.persona.way != "keyboard" and self.is_below(place):
+                continue
             if place:
                 self.think(0.8)
                 if self.persona.way == "keyboard":

@@ -205,7 +205,11 @@ export function mount(parent: Node, { theme, size, accent, language, packs, over
       }
       if (layer?.showModal) layer.showModal();
       else layer?.setAttribute("open", "");
-      if (focus) button!.focus();
+      if (focus) {
+        button!.focus();
+        // Somebody waits for it: all of it has to be seen. For the focus, Firefox scrolls only to what is quite hidden.
+        box.scrollIntoView({ block: "nearest" });
+      }
     });
 
   box.lang = code;

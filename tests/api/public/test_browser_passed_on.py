@@ -3,7 +3,7 @@
 import pytest
 
 from tests.api.public.challenge_page import SCRIPT, Visitor
-from tests.support.browser_client import BrowserClient
+from tests.support.browser_client import BrowserClient, decision_of
 from tests.support.service import RunningService
 
 
@@ -49,3 +49,23 @@ def test_nobody_else_says_who_comes(visitor: Visitor, shared_service: RunningSer
     for adapter in wrong:
         reply = visitor.script("pass", {"token": token_through(visitor, adapter)})
         assert (reply.status_code, reply.json()["reason"]) == (401, "invalid_token")
+
+
+# A handshake of OpenSSL as curl makes it.
+CURL = "t13d3112h2_e8f1e7e78f70_b26ce05bbdd6"
+
+
+def test_the_handshake_counts_where_the_adapter_passes_it_on_and_from_nobody_else(visitor: Visitor) -> None:
+    adapter = visitor.adapter("POST", "/.agentgate/v1/browser/verify")
+
+    def labels(headers: dict[str, str]) -> set[str]:
+        browser = BrowserClient(visitor.service, visitor.site_key, action="read", address="198.51.100.9")
+        body = {"schema": 1, "siteKey": visitor.site_key, "action": "read"}
+        challenge = browser.post("challenge", body, **headers).json()
+        verified = browser.post("verify", browser.solution(challenge), **headers).json()
+        if "decisionId" not in verified:
+            return {"asked"}
+        return set(decision_of(visitor.service, visitor.site_key, verified["decisionId"])["labels"])
+
+    assert "http.tls_mismatch" not in labels({"X-JA4": CURL})
+    assert labels({**adapter, "X-JA4": CURL}) & {"http.tls_mismatch", "asked"}

@@ -96,3 +96,59 @@ def test_input_that_is_replayed_is_asked_from_the_third_network_on(service: Runn
 def test_the_same_visitor_may_be_checked_as_often_as_it_likes(service: RunningService, site: str) -> None:
     for _ in range(12):
         assert get_token(service, site, address="203.0.113.77")
+
+
+# Somebody who typed with a keyboard and pressed a mouse, recorded once.
+RECORDED = {
+    **INTERACTION,
+    "typed": {"presses": 12, "gapMs": 171, "gapSpread": 0.4211, "holdMs": 88, "holdSpread": 0.2841},
+    "pointer": {"presses": 3, "holdMs": 91, "holdSpread": 0.2273},
+}
+
+
+def noisy(number: int, **more: float) -> dict[str, object]:
+    """Return the recording with other counts each time, as a program does who has read how replays are found."""
+    return {**RECORDED, "durationMs": 5400 + 37 * number, "variation": 0.8 + number / 1000, **more}
+
+
+def answered(page: BrowserClient, challenge: dict, number: int):
+    """Be asked for the shown check and answer it by hand, with the same recording."""
+    known = {"signals": {**SIGNALS, "hardwareConcurrency": number + 1}}
+    asked = page.verify(challenge, **known, interaction=noisy(number)).json()
+    assert asked["status"] == "step_up"
+    answer = page.answer(asked["stepUp"])
+    answer["probes"] = page.probes_again(asked["stepUp"], challenge["challengeId"])
+    page.service.clock.advance(seconds=2)
+    more = {"pointerMoves": 120 + number, "clicks": 9}
+    return page.verify(challenge, **known, interaction=noisy(number, **more), answer=answer)
+
+
+def test_a_recording_with_noise_is_asked_and_its_answers_count_three_times_an_hour(
+    service: RunningService, site: str
+) -> None:
+    told = addresses(8)
+    for number, address in enumerate(told[:2]):
+        page = BrowserClient(service, site, address=address)
+        verified = page.verify(page.challenge().json(), signals=SIGNALS, interaction=noisy(number))
+        assert verified.json()["status"] == "passed"
+    outcomes = []
+    for number, address in enumerate(told[2:7], 2):
+        page = BrowserClient(service, site, address=address)
+        outcomes.append(answered(page, page.challenge().json(), number).json())
+
+    assert [each.get("status", each.get("error")) for each in outcomes] == ["passed"] * 3 + [FAILED] * 2
+    decision = decision_of(service, site, outcomes[-1]["decisionId"])
+    assert {"cluster.timing", "cluster.spent"} <= set(decision["labels"])
+
+
+def test_a_network_with_five_replayed_checks_gets_the_most_work(service: RunningService, site: str) -> None:
+    for number, address in enumerate(addresses(2)):
+        page = BrowserClient(service, site, address=address)
+        page.verify(page.challenge().json(), signals=SIGNALS, interaction=noisy(number))
+    for number in range(5):
+        page = BrowserClient(service, site, address=f"192.0.2.{number + 1}")
+        page.verify(page.challenge().json(), signals=SIGNALS, interaction=noisy(number + 2))
+
+    assert level(BrowserClient(service, site, address="192.0.2.200")) == 448
+    service.clock.advance(hours=1)
+    assert level(BrowserClient(service, site, address="192.0.2.200")) < 448

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA384
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tests.support.browser_client import BrowserClient, create_site, decision_of
+from tests.support.browser_client import INTERACTION, SIGNALS, BrowserClient, create_site, decision_of
 from tests.support.service import RunningService
 
 ISSUER = "issuer.example"
@@ -113,3 +113,18 @@ def test_issuers_are_checked_kept_and_audited(page: BrowserClient) -> None:
     assert "2048 bits" in wrong.json()["message"]
     emptied = page.service.operator.patch(path, json={"privateTokenIssuers": []}).json()
     assert emptied["changes"][0]["detail"]["privateTokenIssuers"]["to"] == []
+
+
+def test_it_vouches_ten_times_an_hour_for_the_checks_of_one_cluster(page: BrowserClient) -> None:
+    statuses = []
+    for number in range(14):
+        client = BrowserClient(page.service, page.site_key, address=f"84.{number}.1.7")
+        challenge = client.challenge().json()
+        asked = show(client, challenge)
+        taken = show(client, challenge, issue(asked.headers["www-authenticate"]))
+        assert taken.status_code == 200
+        signals = {**SIGNALS, "hardwareConcurrency": number + 1}
+        statuses.append(client.verify(challenge, signals=signals, interaction=INTERACTION).json()["status"])
+
+    # Two are no cluster yet; then a farm with a few such devices has ten.
+    assert statuses == ["passed"] * 12 + ["step_up"] * 2

@@ -20,6 +20,7 @@ from agentgate.lib.enums import Mode, WidgetMode
 from agentgate.lib.errors import Refused
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.records import ACTION_PATTERN
+from agentgate.protection.browser_check.clusters import JA4_HEADER, JA4_NAME
 from agentgate.protection.browser_check.repository import Binding
 from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.sites.directory import SiteDirectory, SiteView
@@ -30,24 +31,42 @@ ADDRESS = b"x-original-address"
 
 
 def as_seen_by_adapter(call: Call, sites: SiteDirectory, site_key: str) -> Call:
-    """Return the call with the visitor's address and without the adapter's headers; else the call as it is."""
+    """Return the call with the visitor's address and without the adapter's headers, but for the handshake's JA4.
+
+    Where no adapter of the site passed the call on, nobody knows the handshake, whatever the visitor says.
+    """
     request = call.request
     addresses = [value for name, value in request.headers if name == ADDRESS]
     secrets = [secret for secret in map(_secret, request.headers) if secret is not None]
     if len(addresses) != 1 or not secrets:
-        return call
+        return _without_handshake(call)
     # As at the gateway: the header of its own goes before `Authorization`, which may be the visitor's.
     secret = next((value for name, value in request.headers if name == SECRET_HEADER), secrets[0])
     caller = sites.find_caller_showing(secret, now_ms=call.now)
     address = canonical_address(addresses[0].decode("latin-1"))
     if caller is None or caller.site.site_key != site_key or address is None:
-        return call
+        return _without_handshake(call)
     seen = Request(
         method=request.method,
         path=request.path,
         query_string=request.query_string,
         headers=_of_visitor(request.headers, secret),
         address=address,
+        secure=request.secure,
+    )
+    return replace(call, request=seen)
+
+
+def _without_handshake(call: Call) -> Call:
+    request = call.request
+    if request.header(JA4_HEADER) is None:
+        return call
+    seen = Request(
+        method=request.method,
+        path=request.path,
+        query_string=request.query_string,
+        headers=[(name, value) for name, value in request.headers if name != JA4_NAME],
+        address=request.address,
         secure=request.secure,
     )
     return replace(call, request=seen)

@@ -1,5 +1,7 @@
 """Clusters: the same evidence from many addresses, counted for a day in bounded memory. No identity is kept.
 
+Evidence is what was done in a page (replays), its rhythm (timing), the computer (shape) and the TLS handshake (JA4).
+
 Counted are digests under a key that is random, shared by the workers, and gone with the day. People have popular
 browsers too, so that a header set or a phone's model says nothing; `signals/detectors/clusters.py` tells what does.
 """
@@ -18,6 +20,7 @@ from agentgate.http.address import network_of, source_of
 from agentgate.http.request import Request
 from agentgate.lib.clock import DAY_MS
 from agentgate.lib.shared_cache import SharedCache
+from agentgate.protection.browser_check.rhythm import pace_of, rhythm_of
 from agentgate.protection.signals.detectors.browser_class import browser_class
 from agentgate.protection.signals.evidence import read_evidence
 
@@ -34,6 +37,12 @@ FARM_SINGLE, FARM_INPUT = 0.7, 0.05
 # The same input with at least so many events, from so many networks or addresses. No two people's sums are the same,
 # but an open page renews its token without new input, and its person may have moved or have IPv4 and IPv6.
 INPUT_EVENTS, INPUT_NETWORKS, INPUT_ADDRESSES = 8, 3, 4
+# The same pace of keys and presses, within a seventh, from so many networks, and so large a share of the site's latest
+# checks with a rhythm. Of people one in some ten thousands has a given pace.
+PACE_NETWORKS, PACE_SHARE = 8, 1 / 32
+# A handshake is its engine's. Of one that names several engines, so many of its checks name another than most do:
+# an extension that changes the name is far rarer.
+OTHER_ENGINES = 0.2
 # So many bits count distinct addresses: up to some 1,000 of them.
 BITS = 256
 # From so many addresses on, which this worker has seen itself, the workers count together.
@@ -45,11 +54,36 @@ SHAPE = (
     *("platform", "screen", "hardwareConcurrency", "deviceMemory", "renderer", "languages", "timezone"),
     *("touchPoints", "plugins", "userAgent"),
 )
+# A header that the site's adapter alone sets (`CheckAdmission.see`).
+JA4_HEADER = "x-ja4"
+JA4_NAME = JA4_HEADER.encode()
 EVENTS = ("pointerMoves", "touches", "keys", "scrolls", "clicks")
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-class Cluster(Struct, gc=False):
+class Membership(Struct, frozen=True):
+    """What a check belongs to: labels, and the name for the day under which its cluster's budget is counted."""
+
+    labels: tuple[str, ...] = ()
+    cluster: str = ""
+    # Exactly what somebody else did: nobody but one person was ever in such a cluster.
+    is_replayed: bool = False
+
+
+# Labels, each with the digest of its cluster.
+Found = list[tuple[str, bytes]]
+
+
+class CountedCheck(Struct, frozen=True):
+    """One verification as it is counted: its site, and keyed numbers in place of address and network."""
+
+    site: int
+    address: int
+    network: int
+    has_input: bool
+
+
+class Cluster(Struct):
     """How often something came, and a bitmap each of the addresses and networks that it came from."""
 
     count: int = 0
@@ -58,6 +92,8 @@ class Cluster(Struct, gc=False):
     networks: int = 0
     # Addresses that all workers together have seen, as far as they told.
     shared: int = 0
+    # Of a handshake: how many checks named which engine.
+    engines: dict[str, int] = {}
 
     def add(self, address: int, network: int) -> bool:
         """Count one more; say whether its address is new."""
@@ -82,34 +118,78 @@ class Clusters:
         self._day = -1
         self._key = b""
         self._known: OrderedDict[bytes, Cluster] = OrderedDict()
-        self._recent: OrderedDict[int, tuple[deque[bytes], Counter[bytes]]] = OrderedDict()
+        self._recent: OrderedDict[tuple[str, int], tuple[deque[bytes], Counter[bytes]]] = OrderedDict()
         # Headers of clusters, by site -> until when visitors with these headers get more work.
         self._suspected: OrderedDict[tuple[int, bytes], int] = OrderedDict()
         self._now_ms = 0
 
     async def observe(
         self, site: int, request: Request, signals: Mapping[str, Any], interaction: object, now_ms: int
-    ) -> tuple[str, ...]:
+    ) -> Membership:
         """Count a verification, and return what it belongs to."""
         await self._start_day(now_ms)
-        address = self._number(source_of(request.address))
-        network = self._number(network_of(request.address))
         did = interaction if isinstance(interaction, Mapping) else {}
         events = sum(read_evidence(did).number(name) or 0 for name in EVENTS)
-        labels = []
+        seen = CountedCheck(
+            site, self._number(source_of(request.address)), self._number(network_of(request.address)), events > 0
+        )
+        replays = await self._replays(seen, did, events)
+        # The first one that has a label gives its name to the budget.
+        found = [
+            *replays,
+            *await self._paces(seen, did),
+            *await self._handshakes(seen, request),
+            *await self._shapes(seen, request, signals),
+        ]
+        if not found:
+            return Membership()
+        self._suspect(site, request)
+        labels = dict.fromkeys(label for label, _ in found)
+        return Membership(tuple(labels), found[0][1].hex(), is_replayed=bool(replays))
+
+    async def _replays(self, seen: CountedCheck, did: Mapping[str, Any], events: float) -> Found:
+        """Find all that was done, or its rhythm, to the millisecond."""
+        digests = []
+        rhythm = rhythm_of(did)
         if events >= INPUT_EVENTS and read_evidence(did).number("variation") is not None:
-            replayed = await self._count(self._digest(b"input", site, did), address, network)
-            if _distinct(replayed.networks) >= INPUT_NETWORKS or replayed.distinct >= INPUT_ADDRESSES:
-                labels.append("cluster.evidence")
-        shape = self._shape(site, request, signals)
-        if shape is not None:
-            cluster = await self._count(shape, address, network)
-            cluster.with_input += events > 0
-            share = self._share(site, shape)
-            labels += shape_labels(cluster, share)
-        if labels:
-            self._suspect(site, request)
-        return tuple(labels)
+            digests.append(("cluster.evidence", self._digest(b"input", seen.site, did)))
+        if rhythm is not None:
+            digests.append(("cluster.timing", self._digest(b"rhythm", seen.site, rhythm)))
+        return [(label, digest) for label, digest in digests if is_replay(await self._count(digest, seen))]
+
+    async def _paces(self, seen: CountedCheck, did: Mapping[str, Any]) -> Found:
+        """Find a rhythm that differs by a program's noise only."""
+        rhythm = rhythm_of(did)
+        if rhythm is None:
+            return []
+        # The steps begin elsewhere each day, so that nobody can stay on their edges.
+        digest = self._digest(b"pace", seen.site, pace_of(rhythm, self._key[0] / 256))
+        cluster = await self._count(digest, seen)
+        share = self._share(("pace", seen.site), digest)
+        is_many = _distinct(cluster.networks) >= PACE_NETWORKS and share >= PACE_SHARE
+        return [("cluster.timing", digest)] if is_many else []
+
+    async def _handshakes(self, seen: CountedCheck, request: Request) -> Found:
+        """Find a TLS handshake of many addresses that come under the names of different engines."""
+        ja4 = request.header(JA4_HEADER)
+        if ja4 is None:
+            return []
+        digest = self._digest(b"ja4", seen.site, ja4)
+        cluster = await self._count(digest, seen)
+        engine = browser_class(request.header("user-agent") or "").engine
+        cluster.engines[engine] = cluster.engines.get(engine, 0) + 1
+        share = self._share(("ja4", seen.site), digest)
+        if cluster.count - max(cluster.engines.values()) < OTHER_ENGINES * cluster.count:
+            return []
+        return [(label, digest) for label in many_labels("cluster.ja4", cluster, share)]
+
+    async def _shapes(self, seen: CountedCheck, request: Request, signals: Mapping[str, Any]) -> Found:
+        digest = self._shape(seen.site, request, signals)
+        if digest is None:
+            return []
+        cluster = await self._count(digest, seen)
+        share = self._share(("shape", seen.site), digest)
+        return [(label, digest) for label in many_labels("cluster.shape", cluster, share)]
 
     def is_suspected(self, site: int, request: Request) -> bool:
         """Say whether a caller has the headers of a cluster that was seen within the hour."""
@@ -140,15 +220,17 @@ class Clusters:
             self._recent.clear()
             self._suspected.clear()
 
-    async def _count(self, digest: bytes, address: int, network: int) -> Cluster:
+    async def _count(self, digest: bytes, seen: CountedCheck) -> Cluster:
         cluster = self._known.get(digest)
         if cluster is None:
             cluster = self._known[digest] = Cluster()
             if len(self._known) > MOST_CLUSTERS:
                 self._known.popitem(last=False)
         self._known.move_to_end(digest)
-        if cluster.add(address, network) and not self._shared_cache.is_alone and cluster.distinct >= SHARED_FROM:
-            await self._share_count(cluster, digest, address)
+        cluster.with_input += seen.has_input
+        is_new = cluster.add(seen.address, seen.network)
+        if is_new and not self._shared_cache.is_alone and cluster.distinct >= SHARED_FROM:
+            await self._share_count(cluster, digest, seen.address)
         return cluster
 
     async def _share_count(self, cluster: Cluster, digest: bytes, address: int) -> None:
@@ -157,21 +239,21 @@ class Clusters:
         total = await self._shared_cache.add(name, int(is_first), ttl_ms=DAY_MS)
         cluster.shared = max(cluster.shared, _estimate(total))
 
-    def _share(self, site: int, shape: bytes) -> float:
-        """Add a check to the site's latest and return the shape's share of them."""
-        if site not in self._recent:
-            self._recent[site] = deque(), Counter()
+    def _share(self, kind: tuple[str, int], digest: bytes) -> float:
+        """Add a check to the latest of a kind and site, and return the digest's share of them."""
+        if kind not in self._recent:
+            self._recent[kind] = deque(), Counter()
             if len(self._recent) > SITES:
                 self._recent.popitem(last=False)
-        order, counts = self._recent[site]
-        order.append(shape)
-        counts[shape] += 1
+        order, counts = self._recent[kind]
+        order.append(digest)
+        counts[digest] += 1
         if len(order) > RECENT:
             oldest = order.popleft()
             counts[oldest] -= 1
             if not counts[oldest]:
                 del counts[oldest]
-        return counts[shape] / len(order)
+        return counts[digest] / len(order)
 
     def _shape(self, site: int, request: Request, signals: Mapping[str, Any]) -> bytes | None:
         """Return the digest of a computer's evidence; None for Apple's phones, of which millions are the same."""
@@ -179,7 +261,7 @@ class Clusters:
         browser = browser_class(agent)
         if browser.engine == "safari" and browser.mobile:
             return None
-        names = [name.decode("latin-1") for name, _ in request.headers]
+        names = [name.decode("latin-1") for name, _ in request.headers if name != JA4_NAME]
         told = [signals.get(name) for name in SHAPE]
         if all(value is None for value in told):
             return None
@@ -197,8 +279,13 @@ class Clusters:
         return int.from_bytes(hashlib.blake2b(text.encode(), key=self._key, digest_size=8).digest(), "big")
 
 
-def shape_labels(cluster: Cluster, share: float) -> list[str]:
-    """Return what a shape's counts mean."""
+def is_replay(cluster: Cluster) -> bool:
+    """Say whether what one person can do only once came from several places."""
+    return _distinct(cluster.networks) >= INPUT_NETWORKS or cluster.distinct >= INPUT_ADDRESSES
+
+
+def many_labels(label: str, cluster: Cluster, share: float) -> list[str]:
+    """Return what the counts of a computer or a handshake mean: its label from many addresses, and a farm's."""
     if cluster.distinct < SHAPE_ADDRESSES or share < SHAPE_SHARE:
         return []
     is_farm = (
@@ -208,7 +295,7 @@ def shape_labels(cluster: Cluster, share: float) -> list[str]:
         and _distinct(cluster.addresses) >= FARM_SINGLE * min(cluster.count, BITS)
         and cluster.with_input <= FARM_INPUT * cluster.count
     )
-    return ["cluster.shape", "cluster.farm"] if is_farm else ["cluster.shape"]
+    return [label, "cluster.farm"] if is_farm else [label]
 
 
 def _distinct(bitmap: int) -> int:

@@ -20,6 +20,7 @@ DEFINITE = frozenset(
         "evidence.missing",
         "evidence.contradictory",
         "input.synthetic",
+        "cluster.spent",
     )
 )
 # With one of these labels, the press of the button must look like one by hand.

@@ -13,10 +13,12 @@ from agentgate.lib.enums import WidgetMode
 from agentgate.lib.limiter import Limiter, Window
 from agentgate.lib.shared_cache import SharedCache
 from agentgate.protection.browser_check.admission import Visit
-from agentgate.protection.browser_check.clusters import Clusters
+from agentgate.protection.browser_check.clusters import Clusters, Membership
 from agentgate.protection.browser_check.judge import Proof
 from agentgate.protection.browser_check.private_tokens import PrivateTokens
 from agentgate.protection.browser_check.probes.checker import KEPT_MS, DrawnProbes, ProbeChecker
+from agentgate.protection.browser_check.probes.engines import claim_of
+from agentgate.protection.browser_check.probes.excuses import may_be_excused
 from agentgate.protection.browser_check.probes.judge import UNKNOWN, Judgement, State
 from agentgate.protection.browser_check.records import VerifyInput
 from agentgate.protection.browser_check.repository import StoredChallenge
@@ -29,6 +31,13 @@ from agentgate.protection.tokens.repository import RedemptionStore
 # A browser of a person solves its work and runs its program: a few wrong answers from one network (the /24 of IPv4, the
 # /48 of IPv6) within an hour are a program's. Such a network gets harder work for a while.
 FAILED_VERIFICATIONS = Window("browser-failed-network", 5, HOUR_MS)
+# Budgets of farms. A network with so many checks of clusters in which no person is gets the most work.
+CLUSTERED_CHECKS = Window("cluster-network", 5, HOUR_MS)
+# Of such a cluster so many answers to the shown check count. One of them may be the person's whose input was copied.
+CLUSTER_ANSWERS = Window("cluster-answers", 3, HOUR_MS)
+# So often private tokens vouch for the checks of one cluster: a farm can own a few devices that get them.
+CLUSTER_TOKENS = Window("cluster-private-tokens", 10, HOUR_MS)
+SPENT = "cluster.spent"
 
 
 class Findings(Struct, frozen=True):
@@ -54,11 +63,13 @@ class Scrutiny:
 
     async def level(self, call: Call, visit: Visit) -> Level:
         """Return the least work that network and cluster get."""
-        request = call.request
+        request, network = call.request, network_of(call.request.address)
+        if await self._limiter.is_over(CLUSTERED_CHECKS, network):
+            return Level.HIGH
         is_raised = (
             self._clusters.is_suspected(visit.site.number, request)
             or await self.probes.has_failed(request.address)
-            or await self._limiter.is_over(FAILED_VERIFICATIONS, network_of(request.address))
+            or await self._limiter.is_over(FAILED_VERIFICATIONS, network)
         )
         return Level.RAISED if is_raised else Level.USUAL
 
@@ -85,12 +96,36 @@ class Scrutiny:
         if not visit.test:
             if not (proof.work and proof.instrument):
                 await self._limiter.count(FAILED_VERIFICATIONS, network_of(request.address))
-            clusters = await self._clusters.observe(
-                visit.site.number, request, body.signals, body.interaction, call.now
-            )
-            evidence["clusters"] = clusters + await self.private_tokens.labels(challenge, visit.site)
+            evidence["clusters"] = await self._others(call, visit, challenge, body, proof)
         holds = visit.test or not proof.answer or await self._holds(call, challenge, body, judgement)
         return Findings(evidence, judgement, holds)
+
+    async def _others(
+        self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput, proof: Proof
+    ) -> tuple[str, ...]:
+        """Return what others say about a check: its cluster, what is left of that one's budgets, an issuer."""
+        member = await self._membership(call, visit, challenge, body)
+        vouched = await self.private_tokens.labels(challenge, visit.site)
+        if not member.labels:
+            return vouched
+        if vouched and not await self._limiter.count(CLUSTER_TOKENS, member.cluster):
+            vouched = ()
+        if not member.is_replayed:
+            return member.labels + vouched
+        await self._limiter.count(CLUSTERED_CHECKS, network_of(call.request.address))
+        is_spent = proof.answer is True and not await self._limiter.count(CLUSTER_ANSWERS, member.cluster)
+        return member.labels + vouched + ((SPENT,) if is_spent else ())
+
+    async def _membership(self, call: Call, visit: Visit, challenge: StoredChallenge, body: VerifyInput) -> Membership:
+        """Return what a check belongs to. Once it was in a cluster it stays there, though its sums have grown since."""
+        name = f"cluster-of:{challenge.id}"
+        kept = await self._shared_cache.get(name) if challenge.attempts > 1 else None
+        if kept is not None:
+            return msgspec.msgpack.decode(kept, type=Membership)
+        member = await self._clusters.observe(visit.site.number, call.request, body.signals, body.interaction, call.now)
+        if member.labels:
+            await self._shared_cache.put(name, msgspec.msgpack.encode(member), ttl_ms=KEPT_MS)
+        return member
 
     async def ask(self, trial: Trial) -> DrawnProbes | None:
         """Draw the shown check's probes, and remember what the page had counted when it was asked for."""
@@ -110,22 +145,23 @@ class Scrutiny:
             return True
         if challenge.widget is WidgetMode.INTERACTIVE:
             # It was asked for with the challenge, whose probes are as fresh.
-            return self._is_engine(call, first.state, first.state)
+            return self._is_engine(call, first, first)
         given = None if isinstance(answer.probes, msgspec.UnsetType) else answer.probes
         fresh = self.probes.judge_again(challenge, given, user_agent=call.request.header("user-agent"))
         kept = await self._shared_cache.get(_shown(challenge))
         before = (0.0, 0.0) if kept is None else msgspec.msgpack.decode(kept, type=tuple[float, float])
         interaction = body.interaction if isinstance(body.interaction, dict) else {}
-        return was_counted(answer.steps, interaction, before) and self._is_engine(call, first.state, fresh)
+        return was_counted(answer.steps, interaction, before) and self._is_engine(call, first, fresh)
 
-    def _is_engine(self, call: Call, first: State, fresh: State) -> bool:
+    def _is_engine(self, call: Call, first: Judgement, fresh: Judgement) -> bool:
         """Say whether the answers are an engine's, or excused."""
-        if fresh is State.WRONG:
+        if fresh.state is State.WRONG:
             return False
         # A copy of an older SDK, kept by a cache, knows one draw only.
-        if first is State.RIGHT or fresh not in {State.MISSING, *UNKNOWN}:
+        if first.state is State.RIGHT or fresh.state not in {State.MISSING, *UNKNOWN}:
             return True
-        return fresh is not State.MISSING and self.probes.excuses.give(call.now)
+        claim = claim_of(call.request.header("user-agent"))
+        return may_be_excused(claim, fresh, first) and self.probes.excuses.give(call.now)
 
     def learn(self, call: Call, findings: Findings, labels: tuple[str, ...]) -> None:
         """Let the probes learn from a session about which this was decided."""

@@ -24,6 +24,7 @@ from agentgate.lib.ids import new_receipt_id
 from agentgate.lib.limits import VERIFY_ATTEMPTS_PER_CHALLENGE
 from agentgate.lib.records import optional
 from agentgate.protection.browser_check.admission import Visit
+from agentgate.protection.browser_check.clusters import JA4_HEADER, JA4_NAME
 from agentgate.protection.browser_check.judge import CheckVerdict, recorded
 from agentgate.protection.browser_check.records import ClearanceCookie, VerifyResult
 from agentgate.protection.browser_check.repository import StoredChallenge
@@ -44,7 +45,10 @@ def facts_of(call: Call, visit: Visit, rates: Rates, evidence: Mapping[str, Any]
         method=request.method,
         target=request.path,
         address=request.address,
-        headers=tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers),
+        headers=tuple(
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers if name != JA4_NAME
+        ),
+        ja4=request.header(JA4_HEADER),
         action=visit.action,
         rates=rates,
         evidence=evidence,

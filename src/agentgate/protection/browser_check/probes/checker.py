@@ -1,7 +1,7 @@
 """ProbeChecker: draws probes for a challenge, judges answers, counts networks that fail, and learns from the others."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -69,16 +69,17 @@ class ProbeChecker:
         if claim.engine is None:
             return None
         network = network_of(address)
+        had = self._recent.had(network, now_ms)
         drawn = draw_programs(
             self._sources(claim, now_ms),
             challenge.seed,
             engine=claim.engine,
             left_out=self.guard.left_out(claim.engine, claim.version),
-            had=self._recent.had(network, now_ms),
+            had=had,
         )
-        self._recent.note(network, drawn, now_ms)
         # In a drawn order, so that nobody knows which program is not judged.
-        asked = Dice(challenge.seed, 0, purpose=b"order").shuffled([*drawn, *self._fresh(challenge, claim)])
+        asked = Dice(challenge.seed, 0, purpose=b"order").shuffled([*drawn, *self._fresh(challenge, claim, had)])
+        self._recent.note(network, asked, now_ms)
         ticket = ProbeTicket(
             engine=claim.engine,
             version=claim.version,
@@ -96,9 +97,9 @@ class ProbeChecker:
         """Draw the probes of the shown check: others than the challenge's own."""
         return self.issue(fresh_of(challenge), user_agent=user_agent, address=address)
 
-    def judge_again(self, challenge: StoredChallenge, given: Any, *, user_agent: str | None) -> State:
+    def judge_again(self, challenge: StoredChallenge, given: Any, *, user_agent: str | None) -> Judgement:
         """Judge the answers to the shown check's probes. It is displayed: somebody pressed its button."""
-        return judge_answers(fresh_of(challenge), given, claim_of(user_agent), is_displayed=True).state
+        return judge_answers(fresh_of(challenge), given, claim_of(user_agent), is_displayed=True)
 
     async def has_failed(self, address: str) -> bool:
         """Say whether so many sessions of a network gave no evidence of an engine that it gets raised work."""
@@ -142,8 +143,8 @@ class ProbeChecker:
             return [pool for pool in learned if pool.has_seen(claim.engine, claim.version)]
         return [*(live[at % len(live)] for at in range(len(learned))), *learned]
 
-    def _fresh(self, challenge: StoredChallenge, claim: BrowserClaim) -> list[Drawn]:
-        found = self.learner.fresh(claim, challenge.seed, challenge.issued_ms)
+    def _fresh(self, challenge: StoredChallenge, claim: BrowserClaim, had: Container[tuple[str, int]]) -> list[Drawn]:
+        found = self.learner.fresh(claim, challenge.seed, challenge.issued_ms, had)
         if found is None:
             return []
         pool, number = found

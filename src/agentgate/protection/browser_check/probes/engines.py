@@ -12,6 +12,8 @@ LOOKED_AT_CHARACTERS = 1_024
 KIND_OF = {"chromium": BLINK, "firefox": GECKO, "safari": WEBKIT, "webkit": WEBKIT}
 # Closed shadow trees, animations with a time, `elementsFromPoint`, `gap` in flex boxes, `clamp`.
 ABLE_FROM = {BLINK: 84, GECKO: 75, WEBKIT: 15}
+# The SDK is written in ECMAScript 2020: an older release than these cannot have run it.
+RUNS_FROM = {BLINK: 80, GECKO: 74, WEBKIT: 13}
 
 
 class BrowserClaim(Struct, frozen=True):
@@ -24,6 +26,11 @@ class BrowserClaim(Struct, frozen=True):
     def is_able(self) -> bool:
         """Say whether such a browser can answer probes, so that one that does not is missing."""
         return self.engine is not None and self.version is not None and self.version >= ABLE_FROM[self.engine]
+
+    @property
+    def can_run(self) -> bool:
+        """Say whether such a browser can have run the SDK, as far as its name tells."""
+        return self.engine is None or self.version is None or self.version >= RUNS_FROM[self.engine]
 
 
 def claim_of(user_agent: str | None) -> BrowserClaim:

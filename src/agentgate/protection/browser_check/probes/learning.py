@@ -6,7 +6,7 @@ learns by itself, in bounded memory, and forgets after a day.
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -130,16 +130,22 @@ class Learner:
     def __init__(self) -> None:
         self._hours: list[Hour] = []
 
-    def fresh(self, claim: BrowserClaim, seed: bytes, now_ms: int) -> tuple[Pool, int] | None:
-        """Return the seed's pool and the number of a program to ask of a browser; None when all are learned."""
+    def fresh(
+        self, claim: BrowserClaim, seed: bytes, now_ms: int, had: Container[tuple[str, int]] = ()
+    ) -> tuple[Pool, int] | None:
+        """Return the seed's pool and the number of a program to ask of a browser; None when all are learned.
+
+        One that the browser's network has had is asked where there is no other: its vote counts once.
+        """
         hour = self._hour(now_ms)
         engine = claim.engine or ""
         closed = hour.closed.get(engine, {})
         still_open = [number for number in range(PROGRAMS) if number not in closed][:OPEN]
         if not still_open:
             return None
-        number = Dice(seed, 0, purpose=b"fresh").pick(still_open)
-        return hour.pools.get(engine) or _pool(hour, engine), number
+        pool = hour.pools.get(engine) or _pool(hour, engine)
+        others = [number for number in still_open if (pool.key, number) not in had]
+        return pool, Dice(seed, 0, purpose=b"fresh").pick(others or still_open)
 
     def pools(self, claim: BrowserClaim, now_ms: int) -> Sequence[Pool]:
         """Return what was learned for an engine within the day."""

@@ -6,9 +6,12 @@ from agentgate.protection.signals.signal_input import Labels, SignalInput
 # harmless alone; where these addresses come once each and nobody ever touches anything, it is a farm.
 CLUSTER_LABELS = {
     "cluster.evidence": "What was done in the page is exactly what was done from other addresses: it was replayed",
+    "cluster.timing": "Keys and presses are timed as from other networks: one recording, perhaps changed a little",
+    "cluster.ja4": "The same TLS handshake (JA4) comes from many addresses under the names of different engines",
+    "cluster.spent": "A cluster.evidence or cluster.timing that has answered the shown check too often in the hour",
     "cluster.shape": "The same computer and headers come from many addresses and are a large part of the site's checks",
     "privacy_pass.verified": "An issuer of private tokens that the site trusts vouches for the device",
-    "cluster.farm": "A cluster.shape from many networks, each address about once, where nobody touches anything",
+    "cluster.farm": "A cluster.shape or cluster.ja4 of many networks, each address about once, without any input",
 }
 
 

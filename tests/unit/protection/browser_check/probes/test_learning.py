@@ -109,6 +109,16 @@ def test_fresh_programs_are_the_first_that_are_open_and_new_each_hour():
     assert PROGRAMS == 200
 
 
+def test_a_network_is_asked_a_fresh_program_again_only_where_there_is_no_other():
+    learner, had = Learner(), set()
+    for number in range(OPEN):
+        pool, fresh = learner.fresh(SAFARI, bytes([number]), 0, had)
+        assert (pool.key, fresh) not in had
+        had.add((pool.key, fresh))
+
+    assert learner.fresh(SAFARI, b"seed", 0, had)[1] in range(OPEN)
+
+
 @pytest.mark.parametrize(
     ("label", "odd"),
     [
