@@ -111,7 +111,7 @@ async def _serve(settings: Settings, sockets: Sockets, beat: Beat) -> None:
     from agentgate.server.application import Application  # noqa: PLC0415 - keeps the rest of the command line quick
 
     stop = _Stop(asyncio.get_running_loop())
-    application = await Application.open(settings, cache_end=sockets.cache_end)
+    application = await Application.open(settings, cache_end=sockets.cache_end, memory=sockets.memory)
     try:
         await application.start(sockets.public, sockets.admin)
         tune_worker()
