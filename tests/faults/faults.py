@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tests.cli.commands import command
 from tests.faults.links import Link, Mode
-from tests.faults.place import EMBEDDED, SERVERS, Node, Place
+from tests.faults.place import CLICKHOUSE, EMBEDDED, SERVERS, Node, Place
 from tests.faults.plan import Strike
 from tests.support.processes import environment, members
 from tests.whole.gateway_process import wait_until
@@ -31,7 +31,7 @@ def kill_worker(place: Place, strike: Strike) -> None:
     """`kill -9` of one worker; the supervisor replaces it. A node of one process is started again."""
     node = _any_node(place, strike)
     workers = node.workers()
-    if place.kind == SERVERS:
+    if place.kind != EMBEDDED:
         node.end(signal.SIGKILL)
         place.note_kill()
         node.start()
@@ -86,6 +86,20 @@ def hang_database(place: Place, strike: Strike) -> None:
     """PostgreSQL says nothing while its connections stay open."""
     assert place.postgres is not None
     with place.postgres.frozen():
+        time.sleep(strike.lasts_s)
+
+
+def kill_event_store(place: Place, strike: Strike) -> None:
+    """`kill -9` of ClickHouse, which is started again later: batches go to the spools of the nodes meanwhile."""
+    assert place.clickhouse is not None
+    with place.clickhouse.away():
+        time.sleep(strike.lasts_s)
+
+
+def hang_event_store(place: Place, strike: Strike) -> None:
+    """ClickHouse takes connections and says nothing."""
+    assert place.clickhouse is not None
+    with place.clickhouse.frozen():
         time.sleep(strike.lasts_s)
 
 
@@ -226,11 +240,13 @@ def _agentgate(node: Node, *arguments: str, code: int = 0) -> str:
 
 FAULTS = {
     "none": Fault(lambda _, strike: time.sleep(strike.lasts_s), (EMBEDDED, SERVERS)),
-    "kill worker": Fault(kill_worker, (EMBEDDED, SERVERS)),
+    "kill worker": Fault(kill_worker, (EMBEDDED, SERVERS, CLICKHOUSE)),
     "kill supervisor": Fault(kill_supervisor, (EMBEDDED,)),
     "kill database": Fault(kill_database, (SERVERS,)),
     "hung worker": Fault(hang_worker, (EMBEDDED, SERVERS)),
     "hung database": Fault(hang_database, (SERVERS,)),
+    "kill event store": Fault(kill_event_store, (CLICKHOUSE,)),
+    "hung event store": Fault(hang_event_store, (CLICKHOUSE,)),
     "slow stores": Fault(slow_stores, (SERVERS,)),
     "commit answers lost": Fault(lose_commits, (SERVERS,)),
     "answers lost": Fault(lose_answers, (EMBEDDED, SERVERS)),

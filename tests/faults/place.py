@@ -1,10 +1,12 @@
 """The installation that faults strike: embedded with two workers, or two nodes on PostgreSQL and Redis.
 
+The third kind is two nodes that have their events in ClickHouse.
 Every connection goes over a Link, so that clients keep their addresses when a node is started again.
 """
 
 import contextlib
 import http.client
+import json
 import mmap
 import os
 import signal
@@ -23,15 +25,16 @@ from agentgate.protection.tokens.receipts import SigningKeys
 from tests.faults.checkers import EventCounts
 from tests.faults.links import Link, any_request, commits
 from tests.faults.plan import Plan
+from tests.support.clickhouse_server import ClickhouseServer, clickhouse_server
 from tests.support.processes import AdminConnection, ServeProcess, members
-from tests.support.servers import PostgresServer, RedisServer, postgres_server, redis_server, run_elsewhere
+from tests.support.servers import PostgresServer, RedisServer, free_port, postgres_server, redis_server, run_elsewhere
 from tests.support.tokens import keys_of_process
 from tests.whole.gateway_process import FIGURE, wait_until
 
 GONE = (OSError, http.client.HTTPException)
 ROOT = Path(__file__).parents[2]
 ROOT_SECRET = "5a" * 32
-EMBEDDED, SERVERS = "embedded", "servers"
+EMBEDDED, SERVERS, CLICKHOUSE = "embedded", "servers", "clickhouse"
 WELL_S = 30.0
 START_AGAIN_S = 60.0
 # Python's clock, moved by what a file says: a process that runs notices a jump at once.
@@ -115,6 +118,7 @@ class Place:
         self.nodes: list[Node] = []
         self.postgres: PostgresServer | None = None
         self.redis: RedisServer | None = None
+        self.clickhouse: ClickhouseServer | None = None
         self.database = Link(commits, plan.draw("database link"))
         self.cache = Link(any_request, plan.draw("cache link"))
         self.kills_ms: list[int] = []
@@ -156,18 +160,25 @@ class Place:
         for node in self.nodes:
             wait_until(lambda node=node: _is_well(node), WELL_S, "a node is not ready after the fault")
         wait_until(lambda: not any(each.waiting for each in self.counts().values()), WELL_S, "events wait")
+        wait_until(lambda: not any(self._spooled(node) for node in self.nodes), WELL_S, "events lie in a spool")
 
     def counts(self) -> dict[str, EventCounts]:
         """Return what the recorders of each node say."""
         found = {}
         for number, node in enumerate(self.nodes):
-            with node.admin() as admin:
-                text = admin.call("GET", "/metrics").body.decode()
-            found[f"node {number}"] = EventCounts(**{name: int(float(value)) for name, value in FIGURE.findall(text)})
+            figures = _figures(node)
+            found[f"node {number}"] = EventCounts(**{name: figures[name] for name in EventCounts.__annotations__})
         return found
+
+    def _spooled(self, node: Node) -> int:
+        return _figures(node).get("spooled", 0)
 
     def rows(self, sql: str, *, of: str = "config") -> list[tuple[Any, ...]]:
         """Read from the store beside the service; of SQLite, from the file with this name or of every day of events."""
+        if of == "events" and self.clickhouse is not None:
+            database = self.settings["AGENTGATE_EVENTS_URL"].rpartition("/")[2]
+            answer = self.clickhouse.ask(f"{sql} FORMAT JSONCompactEachRow", database)
+            return [tuple(map(int, json.loads(line))) for line in answer.splitlines()]
         if "AGENTGATE_DATABASE_URL" in self.settings:
             return run_elsewhere(self._rows_of_postgres(sql))
         paths = sorted((self.data / "events").glob("*.db")) if of == "events" else [self.data / f"{of}.db"]
@@ -191,6 +202,12 @@ class Place:
         for path in sorted(self.data.rglob("*.db")):
             found += [f"{path.name}: {row[0]}" for row in _rows_of_file(path, "PRAGMA integrity_check")]
         return [line for line in found if not line.endswith(": ok")]
+
+
+def _figures(node: Node) -> dict[str, int]:
+    with node.admin() as admin:
+        text = admin.call("GET", "/metrics").body.decode()
+    return {name: int(float(value)) for name, value in FIGURE.findall(text)}
 
 
 def _is_well(node: Node) -> bool:
@@ -237,6 +254,9 @@ def installation(kind: str, folder: Path, plan: Plan) -> Iterator[Place]:
                 "AGENTGATE_DATABASE_URL": f"postgresql://postgres@127.0.0.1:{place.database.port}/postgres",
                 "AGENTGATE_REDIS_URL": f"redis://127.0.0.1:{place.cache.port}/0",
             }
+        if kind == CLICKHOUSE:
+            place.clickhouse = ends.enter_context(clickhouse_server(free_port()))
+            settings["AGENTGATE_EVENTS_URL"] = place.clickhouse.new_database()
         if "upgrade" in plan.faults:
             settings |= release_before(folder / "before", settings["PYTHONPATH"]) | {"AGENTGATE_DRAIN_SECONDS": "10"}
         for number in range(1 if kind == EMBEDDED else 2):

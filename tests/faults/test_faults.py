@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.place import EMBEDDED, SERVERS
+from tests.faults.place import CLICKHOUSE, EMBEDDED, SERVERS
 from tests.faults.plan import make_plan
 from tests.faults.run import run
 from tests.faults.workloads import WORKLOADS
@@ -17,6 +17,7 @@ SEED = 20_261_117
 FEW = {
     EMBEDDED: ("kill worker", "answers lost", "kill supervisor"),
     SERVERS: ("commit answers lost", "kill database", "redis stale", "hung database"),
+    CLICKHOUSE: ("kill event store", "kill worker", "hung event store", "kill event store"),
 }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.faults import FAULTS
-from tests.faults.place import EMBEDDED, SERVERS
+from tests.faults.place import CLICKHOUSE, EMBEDDED, SERVERS
 from tests.faults.plan import make_plan
 from tests.faults.run import pairs, run
 from tests.faults.workloads import WORKLOADS
@@ -40,7 +40,7 @@ def test_a_workload_survives_a_fault(workload: str, fault: str, kind: str, seed:
     assert report.acknowledged[workload] >= 10, report
 
 
-@pytest.mark.parametrize("kind", [EMBEDDED, SERVERS])
+@pytest.mark.parametrize("kind", [EMBEDDED, SERVERS, CLICKHOUSE])
 def test_everything_survives_a_mixture_of_faults(
     kind: str, seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -85,11 +85,11 @@ class ClickhouseServer:
         self.ask(f"CREATE DATABASE {name}")
         return f"clickhouse://{USER}:{quote(PASSWORD, safe='')}@127.0.0.1:{self.port}/{name}"
 
-    def ask(self, statement: str) -> bytes:
+    def ask(self, statement: str, database: str = "default") -> bytes:
         """Run a statement as the test itself."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         headers = {"X-ClickHouse-User": USER, "X-ClickHouse-Key": PASSWORD}
-        connection.request("POST", "/", statement.encode(), headers)
+        connection.request("POST", f"/?database={database}", statement.encode(), headers)
         response = connection.getresponse()
         answer = response.read()
         connection.close()

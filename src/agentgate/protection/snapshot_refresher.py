@@ -22,7 +22,7 @@ from agentgate.protection.decision.visitor import Visitors
 from agentgate.protection.rules.replay_records import SampleFacts, SampleRequest
 from agentgate.protection.scoring.models import ModelDirectory
 from agentgate.protection.scoring.repository import ScoringStores
-from agentgate.protection.signals.page_exchange import PageExchange
+from agentgate.protection.signals.page_board import PageBoard
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import RateWindows
 from agentgate.protection.sites.directory import SiteDirectory
@@ -51,6 +51,7 @@ class SnapshotRefresher:
         settings: Settings,
         clock: Clock,
         keyring: Keyring,
+        pages: PageBoard | None = None,
     ) -> None:
         self._store = store
         self._shared_cache = shared_cache
@@ -73,8 +74,6 @@ class SnapshotRefresher:
         self._refreshing = asyncio.Lock()
         # Alone, or as one of several workers.
         exchange = None if shared_cache.is_alone else RateExchange(shared_cache, workers=settings.workers)
-        # A server on the network cannot be asked while a request waits.
-        pages = None if exchange is None or settings.redis_url else PageExchange(shared_cache, clock)
         self._rates = RateWindows(exchange=exchange, pages=pages)
         self.ids = DecisionIds(clock)
         self.decider = Decider(models=self.models, intel=self.intel, rates=self._rates, visitors=Visitors(keyring))

@@ -40,6 +40,7 @@ from agentgate.people import wiring as people
 from agentgate.people.identity.operators import Operators
 from agentgate.people.installation.endpoints import InstallationReader
 from agentgate.protection.customers.endpoints import Invitations
+from agentgate.protection.signals.page_board import PageBoard
 from agentgate.protection.sites.editing import name_own_site
 from agentgate.protection.sites.records import AdapterWriter
 from agentgate.protection.snapshot_refresher import SnapshotRefresher
@@ -51,6 +52,7 @@ from agentgate.server.adapter_texts import AdapterTexts
 from agentgate.server.installation_report import InstallationReport, Sources
 from agentgate.server.scheduler.jobs import JobRunner
 from agentgate.server.secret_files import admin_key, root_secret
+from agentgate.server.shared_memory import SharedMemory
 from agentgate.server.stores.clock_mark import INTERVAL_MS, ClockMark, continue_clock
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.server.stores.restored import check_restored
@@ -73,7 +75,16 @@ def _alive(_request: HotRequest) -> HotReply:
 class Application:
     """One worker: its stores, its two listeners, its timed work."""
 
-    def __init__(self, settings: Settings, clock: Clock, stores: Stores, keyring: Keyring, sealer: Sealer) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        stores: Stores,
+        keyring: Keyring,
+        sealer: Sealer,
+        *,
+        pages: PageBoard | None = None,
+    ) -> None:
         self.settings = settings
         self.clock = clock
         self.stores = stores
@@ -98,7 +109,7 @@ class Application:
             metrics=self.metrics,
         )
         self.refresher = SnapshotRefresher(
-            stores.store, stores.shared_cache, settings=settings, clock=clock, keyring=keyring
+            stores.store, stores.shared_cache, settings=settings, clock=clock, keyring=keyring, pages=pages
         )
         stores.store.on_configuration_change = self.refresher.wake
         self.events = events.wire(foundation, stores, self.refresher.sites.key_of)
@@ -117,9 +128,8 @@ class Application:
             clock=clock,
             metrics=self.metrics,
         )
-        self.readiness = ReadinessChecks(
-            (*_checks(stores, self.metrics, self.refresher, self.recorder), self._clock_check())
-        )
+        checks = _checks(stores, self.metrics, self.refresher, self.recorder)
+        self.readiness = ReadinessChecks((*checks, self._clock_check()))
         self._installation = InstallationReport(
             settings,
             Sources(
@@ -143,7 +153,12 @@ class Application:
 
     @classmethod
     async def open(
-        cls, settings: Settings, *, clock: Clock | None = None, cache_end: socket.socket | None = None
+        cls,
+        settings: Settings,
+        *,
+        clock: Clock | None = None,
+        cache_end: socket.socket | None = None,
+        memory: SharedMemory | None = None,
     ) -> "Application":
         """Open and migrate the stores and read the keys, making what does not exist yet."""
         mark = ClockMark(settings.data_dir)
@@ -161,7 +176,8 @@ class Application:
             await stores.close()
             raise
         mark.note_ahead(clock)
-        return cls(settings, clock, stores, keyring, sealer)
+        pages = None if memory is None else PageBoard(memory.open(), own=memory.own)
+        return cls(settings, clock, stores, keyring, sealer, pages=pages)
 
     async def start(
         self, public_socket: socket.socket | None = None, admin_socket: socket.socket | None = None

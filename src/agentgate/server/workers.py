@@ -22,6 +22,8 @@ from msgspec import Struct
 
 from agentgate.lib.settings.schema import Settings, passed_sockets
 from agentgate.lib.settings.values import ListenAddress
+from agentgate.protection.signals.page_board import PART_BYTES
+from agentgate.server.shared_memory import SharedMemory, share_memory
 from agentgate.storage.shared_cache.owned import Pair, open_pairs, run_owner
 
 BACKLOG = 2048
@@ -35,11 +37,13 @@ class ListenRefused(Exception):  # noqa: N818 - a setting to correct, told in on
 
 
 class Sockets(NamedTuple):
-    """The two listening sockets, bound and not blocking; and this worker's way to the shared cache's owner, if any."""
+    """The two listening sockets, bound and not blocking; and of several workers without Redis, what they share."""
 
     public: socket.socket
     admin: socket.socket
+    # This worker's way to the owner of the shared cache.
     cache_end: socket.socket | None = None
+    memory: SharedMemory | None = None
 
 
 # The body of a worker: it serves until SIGTERM or SIGINT, drains and returns. Once it serves, it calls `beat` about
@@ -238,6 +242,7 @@ class _Starter:
         self._arguments = (run_worker, settings)
         self._sockets = sockets
         self._pairs = pairs
+        self._memory = share_memory(settings.workers * PART_BYTES) if pairs else None
         self.numbers = range(0 if pairs else 1, settings.workers + 1)
 
     def __call__(self, number: int) -> _Worker:
@@ -245,7 +250,9 @@ class _Starter:
             return self._start(_own, [pair.owner_end for pair in self._pairs], name="shared-cache")
         # Both ends stay open here: whoever is replaced goes on with the same pair.
         end = self._pairs[number - 1].worker_end if self._pairs else None
-        return self._start(_work, *self._arguments, self._sockets._replace(cache_end=end), name=f"worker-{number}")
+        memory = None if self._memory is None else self._memory.of(number - 1)
+        sockets = self._sockets._replace(cache_end=end, memory=memory)
+        return self._start(_work, *self._arguments, sockets, name=f"worker-{number}")
 
     def _start(self, target: Callable[..., None], *arguments: object, name: str) -> _Worker:
         reader, writer = self._context.Pipe(duplex=False)

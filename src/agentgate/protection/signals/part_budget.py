@@ -33,8 +33,6 @@ FREE, FREE_UNKNOWN = 12, 400
 # An open page goes on loading: as long as it may be open, so many a minute, up to PER_PAGE.
 OPEN_MS = HOUR_MS
 OPEN_PER_MINUTE, FREE_PER_MINUTE = 90, 6
-# For so long at least a page is known to the other workers.
-TOLD_FOR_MS = 10 * MINUTE_MS
 # Files, of an address that opened no page.
 FREE_FILES_PER_MINUTE = 1_200
 # Two people's pages a second.
@@ -51,13 +49,8 @@ class PartBudget(Struct, gc=False):
     at_ms: int
     # When the last page was allowed; 0 for never.
     page_ms: int = 0
-    # Of several workers: how many pages all have told and are in it, and when they were asked.
+    # Of several workers: how many pages of all of them are in it.
     pages: int = 0
-    asked_ms: int = 0
-    # How many pages of its own were told lately, since when, and how many were not yet.
-    told: int = 0
-    told_since_ms: int = 0
-    untold: int = 0
 
     def earn(self, now_ms: int) -> None:
         """Note that a page was allowed."""
@@ -67,30 +60,8 @@ class PartBudget(Struct, gc=False):
         if self.left < MOST:
             self.left += PER_PAGE
 
-    def earn_and_tell(self, now_ms: int) -> int:
-        """Note that a page was allowed; return how many the others should be told of now.
-
-        The first is told at once, then whenever there are half as many again. Each worker has a share of the parts, and
-        gets by with a share of the pages.
-        """
-        self.earn(now_ms)
-        if now_ms - self.told_since_ms >= TOLD_FOR_MS:
-            self.told, self.told_since_ms = 0, now_ms
-        self.untold += 1
-        if self.untold * 2 < self.told:
-            return 0
-        pages, self.untold = self.untold, 0
-        self.told += pages
-        self.pages += pages
-        return pages
-
-    def earn_elsewhere(self, pages: int | None, now_ms: int) -> None:
-        """Take over how many pages all workers allowed; None where that cannot be learnt."""
-        self.asked_ms = now_ms
-        if pages is None:
-            self.left += FREE_UNKNOWN - self.free
-            self.free = FREE_UNKNOWN
-            return
+    def earn_elsewhere(self, pages: int, now_ms: int) -> None:
+        """Take over how many pages all workers allowed."""
         for _ in range(min(pages - self.pages, MOST // PER_PAGE)):
             self.earn(now_ms)
         self.pages = pages

@@ -17,7 +17,7 @@ from agentgate.protection.signals.detectors.rate import (
     VISITOR_HIGH,
 )
 from agentgate.protection.signals.facts import Rates
-from agentgate.protection.signals.page_exchange import PageExchange
+from agentgate.protection.signals.page_board import PageBoard
 from agentgate.protection.signals.part_budget import (
     FREE,
     FREE_FILES_PER_MINUTE,
@@ -41,8 +41,6 @@ LATE_SYNCS = 2
 # So many files pay for a page that was opened in a browser; of all pages at least one in so many counts in any case.
 FILES_OF_A_PAGE = 4
 COUNTED_OF_PAGES = 8
-# How long a visitor of whom no page is known is counted before the other workers are asked again.
-ASK_AGAIN_MS = 5
 # Budgets of the young generation; as many again are kept of the one before.
 BUDGETS = 50_000
 
@@ -110,7 +108,7 @@ class RateWindows:
     """Two one-minute windows per key. The last minute is the present window and the rest of the one before."""
 
     def __init__(
-        self, most_keys: int = MOST_KEYS, *, exchange: RateExchange | None = None, pages: PageExchange | None = None
+        self, most_keys: int = MOST_KEYS, *, exchange: RateExchange | None = None, pages: PageBoard | None = None
     ) -> None:
         self._most_keys = most_keys // 2
         # None where no other process counts.
@@ -126,7 +124,7 @@ class RateWindows:
         self._budgets: BoundedCache[Key, PartBudget] = BoundedCache(BUDGETS)
         # How many workers there are, as far as one knows: each sees its share of the files.
         self._share = 1 if exchange is None else exchange.workers
-        # Where others count and cannot be asked for their pages, there has to be enough for a page of theirs.
+        # Where others count and their pages cannot be known, there has to be enough for a page of theirs.
         self._free = FREE_UNKNOWN if exchange is not None and pages is None else max(1, FREE // self._share)
 
     def count(self, site: int, visitor: int, address: str, now_ms: int) -> Rates:
@@ -188,13 +186,13 @@ class RateWindows:
     def earn(self, counted: Counted, now_ms: int) -> None:
         """Note that a page was allowed: its parts may be loaded."""
         budget = counted.budget or self._find_budget(counted, now_ms)
-        if self._pages is None:
-            budget.earn(now_ms)
-        elif pages := budget.earn_and_tell(now_ms):
-            self._pages.tell(counted.key, pages)
+        budget.earn(now_ms)
+        if self._pages is not None:
+            self._pages.add(counted.key, now_ms)
+            budget.pages += 1
 
-    def _spend(self, key: Key, budget: PartBudget, now_ms: int) -> PartState:
-        """Take a part out of a budget, after asking whether another worker allowed its page."""
+    def _spend(self, key: int, budget: PartBudget, now_ms: int) -> PartState:
+        """Take a part out of a budget, after looking whether another worker allowed its page."""
         if not budget.has_page(now_ms):
             self._has_page_elsewhere(key, budget, now_ms)
         state = budget.spend(now_ms)
@@ -202,8 +200,8 @@ class RateWindows:
             return budget.spend(now_ms)
         return state
 
-    def _has_page_elsewhere(self, key: Key, budget: PartBudget, now_ms: int) -> bool:
-        if self._pages is not None and now_ms - budget.asked_ms >= ASK_AGAIN_MS:
+    def _has_page_elsewhere(self, key: int, budget: PartBudget, now_ms: int) -> bool:
+        if self._pages is not None:
             budget.earn_elsewhere(self._pages.count(key, now_ms), now_ms)
         return budget.has_page(now_ms)
 
@@ -330,7 +328,7 @@ def _marks_of(key: Key) -> tuple[int, ...]:
     return VISITOR_MARKS if isinstance(key, int) else NETWORK_MARKS
 
 
-def visitor_key(site: int, visitor: int) -> Key:
+def visitor_key(site: int, visitor: int) -> int:
     """Return what a visitor of a site is counted by."""
     return site << 64 | visitor & 0xFFFF_FFFF_FFFF_FFFF
 

@@ -106,7 +106,7 @@ async def _prepare(settings: Settings, shop: DemoShop | None) -> _Seeded | None:
 
 async def _serve(settings: Settings, sockets: Sockets, beat: Beat) -> None:
     stop = _Stop(asyncio.get_running_loop())
-    application = await Application.open(settings, cache_end=sockets.cache_end)
+    application = await Application.open(settings, cache_end=sockets.cache_end, memory=sockets.memory)
     try:
         await application.start(sockets.public, sockets.admin)
         tune_worker()

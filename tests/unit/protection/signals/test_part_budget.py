@@ -3,10 +3,8 @@
 from agentgate.lib.clock import HOUR_MS, MINUTE_MS
 from agentgate.protection.signals.part_budget import (
     FREE,
-    FREE_UNKNOWN,
     MOST,
     PER_PAGE,
-    TOLD_FOR_MS,
     PartBudget,
     PartState,
 )
@@ -73,25 +71,3 @@ def test_a_page_that_another_worker_allowed_pays_for_its_parts_once():
     budget.earn_elsewhere(1, NOW_MS)
 
     assert spend_all(budget, NOW_MS) == [PartState.PAID] * (6 + PER_PAGE)
-
-
-def test_where_nothing_can_be_learnt_there_is_enough_for_a_page():
-    budget = PartBudget(6, 6, NOW_MS)
-
-    budget.earn_elsewhere(None, NOW_MS)
-    budget.earn_elsewhere(None, NOW_MS)
-
-    assert spend_all(budget, NOW_MS) == [PartState.ORPHAN] * FREE_UNKNOWN
-
-
-def test_pages_are_told_at_first_and_then_a_few_times():
-    budget = PartBudget(6, 6, NOW_MS)
-
-    told = [budget.earn_and_tell(NOW_MS) for _ in range(100)]
-    later = budget.earn_and_tell(NOW_MS + TOLD_FOR_MS)
-
-    assert told[0] == 1
-    assert len([pages for pages in told if pages]) <= 12
-    # The others know of two pages in three at least.
-    assert sum(told) * 3 >= 100 * 2
-    assert later > 0

@@ -1,6 +1,5 @@
 """Rate windows of one worker and of several, in memory and on Redis."""
 
-import asyncio
 import gc
 import random
 
@@ -9,7 +8,7 @@ import pytest
 from agentgate.lib.clock import MINUTE_MS, FixedClock
 from agentgate.lib.database import StoreUnavailable
 from agentgate.protection.signals.facts import Rates
-from agentgate.protection.signals.page_exchange import PageExchange
+from agentgate.protection.signals.page_board import PART_BYTES, PageBoard
 from agentgate.protection.signals.part_budget import FREE, PER_PAGE, PartState
 from agentgate.protection.signals.rate_exchange import RateExchange
 from agentgate.protection.signals.rates import Counted, RateWindows, network_of
@@ -214,11 +213,10 @@ def test_the_rates_that_are_read_fade_like_those_that_are_counted():
     assert windows.read(1, VISITOR, HERE, START_MS + 3 * MINUTE_MS) == Rates()
 
 
-@pytest.mark.anyio
-async def test_workers_share_what_there_is_without_a_page_and_learn_of_pages():
-    clock = FixedClock(START_MS)
-    store = MemorySharedCache(clock)
-    workers = [RateWindows(exchange=RateExchange(store, workers=2), pages=PageExchange(store, clock)) for _ in range(2)]
+def test_workers_share_what_there_is_without_a_page_and_learn_of_pages():
+    exchange = RateExchange(MemorySharedCache(FixedClock(START_MS)), workers=2)
+    memory = memoryview(bytearray(2 * PART_BYTES))
+    workers = [RateWindows(exchange=exchange, pages=PageBoard(memory, own=own)) for own in range(2)]
 
     def parts(worker, visitor):
         taken = Counted(1, visitor, "192.0.2.7")
@@ -228,5 +226,4 @@ async def test_workers_share_what_there_is_without_a_page_and_learn_of_pages():
     assert [parts(worker, 7) for worker in workers] == [(FREE // 2, 0)] * 2
 
     workers[0].earn(Counted(1, 8, "192.0.2.8"), START_MS)
-    await asyncio.sleep(0.05)
     assert parts(workers[1], 8) == (0, FREE // 2 + PER_PAGE)
