@@ -94,7 +94,7 @@ class Counted:
     # Made when they are needed, seldom: two hundred thousand visitors have much of a worker's memory.
 
     @property
-    def key(self) -> Key:
+    def key(self) -> int:
         """What it is counted by."""
         return visitor_key(self.site, self.number)
 
