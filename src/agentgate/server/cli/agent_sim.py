@@ -132,7 +132,7 @@ def _own_key() -> "AgentSigningKey":
 
 def _read_policy(path: Path | None, key: "AgentSigningKey", action: str | None) -> "tuple[str, Policy]":
     """Return under which name the policy knows the key, and what it says about it."""
-    from agentgate.protection.agents.policy.decision import policy_decision  # noqa: PLC0415 - keeps the command line quick
+    from agentgate.protection.agents.policy_decision import policy_decision  # noqa: PLC0415 - keeps the command line quick
     from agentgate.protection.sites.agent_policy import read_policy  # noqa: PLC0415 - likewise
     from agentgate_tools.agent_simulator.cases import Policy  # noqa: PLC0415 - likewise
 
