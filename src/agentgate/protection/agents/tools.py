@@ -78,7 +78,7 @@ SCHEMA_VERSION = "1.0"
 # When this form of the manifest began: the age of one that describes no site.
 SCHEMA_SINCE = Moment(1_794_700_800_000)
 # Manifests that were asked for of late. Each is a few kilobytes.
-MOST_REMEMBERED = 1_000
+MOST_CACHED = 1_000
 
 _JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 # What a policy may say of a tool itself; everything else in it is ours to say, or nobody's.
@@ -136,7 +136,7 @@ class ToolsManifests:
         if site is None:
             return None
         published = _publish(site_manifest(site, view.agent_policy, issuer=self._issuer))
-        if len(self._made) >= MOST_REMEMBERED:
+        if len(self._made) >= MOST_CACHED:
             self._made = {}
         self._made[site_key] = (view, published)
         return published

@@ -44,15 +44,15 @@ _WAITS_S = {"rate_limited": 60, "service_unavailable": 5}
 
 
 class StatedDecision(Struct, frozen=True):
-    """What the adapter says that the check decided."""
+    """The decision of the gateway check, as the adapter states it."""
 
     ruling: Ruling
     decision: str
     decision_id: str | None
 
 
-class Found(Struct, frozen=True):
-    """What the page can do for the visitor."""
+class PageContext(Struct, frozen=True):
+    """What a page depends on: the decision, the route's protection, and what the visitor has shown."""
 
     told: StatedDecision
     protection: Protection
@@ -136,7 +136,7 @@ class ChallengePages:
         # The secret of the link stands in the address.
         return _reply(rendered, denial, referrer="no-referrer", vary="Accept-Language")
 
-    def _find(self, proxied: ProxiedCall, told: StatedDecision) -> Found:
+    def _find(self, proxied: ProxiedCall, told: StatedDecision) -> PageContext:
         original = proxied.original
         url = return_of(original, first(proxied.call.request, "return"))
         if is_own(original.path):
@@ -149,9 +149,9 @@ class ChallengePages:
         shown = self._receipts.inspect(
             headers, original, protection, site=proxied.site, visitor=proxied.visitor, now_ms=proxied.call.now
         )
-        return Found(told, protection, shown.states, url)
+        return PageContext(told, protection, shown.states, url)
 
-    async def _check(self, proxied: ProxiedCall, found: Found, action: str, body: RawBody | None) -> Check:
+    async def _check(self, proxied: ProxiedCall, found: PageContext, action: str, body: RawBody | None) -> Check:
         request, original = proxied.call.request, proxied.original
         form = None
         posted = original.method not in {"GET", "HEAD"}
@@ -176,13 +176,13 @@ class ChallengePages:
             refresh_s=WAIT_MS // 1000 + REDIRECT_SLACK_S,
         )
 
-    async def _is_stuck(self, proxied: ProxiedCall, found: Found) -> bool:
+    async def _is_stuck(self, proxied: ProxiedCall, found: PageContext) -> bool:
         """Say whether a pass a moment ago has left no trace. Who comes from elsewhere has not been sent by our page."""
         if proxied.call.request.header("sec-fetch-site") not in {None, "same-origin"}:
             return False
         return await self._passes.was_here_lately(proxied, found.return_url)
 
-    def _view(self, proxied: ProxiedCall, found: Found) -> View:
+    def _view(self, proxied: ProxiedCall, found: PageContext) -> View:
         """Return what stands on every page; without more it is a refusal."""
         request = proxied.call.request
         return View(

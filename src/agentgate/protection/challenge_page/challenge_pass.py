@@ -1,4 +1,4 @@
-"""Passes: what a visitor carries away from the challenge page and brings back.
+"""Passes: tokens, tickets and saved forms that a visitor brings back to the challenge page.
 
 A token becomes a clearance, a saved form is given back to its page. Browsers without JavaScript get a low clearance
 for waiting, where a site allows it: a ticket is good once, for its visitor, after a wait, and with its cookie. That

@@ -1,6 +1,6 @@
 """Handoffs: a challenged agent asks a person. Opening, deciding, answering polls, and redeeming the receipt.
 
-Over and redeemed are no states of their own: time says the one, the table of spent receipts the other.
+Expired and redeemed are no stored states: the clock tells the first, the table of spent receipts the second.
 """
 
 import hashlib

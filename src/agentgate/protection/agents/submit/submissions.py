@@ -80,8 +80,8 @@ class SubmissionAnswer(Record, frozen=True, kw_only=True):
 
 
 ROUTE = "/agent/submit"
-# What says something about the way here and not about the agent.
-_NOT_LOOKED_AT = ("x-forwarded-", "authorization", "cookie")
+# Headers that describe the connection and not the agent.
+_LEFT_OUT_HEADERS = ("x-forwarded-", "authorization", "cookie")
 
 
 class Obstacle(Struct, frozen=True):
@@ -221,10 +221,10 @@ def _about(offer: PriceOffer) -> str:
 
 def _headers(call: Call) -> tuple[tuple[str, str], ...]:
     named = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in call.request.headers)
-    return tuple((name, value) for name, value in named if not name.startswith(_NOT_LOOKED_AT))
+    return tuple((name, value) for name, value in named if not name.startswith(_LEFT_OUT_HEADERS))
 
 
-# Events speak the gateway's language.
+# Events use the gateway's reasons.
 _REASONS = {"challenge_required": "policy"}
 
 
