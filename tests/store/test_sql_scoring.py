@@ -13,7 +13,7 @@ from agentgate.lib.decision_ids import LARGEST_ID, first_id
 from agentgate.lib.enums import DecisionKind, DecisionLabelValue, LabelSource, Mode, ModelKind, ModelRole, Outcome
 from agentgate.lib.moment import Moment
 from agentgate.lib.settings.schema import Settings
-from agentgate.protection.scoring.feature_capture import expire_features
+from agentgate.protection.scoring.endpoints import expire_features
 from agentgate.protection.scoring.records import CapturingSite, StoredCapture, StoredModel
 from agentgate.server.stores.open import Stores, open_stores
 from agentgate.storage.migrate import apply

@@ -20,8 +20,8 @@ from agentgate.protection.agents.handoff.approval import Approvals
 from agentgate.protection.agents.handoff.handoffs import Handoffs
 from agentgate.protection.agents.handoff.repository import GrantStore, HandoffStore
 from agentgate.protection.agents.jobs import handoff_jobs, replay_jobs, submission_jobs
-from agentgate.protection.agents.policy.decision import Quotas
 from agentgate.protection.agents.policy_checker import AgentPolicyChecker
+from agentgate.protection.agents.policy_decision import Quotas
 from agentgate.protection.agents.signing.directories import open_directories
 from agentgate.protection.agents.signing.repository import Replays, ReplayStore
 from agentgate.protection.agents.signing.verify import AgentVerifier
@@ -41,7 +41,7 @@ from agentgate.protection.browser_check.trial import BrowserCheckEventLog, Grant
 from agentgate.protection.browser_check.verify import ChallengeVerifier
 from agentgate.protection.challenge_page.challenge import ChallengePages
 from agentgate.protection.challenge_page.challenge_pass import AppealTickets, Passes
-from agentgate.protection.challenge_page.proxied_call import Asker
+from agentgate.protection.challenge_page.proxied_call import ProxiedCallReader
 from agentgate.protection.challenge_page.sealed_token import SealedTokens
 from agentgate.protection.customers.jobs import customer_jobs
 from agentgate.protection.gateway.check import GatewayCheck
@@ -52,7 +52,7 @@ from agentgate.protection.lists.repository import ClientReplay
 from agentgate.protection.rules.backtest import Backtests
 from agentgate.protection.rules.endpoints import Explainer
 from agentgate.protection.rules.repositories.replay import SqlReplay
-from agentgate.protection.scoring.feature_capture import scoring_jobs
+from agentgate.protection.scoring.endpoints import scoring_jobs
 from agentgate.protection.scoring.repository import KeptEvents, ScoreSamples
 from agentgate.protection.sites.detail import AgentPrompt
 from agentgate.protection.sites.directory import SiteDirectory
@@ -158,7 +158,7 @@ class DataPlane:
         )
         receipts = Receipts(self.signing_keys, self._clearances, stores.redemptions, keyring=keyring)
         event_log = GatewayEventLog(recorder, refresher.ids, uses)
-        self._asker = Asker(refresher.sites, refresher.decider.visitors, uses)
+        self._proxied_calls = ProxiedCallReader(refresher.sites, refresher.decider.visitors, uses)
         sealed_tokens = SealedTokens(keyring, stores.redemptions)
         self._passes = Passes(
             self.signing_keys,
@@ -251,7 +251,7 @@ class DataPlane:
         )
         return {
             AppealFiling: AppealFiling(self._stores.store, self._stores.evidence, limiter),
-            Asker: self._asker,
+            ProxiedCallReader: self._proxied_calls,
             Passes: self._passes,
             ChallengePages: self._pages,
             ChallengeIssuer: ChallengeIssuer(

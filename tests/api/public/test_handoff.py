@@ -8,7 +8,7 @@ import pytest
 
 from agentgate.lib.ids import new_handoff_id
 from agentgate.lib.limits import HANDOFF_LIFETIME_S, TOKEN_LIFETIME_DEFAULT_MINUTES
-from agentgate.protection.agents.handoff.handoffs import CODE_LETTERS, Redeeming
+from agentgate.protection.agents.handoff.handoffs import CODE_LETTERS, HandoffRedemption
 from tests.support.agent_client import SigningAgent
 from tests.support.handoff import DIGEST, OTHER_SEED, HandoffScene
 from tests.support.service import RunningService
@@ -225,7 +225,7 @@ def test_a_copied_poll_is_nobodys(scene: HandoffScene) -> None:
     assert scene.poll(handoff.id, nonce="once").status_code == 404
 
 
-def redeem(scene: HandoffScene, handoff_id: str, **changes: Any) -> Redeeming:
+def redeem(scene: HandoffScene, handoff_id: str, **changes: Any) -> HandoffRedemption:
     """Redeem a handoff as a submission does that names it."""
     handoffs = scene.service.application.data_plane.handoffs
     identity = scene.identity(changes.pop("agent", None))
@@ -239,17 +239,17 @@ def redeem(scene: HandoffScene, handoff_id: str, **changes: Any) -> Redeeming:
 def test_a_submission_redeems_the_handoff_that_was_approved_for_it(scene: HandoffScene) -> None:
     handoff = scene.open(submission_id="resubmit")
     mine = {"submission_id": "resubmit"}
-    assert redeem(scene, handoff.id, **mine) is Redeeming.PENDING
+    assert redeem(scene, handoff.id, **mine) is HandoffRedemption.PENDING
     approve(scene, handoff.id)
 
-    assert redeem(scene, handoff.id, **mine, agent=scene.other) is Redeeming.UNKNOWN
-    assert redeem(scene, handoff.id, submission_id="another") is Redeeming.UNKNOWN
-    assert redeem(scene, handoff.id, **mine, content_digest="sha-256=:other:") is Redeeming.UNKNOWN
-    assert redeem(scene, handoff.id, **mine, action="order") is Redeeming.UNKNOWN
+    assert redeem(scene, handoff.id, **mine, agent=scene.other) is HandoffRedemption.UNKNOWN
+    assert redeem(scene, handoff.id, submission_id="another") is HandoffRedemption.UNKNOWN
+    assert redeem(scene, handoff.id, **mine, content_digest="sha-256=:other:") is HandoffRedemption.UNKNOWN
+    assert redeem(scene, handoff.id, **mine, action="order") is HandoffRedemption.UNKNOWN
     receipt = scene.poll(handoff.id).json()["receipt"]
-    assert redeem(scene, handoff.id, **mine) is Redeeming.REDEEMED
+    assert redeem(scene, handoff.id, **mine) is HandoffRedemption.REDEEMED
     # Whoever is not sure that the first time was heard may ask again; nobody else gets anything for the receipt.
-    assert redeem(scene, handoff.id, **mine) is Redeeming.REDEEMED
+    assert redeem(scene, handoff.id, **mine) is HandoffRedemption.REDEEMED
     assert scene.redeem(receipt).json()["error"] == "token_used"
     assert scene.poll(handoff.id).json()["error"] == "handoff_redeemed"
 
@@ -261,10 +261,10 @@ def test_what_siteverify_or_a_no_ended_cannot_be_redeemed(scene: HandoffScene) -
     scene.redeem(scene.poll(spent.id).json()["receipt"])
     scene.choose(declined.id, "decline")
 
-    assert redeem(scene, spent.id, submission_id="ended-1") is Redeeming.SPENT
-    assert redeem(scene, declined.id, submission_id="ended-2") is Redeeming.DECLINED
+    assert redeem(scene, spent.id, submission_id="ended-1") is HandoffRedemption.SPENT
+    assert redeem(scene, declined.id, submission_id="ended-2") is HandoffRedemption.DECLINED
     scene.service.clock.advance(seconds=HANDOFF_LIFETIME_S)
-    assert redeem(scene, late.id, submission_id="ended-3") is Redeeming.EXPIRED
+    assert redeem(scene, late.id, submission_id="ended-3") is HandoffRedemption.EXPIRED
 
 
 def test_a_submission_that_names_its_approved_handoff_is_accepted_once(shared_service: RunningService) -> None:

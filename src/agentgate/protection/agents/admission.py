@@ -1,4 +1,4 @@
-"""Admission: who calls the service itself as an agent. Whoever does not prove it is refused, in monitor mode too."""
+"""Admission: verifies agents that call the service itself. Unverified callers are refused, in monitor mode too."""
 
 from urllib.parse import urlsplit
 

@@ -21,7 +21,7 @@ from agentgate.lib.records import shown, to_builtins, to_json
 from agentgate.people.audit.actions import Action
 from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.agents.handoff.approval import Approvals, Sight
+from agentgate.protection.agents.handoff.approval import Approvals, HandoffView
 from agentgate.protection.agents.handoff.page import HEADERS, choose_language, handoff_page, message_page
 from agentgate.protection.agents.handoff.repository import (
     AgentGrant,
@@ -42,7 +42,7 @@ from agentgate.protection.agents.ledger import (
 from agentgate.protection.agents.signing.key_sets import read_key
 from agentgate.protection.agents.submission_repository import SubmissionStore
 from agentgate.protection.agents.submit.submissions import SubmissionAnswer, SubmissionInput, Submissions, charged_in
-from agentgate.protection.agents.tools import Published, ToolsManifest, ToolsManifests
+from agentgate.protection.agents.tools import PublishedManifest, ToolsManifest, ToolsManifests
 from agentgate.protection.sites.agent_policy import DEFAULT_POLICY, AgentPolicy, find_problem, read_policy
 from agentgate.protection.sites.editing import locked_site
 from agentgate.protection.sites.records import Site
@@ -57,14 +57,23 @@ async def read_agent_policy(call: SiteCall, store: Store[SiteStores]) -> Reply[A
     return _shown_policy(await _read_policy(call, store))
 
 
-async def replace_agent_policy(call: SiteCall, body: AgentPolicy, store: Store[SiteStores]) -> Reply[AgentPolicy]:
+async def replace_agent_policy(call: SiteCall, body: AgentPolicy, stores: SiteStores) -> Reply[AgentPolicy]:
     """Replace what a site wants of agents. What is left out has its default.
 
     With `If-Match`, only the version that it names is replaced; otherwise the answer is 409 `revision_conflict`.
     """
-    expected = call.request.header("if-match")
-    await store.change(lambda stores: replace_policy(stores, call, body, expected=expected))
-    return _shown_policy(await _read_policy(call, store))
+    site = await locked_site(stores, call)
+    check_policy(body, site)
+    before, expected = stored_policy(site), call.request.header("if-match")
+    if expected is not None and expected != tag_of(before):
+        raise Refused("revision_conflict", "The agent policy changed since it was loaded. Load it again, then save.")
+    # One that is the same leaves no trace.
+    if before != body or isinstance(site.agent_policy, UnsetType):
+        await stores.sites.save_agent_policy(call.site_id, to_builtins(body), call.now)
+        await stores.configuration.bump()
+        subject = Subject(account_id=call.account_id, site_id=call.site_id, target=call.site_key)
+        await record(stores, call, Action.AGENT_POLICY_UPDATE, subject, policy_diff(before, body))
+    return _shown_policy(body)
 
 
 async def _read_policy(call: SiteCall, store: Store[SiteStores]) -> AgentPolicy:
@@ -138,7 +147,7 @@ async def read_own_tools(call: Call, manifests: ToolsManifests) -> Reply[ToolsMa
     return _reply(call, await manifests.own())
 
 
-def _reply(call: Call, found: Published) -> Reply[ToolsManifest | None]:
+def _reply(call: Call, found: PublishedManifest) -> Reply[ToolsManifest | None]:
     headers = (("cache-control", f"public, max-age={AGENT_TOOLS_MAX_AGE_S}"), ("etag", found.etag), *OPEN_TO_ALL)
     if _is_known(call.request.header("if-none-match"), found.etag):
         return Reply(body=None, status=304, headers=headers)
@@ -212,10 +221,10 @@ def write_refusal(_code: str, message: str) -> Text:
     return Text(message_page(message).encode(), HTML)
 
 
-def _page(call: Call, sight: Sight) -> Reply[Text]:
+def _page(call: Call, view: HandoffView) -> Reply[Text]:
     language = choose_language(call.request.header("accept-language"))
     headers = (*HEADERS, ("content-language", language))
-    return Reply(body=Text(handoff_page(sight, language).encode(), HTML), status=sight.phase.status, headers=headers)
+    return Reply(body=Text(handoff_page(view, language).encode(), HTML), status=view.phase.status, headers=headers)
 
 
 # More than this and reading all sites would take longer for everybody.
@@ -243,21 +252,6 @@ def check_policy(policy: AgentPolicy, site: Site) -> None:
         raise Refused("invalid_request", problem)
     if len(to_json(policy)) > MOST_BYTES:
         raise Refused("invalid_request", f"The policy is too long; at most {MOST_BYTES // 1024} KiB are kept.")
-
-
-async def replace_policy(stores: SiteStores, call: SiteCall, policy: AgentPolicy, *, expected: str | None) -> None:
-    """Store a policy in place of the present one. One that is the same leaves no trace."""
-    site = await locked_site(stores, call)
-    check_policy(policy, site)
-    before = stored_policy(site)
-    if expected is not None and expected != tag_of(before):
-        raise Refused("revision_conflict", "The agent policy changed since it was loaded. Load it again, then save.")
-    if before == policy and not isinstance(site.agent_policy, UnsetType):
-        return
-    await stores.sites.save_agent_policy(call.site_id, to_builtins(policy), call.now)
-    await stores.configuration.bump()
-    subject = Subject(account_id=call.account_id, site_id=call.site_id, target=call.site_key)
-    await record(stores, call, Action.AGENT_POLICY_UPDATE, subject, policy_diff(before, policy))
 
 
 def policy_diff(before: AgentPolicy, after: AgentPolicy) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from agentgate.lib.enums import (
 from agentgate.lib.limits import AGENT_QUOTA_RETRY_AFTER_S, GATEWAY_SIGNATURE_WINDOW_HOURS
 from agentgate.lib.price import Price
 from agentgate.protection.agents.identity import Identity, SignedMessage
-from agentgate.protection.agents.policy.decision import (
+from agentgate.protection.agents.policy_decision import (
     FREE,
     PolicyDecision,
     PriceOffer,

@@ -78,7 +78,7 @@ SCHEMA_VERSION = "1.0"
 # When this form of the manifest began: the age of one that describes no site.
 SCHEMA_SINCE = Moment(1_794_700_800_000)
 # Manifests that were asked for of late. Each is a few kilobytes.
-MOST_REMEMBERED = 1_000
+MOST_CACHED = 1_000
 
 _JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 # What a policy may say of a tool itself; everything else in it is ours to say, or nobody's.
@@ -105,7 +105,7 @@ _ENDPOINTS = {
 }
 
 
-class Published(Struct, frozen=True):
+class PublishedManifest(Struct, frozen=True):
     """A manifest, ready to be sent."""
 
     content: bytes
@@ -122,9 +122,9 @@ class ToolsManifests:
         self._store = store
         self._issuer = issuer
         self._own_site_key = own_site_key
-        self._made: dict[str, tuple[SiteView, Published]] = {}
+        self._made: dict[str, tuple[SiteView, PublishedManifest]] = {}
 
-    async def of_site(self, site_key: str) -> Published | None:
+    async def of_site(self, site_key: str) -> PublishedManifest | None:
         """Return the manifest of a site; None when there is no such site, or no longer."""
         view = self._sites.find(site_key)
         if view is None or view.disabled:
@@ -136,12 +136,12 @@ class ToolsManifests:
         if site is None:
             return None
         published = _publish(site_manifest(site, view.agent_policy, issuer=self._issuer))
-        if len(self._made) >= MOST_REMEMBERED:
+        if len(self._made) >= MOST_CACHED:
             self._made = {}
         self._made[site_key] = (view, published)
         return published
 
-    async def own(self) -> Published:
+    async def own(self) -> PublishedManifest:
         """Return the manifest of our own: with its own site's tools if it has one, never a customer's."""
         own = await self.of_site(self._own_site_key) if self._own_site_key else None
         return own or _publish(_manifest(self._issuer, updated_at=SCHEMA_SINCE))
@@ -236,6 +236,6 @@ def _manifest(
     )
 
 
-def _publish(manifest: ToolsManifest) -> Published:
+def _publish(manifest: ToolsManifest) -> PublishedManifest:
     content = to_json(manifest)
-    return Published(content, f'"{hashlib.sha256(content).hexdigest()[:24]}"')
+    return PublishedManifest(content, f'"{hashlib.sha256(content).hexdigest()[:24]}"')

@@ -35,7 +35,7 @@ from agentgate.protection.appeals.records import (
 from agentgate.protection.appeals.repository import AppealStores
 from agentgate.protection.lists.endpoints import create_list_entry, remove_entry
 from agentgate.protection.lists.records import ListEntryInput
-from agentgate.protection.scoring.labels import find_evidence, save_label
+from agentgate.protection.scoring.endpoints import find_evidence, save_label
 from agentgate.protection.scoring.records import LabelRequest
 from agentgate.protection.scoring.repository import KeptEvents
 

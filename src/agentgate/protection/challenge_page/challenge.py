@@ -17,7 +17,7 @@ from agentgate.lib import errors
 from agentgate.lib.decision_ids import read_id, write_id
 from agentgate.lib.enums import Outcome
 from agentgate.protection.appeals.records import StoredAppeal
-from agentgate.protection.challenge_page.challenge_pass import WAIT_MS, AppealTickets, Opened, Passes
+from agentgate.protection.challenge_page.challenge_pass import WAIT_MS, AppealTicket, AppealTickets, Passes
 from agentgate.protection.challenge_page.languages import Languages
 from agentgate.protection.challenge_page.page import (
     ChallengePage,
@@ -43,18 +43,18 @@ _TEXTS = {"rate_limited": "rate_text", "service_unavailable": "unavailable_text"
 _WAITS_S = {"rate_limited": 60, "service_unavailable": 5}
 
 
-class Told(Struct, frozen=True):
-    """What the adapter says that the check decided."""
+class StatedDecision(Struct, frozen=True):
+    """The decision of the gateway check, as the adapter states it."""
 
     ruling: Ruling
     decision: str
     decision_id: str | None
 
 
-class Found(Struct, frozen=True):
-    """What the page can do for the visitor."""
+class PageContext(Struct, frozen=True):
+    """What a page depends on: the decision, the route's protection, and what the visitor has shown."""
 
-    told: Told
+    told: StatedDecision
     protection: Protection
     # What the visitor showed: states of a clearance, such as `clearance` or `wrong_visitor`.
     states: tuple[str, ...]
@@ -95,9 +95,9 @@ class ChallengePages:
     async def answer_late(self, proxied: ProxiedCall, reason: str) -> Reply[Text]:
         """Return the page for a ticket that is not good."""
         if reason == "rate_limited":
-            told = Told(Ruling(Outcome.BLOCK, reason), "block", None)
+            told = StatedDecision(Ruling(Outcome.BLOCK, reason), "block", None)
         else:
-            told = Told(Ruling(Outcome.CHALLENGE, reason), "challenge", None)
+            told = StatedDecision(Ruling(Outcome.CHALLENGE, reason), "challenge", None)
         if not proxied.is_navigation:
             return deny(told.ruling)
         found = self._find(proxied, told)
@@ -115,7 +115,7 @@ class ChallengePages:
         return self._say(proxied, title, content, None)
 
     def answer_appeal(
-        self, proxied: ProxiedCall, words: tuple[str, str | None], retry: tuple[Opened, str] | None
+        self, proxied: ProxiedCall, words: tuple[str, str | None], retry: tuple[AppealTicket, str] | None
     ) -> Reply[Text]:
         """Return the page that says why an appeal was not taken; what can be sent again stands in its form."""
         language = self._languages.choose(proxied.call.request.header("accept-language"))
@@ -136,7 +136,7 @@ class ChallengePages:
         # The secret of the link stands in the address.
         return _reply(rendered, denial, referrer="no-referrer", vary="Accept-Language")
 
-    def _find(self, proxied: ProxiedCall, told: Told) -> Found:
+    def _find(self, proxied: ProxiedCall, told: StatedDecision) -> PageContext:
         original = proxied.original
         url = return_of(original, first(proxied.call.request, "return"))
         if is_own(original.path):
@@ -149,9 +149,9 @@ class ChallengePages:
         shown = self._receipts.inspect(
             headers, original, protection, site=proxied.site, visitor=proxied.visitor, now_ms=proxied.call.now
         )
-        return Found(told, protection, shown.states, url)
+        return PageContext(told, protection, shown.states, url)
 
-    async def _check(self, proxied: ProxiedCall, found: Found, action: str, body: RawBody | None) -> Check:
+    async def _check(self, proxied: ProxiedCall, found: PageContext, action: str, body: RawBody | None) -> Check:
         request, original = proxied.call.request, proxied.original
         form = None
         posted = original.method not in {"GET", "HEAD"}
@@ -176,13 +176,13 @@ class ChallengePages:
             refresh_s=WAIT_MS // 1000 + REDIRECT_SLACK_S,
         )
 
-    async def _is_stuck(self, proxied: ProxiedCall, found: Found) -> bool:
+    async def _is_stuck(self, proxied: ProxiedCall, found: PageContext) -> bool:
         """Say whether a pass a moment ago has left no trace. Who comes from elsewhere has not been sent by our page."""
         if proxied.call.request.header("sec-fetch-site") not in {None, "same-origin"}:
             return False
         return await self._passes.was_here_lately(proxied, found.return_url)
 
-    def _view(self, proxied: ProxiedCall, found: Found) -> View:
+    def _view(self, proxied: ProxiedCall, found: PageContext) -> View:
         """Return what stands on every page; without more it is a refusal."""
         request = proxied.call.request
         return View(
@@ -193,7 +193,7 @@ class ChallengePages:
             back_url=back_of(proxied.original, request.header("referer")),
         )
 
-    def _show(self, view: View, told: Told) -> Reply[Text]:
+    def _show(self, view: View, told: StatedDecision) -> Reply[Text]:
         wait_s = _WAITS_S.get(told.ruling.reason)
         cookie = view.check.ticket.set_cookie if view.check is not None and view.check.ticket is not None else None
         return _reply(
@@ -224,7 +224,7 @@ def _reply(
     return Reply(body=Text(rendered.html, HTML), status=200 if denial is None else denial.status, headers=headers)
 
 
-def told_by(request: Request) -> Told:
+def told_by(request: Request) -> StatedDecision:
     """Return what the query says, as far as it is among what the gateway says; a plain challenge otherwise."""
     reason = first(request, "reason")
     row = errors.GATEWAY.rows.get(reason or "")
@@ -235,7 +235,7 @@ def told_by(request: Request) -> Told:
     decision = next((each for each in decisions if each == asked), decisions[0])
     decision_id = first(request, "decisionId")
     known = decision_id if decision_id is not None and read_id(decision_id) is not None else None
-    return Told(Ruling(_OUTCOMES[decision], reason or ""), decision, known)
+    return StatedDecision(Ruling(_OUTCOMES[decision], reason or ""), decision, known)
 
 
 def first(request: Request, name: str) -> str | None:

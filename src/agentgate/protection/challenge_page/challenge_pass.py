@@ -1,4 +1,4 @@
-"""Passes: what a visitor carries away from the challenge page and brings back.
+"""Passes: tokens, tickets and saved forms that a visitor brings back to the challenge page.
 
 A token becomes a clearance, a saved form is given back to its page. Browsers without JavaScript get a low clearance
 for waiting, where a site allows it: a ticket is good once, for its visitor, after a wait, and with its cookie. That
@@ -102,7 +102,7 @@ APPEAL_MS = 6 * HOUR_MS
 _DECISION_BYTES = 8
 
 
-class Opened(Struct, frozen=True):
+class AppealTicket(Struct, frozen=True):
     """What a ticket says: against which decision, and where the person wanted to go."""
 
     decision: int
@@ -128,13 +128,13 @@ class AppealTickets:
             APPEAL, content, proxied.holder, not_before_ms=now_ms + wait_ms, expires_ms=now_ms + APPEAL_MS
         )
 
-    def open(self, proxied: ProxiedCall, ticket: str) -> Opened | None:
+    def open(self, proxied: ProxiedCall, ticket: str) -> AppealTicket | None:
         """Return what a ticket says; None when it is another visitor's, too new or too old."""
         found = self._sealed_tokens.open(APPEAL, ticket, proxied.holder, now_ms=int(proxied.call.now))
         if found is None:
             return None
         content = found.content
-        return Opened(int.from_bytes(content[:_DECISION_BYTES], "big"), content[_DECISION_BYTES:].decode())
+        return AppealTicket(int.from_bytes(content[:_DECISION_BYTES], "big"), content[_DECISION_BYTES:].decode())
 
 
 # A page that is asked for again so soon after a pass was not helped by it.

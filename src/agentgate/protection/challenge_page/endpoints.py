@@ -23,7 +23,14 @@ from agentgate.protection.appeals.filing import AppealFiling, Appellant, Filed
 from agentgate.protection.challenge_page.challenge import ChallengePages, first
 from agentgate.protection.challenge_page.challenge_pass import Passes, PassInput, cookie_of
 from agentgate.protection.challenge_page.page import ADDRESS, TRAP
-from agentgate.protection.challenge_page.proxied_call import Asker, Denied, ProxiedCall, deny, is_own, within
+from agentgate.protection.challenge_page.proxied_call import (
+    Denied,
+    ProxiedCall,
+    ProxiedCallReader,
+    deny,
+    is_own,
+    within,
+)
 from agentgate.protection.gateway.answers import Ruling
 
 FRAMES = frozenset({"same", "cross"})
@@ -78,35 +85,37 @@ def _denies(handler: Callable[..., Awaitable[Reply[Any]]]) -> Callable[..., Awai
 
 
 @_denies
-async def show_challenge(call: Call, asker: Asker, pages: ChallengePages) -> Reply[Text]:
+async def show_challenge(call: Call, calls: ProxiedCallReader, pages: ChallengePages) -> Reply[Text]:
     """Show the challenge page.
 
     An adapter asks for it, with the headers of the gateway check, when the check has denied a navigation; the query
     says what was decided: `reason`, `decision`, `decisionId`. To what is no navigation it answers with the denial, or
     with `seen=1` under the page's own path with how the adapter described the request.
     """
-    proxied = await asker.read(call)
+    proxied = await calls.read(call)
     if first(call.request, "seen") is None or proxied.is_navigation or not is_own(proxied.original.path):
         return await pages.answer(proxied, None)
     return _tell_seen(proxied)
 
 
 @_denies
-async def show_challenge_to_form(call: Call, body: RawBody, asker: Asker, pages: ChallengePages) -> Reply[Text]:
+async def show_challenge_to_form(
+    call: Call, body: RawBody, calls: ProxiedCallReader, pages: ChallengePages
+) -> Reply[Text]:
     """Show the challenge page for a request with a body.
 
     A form of up to 64 KiB without files, sent by a page of the site itself, is repeated after the check.
     """
-    return await pages.answer(await asker.read(call), body)
+    return await pages.answer(await calls.read(call), body)
 
 
 @_denies
-async def pass_challenge(call: Call, body: RawBody, asker: Asker, passes: Passes) -> Reply[ReturnTo]:
+async def pass_challenge(call: Call, body: RawBody, calls: ProxiedCallReader, passes: Passes) -> Reply[ReturnTo]:
     """Turn a token into a clearance: `{token, return?, framed?}`.
 
     The token is spent. The clearance is a cookie that scripts cannot read.
     """
-    proxied = await asker.read(call, same_origin=True)
+    proxied = await calls.read(call, same_origin=True)
     sent = _decode(body, PassInput, "The body must be JSON with token.")
     origin = proxied.original.origin
     url = within(origin, sent.return_ if isinstance(sent.return_, str) else None) or f"{origin}/"
@@ -118,9 +127,9 @@ async def pass_challenge(call: Call, body: RawBody, asker: Asker, passes: Passes
 
 
 @_denies
-async def pass_by_waiting(call: Call, asker: Asker, passes: Passes, pages: ChallengePages) -> Reply[Any]:
+async def pass_by_waiting(call: Call, calls: ProxiedCallReader, passes: Passes, pages: ChallengePages) -> Reply[Any]:
     """Let somebody on who has waited, without JavaScript: a low clearance for a `ticket` and its cookie."""
-    proxied = await asker.read(call)
+    proxied = await calls.read(call)
     passed = await passes.wait_is_over(proxied, first(call.request, "ticket") or "")
     if isinstance(passed, str):
         return await pages.answer_late(proxied, passed)
@@ -128,9 +137,9 @@ async def pass_by_waiting(call: Call, asker: Asker, passes: Passes, pages: Chall
 
 
 @_denies
-async def replay_form(call: Call, body: RawBody, asker: Asker, passes: Passes) -> Reply[Replay]:
+async def replay_form(call: Call, body: RawBody, calls: ProxiedCallReader, passes: Passes) -> Reply[Replay]:
     """Give a form back to the page that carried it: `{capsule}`. Once."""
-    proxied = await asker.read(call, same_origin=True)
+    proxied = await calls.read(call, same_origin=True)
     sent = _decode(body, ReplayInput, "The body must be JSON with capsule.")
     form = await passes.saved_forms.take(sent.capsule, proxied.holder, now_ms=call.now)
     if form is None:
@@ -180,13 +189,13 @@ _WORDS: dict[str, tuple[str, str | None]] = {
 
 @_denies
 async def file_appeal(
-    call: Call, body: RawBody, asker: Asker, pages: ChallengePages, filing: AppealFiling
+    call: Call, body: RawBody, calls: ProxiedCallReader, pages: ChallengePages, filing: AppealFiling
 ) -> Reply[Any]:
     """Take what a refused person says, from the form of the refusal's page: `ticket`, `text`.
 
     The answer leads to the page that says what becomes of it.
     """
-    proxied = await asker.read(call)
+    proxied = await calls.read(call)
     sent_by = call.request.header("origin")
     fields = _read_fields(body)
     # A browser without fetch metadata may say nothing; the ticket is this visitor's in any case.
@@ -206,9 +215,9 @@ async def file_appeal(
 
 
 @_denies
-async def show_appeal(call: Call, asker: Asker, pages: ChallengePages, filing: AppealFiling) -> Reply[Text]:
+async def show_appeal(call: Call, calls: ProxiedCallReader, pages: ChallengePages, filing: AppealFiling) -> Reply[Text]:
     """Show what became of an appeal, to whoever has its link."""
-    proxied = await asker.read(call)
+    proxied = await calls.read(call)
     link = first(call.request, "a") or ""
     origin = proxied.original.origin
     return_url = within(origin, first(call.request, "return")) or f"{origin}/"

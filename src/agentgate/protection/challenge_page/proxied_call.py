@@ -111,7 +111,7 @@ def deny(ruling: Ruling, decision_id: str | None = None) -> Reply[Any]:
     return Reply(body=Text(made.body, "application/json"), status=made.status, headers=headers)
 
 
-class Asker:
+class ProxiedCallReader:
     """Reads calls. What is wrong is said as the gateway check says it."""
 
     def __init__(self, sites: SiteDirectory, visitors: Visitors, uses: CredentialUses) -> None:

@@ -1,6 +1,7 @@
 """Rules over HTTP: read, replace, check, try out. Operators and customers differ in guard only."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from msgspec import UnsetType
@@ -15,16 +16,24 @@ from agentgate.lib.limits import TRAFFIC_RANGE_DEFAULT_HOURS, TRAFFIC_RANGE_MOST
 from agentgate.lib.moment import Moment
 from agentgate.lib.records import optional
 from agentgate.lib.time_ranges import TimeRange, read_range
-from agentgate.protection.rules import editing
+from agentgate.people.audit.actions import Action
+from agentgate.people.audit.trail import Subject, record
 from agentgate.protection.rules.backtest import Backtests, human_flips
 from agentgate.protection.rules.drafts import Draft, check_one_form, checked, is_given, read_draft, result_of
-from agentgate.protection.rules.effective import effective_of, managed_groups, server_document, server_rule_set
+from agentgate.protection.rules.effective import (
+    effective_of,
+    is_group,
+    managed_groups,
+    server_document,
+    server_rule_set,
+)
 from agentgate.protection.rules.explain import explain
 from agentgate.protection.rules.records import (
     CheckedRules,
     DraftInput,
     ManagedGroupList,
     RulesChange,
+    RuleSet,
     RulesRequest,
     RulesView,
     StoredRules,
@@ -73,9 +82,9 @@ async def replace_rules(
     revision = 0 if isinstance(body.revision, UnsetType) else body.revision
     if not isinstance(body.max_human_flips, UnsetType):
         # First, so that nobody waits for a backtest only to learn that the rules are old.
-        editing.check_revision(await store.read.rules.find_rules(call.site_id), revision)
+        check_revision(await store.read.rules.find_rules(call.site_id), revision)
         await _guard_humans(call, draft, body.max_human_flips, backtests)
-    await store.change(lambda stores: editing.replace_rules(stores, call, draft, revision=revision))
+    await store.change(lambda stores: _save_draft(stores, call, draft, revision=revision))
     return Reply(body=_view(call, await store.read.rules.find_rules(call.site_id)))
 
 
@@ -162,3 +171,70 @@ def _view(call: SiteCall, stored: StoredRules | None) -> RulesView:
         updated_at=optional(None if stored is None else Moment(stored.updated_ms)),
         updated_by=optional(None if stored is None else stored.updated_by),
     )
+
+
+async def _save_draft(stores: RuleStores, call: SiteCall, draft: Draft, *, revision: int) -> None:
+    """Store a valid draft as the revision after the one that it was edited from."""
+    before = await stores.rules.find_rules(call.site_id)
+    check_revision(before, revision)
+    after = _stored(draft, call, revision=revision + 1)
+    if not await stores.rules.save_rules(call.site_id, after):
+        raise Refused("revision_conflict")
+    await stores.configuration.bump()
+    subject = Subject(account_id=call.account_id, site_id=call.site_id, target=call.site_key)
+    await record(stores, call, Action.RULES_UPDATE, subject, rules_diff(before, after))
+
+
+def check_revision(stored: StoredRules | None, revision: int) -> None:
+    """Refuse rules that were edited from another revision than the present one."""
+    if revision != (0 if stored is None else stored.revision):
+        raise Refused("revision_conflict")
+
+
+def rules_diff(before: StoredRules | None, after: StoredRules) -> dict[str, Any]:
+    """Return what changed: names of rules, overrides, the default, the version."""
+    old_set, new_set = effective_of(before), effective_of(after)
+    old, new = _by_name(_document(before)), _by_name(_document(after))
+    old_overrides = {} if before is None else before.overrides
+    detail: dict[str, Any] = {
+        "revision": {"from": 0 if before is None else before.revision, "to": after.revision},
+        "effectiveVersion": {"from": old_set.version, "to": new_set.version},
+        "added": [name for name in new if name not in old],
+        "removed": [name for name in old if name not in new],
+        "changed": [name for name in new if name in old and new[name] != old[name]],
+        "overrides": {
+            name: {"from": old_overrides.get(name), "to": after.overrides.get(name)}
+            for name in sorted({*old_overrides, *after.overrides})
+            if old_overrides.get(name) != after.overrides.get(name)
+        },
+    }
+    source = RulesSource.SERVER if before is None else before.source
+    if source != after.source:
+        detail["source"] = {"from": source.value, "to": after.source.value}
+    return detail | _default_diff(old_set, new_set)
+
+
+def _default_diff(old: RuleSet, new: RuleSet) -> dict[str, Any]:
+    if old.default_action == new.default_action:
+        return {}
+    return {"defaultAction": {"from": old.default_action, "to": new.default_action}}
+
+
+def _stored(draft: Draft, call: SiteCall, *, revision: int) -> StoredRules:
+    assert draft.effective is not None, "only a valid draft is stored"
+    return StoredRules(
+        effective_version=draft.effective.version,
+        overrides=draft.overrides,
+        revision=revision,
+        rule_set=None if draft.own is None else dict(draft.own),
+        updated_ms=call.now,
+        updated_by=call.actor.name,
+    )
+
+
+def _document(stored: StoredRules | None) -> Mapping[str, Any]:
+    return server_document() if stored is None or stored.rule_set is None else stored.rule_set
+
+
+def _by_name(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {item["group"] if is_group(item) else item["name"]: item for item in document["rules"]}

@@ -44,11 +44,11 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASC
 _WORDS = {"true": True, "false": False, "null": None}
 
 
-def read_json(text: str, *, depth: int) -> tuple[Any, dict[Path, Place]] | None:
+def read_json(text: str) -> tuple[Any, dict[Path, Place]] | None:
     """Return value and places; None when this is not JSON. What is JSON and not allowed raises TextProblem."""
-    reader = _JsonReader(text, depth)
+    reader = _JsonReader(text)
     try:
-        value = reader.value((), depth)
+        value = reader.value((), RULE_SET_DEPTH)
     except _NotJsonError:
         return None
     return (value, reader.places) if reader.skip() == len(text) else None
@@ -59,9 +59,8 @@ class _NotJsonError(Exception):
 
 
 class _JsonReader:
-    def __init__(self, text: str, depth: int) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._depth = depth
         self._at = 0
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
         self.places: dict[Path, Place] = {}
@@ -80,9 +79,7 @@ class _JsonReader:
         first = self._text[start : start + 1]
         if first in {"{", "["}:
             if depth == 0:
-                raise TextProblem(
-                    f"This is nested too deeply; at most {self._depth} levels are allowed.", self._place(start)
-                )
+                raise _too_deep(self._place(start))
             self._at += 1
             return self._object(path, depth - 1) if first == "{" else self._list(path, depth - 1)
         if first == '"':
@@ -119,10 +116,7 @@ class _JsonReader:
         if match is None:
             raise _NotJsonError
         text: str = json.loads(match[0])
-        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-            raise TextProblem(
-                "Half of a surrogate pair is no character; write the character itself.", self._place(self._at)
-            )
+        _check_characters(text, self._place(self._at))
         self._at = match.end()
         return text
 
@@ -134,13 +128,7 @@ class _JsonReader:
         match = _NUMBER.match(self._text, self._at)
         if match is None:
             raise _NotJsonError
-        if len(match[0]) > NUMBER_CHARACTERS:
-            raise TextProblem(
-                f"This number is too long; at most {NUMBER_CHARACTERS} characters are read.", self._place(self._at)
-            )
-        number = float(match[0]) if match[1] or match[2] else int(match[0])
-        if number in {float("inf"), float("-inf")}:
-            raise TextProblem("This number is too large.", self._place(self._at))
+        number = _number(match[0], self._place(self._at), is_integer=not (match[1] or match[2]))
         self._at = match.end()
         return number
 
@@ -189,7 +177,7 @@ def read_text(text: str) -> ReadText:
         raise TextProblem(f"The text is too long; at most {RULE_SET_TEXT_BYTES // 1024} KiB are accepted.", Place(1, 1))
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
         # YAML's readers do not know all of JSON's escapes, nor its tabs.
-        read = read_json(text.removeprefix("\ufeff"), depth=RULE_SET_DEPTH)
+        read = read_json(text.removeprefix("\ufeff"))
         if read is not None:
             return ReadText(*read)
     return _read_yaml(text)
@@ -246,8 +234,7 @@ class _Builder:
             self._open.pop()
 
     def _scalar(self, event: yaml.ScalarEvent, place: Place) -> None:
-        if _has_surrogate(event.value):
-            raise TextProblem("Half of a surrogate pair is no character; write the character itself.", place)
+        _check_characters(event.value, place)
         top = self._open[-1] if self._open else None
         if top is not None and isinstance(top.value, dict) and top.key is None:
             if event.value in top.value:
@@ -263,7 +250,7 @@ class _Builder:
         if top is not None and isinstance(top.value, dict) and top.key is None:
             raise TextProblem("A key must be text.", place)
         if len(self._open) >= RULE_SET_DEPTH:
-            raise TextProblem(f"This is nested too deeply; at most {RULE_SET_DEPTH} levels are allowed.", place)
+            raise _too_deep(place)
         self._open.append(_Open(value, self._put(value, place)))
 
     def _put(self, value: Any, place: Place) -> Path:
@@ -318,8 +305,13 @@ def _number(text: str, place: Place, *, is_integer: bool) -> int | float:
     return number
 
 
-def _has_surrogate(text: str) -> bool:
-    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
+def _too_deep(place: Place) -> TextProblem:
+    return TextProblem(f"This is nested too deeply; at most {RULE_SET_DEPTH} levels are allowed.", place)
+
+
+def _check_characters(text: str, place: Place) -> None:
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise TextProblem("Half of a surrogate pair is no character; write the character itself.", place)
 
 
 def _place(mark: Any) -> Place:

@@ -5,19 +5,26 @@ from typing import Annotated, NoReturn
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
-from agentgate.events.label_records import DecisionLabel
+from agentgate.events.label_records import DecisionLabel, LabelEvidence, StoredLabel
 from agentgate.events.ports import EventStore
+from agentgate.events.records import Event
 from agentgate.http.call import Call, SiteCall
+from agentgate.lib.clock import DAY_MS, HOUR_MS, Clock
 from agentgate.lib.cursors import Cursors
 from agentgate.lib.database import Store
+from agentgate.lib.decision_ids import LARGEST_ID, first_id, id_time_ms, read_id
 from agentgate.lib.enums import LabelSource, ModelKind, ModelRole
 from agentgate.lib.errors import Refused
 from agentgate.lib.keyring import Keyring
 from agentgate.lib.limits import LABELS_LIMIT
-from agentgate.lib.records import Query, SiteKey, json_decoder, to_json
+from agentgate.lib.moment import Moment
+from agentgate.lib.records import Query, SiteKey, json_decoder, optional, shown, to_json
+from agentgate.lib.tasks.job import Job
+from agentgate.lib.visitor_ids import write_visitor
 from agentgate.people.audit.actions import Action
+from agentgate.people.audit.diff import diff
 from agentgate.people.audit.trail import Subject, record
-from agentgate.protection.scoring import compare, feature_capture, labels, models
+from agentgate.protection.scoring import compare, models
 from agentgate.protection.scoring.model_file import ModelFile, check_model
 from agentgate.protection.scoring.records import (
     ClearedModel,
@@ -30,6 +37,7 @@ from agentgate.protection.scoring.records import (
     ModelList,
     ModelSummary,
     ModelSwap,
+    StoredCapture,
     StoredModel,
 )
 from agentgate.protection.scoring.repository import KeptEvents, ScoreSamples, ScoringStores
@@ -60,9 +68,9 @@ async def label_decision(
 
     The decision's evidence is copied with the first label, so that labels outlive the events.
     """
-    decision = labels.parse_decision(call.params["decisionId"])
+    decision = parse_decision(call.params["decisionId"])
     given = LabelRequest(label=body.label, source=LabelSource.OPERATOR, note=body.note)
-    return await labels.put_label(store, events, call, decision, given)
+    return await put_label(store, events, call, decision, given)
 
 
 async def list_labels(call: SiteCall, query: LabelsQuery, store: Store[ScoringStores], keyring: Keyring) -> LabelPage:
@@ -93,11 +101,11 @@ async def create_label(
     if isinstance(decision_id, UnsetType) == isinstance(request_id, UnsetType):
         raise Refused("invalid_request", "Give exactly one of decisionId and requestId.")
     if isinstance(request_id, UnsetType):
-        decision = labels.parse_decision(str(decision_id))
+        decision = parse_decision(str(decision_id))
     else:
         number = await store.read.sites.find_number(call.site_id)
         decision = await events.find_by_request(number, request_id) or _unknown_request()
-    return await labels.put_label(store, events, call, decision, body)
+    return await put_label(store, events, call, decision, body)
 
 
 def _unknown_request() -> NoReturn:
@@ -106,7 +114,13 @@ def _unknown_request() -> NoReturn:
 
 async def read_feature_capture(call: SiteCall, store: Store[ScoringStores], events: KeptEvents) -> FeatureCapture:
     """Say whether a site's feature vectors are stored, for how long, and how many there are."""
-    return await feature_capture.read_capture(store, events, call)
+    return shown(
+        await store.read.captures.find_capture(call.site_id) or NEVER_SET,
+        FeatureCapture,
+        site_id=call.site_id,
+        site_key=call.site_key,
+        stored=await events.count_features(await store.read.sites.find_number(call.site_id)),
+    )
 
 
 async def change_feature_capture(
@@ -117,8 +131,29 @@ async def change_feature_capture(
     event_store: EventStore,
 ) -> FeatureCapture:
     """Turn feature capture on or off. Turning it off deletes the vectors that were stored."""
-    await feature_capture.change_capture(store, event_store, call, body)
-    return await feature_capture.read_capture(store, events, call)
+    capture = await store.change(lambda stores: _save_capture(stores, call, body))
+    if not capture.enabled:
+        # What another worker still captures until it hears of this, the job removes.
+        await event_store.forget_features(await store.read.sites.find_number(call.site_id), before_id=LARGEST_ID)
+    return await read_feature_capture(call, store, events)
+
+
+async def _save_capture(stores: ScoringStores, call: SiteCall, body: FeatureCaptureInput) -> StoredCapture:
+    await stores.captures.lock_capture(call.site_id)
+    stored = await stores.captures.find_capture(call.site_id)
+    before = stored or NEVER_SET
+    days = before.retention_days if isinstance(body.retention_days, UnsetType) else body.retention_days
+    after = StoredCapture(enabled=body.enabled, retention_days=days, updated_ms=call.now, updated_by=call.actor.name)
+    changes = diff(before, after, ("enabled", "retention_days"))
+    if stored is not None and not changes:
+        return stored
+    await stores.captures.save_capture(call.site_id, after)
+    wire = {"enabled": "enabled", "retention_days": "retentionDays"}
+    detail = {wire[field]: change for field, change in changes.items()}
+    subject = Subject(account_id=call.account_id, site_id=call.site_id, target=call.site_key)
+    await record(stores, call, Action.FEATURE_CAPTURE_UPDATE, subject, detail)
+    await stores.configuration.bump()
+    return after
 
 
 async def list_models(
@@ -261,3 +296,99 @@ def _candidate_of(call: Call) -> ModelKind:
         message = f"Only the candidate can be set or cleared; {role} changes by promote and rollback."
         raise Refused("invalid_request", message)
     return kind
+
+
+def parse_decision(text: str) -> int:
+    """Return the number of a decision ID; text that is none answers like an unknown one."""
+    decision = read_id(text)
+    if decision is None:
+        raise _unknown()
+    return decision
+
+
+async def put_label(
+    store: Store[ScoringStores], events: KeptEvents, call: SiteCall, decision: int, given: LabelRequest
+) -> DecisionLabel:
+    """Label a decision, or replace its label: evidence and time of the first one stay."""
+    evidence = await find_evidence(store, events, call, decision)
+
+    async def work(stores: ScoringStores) -> StoredLabel:
+        await stores.decision_labels.lock_label(call.site_id, decision)
+        return await save_label(stores, call, decision, given, evidence)
+
+    return (await store.change(work)).wire()
+
+
+async def find_evidence(
+    store: Store[ScoringStores], events: KeptEvents, call: SiteCall, decision: int
+) -> LabelEvidence:
+    """Return what is kept with a label: that of the first one, else that of the event, else refuse."""
+    known = await store.read.decision_labels.find_label(call.site_id, decision)
+    if known is not None:
+        return known.evidence
+    event = await events.find_event(await store.read.sites.find_number(call.site_id), decision)
+    if event is None:
+        raise _unknown()
+    return evidence_of(event)
+
+
+async def save_label(
+    stores: ScoringStores, call: SiteCall, decision: int, given: LabelRequest, evidence: LabelEvidence
+) -> StoredLabel:
+    """Keep a label, in a unit of work that has locked it."""
+    before = await stores.decision_labels.find_label(call.site_id, decision)
+    label = StoredLabel(
+        site_id=call.site_id,
+        decision=decision,
+        label=given.label,
+        source=given.source,
+        note=None if isinstance(given.note, UnsetType) else given.note,
+        actor=call.actor.name,
+        created_ms=call.now,
+        updated_ms=call.now,
+        evidence=evidence,
+    )
+    if before is not None:
+        label = replace(label, created_ms=before.created_ms, evidence=before.evidence)
+    await stores.decision_labels.save_label(label)
+    return label
+
+
+def evidence_of(event: Event) -> LabelEvidence:
+    """Return what is kept of an event with its label."""
+    return LabelEvidence(
+        time=Moment(id_time_ms(event.id)),
+        kind=event.kind,
+        route=event.route,
+        method=event.method,
+        action=optional(event.action),
+        outcome=event.outcome,
+        would_decision=optional(event.would),
+        reasons=list(event.reasons),
+        labels=list(event.labels),
+        scores=dict(event.scores),
+        model_versions=dict(event.model_versions),
+        rule_set_version=optional(event.rule_set_version),
+        visitor_id=UNSET if event.visitor is None else write_visitor(event.visitor),
+        features=UNSET if event.features is None else dict(event.features),
+    )
+
+
+def _unknown() -> Refused:
+    return Refused("not_found", "There is no such decision in this site, or it is not kept any more.")
+
+
+NEVER_SET = StoredCapture()
+
+
+def scoring_jobs(store: Store[ScoringStores], events: EventStore, clock: Clock) -> tuple[Job, ...]:
+    """Return the timed job: delete feature vectors after the days they are kept."""
+    return (Job(name="expire-features", interval_ms=HOUR_MS, work=lambda: expire_features(store, events, clock)),)
+
+
+async def expire_features(store: Store[ScoringStores], events: EventStore, clock: Clock) -> None:
+    """Remove feature vectors that are older than their site keeps them, and all of sites that capture no more."""
+    now_ms = clock.now_ms()
+    for site in await store.read.captures.list_captures():
+        before_id = first_id(now_ms - site.retention_days * DAY_MS) if site.enabled else LARGEST_ID
+        await events.forget_features(site.number, before_id=before_id)

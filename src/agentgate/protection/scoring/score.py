@@ -17,8 +17,8 @@ from agentgate.protection.signals.numbers import NUMBERS, OF_CONTENT
 
 # Beyond this the score is 0 or 1 to all its decimals, and `exp` would soon overflow.
 _CERTAIN = 40.0
-# So many results are remembered, then all are forgotten: simpler than any order of age, and as good here.
-MOST_REMEMBERED = 20_000
+# So many results are cached, then the cache is cleared: simpler than any order of age, and as good here.
+MOST_CACHED = 20_000
 
 # Ranks of figures among thresholds, and figures as they are.
 Reading = tuple[tuple[int, ...], tuple[float, ...]]
@@ -79,18 +79,18 @@ class LogisticScorer:
         self._calibration = Calibration(model)
         self.figures: Mapping[str, Sequence[float] | None] = dict.fromkeys(name for name, _ in self._figures)
         # The score by the labels, of a model that asks for nothing else.
-        self._remembered: dict[tuple[str, ...], float] = {}
+        self._cached: dict[tuple[str, ...], float] = {}
 
     def score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
         """Return the score, 0 to 1, rounded."""
         if self._figures:
             return self._score(labels, numbers)
         key = tuple(labels)
-        score = self._remembered.get(key)
+        score = self._cached.get(key)
         if score is None:
-            if len(self._remembered) >= MOST_REMEMBERED:
-                self._remembered.clear()
-            score = self._remembered[key] = self._score(labels, numbers)
+            if len(self._cached) >= MOST_CACHED:
+                self._cached.clear()
+            score = self._cached[key] = self._score(labels, numbers)
         return score
 
     def _score(self, labels: Sequence[str], numbers: Mapping[str, float]) -> float:
@@ -105,7 +105,7 @@ class LogisticScorer:
 
 
 class TreeScorer:
-    """Trees as one function, with its results remembered: most requests look like one that was there before."""
+    """Trees as one function, with its results cached: most requests look like one that was there before."""
 
     def __init__(self, model: ModelFile) -> None:
         trees = [] if isinstance(model.trees, UnsetType) else model.trees
@@ -122,7 +122,7 @@ class TreeScorer:
         self._values: Callable[[Mapping[str, float]], Sequence[float]] = itemgetter(*names)
         self._absent = [False] * len(inputs.labels)
         self._calibration = Calibration(model)
-        self._remembered: dict[tuple[frozenset[str], tuple[int, ...]], float] = {}
+        self._cached: dict[tuple[frozenset[str], tuple[int, ...]], float] = {}
         # Which labels of a request the trees ask for.
         self._present: dict[tuple[str, ...], frozenset[str]] = {}
 
@@ -138,21 +138,21 @@ class TreeScorer:
             values = [numbers.get(name, 0.0) for name in self._figures]
         ranks = tuple(map(bisect_left, self._thresholds, values))
         key = (present, ranks)
-        score = self._remembered.get(key)
+        score = self._cached.get(key)
         if score is None:
             score = self._calibration.score(self._bias + self._sum(present, ranks))
-            if len(self._remembered) >= MOST_REMEMBERED:
-                self.forget()
-            self._remembered[key] = score
+            if len(self._cached) >= MOST_CACHED:
+                self.clear_cache()
+            self._cached[key] = score
         return score
 
-    def forget(self) -> None:
-        """Forget what was remembered."""
-        self._remembered.clear()
+    def clear_cache(self) -> None:
+        """Drop every cached result."""
+        self._cached.clear()
         self._present.clear()
 
     def _learn(self, labels: tuple[str, ...]) -> frozenset[str]:
-        if len(self._present) >= MOST_REMEMBERED:
+        if len(self._present) >= MOST_CACHED:
             self._present.clear()
         present = self._present[labels] = self._labels.intersection(labels)
         return present
@@ -188,7 +188,7 @@ class ModelView:
 
 
 class _Ranks(dict[int, int]):
-    """The ranks of figures among thresholds. One that was searched for is remembered."""
+    """The ranks of figures among thresholds. A rank that was searched for is cached."""
 
     def __init__(self, thresholds: Sequence[float] | None) -> None:
         self._thresholds = thresholds
@@ -197,7 +197,7 @@ class _Ranks(dict[int, int]):
     def __missing__(self, value: int) -> int:
         # Without thresholds each value counts.
         rank = value if self._thresholds is None else bisect_left(self._thresholds, value)
-        if len(self) < MOST_REMEMBERED:
+        if len(self) < MOST_CACHED:
             self[value] = rank
         return rank
 

@@ -1,9 +1,8 @@
-"""CrawlerStatuses: results of DNS for addresses that claim to be search crawlers, and SearchConfirmer, which asks DNS.
+"""CrawlerStatuses: results of DNS for addresses that claim to be search crawlers. SearchConfirmer asks DNS for them.
 
-Signals read a status without waiting. An address that is not known yet is put on a list; its name is looked up, and
-the name's addresses, in the background. Until the answer is there a few requests pass: some of each network in which
-the operator has crawlers, hardly any of other networks, because a forger has as many addresses as it likes. Statuses
-outlive a restart in a file (SearchVerdicts), so that nobody who was verified is looked up anew.
+Signals read a status without waiting; a missing one is looked up in the background. Until the answer is there a few
+requests pass: some of each network in which the operator has crawlers, hardly any of other networks, because a forger
+has as many addresses as it likes. SearchVerdicts keeps statuses in a file, so that a restart looks up nobody anew.
 """
 
 import asyncio

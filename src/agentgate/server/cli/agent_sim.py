@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from agentgate.lib.clock import SystemClock
-from agentgate.protection.agents.policy.decision import policy_decision
+from agentgate.protection.agents.policy_decision import policy_decision
 from agentgate.protection.sites.agent_policy import read_policy
 from agentgate.server.cli.command import CommandAnswer, CommandRefused, PrintedTable
 from agentgate_tools.agent_simulator.cases import Form, Policy, Writer, digest_cases, page_cases, submit_cases

@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from agentgate.lib.enums import AgentPolicyAction, AgentPolicyDefault
 from agentgate.lib.price import Price
-from agentgate.protection.agents.policy.decision import policy_decision
+from agentgate.protection.agents.policy_decision import policy_decision
 from agentgate.protection.sites.agent_policy import (
     DEFAULT_POLICY,
     AgentPolicy,

@@ -12,8 +12,8 @@ from agentgate.lib.clock import FixedClock
 from agentgate.lib.enums import AgentVerdict, ChargeSource, Mode, Outcome
 from agentgate.lib.limiter import Limiter
 from agentgate.protection.agents.identity import SignedMessage
-from agentgate.protection.agents.policy.decision import Quotas
 from agentgate.protection.agents.policy_checker import ACCEPT_SIGNATURE, AgentPolicyChecker, AgentRuling
+from agentgate.protection.agents.policy_decision import Quotas
 from agentgate.protection.agents.signing.fields import digest_of
 from agentgate.protection.agents.signing.key_sets import KeyFound, KeySource
 from agentgate.protection.agents.signing.repository import Replays, ReplayStore

@@ -8,7 +8,7 @@ from agentgate.lib.enums import AgentVerdict
 from agentgate.lib.errors import CrawlerError
 from agentgate.lib.price import Price, read_price
 from agentgate.protection.agents.identity import UNSIGNED, Identity
-from agentgate.protection.agents.policy.decision import PriceOffer, is_free, read_offer
+from agentgate.protection.agents.policy_decision import PriceOffer, is_free, read_offer
 
 PRICE = Price("USD", 5)
 EXACT, MOST = b"crawler-exact-price", b"crawler-max-price"

@@ -110,7 +110,7 @@ def test_isotonic_calibration_draws_straight_lines_between_its_points() -> None:
 
 
 def test_a_full_memory_is_forgotten_and_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(score, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(score, "MOST_CACHED", 2)
     scorer = TreeScorer(parsed(forest(features=SIGNALS, trees=[STUMP])))
     seen = [(), ("net.datacenter",), ("net.tor", "net.datacenter")]
 

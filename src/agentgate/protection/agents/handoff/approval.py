@@ -74,7 +74,7 @@ class Question(Struct, frozen=True, kw_only=True):
     may_grant: bool
 
 
-class Sight(Struct, frozen=True, kw_only=True):
+class HandoffView(Struct, frozen=True, kw_only=True):
     """What the page shows."""
 
     phase: Phase
@@ -82,7 +82,7 @@ class Sight(Struct, frozen=True, kw_only=True):
     grant: StoredGrant | None = None
 
 
-_UNKNOWN = Sight(phase=Phase.UNKNOWN)
+_UNKNOWN = HandoffView(phase=Phase.UNKNOWN)
 
 
 class Approvals:
@@ -128,7 +128,7 @@ class Approvals:
         found = await self._find(key)
         return None if found is None or _over(found[0], now_ms) is not None else OwnPage(found[1], found[0].action)
 
-    async def show(self, call: Call, handoff_id: str) -> Sight:
+    async def show(self, call: Call, handoff_id: str) -> HandoffView:
         """Return what a person sees who opens the page."""
         await self._limiter.require(PAGES, source_of(call.request.address))
         found = await self._find(handoff_id)
@@ -136,9 +136,9 @@ class Approvals:
             return _UNKNOWN
         handoff, site = found
         over = _over(handoff, call.now)
-        return over or Sight(phase=Phase.ASKING, question=await self._question(handoff, site))
+        return over or HandoffView(phase=Phase.ASKING, question=await self._question(handoff, site))
 
-    async def decide(self, call: Call, handoff_id: str, body: ChoiceInput) -> Sight:
+    async def decide(self, call: Call, handoff_id: str, body: ChoiceInput) -> HandoffView:
         """Take a decision. It counts with a token that this very page got for a check that a person passed."""
         check_same_origin(call.request)
         await self._limiter.require(PAGES, source_of(call.request.address))
@@ -150,7 +150,7 @@ class Approvals:
         if over is not None:
             return over
         if not await self._has_passed(call, handoff, site, body.token):
-            return Sight(phase=Phase.UNCHECKED, question=await self._question(handoff, site))
+            return HandoffView(phase=Phase.UNCHECKED, question=await self._question(handoff, site))
         approved = body.choice == "approve"
         decided = await self._handoffs.decide(handoff.id, approved=approved, now_ms=call.now)
         if decided is None:
@@ -158,8 +158,8 @@ class Approvals:
             return (now and _over(now, call.now)) or _UNKNOWN
         call.log["handoff"] = decided.status.value
         if not approved:
-            return Sight(phase=Phase.DECLINED)
-        return Sight(phase=Phase.APPROVED, grant=await self._remember(call, decided, site, body))
+            return HandoffView(phase=Phase.DECLINED)
+        return HandoffView(phase=Phase.APPROVED, grant=await self._remember(call, decided, site, body))
 
     async def _find(self, handoff_id: str) -> tuple[StoredHandoff, SiteView] | None:
         handoff = await self._handoffs.find(handoff_id)
@@ -219,7 +219,7 @@ def _refuse_unknown() -> NoReturn:
     raise Refused("not_found")
 
 
-def _over(handoff: StoredHandoff, now_ms: int) -> Sight | None:
+def _over(handoff: StoredHandoff, now_ms: int) -> HandoffView | None:
     if handoff.status is not HandoffStatus.PENDING:
-        return Sight(phase=Phase.DECIDED)
-    return Sight(phase=Phase.EXPIRED) if now_ms >= handoff.expires_ms else None
+        return HandoffView(phase=Phase.DECIDED)
+    return HandoffView(phase=Phase.EXPIRED) if now_ms >= handoff.expires_ms else None

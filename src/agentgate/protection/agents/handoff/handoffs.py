@@ -1,6 +1,6 @@
 """Handoffs: a challenged agent asks a person. Opening, deciding, answering polls, and redeeming the receipt.
 
-Over and redeemed are no states of their own: time says the one, the table of spent receipts the other.
+Expired and redeemed are no stored states: the clock tells the first, the table of spent receipts the second.
 """
 
 import hashlib
@@ -83,7 +83,7 @@ CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 CODE_LENGTH = 8
 
 
-class Redeeming(StrEnum):
+class HandoffRedemption(StrEnum):
     """What came of redeeming a handoff."""
 
     REDEEMED = "redeemed"
@@ -158,30 +158,32 @@ class Handoffs:
 
     async def redeem(
         self, handoff_id: str, identity: Identity, *, site: SiteView, request: HandoffRequest, action: str, now_ms: int
-    ) -> Redeeming:
+    ) -> HandoffRedemption:
         """Spend the receipt of an approved handoff for the submission that it was made for.
 
         The same submission may do so again: whoever is not sure that the first time was heard gets the same answer.
         """
         handoff = await self.find(handoff_id)
         if handoff is None or not is_of(handoff, identity, site):
-            return Redeeming.UNKNOWN
+            return HandoffRedemption.UNKNOWN
         asked = (handoff.action, handoff.submission_id, handoff.content_digest)
         if asked != (action, request.submission_id, request.content_digest):
-            return Redeeming.UNKNOWN
+            return HandoffRedemption.UNKNOWN
         if handoff.status is not HandoffStatus.COMPLETED:
-            return Redeeming.EXPIRED if now_ms >= handoff.expires_ms else Redeeming(handoff.status.value)
+            return (
+                HandoffRedemption.EXPIRED if now_ms >= handoff.expires_ms else HandoffRedemption(handoff.status.value)
+            )
         mine = f"submit:{handoff.id}"
         earlier = await self._redemptions.find_redemption(site.id, handoff.receipt_id)
         if earlier is None:
             if now_ms >= handoff.expires_ms:
-                return Redeeming.EXPIRED
+                return HandoffRedemption.EXPIRED
             spent = Redemption(request_id=mine)
             if await self._redemptions.spend(site.id, handoff.receipt_id, spent, kept_until_ms=self._kept_ms(handoff)):
-                return Redeeming.REDEEMED
+                return HandoffRedemption.REDEEMED
             earlier = await self._redemptions.find_redemption(site.id, handoff.receipt_id)
         is_mine = earlier is not None and earlier.request_id == mine
-        return Redeeming.REDEEMED if is_mine else Redeeming.SPENT
+        return HandoffRedemption.REDEEMED if is_mine else HandoffRedemption.SPENT
 
     async def give_grant(self, handoff: StoredHandoff, *, uses: int, hours: int, now_ms: int) -> StoredGrant:
         """Keep what a person allowed at a handoff."""

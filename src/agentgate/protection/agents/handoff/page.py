@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from agentgate.http.markup import Markup, element, joined
-from agentgate.protection.agents.handoff.approval import Phase, Question, Sight
+from agentgate.protection.agents.handoff.approval import HandoffView, Phase, Question
 
 # The check needs its own files, its calls, and a worker that it makes of a file.
 POLICY = (
@@ -50,19 +50,19 @@ def choose_language(accepted: str | None) -> str:
     return "en"
 
 
-def handoff_page(sight: Sight, language: str) -> str:
+def handoff_page(view: HandoffView, language: str) -> str:
     """Return the page."""
     words = languages()[language]
-    if sight.question is None:
-        name = sight.phase.value[0]
-        granted = element("p", words["granted"]) if sight.grant is not None else None
+    if view.question is None:
+        name = view.phase.value[0]
+        granted = element("p", words["granted"]) if view.grant is not None else None
         return _document(words[f"{name}_title"], language, element("p", words[name]), granted)
-    question = sight.question
+    question = view.question
     problem = element("p", words["unchecked"], class_="problem", role="alert")
     return _document(
         words["title"],
         language,
-        problem if sight.phase is Phase.UNCHECKED else None,
+        problem if view.phase is Phase.UNCHECKED else None,
         element("p", words["intro"]),
         _facts(question, words),
         _warning(question, words),

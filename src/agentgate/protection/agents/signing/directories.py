@@ -27,7 +27,7 @@ MOST_FETCHES = 4
 # The last place is for key sets that were good before: strangers that answer slowly must not keep them from renewal.
 STRANGERS_FETCHES = 3
 MOST_WAITING = 64
-# Remembered at once; those that were used longest ago go first, and failures before key sets.
+# Cached at once; the least recently used are evicted first, and failures before key sets.
 MOST_KEY_SETS = 1_000
 MOST_FAILURES = 1_000
 # However many paths a visitor makes up, a host that has no key sets is not asked more often a minute than this.
@@ -46,7 +46,7 @@ BUSY = "too many key sets are being fetched; try again in a few seconds"
 
 
 class KnownDirectory(Struct):
-    """What is known of one URL."""
+    """A key set that was fetched, and until when it is fresh."""
 
     keys: Mapping[str, ListedKey]
     fresh_until_ms: int
@@ -56,7 +56,7 @@ class KnownDirectory(Struct):
 
 
 class Failure(Struct, frozen=True):
-    """What became of asking a URL that was never good."""
+    """A URL that never gave a key set: why, and until when it is not asked again."""
 
     reason: str
     host: str
@@ -72,7 +72,7 @@ class KeyDirectories:
         # Both in the order of use, the longest unused first.
         self._key_sets: dict[str, KnownDirectory] = {}
         self._failures: dict[str, Failure] = {}
-        # Failures that are remembered, and new key sets that are being fetched.
+        # Per host: cached failures, and new key sets that are being fetched.
         self._of_host: Counter[str] = Counter()
         self._fetches: dict[str, asyncio.Task[KeyFound | None]] = {}
         self._places = asyncio.Semaphore(MOST_FETCHES)
@@ -113,7 +113,7 @@ class KeyDirectories:
             return KeyFound(None, f"the key set's URL cannot be used: it {refused.reason}")
         if "*" not in self._hosts and target.host not in self._hosts:
             return KeyFound(None, NOT_ALLOWED)
-        self._forget_failures(now_ms)
+        self._drop_failures(now_ms)
         if self._of_host[target.host] >= MOST_OF_HOST or len(self._fetches) >= MOST_WAITING:
             return KeyFound(None, BUSY)
         return self._wait(url, keyid, now_ms=now_ms)
@@ -125,7 +125,7 @@ class KeyDirectories:
         return target
 
     async def _wait(self, url: str, keyid: str, *, now_ms: int) -> KeyFound:
-        # Whoever waits may leave; the others wait on.
+        # A caller may be cancelled; the others keep waiting.
         busy = await asyncio.shield(self._fetch(url, now_ms))
         return busy or self._answer(url, keyid, now_ms=now_ms)
 
@@ -141,7 +141,7 @@ class KeyDirectories:
         return listed.found(now_ms=now_ms)
 
     def _fetch(self, url: str, now_ms: int) -> asyncio.Task[KeyFound | None]:
-        """Begin to fetch a key set, or join who already does."""
+        """Start to fetch a key set, or join the fetch that runs."""
         task = self._fetches.get(url)
         if task is None:
             task = self._fetches[url] = asyncio.create_task(self._fetch_in_turn(url, now_ms))
@@ -151,7 +151,7 @@ class KeyDirectories:
 
             def finish(_: object) -> None:
                 del self._fetches[url]
-                self._ease(host)
+                self._uncount(host)
 
             task.add_done_callback(finish)
         return task
@@ -184,7 +184,7 @@ class KeyDirectories:
             self._note_failure(url, failure.reason, now_ms)
             return
         lifetime_ms = kept_s(answer.headers) * 1000
-        self._forget_failure(url)
+        self._drop_failure(url)
         self._key_sets.pop(url, None)
         self._key_sets[url] = KnownDirectory(
             keys=keys,
@@ -200,27 +200,27 @@ class KeyDirectories:
         structlog.get_logger().info("key set not fetched", key_set=url.partition("?")[0], reason=reason)
         if url in self._key_sets:
             return
-        self._forget_failure(url)
+        self._drop_failure(url)
         host = self._check(url).host
         self._failures[url] = Failure(f"the key set could not be fetched: {reason}", host, now_ms + RETRY_MS)
         self._of_host[host] += 1
         if len(self._failures) > MOST_FAILURES:
-            self._forget_failure(next(iter(self._failures)))
+            self._drop_failure(next(iter(self._failures)))
 
-    def _forget_failures(self, now_ms: int) -> None:
-        """Forget the failures whose time is over; they stand in the order of their time."""
+    def _drop_failures(self, now_ms: int) -> None:
+        """Drop the failures whose time is over; they are in the order of their time."""
         while self._failures:
             url, failure = next(iter(self._failures.items()))
             if failure.until_ms > now_ms:
                 return
-            self._forget_failure(url)
+            self._drop_failure(url)
 
-    def _forget_failure(self, url: str) -> None:
+    def _drop_failure(self, url: str) -> None:
         failure = self._failures.pop(url, None)
         if failure is not None:
-            self._ease(failure.host)
+            self._uncount(failure.host)
 
-    def _ease(self, host: str) -> None:
+    def _uncount(self, host: str) -> None:
         self._of_host[host] -= 1
         if not self._of_host[host]:
             del self._of_host[host]

@@ -34,7 +34,7 @@ NAME = "signature-agent"
 # A receipt names the agent, and has room for 2048 characters in all.
 LONGEST_URL = 512
 # Of agents that come again and again.
-ADDRESSES_REMEMBERED = 512
+CACHED_ADDRESSES = 512
 HTTPS_PORT = "443"
 _URL = re.compile(
     r"https://(?P<host>(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*|\[[0-9a-f:.]+\])"
@@ -73,7 +73,7 @@ def agent_address(headers: Mapping[bytes, bytes], label: str, signature: Signatu
 
 
 # By type too: a token is equal to the string with the same characters, and only one of them can be a key.
-@functools.lru_cache(maxsize=ADDRESSES_REMEMBERED, typed=True)
+@functools.lru_cache(maxsize=CACHED_ADDRESSES, typed=True)
 def _read(sent: bytes, label: str, by_key: BareItemType | None) -> AgentAddress | None:
     value = _value(sent.strip(b" \t"), label, by_key)
     return None if value is None else _address(value)
@@ -163,8 +163,8 @@ def tagged_signatures(headers: Mapping[bytes, bytes]) -> list[Signature]:
     return [Signature(label, found, values[label]) for label, found in tagged.items()]
 
 
-FORMS_REMEMBERED = 512
-# Longer headers are read anew each time, so that there is a bound to what is remembered.
+CACHED_FORMS = 512
+# Longer headers are not cached, so that the cache has a bound in bytes.
 LONGEST_BYTES = 1_024
 ORIGIN_PARTS = frozenset(("@authority", "@target-uri"))
 
@@ -215,7 +215,7 @@ def signature_in(value: bytes, start: bytes) -> bytes | None:
         return None
 
 
-@functools.lru_cache(maxsize=FORMS_REMEMBERED)
+@functools.lru_cache(maxsize=CACHED_FORMS)
 def _form(rest: str, agent: bytes) -> Form | None:
     read = read_without_nonce(rest)
     if read is None:

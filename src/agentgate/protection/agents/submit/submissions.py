@@ -24,11 +24,11 @@ from agentgate.lib.price import Price
 from agentgate.lib.records import Input, Record, to_json
 from agentgate.lib.tasks.keyed_locks import KeyedLocks
 from agentgate.protection.agents.admission import Admission
-from agentgate.protection.agents.handoff.handoffs import Handoffs, Redeeming
+from agentgate.protection.agents.handoff.handoffs import HandoffRedemption, Handoffs
 from agentgate.protection.agents.handoff.repository import HandoffRequest
 from agentgate.protection.agents.identity import Identity, SignedMessage
-from agentgate.protection.agents.policy.decision import PriceOffer, Quotas, policy_decision, read_offer
 from agentgate.protection.agents.policy_checker import facts_of
+from agentgate.protection.agents.policy_decision import PriceOffer, Quotas, policy_decision, read_offer
 from agentgate.protection.agents.signing.fields import digest_of
 from agentgate.protection.agents.submission_repository import Charge, Submission, SubmissionStore
 from agentgate.protection.agents.submit.canonical import NotCanonical, content_bytes, submission_hash, texts
@@ -80,8 +80,8 @@ class SubmissionAnswer(Record, frozen=True, kw_only=True):
 
 
 ROUTE = "/agent/submit"
-# What says something about the way here and not about the agent.
-_NOT_LOOKED_AT = ("x-forwarded-", "authorization", "cookie")
+# Headers that describe the connection and not the agent.
+_LEFT_OUT_HEADERS = ("x-forwarded-", "authorization", "cookie")
 
 
 class Obstacle(Struct, frozen=True):
@@ -221,10 +221,10 @@ def _about(offer: PriceOffer) -> str:
 
 def _headers(call: Call) -> tuple[tuple[str, str], ...]:
     named = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in call.request.headers)
-    return tuple((name, value) for name, value in named if not name.startswith(_NOT_LOOKED_AT))
+    return tuple((name, value) for name, value in named if not name.startswith(_LEFT_OUT_HEADERS))
 
 
-# Events speak the gateway's language.
+# Events use the gateway's reasons.
 _REASONS = {"challenge_required": "policy"}
 
 
@@ -310,11 +310,11 @@ class Submissions:
             action=case.body.action,
             now_ms=case.call.now,
         )
-        if result is Redeeming.REDEEMED:
+        if result is HandoffRedemption.REDEEMED:
             return None
-        if result is Redeeming.UNKNOWN:
+        if result is HandoffRedemption.UNKNOWN:
             raise Refused("invalid_request", "handoffId names no handoff of this agent for this submission.")
-        if result is Redeeming.DECLINED:
+        if result is HandoffRedemption.DECLINED:
             return Obstacle("agent_denied", Outcome.BLOCK, "A person was asked and declined.")
         # It waits, was too late, or was used for something else: a person has to be asked, perhaps once more.
         return obstacle

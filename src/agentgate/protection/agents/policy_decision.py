@@ -27,7 +27,7 @@ _DEFAULTS = {
 
 
 class PolicyDecision(Struct, frozen=True, gc=False):
-    """How a site stands to a verified agent that wants something."""
+    """The decision of a site's policy on a request of a verified agent."""
 
     decision: AgentPolicyAction
     # The policy names the agent, so its signature stands for the browser token that others need.
@@ -35,9 +35,9 @@ class PolicyDecision(Struct, frozen=True, gc=False):
 
 
 def policy_decision(policy: AgentPolicy, agent: str, action: str | None) -> PolicyDecision:
-    """Return how a site stands to a verified agent. What is said about the action goes before what is said in general.
+    """Return the policy's decision on a verified agent. An entry for the action goes before the general one.
 
-    A denied agent stays denied for every action: who writes `deny` does not expect an exception further down.
+    A denied agent stays denied for every action: nobody who writes `deny` expects an exception further down.
     """
     entry = policy.entry_for(agent)
     if entry is None:
@@ -50,7 +50,7 @@ def policy_decision(policy: AgentPolicy, agent: str, action: str | None) -> Poli
 
 
 # The same few agents come again and again; actions are the site's own.
-MOST_REMEMBERED = 1_024
+MOST_CACHED = 1_024
 
 
 class _QuotaCount(NamedTuple):
@@ -91,7 +91,7 @@ class Quotas:
         key = (site.number, agent, action)
         counted = self._counted.get(key)
         if counted is None or counted.policy is not site.agent_policy:
-            if len(self._counted) >= MOST_REMEMBERED:
+            if len(self._counted) >= MOST_CACHED:
                 self._counted.clear()
             counted = self._counted[key] = _QuotaCount(site.agent_policy, _windows(*key, policy=site.agent_policy))
         return counted.windows

@@ -1,1 +1,0 @@
-"""What a site allows which agent, how often and at what price."""
