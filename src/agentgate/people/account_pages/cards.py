@@ -218,7 +218,7 @@ class AccessForm(Input, frozen=True, kw_only=True):
     check_token: Typed = ""
 
 
-def told(problem: FormProblem | None) -> Markup | None:
+def problem_line(problem: FormProblem | None) -> Markup | None:
     """Return the problem as a highlighted line; a script counts the seconds down."""
     if problem is None:
         return None
@@ -238,7 +238,7 @@ def sign_in(request: Request, *, next_path: str, email: str = "", problem: FormP
     fields = form(
         "/v1/pages/sign-in",
         title(words["signIn.title"], words["signIn.lead"].replace("{host}", request.header("host") or "")),
-        told(problem),
+        problem_line(problem),
         field("email", words["signIn.email"], type="email", autocomplete="username", required="", value=email),
         field(
             "password",
@@ -286,7 +286,7 @@ def code(request: Request, *, next_path: str, recovery: bool = False, problem: F
         form(
             "/v1/pages/code",
             title(heading, lead),
-            told(problem),
+            problem_line(problem),
             asked,
             hidden("next", next_path),
             button(words["code.do"]),
@@ -311,7 +311,9 @@ def _form_card(
 def forgot(request: Request, *, email: str = "", problem: FormProblem | None = None) -> str:
     label = words_for(request)["signIn.email"]
     typed = field("email", label, type="email", autocomplete="username", required="", value=email)
-    return _form_card(request, "forgot", told(problem), typed, check=problem.check if problem else None, scripted=True)
+    return _form_card(
+        request, "forgot", problem_line(problem), typed, check=problem.check if problem else None, scripted=True
+    )
 
 
 def link_form(
@@ -337,12 +339,12 @@ def link_form(
         data_link="",
     )
     if kind == "reset":
-        return _form_card(request, kind, told(problem), pasted, new_password(words), scripted=True)
+        return _form_card(request, kind, problem_line(problem), pasted, new_password(words), scripted=True)
     called = field(
         "name", words["invite.name"], help_text=words["invite.nameHelp"], type="text", autocomplete="name", value=name
     )
     account = element("p", "", class_="b", data_invite="", hidden="")
-    return _form_card(request, kind, account, told(problem), pasted, called, new_password(words), scripted=True)
+    return _form_card(request, kind, account, problem_line(problem), pasted, called, new_password(words), scripted=True)
 
 
 def dead_link(request: Request) -> str:
@@ -368,7 +370,7 @@ def request_access(
     return _form_card(
         request,
         "request-access",
-        told(problem),
+        problem_line(problem),
         element("noscript", note("challenge", words["access.noScript"])) if check else None,
         field("name", words["access.name"], type="text", autocomplete="name", required="", value=typed.name),
         field("email", words["signIn.email"], type="email", autocomplete="email", required="", value=typed.email),

@@ -23,7 +23,7 @@ class FeedbackStore(LockingRepository):
             return
         # Pages are counted before one is added, and nobody else may add one in between.
         await self._session.lock("docs_feedback")
-        if await self._is_welcome(page):
+        if await self._has_room_for(page):
             await self._session.run(
                 """INSERT INTO docs_feedback (page, day, helpful, not_helpful) VALUES ($1, $2, $3, $4)
                     ON CONFLICT (page, day) DO UPDATE SET helpful = docs_feedback.helpful + excluded.helpful,
@@ -43,7 +43,7 @@ class FeedbackStore(LockingRepository):
             for page, yes, no in rows
         ]
 
-    async def _is_welcome(self, page: str) -> bool:
+    async def _has_room_for(self, page: str) -> bool:
         row = await self._session.one(
             """SELECT (SELECT count(*) FROM docs_feedback WHERE page = $1),
                     (SELECT count(*) FROM (SELECT DISTINCT page FROM docs_feedback) AS pages)""",

@@ -216,7 +216,7 @@ async def reset_password(
         await stores.users.save_password(current.id, password_hash)
         await stores.user_sessions.end_sessions(current.id, call.now)
         started = await start_session(stores, call, sessions, current)
-        await _tell(stores, call, started, messenger)
+        await _announce_reset(stores, call, started, messenger)
         return started
 
     # Who has the mailbox is no stranger: without this, somebody who knows the password could keep the owner out.
@@ -258,7 +258,7 @@ async def change_password(
     return Reply(body=None, headers=(sessions.cookie(call, await store.change(work)),))
 
 
-async def _tell(stores: AccountStores, call: Call, started: StartedSession, messenger: Messenger) -> None:
+async def _announce_reset(stores: AccountStores, call: Call, started: StartedSession, messenger: Messenger) -> None:
     account_id = choose_account_id(started.memberships)
     user = started.user
     await record_of_user(stores, call, Action.USER_PASSWORD, user, account_id=account_id, detail={"method": "reset"})
